@@ -1,0 +1,367 @@
+//! What became of each frame, and the books in which it stands.
+//!
+//! The law of the house: frames received = forwarded + answered + consumed + dropped + still held. [`Ledger::balance`]
+//! states it and every simulation checks it.
+
+use crate::{Instant, Side};
+
+/// The one fate of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It left on the other side, whole, sealed, opened or in pieces.
+    Forwarded,
+    /// It was answered on the side it came from, and goes no further.
+    Answered,
+    /// A copy is kept, within a limit, until it can be forwarded.
+    Held,
+    /// It was meant for this bump.
+    Consumed,
+    /// It ends here, for this reason.
+    Dropped(DropReason),
+}
+
+macro_rules! drop_reasons {
+    ($($variant:ident, $word:literal, $meaning:literal, $remedy:literal;)+) => {
+        /// Why a frame was dropped: the index of a counter, a word in the log and a row in `docs/operating.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $(#[doc = $meaning] $variant,)+
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of the counters.
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)+];
+
+            /// The reason as one word for logs, metrics and `explain`.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $(DropReason::$variant => $word,)+ }
+            }
+
+            /// What was wrong, in a sentence.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(DropReason::$variant => $meaning,)+ }
+            }
+
+            /// What an operator can do about it.
+            #[must_use]
+            pub fn remedy(self) -> &'static str {
+                match self { $(DropReason::$variant => $remedy,)+ }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    // Any bump.
+    Runt, "runt", "The frame is shorter than an Ethernet header.",
+        "Nothing: no correct sender makes such a frame.";
+    PortFull, "port-full", "The outgoing port had no room.",
+        "Look for a slow or stopped link; a few under load are normal.";
+    ControlBusy, "control-busy", "The queue to the slow half of the program was full.",
+        "Look for a flood of handshakes or ARP; data on existing associations is not affected.";
+    Vlan, "vlan-tagged", "The frame carries a VLAN tag and the guarded interface is untagged.",
+        "Make the switch port an untagged access port, or guard the VLAN's own interface.";
+    BadSuperFrame, "bad-super-frame", "The kernel handed over a large frame whose headers do not say how to cut it.",
+        "Switch off the offload in question on the guarded interface and report the frame.";
+    TooBig, "too-big", "The frame does not fit the link once it is sealed.",
+        "Leave the MTU of the guarded interface as the program set it.";
+
+    // Outbound, from the stack.
+    SourceNotOurs, "source-not-ours", "The stack sent a frame with a source address that is not this interface's.",
+        "Do not bridge other machines through a guarded interface; give each its own certificate.";
+    Broadcast, "broadcast", "Broadcast frames are not carried yet.",
+        "None in this version, except that ARP requests become handshakes.";
+    Multicast, "multicast", "Multicast frames are not carried yet.",
+        "None in this version.";
+    Dhcp, "dhcp", "DHCP is not carried yet.",
+        "Configure addresses by hand in this version.";
+    Ipv6, "ipv6", "IPv6 is not carried yet.",
+        "Use IPv4 on guarded interfaces in this version.";
+    BadArp, "bad-arp", "The ARP message is malformed or is neither a request nor a reply for Ethernet and IPv4.",
+        "Look for the program that sent it.";
+    ArpProbe, "arp-probe", "An address probe or an announcement is a broadcast and is not carried yet.",
+        "None in this version; the authority keeps addresses unique.";
+    ArpNotOurs, "arp-not-ours", "The stack spoke ARP for an address that is not in this host's certificate.",
+        "Issue a certificate with that address, or remove the address from the interface.";
+    ArpUnasked, "arp-unasked", "The stack sent an ARP reply that no handshake is waiting for.",
+        "Nothing: gratuitous replies are not needed under CLL.";
+    HoldFull, "hold-full", "Too many frames already wait for the handshake with this peer.",
+        "Nothing if it is short; otherwise see why the handshake does not finish (`peers`, `events`).";
+    HoldExpired, "hold-expired", "The handshake with this peer did not finish in time.",
+        "The peer is down, does not speak CLL, or refuses us: see `events` on both hosts.";
+    SequenceEnd, "sequence-end", "The association's sequence numbers are used up.",
+        "Nothing: a new handshake is under way.";
+
+    // Inbound, from the wire.
+    NotForUs, "not-for-us", "The frame is addressed to another host.",
+        "Nothing: switches flood such frames.";
+    GroupSource, "group-source", "The source address is a group address.",
+        "Look for the machine that forges frames.";
+    OwnSource, "own-source", "A frame from the wire carries our own source address: a reflection or a cloned address.",
+        "Look for a loop or for the machine that clones this host's address.";
+    Unsealed, "unsealed", "A plain frame from a host that is not on the legacy list.",
+        "Enrol that host, or put it on the legacy list if it cannot be.";
+    PlainArp, "plain-arp", "A plain ARP message from a host that is not on the legacy list.",
+        "Enrol that host, or put it on the legacy list if it cannot be.";
+    LegacyAddress, "legacy-address", "A legacy host used an address that is not the one on the list.",
+        "Correct the list, or look for the machine that clones the legacy host.";
+    Malformed, "malformed", "The frame carries our EtherType but is too short or contradicts itself.",
+        "Nothing: no correct sender makes such a frame.";
+    BadVersion, "bad-version", "The frame speaks another version of the protocol.",
+        "Bring all hosts to the same version.";
+    UnknownIndex, "unknown-index", "No association has this receiver index.",
+        "Nothing: after a restart a handshake repairs it within seconds; a flood is an attack.";
+    WrongPeer, "wrong-peer", "The receiver index belongs to an association with another host.",
+        "Look for the machine that splices frames.";
+    TooOld, "too-old", "The sequence number lies before the replay window.",
+        "Look for a replay, or for a link that delays frames by thousands.";
+    Replayed, "replayed", "A frame with this sequence number has been delivered already.",
+        "Look for a loop or a replay.";
+    BadTag, "bad-tag", "The authentication tag is wrong.",
+        "Look for a machine that forges frames or a link that corrupts them.";
+    BadSpin, "bad-spin", "The spinning nonce is wrong although the tag is right: the peer is faulty.",
+        "Bring both hosts to the same version.";
+    Compressed, "compressed", "The frame is marked as compressed, which was not agreed.",
+        "Bring both hosts to the same version.";
+    InnerMalformed, "inner-malformed", "An authentic frame carries an inner packet that is cut short.",
+        "The peer's stack is faulty or the peer attacks: see the peer named in `events`.";
+    InnerSource, "inner-source", "An authentic frame carries a source address that is not in the peer's certificate.",
+        "An enrolled host lies, or its certificate lacks the address or the role router.";
+    InnerArp, "inner-arp", "An authentic frame carries ARP for addresses that are not in the peer's certificate.",
+        "An enrolled host lies, or its certificate lacks the address.";
+
+    // Handshakes.
+    HandshakeSource, "handshake-source", "Ethernet and ARP disagree about the sender of a handshake.",
+        "Look for the machine that forges handshakes.";
+    HandshakeTarget, "handshake-target", "The handshake asks for an address that is not ours.",
+        "Nothing: requests are broadcast.";
+    HandshakeSiteMac, "handshake-site-mac", "The handshake was made by somebody without the site key.",
+        "A host of another site, or an outsider's forgery.";
+    HandshakeBudget, "handshake-budget", "More handshakes arrived than may be answered in this time.",
+        "Look for a flood; honest hosts retry by themselves.";
+    HandshakeYields, "handshake-yields", "Both sides asked at once and ours goes first.",
+        "Nothing: this is how simultaneous handshakes are decided.";
+    HandshakeUnasked, "handshake-unasked", "A reply or a challenge for which there is no open request.",
+        "Nothing if rare; otherwise look for a replay.";
+    HandshakeStale, "handshake-stale", "A handshake as old as one already accepted from this host.",
+        "Look for a replay.";
+    BadCertificate, "bad-certificate", "The peer's certificate was not issued by this site's authority, or is not valid now.",
+        "See `events` for the cause; renew or issue the certificate.";
+    BadSignature, "bad-signature", "The handshake is not signed with the key in its certificate.",
+        "Look for the machine that forges handshakes.";
+    CertificateAddress, "certificate-address", "The handshake speaks for an IP or MAC address that its certificate does not bind.",
+        "An enrolled host lies, or its certificate lacks the address.";
+    WeakOffer, "weak-offer", "The peer offers less protection than this host requires.",
+        "Bring both configurations together (`require`, `send_suite`, `confidentiality`).";
+    BadKeyShare, "bad-key-share", "The peer's key share is not a usable public key.",
+        "Look for the machine that forges handshakes.";
+    JobLost, "job-lost", "The worker that should have handled the handshake failed.",
+        "Report it; the handshake is retried.";
+}
+
+/// Number of drop reasons.
+pub const DROP_REASONS: usize = DropReason::ALL.len();
+
+/// One dropped frame, kept as an example for `explain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// Why.
+    pub reason: DropReason,
+    /// When.
+    pub at: Instant,
+    /// Where it came from.
+    pub from: Side,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Its first bytes.
+    pub head: Vec<u8>,
+}
+
+/// Bytes of a dropped frame that are kept as an example.
+pub const EXAMPLE_BYTES: usize = 64;
+/// Examples kept for each reason.
+const EXAMPLES_PER_REASON: usize = 4;
+/// Least time between two examples of a reason, so that a flood costs nothing but its counter.
+const EXAMPLE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// The books: what came in and what became of it.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    /// Frames received, by side.
+    pub received: [u64; 2],
+    /// Frames forwarded, by the side they came from.
+    pub forwarded: [u64; 2],
+    /// Frames answered, by the side they came from.
+    pub answered: [u64; 2],
+    /// Frames consumed, by the side they came from.
+    pub consumed: [u64; 2],
+    /// Frames held at this moment.
+    pub held: u64,
+    /// Frames dropped, by reason.
+    pub dropped: [u64; DROP_REASONS],
+    /// Frames this bump made itself, by the side they left on.
+    pub made: [u64; 2],
+    /// Frames written to the ports, by the side they left on; divided by forwarded and made frames it is the segmenting
+    /// factor.
+    pub emitted: [u64; 2],
+    examples: Vec<std::collections::VecDeque<Drop>>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Ledger {
+            received: [0; 2],
+            forwarded: [0; 2],
+            answered: [0; 2],
+            consumed: [0; 2],
+            held: 0,
+            dropped: [0; DROP_REASONS],
+            made: [0; 2],
+            emitted: [0; 2],
+            examples: vec![std::collections::VecDeque::new(); DROP_REASONS],
+        }
+    }
+}
+
+impl Ledger {
+    /// Empty books.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Enters a frame that arrived on side `from`.
+    pub fn receive(&mut self, from: Side) {
+        self.received[from as usize] += 1;
+    }
+
+    /// Enters the fate of a frame that came from side `from`. `bytes` serve as an example if it was dropped.
+    pub fn settle(&mut self, now: Instant, from: Side, fate: Fate, bytes: &[u8]) {
+        match fate {
+            Fate::Forwarded => self.forwarded[from as usize] += 1,
+            Fate::Answered => self.answered[from as usize] += 1,
+            Fate::Held => self.held += 1,
+            Fate::Consumed => self.consumed[from as usize] += 1,
+            Fate::Dropped(reason) => self.drop_frame(now, from, reason, bytes),
+        }
+    }
+
+    /// Enters the final fate of a frame that was held.
+    pub fn release(&mut self, now: Instant, from: Side, fate: Fate, bytes: &[u8]) {
+        self.held = self.held.saturating_sub(1);
+        self.settle(now, from, fate, bytes);
+    }
+
+    /// Enters a frame that this bump made itself.
+    pub fn make(&mut self, to: Side) {
+        self.made[to as usize] += 1;
+        self.emitted[to as usize] += 1;
+    }
+
+    fn drop_frame(&mut self, now: Instant, from: Side, reason: DropReason, bytes: &[u8]) {
+        self.dropped[reason as usize] += 1;
+        let examples = &mut self.examples[reason as usize];
+        if examples.back().is_some_and(|last| now.since(last.at) < EXAMPLE_INTERVAL) {
+            return;
+        }
+        if examples.len() == EXAMPLES_PER_REASON {
+            examples.pop_front();
+        }
+        let head = bytes[..bytes.len().min(EXAMPLE_BYTES)].to_vec();
+        examples.push_back(Drop { reason, at: now, from, len: bytes.len(), head });
+    }
+
+    /// How often frames were dropped for `reason`.
+    #[must_use]
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// Recent examples of dropped frames, oldest first.
+    #[must_use]
+    pub fn examples(&self) -> Vec<Drop> {
+        let mut all: Vec<Drop> = self.examples.iter().flatten().cloned().collect();
+        all.sort_by_key(|drop| drop.at);
+        all
+    }
+
+    /// Frames received less frames whose fate is known or that are held: zero whenever no frame is between two parts.
+    #[must_use]
+    pub fn balance(&self) -> i128 {
+        let sum = |counts: &[u64]| counts.iter().map(|&count| i128::from(count)).sum::<i128>();
+        sum(&self.received)
+            - sum(&self.forwarded)
+            - sum(&self.answered)
+            - sum(&self.consumed)
+            - sum(&self.dropped)
+            - i128::from(self.held)
+    }
+
+    /// Adds the counts and examples of `other`.
+    pub fn add(&mut self, other: &Ledger) {
+        let pairs = [
+            (&mut self.received, &other.received),
+            (&mut self.forwarded, &other.forwarded),
+            (&mut self.answered, &other.answered),
+            (&mut self.consumed, &other.consumed),
+            (&mut self.made, &other.made),
+            (&mut self.emitted, &other.emitted),
+        ];
+        for (mine, theirs) in pairs {
+            mine[0] += theirs[0];
+            mine[1] += theirs[1];
+        }
+        self.held += other.held;
+        for (mine, theirs) in self.dropped.iter_mut().zip(other.dropped) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.examples.iter_mut().zip(&other.examples) {
+            mine.extend(theirs.iter().cloned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_unique_and_indices_match() {
+        let mut words: Vec<_> = DropReason::ALL.iter().map(|reason| reason.word()).collect();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), DROP_REASONS);
+        for (index, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+        }
+    }
+
+    #[test]
+    fn a_held_frame_balances_before_and_after_its_release() {
+        let mut ledger = Ledger::new();
+        let now = Instant::from_millis(1);
+        ledger.receive(Side::STACK);
+        assert_eq!(ledger.balance(), 1);
+        ledger.settle(now, Side::STACK, Fate::Held, &[]);
+        assert_eq!(ledger.balance(), 0);
+        ledger.release(now, Side::STACK, Fate::Dropped(DropReason::HoldExpired), &[1, 2, 3]);
+        assert_eq!(ledger.balance(), 0);
+        assert_eq!(ledger.drops(DropReason::HoldExpired), 1);
+        assert_eq!(ledger.examples()[0].head, vec![1, 2, 3]);
+    }
+
+    #[test]
+    fn a_flood_keeps_few_examples() {
+        let mut ledger = Ledger::new();
+        for nanos in 0..10_000_u64 {
+            ledger.receive(Side::WIRE);
+            let fate = Fate::Dropped(DropReason::Runt);
+            ledger.settle(Instant::from_nanos(nanos), Side::WIRE, fate, &[0; 13]);
+        }
+        assert_eq!(ledger.drops(DropReason::Runt), 10_000);
+        assert_eq!(ledger.examples().len(), 1);
+    }
+}

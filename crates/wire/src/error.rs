@@ -1,0 +1,60 @@
+//! What bytes did wrong, and in which field.
+
+use std::fmt;
+
+/// The field in which the bytes went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// An Ethernet header.
+    Ethernet,
+    /// A VLAN tag.
+    Vlan,
+    /// An ARP message.
+    Arp,
+    /// An IPv4 header.
+    Ipv4,
+    /// An IPv6 header.
+    Ipv6,
+    /// A TCP header.
+    Tcp,
+    /// A UDP header.
+    Udp,
+    /// Metadata handed over by the kernel.
+    Offload,
+    /// The fixed part of a CLL header.
+    CllHeader,
+    /// The body of a CLL handshake message.
+    CllHandshake,
+    /// The certificate in a CLL handshake message.
+    CllCertificate,
+    /// The signature in a CLL handshake message.
+    CllSignature,
+    /// A textual hardware address.
+    MacText,
+}
+
+/// Why bytes could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Error {
+    /// They end before this field does.
+    Truncated(Field),
+    /// This field holds a value that has no meaning.
+    Invalid(Field),
+    /// This field is of a version or kind that is not spoken here.
+    Unsupported(Field),
+    /// Bytes follow where this field should be the last.
+    Trailing(Field),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Truncated(field) => write!(f, "{field:?} is cut short"),
+            Error::Invalid(field) => write!(f, "{field:?} is invalid"),
+            Error::Unsupported(field) => write!(f, "{field:?} is not supported"),
+            Error::Trailing(field) => write!(f, "bytes follow {field:?}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

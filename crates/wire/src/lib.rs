@@ -1,0 +1,15 @@
+//! Bytes to values and back.
+//!
+//! Each format has a *view*, which reads fields of bytes whose length was checked and may hold nonsense, and a *meaning*,
+//! a small value that cannot be nonsense. Two laws hold for every format: `parse(emit(x)) == x`, and
+//! `emit(parse(b)) == b` for every canonical `b`. Nothing here panics on any input, allocates for a stranger, or knows a
+//! key.
+
+pub mod arp;
+pub mod cll;
+pub mod error;
+pub mod ethernet;
+pub mod reader;
+
+pub use error::{Error, Field};
+pub use ethernet::{EtherType, MacAddress};
