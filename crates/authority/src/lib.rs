@@ -1,1 +1,30 @@
-//! Being written.
+//! The site: its keys, and the certificates it gives to hosts.
+//!
+//! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into certificates; it touches
+//! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
+//! keeps a site in files, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
+//!
+//! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
+
+pub mod directory;
+pub mod enrolment;
+pub mod error;
+pub mod files;
+pub mod limits;
+pub mod request;
+pub mod site;
+
+pub use directory::{Directory, Entry};
+pub use error::Error;
+pub use request::Request;
+pub use site::{Bundle, Site};
+
+/// A source of random bytes for keys and serial numbers: it fills the whole slice. The program seeds it from the kernel,
+/// the lab from its seed.
+pub type Random<'a> = dyn FnMut(&mut [u8]) + 'a;
+
+pub(crate) fn random_bytes<const N: usize>(random: &mut Random<'_>) -> zeroize::Zeroizing<[u8; N]> {
+    let mut bytes = zeroize::Zeroizing::new([0; N]);
+    random(&mut *bytes);
+    bytes
+}

@@ -1,1 +1,63 @@
-//! Being written.
+//! Who is who, and with which keys.
+//!
+//! This room turns bytes into keys, seals and opens, and reads certificates. It is the only maker of [`Verified`]: a value
+//! of that type was signed by the site, and no other crate can make one. It trusts the site's authority, the cryptography
+//! of AWS-LC and the path validation of rustls-webpki; it reads no clock (callers pass Unix seconds) and draws no
+//! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures.
+//!
+//! Reading order: [`certificate`] (what a host proves), [`host`] (what a host owns), then the tools: [`agreement`],
+//! [`schedule`], [`aead`], [`site_key`], [`signing`], [`hash`] and [`pem`].
+
+pub mod aead;
+pub mod agreement;
+pub mod certificate;
+pub mod error;
+pub mod hash;
+pub mod host;
+pub mod limits;
+pub mod pem;
+pub mod schedule;
+pub mod signing;
+pub mod site_key;
+
+pub use aead::BadTag;
+pub use agreement::BadKeyShare;
+pub use certificate::{BadSignature, HostCertificate, Refusal, Role, TrustAnchor, Verified};
+pub use error::KeyError;
+pub use host::{HostIdentity, IdentityError};
+
+/// Hexadecimal digits in tests.
+#[cfg(test)]
+mod test_hex {
+    /// The bytes of `digits`.
+    pub(crate) fn bytes(digits: &str) -> Vec<u8> {
+        assert_eq!(digits.len() % 2, 0, "an odd number of digits");
+        (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("a digit")).collect()
+    }
+
+    /// The bytes of `digits` as an array.
+    pub(crate) fn array<const N: usize>(digits: &str) -> [u8; N] {
+        bytes(digits).try_into().expect("the right length")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worker threads share all of these by reference.
+    #[test]
+    fn everything_can_be_shared_between_threads() {
+        fn shared<T: Send + Sync + 'static>() {}
+        shared::<HostIdentity>();
+        shared::<Verified<HostCertificate>>();
+        shared::<TrustAnchor>();
+        shared::<agreement::KeyPair>();
+        shared::<agreement::SharedSecret>();
+        shared::<aead::SealingKey>();
+        shared::<aead::OpeningKey>();
+        shared::<schedule::Schedule>();
+        shared::<site_key::SiteKey>();
+        shared::<signing::SigningKey>();
+    }
+}

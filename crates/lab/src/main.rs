@@ -1,2 +1,78 @@
-//! Being written.
-fn main() {}
+//! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
+//!
+//! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
+//! `bench` (the papers' tables).
+//! `cleanup` says how nothing stays behind.
+
+// A program has no outside; `pub` marks what a module offers to its neighbours.
+#![allow(unreachable_pub)]
+
+mod attack;
+mod bench;
+mod cleanup;
+mod demo;
+mod failure;
+mod guard;
+mod net;
+mod standing;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// A LAN on one machine, its attackers, and the experiments on Ringwall.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Subject,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subject {
+    /// Run every attack without and with its guard and print one table
+    Demo(demo::Args),
+    /// Run one attack under one guard
+    Attack(demo::AttackArgs),
+    /// Measure the papers' tables here, beside the plain path, the null bump and other tunnels
+    Bench(bench::Args),
+    /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
+    Up(standing::UpArgs),
+    /// Run a command on a host of the standing LAN
+    Exec(standing::ExecArgs),
+    /// Remove the standing LAN and whatever dead runs left
+    Down,
+}
+
+fn main() -> ExitCode {
+    let outcome = match &Arguments::parse().command {
+        Subject::Demo(args) => demo::run(args),
+        Subject::Attack(args) => demo::run_one(args),
+        Subject::Bench(args) => bench::run(args),
+        Subject::Up(args) => standing::up(args),
+        Subject::Exec(args) => standing::exec(args),
+        Subject::Down => standing::down(),
+    };
+    finish(outcome)
+}
+
+/// Removes what this run made, unless it is to stay, and says in one line what went wrong.
+fn finish(outcome: Result<ExitCode, Failure>) -> ExitCode {
+    if let Err(Failure::Interrupted) = outcome {
+        // The clean-up runs on a thread of its own and ends the program.
+        loop {
+            std::thread::park();
+        }
+    }
+    if let Err(failure) = &outcome {
+        eprintln!("ringwall-lab: {failure}");
+    }
+    let left = cleanup::sweep_own(outcome.is_ok());
+    cleanup::report(&left);
+    match outcome {
+        Ok(code) if left.is_empty() => code,
+        _ => ExitCode::FAILURE,
+    }
+}

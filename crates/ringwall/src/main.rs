@@ -1,2 +1,125 @@
-//! Being written.
-fn main() {}
+//! The program `ringwall`: reads its arguments and calls the room that does the work.
+
+mod client;
+mod config;
+mod crypto_bench;
+mod failure;
+mod host;
+mod metrics;
+mod protocol;
+mod site;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use client::{AskArgs, EventsArgs, ExplainArgs};
+use config::{Config, NOT_CARRIED};
+use failure::Failure;
+use host::{ConfigArgs, HostCommand};
+use site::SiteCommand;
+
+/// Secures a local network: every frame between two hosts authenticated and encrypted.
+#[derive(Parser, Debug)]
+#[command(version, after_help = "First steps: `ringwall site init --help`, then `ringwall host run --help`. \
+    Manual: ringwall(8).")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Writes the log as JSON.
+    #[arg(long, global = true)]
+    log_json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// The authority of a site: who belongs to it.
+    #[command(subcommand)]
+    Site(SiteCommand),
+    /// Guards one interface of this host.
+    #[command(subcommand)]
+    Host(HostCommand),
+    /// How the daemon is.
+    Status(AskArgs),
+    /// Associations with other hosts.
+    Peers(AskArgs),
+    /// What happened lately.
+    Events(EventsArgs),
+    /// Why frames were dropped, and what to do about it.
+    Explain(ExplainArgs),
+    /// Counters as Prometheus text.
+    Metrics(ConfigArgs),
+    /// Looks at the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Times the cryptographic operations of a handshake, for the laboratory.
+    #[command(hide = true)]
+    BenchCrypto(crypto_bench::BenchArgs),
+    /// Prints the manual page, for packaging.
+    #[command(hide = true)]
+    Manual,
+}
+
+#[derive(Subcommand, Debug)]
+enum ConfigCommand {
+    /// Checks the file and says what is wrong.
+    Check(ConfigArgs),
+    /// Prints the configuration in force, defaults included.
+    Show(ConfigArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.log_json);
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("ringwall: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Site(command) => command.run().map_err(Failure::new),
+        Command::Host(command) => command.run(),
+        Command::Status(args) => client::status(&args),
+        Command::Peers(args) => client::peers(&args),
+        Command::Events(args) => client::events(&args),
+        Command::Explain(args) => client::explain(&args),
+        Command::Metrics(args) => client::metrics(&args),
+        Command::Config(ConfigCommand::Check(args)) => check_config(&args),
+        Command::Config(ConfigCommand::Show(args)) => show_config(&args),
+        Command::BenchCrypto(args) => crypto_bench::run(&args),
+        Command::Manual => print_manual(),
+    }
+}
+
+/// The log goes to the standard error, where systemd reads it. `RINGWALL_LOG` sets the level.
+fn start_log(json: bool) {
+    let filter = EnvFilter::try_from_env("RINGWALL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    if json { log.json().init() } else { log.with_ansi(false).init() }
+}
+
+fn check_config(args: &ConfigArgs) -> Result<(), Failure> {
+    Config::load(&args.config)?;
+    println!("{}: no mistake found", args.config.display());
+    Ok(())
+}
+
+fn show_config(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    print!("{}", toml::to_string(&config).map_err(Failure::new)?);
+    for what in NOT_CARRIED {
+        println!("# dropped by name in this version: {what}");
+    }
+    Ok(())
+}
+
+fn print_manual() -> Result<(), Failure> {
+    let command = <Cli as clap::CommandFactory>::command();
+    clap_mangen::Man::new(command).render(&mut std::io::stdout()).map_err(Failure::new)
+}

@@ -1,1 +1,18 @@
-//! Being written.
+//! Linux, and the only room with unsafe code.
+//!
+//! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out), [`wait`] and
+//! [`clock`] (what a run loop needs beside them), [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
+//! and [`capture`] (ports without a kernel: for tests, and over capture files).
+//!
+//! It knows no protocol of ours, no key and no policy.
+
+pub mod clock;
+mod files;
+pub mod namespace;
+mod netlink;
+pub mod null;
+pub mod port;
+pub mod privilege;
+pub mod takeover;
+pub mod tap_device;
+pub mod wait;

@@ -6,10 +6,17 @@
 //! key.
 
 pub mod arp;
+pub mod checksum;
 pub mod cll;
 pub mod error;
 pub mod ethernet;
+pub mod ipv4;
+pub mod ipv6;
+pub mod layer;
+pub mod offload;
 pub mod reader;
+pub mod tcp;
+pub mod udp;
 
 pub use error::{Error, Field};
 pub use ethernet::{EtherType, MacAddress};

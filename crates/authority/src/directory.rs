@@ -1,0 +1,299 @@
+//! A site in a directory.
+//!
+//! ```text
+//! ca.crt.pem     the authority's certificate
+//! ca.key.pem     its key (0600)
+//! site.key.pem   the site key (0600)
+//! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
+//! ```
+//! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use identity::certificate::{CertificateRequest, HostCertificate, Role, utc_text};
+use identity::pem;
+use identity::site_key::SiteKey;
+use tempfile::Builder;
+use wire::MacAddress;
+use zeroize::Zeroizing;
+
+use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
+use crate::limits::MAX_ISSUED;
+use crate::{Bundle, Error, Random, Request, Site};
+
+const CERTIFICATE: &str = "ca.crt.pem";
+const KEY: &str = "ca.key.pem";
+const SITE_KEY: &str = "site.key.pem";
+const ISSUED: &str = "issued";
+const INDEX: &str = "index.tsv";
+const INDEX_HEADER: &str = "serial\tname\trole\tmac\taddresses\tnot_before\tnot_after\n";
+
+/// A site directory that was opened.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    site: Site,
+}
+
+/// One certificate that the site has issued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Serial number, in hexadecimal digits.
+    pub serial: String,
+    /// Name of the host.
+    pub name: String,
+    /// Its role.
+    pub role: Role,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Its IPv4 addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// First second of its period, in Unix seconds.
+    pub not_before_unix: u64,
+    /// Last second of its period, in Unix seconds.
+    pub not_after_unix: u64,
+}
+
+impl Entry {
+    fn of(certificate: &HostCertificate) -> Self {
+        Entry {
+            serial: certificate.serial_hex(),
+            name: certificate.name().to_owned(),
+            role: certificate.role(),
+            mac: certificate.mac(),
+            addresses: certificate.addresses().to_vec(),
+            not_before_unix: certificate.not_before_unix(),
+            not_after_unix: certificate.not_after_unix(),
+        }
+    }
+
+    fn index_line(&self) -> String {
+        let addresses: Vec<String> = self.addresses.iter().map(Ipv4Addr::to_string).collect();
+        let Entry { serial, name, role, mac, .. } = self;
+        let (from, until) = (utc_text(self.not_before_unix), utc_text(self.not_after_unix));
+        format!("{serial}\t{name}\t{role}\t{mac}\t{}\t{from}\t{until}\n", addresses.join(","))
+    }
+}
+
+/// Whether two hosts may hold the same address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each address has one holder; a second name for it is refused.
+    Refused,
+    /// Several may hold it, as with addresses that move between redundant routers.
+    Allowed,
+}
+
+/// How the result of an issue is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// Where the host's file goes.
+    pub output: &'a Path,
+    /// Whether a file there may be replaced.
+    pub overwrite: Overwrite,
+    /// Whether addresses may have several holders.
+    pub sharing: Sharing,
+}
+
+impl Directory {
+    /// Makes a new site in `path`, which must be missing or empty. An existing site is never replaced, not even by force:
+    /// that would lock out every host.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::BadName`], [`Error::BadPeriod`], or what the operating system says.
+    pub fn init(
+        path: &Path,
+        name: &str,
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Self, Error> {
+        let site = Site::create_for(name, validity, random, unix_s)?;
+        store_new(path, &site).map_err(|error| error.with_file(path))?;
+        Ok(Directory { path: path.to_owned(), site })
+    }
+
+    /// Opens the site in `path`.
+    ///
+    /// # Errors
+    /// [`Error::NoSite`], or what is wrong with which of its files.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let [certificate, key, site_key] = [CERTIFICATE, KEY, SITE_KEY].map(|name| path.join(name));
+        if !certificate.exists() {
+            return Err(Error::NoSite.with_file(path));
+        }
+        let site_key_text = files::read(&site_key)?;
+        let parsed = SiteKey::from_pem(&site_key_text).map_err(|error| Error::from(error).with_file(&site_key))?;
+        let site =
+            Site::from_pem(&files::read(&certificate)?, &files::read(&key)?, parsed).map_err(|error| match error {
+                Error::Authority(_) | Error::Pem(_) => error.with_file(&certificate),
+                _ => error.with_file(&key),
+            })?;
+        Ok(Directory { path: path.to_owned(), site })
+    }
+
+    /// The authority itself.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Issues for a request that a host made, and writes the bundle for it (0600, since it holds the site key).
+    ///
+    /// # Errors
+    /// As [`Site::issue`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`]; or what the operating system
+    /// says. After an error nothing is issued.
+    pub fn issue(
+        &self,
+        request: &Request,
+        proved: &CertificateRequest,
+        delivery: &Delivery<'_>,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Entry, Error> {
+        self.record(request, delivery, unix_s, || {
+            let bundle = self.site.issue(request, proved, random, unix_s)?;
+            let text = bundle.to_pem();
+            Ok((bundle, text))
+        })
+    }
+
+    /// Makes key and certificate in one step and writes the identity file (0600). The site keeps no copy of the key.
+    ///
+    /// # Errors
+    /// As [`issue`](Directory::issue).
+    pub fn issue_identity(
+        &self,
+        request: &Request,
+        delivery: &Delivery<'_>,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Entry, Error> {
+        self.record(request, delivery, unix_s, || self.site.issue_with_key(request, random, unix_s))
+    }
+
+    /// Every certificate issued, by name and then by age.
+    ///
+    /// # Errors
+    /// A file that does not hold a certificate of this site, or what the operating system says.
+    pub fn list(&self) -> Result<Vec<Entry>, Error> {
+        let directory = self.path.join(ISSUED);
+        let mut entries = Vec::new();
+        let listing = fs::read_dir(&directory).map_err(|error| Error::from(error).with_file(&directory))?;
+        for file in listing {
+            let path = file.map_err(|error| Error::from(error).with_file(&directory))?.path();
+            if !is_certificate_file(&path) {
+                continue;
+            }
+            if entries.len() == MAX_ISSUED {
+                return Err(Error::SiteFull.with_file(&directory));
+            }
+            entries.push(self.read_entry(&path).map_err(|error| error.with_file(&path))?);
+        }
+        entries.sort_by(|one: &Entry, other| {
+            (&one.name, one.not_before_unix, &one.serial).cmp(&(&other.name, other.not_before_unix, &other.serial))
+        });
+        Ok(entries)
+    }
+
+    fn read_entry(&self, path: &Path) -> Result<Entry, Error> {
+        let der = pem::single(&files::read(path)?, pem::CERTIFICATE)?;
+        let certificate = self.site.anchor().verify_whenever(&der).map_err(Error::Recorded)?;
+        Ok(Entry::of(&certificate))
+    }
+
+    /// Issues by `make` and stores record, index and output. Everything is staged before the first is committed; the record
+    /// comes first, so that no host ever holds a certificate that the site does not know of.
+    fn record(
+        &self,
+        request: &Request,
+        delivery: &Delivery<'_>,
+        unix_s: u64,
+        make: impl FnOnce() -> Result<(Bundle, Zeroizing<String>), Error>,
+    ) -> Result<Entry, Error> {
+        let _lock = self.lock()?;
+        let mut entries = self.list()?;
+        if entries.len() == MAX_ISSUED {
+            return Err(Error::SiteFull.with_file(&self.path.join(ISSUED)));
+        }
+        if delivery.sharing == Sharing::Refused {
+            check_holders(&entries, request, unix_s)?;
+        }
+        let (bundle, text) = make()?;
+        let entry = Entry::of(bundle.certificate());
+        entries.push(entry.clone());
+
+        let issued = self.path.join(ISSUED);
+        let record_path = issued.join(format!("{}.pem", entry.serial));
+        let output = Staged::new(delivery.output, &text, Secrecy::Secret, delivery.overwrite)?;
+        let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
+        let index = Staged::new(&issued.join(INDEX), &index_text(&entries), Secrecy::Public, Overwrite::Force)?;
+        record.commit()?;
+        index.commit()?;
+        output.commit()?;
+        Ok(entry)
+    }
+
+    /// Two managers at once would each miss what the other is about to record. The lock ends with the returned file.
+    fn lock(&self) -> Result<File, Error> {
+        let lock = || -> Result<File, Error> {
+            let directory = File::open(&self.path)?;
+            directory.lock()?;
+            Ok(directory)
+        };
+        lock().map_err(|error| error.with_file(&self.path))
+    }
+}
+
+/// Builds the directory beside its place and renames it, so that it is there whole or not at all.
+fn store_new(path: &Path, site: &Site) -> Result<(), Error> {
+    if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
+        return Err(Error::SiteExists);
+    }
+    let parent = directory_of(path);
+    fs::create_dir_all(parent)?;
+    let building = Builder::new().prefix(".new-site-").permissions(Permissions::from_mode(0o700)).tempdir_in(parent)?;
+    let inside = building.path();
+    fs::create_dir(inside.join(ISSUED))?;
+    let never = Overwrite::Never;
+    files::write(&inside.join(CERTIFICATE), &site.certificate_pem(), Secrecy::Public, never)?;
+    files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(SITE_KEY), &site.site_key().to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(ISSUED).join(INDEX), INDEX_HEADER, Secrecy::Public, never)?;
+    fs::rename(inside, path)?;
+    // The name it was built under is gone; nothing is left to remove.
+    drop(building.keep());
+    sync_directory(parent)
+}
+
+fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<(), Error> {
+    let others = entries.iter().filter(|entry| entry.not_after_unix >= unix_s && entry.name != request.name());
+    for other in others {
+        let holder = || other.name.clone();
+        if other.mac == request.names().mac() {
+            return Err(Error::MacTaken { mac: other.mac, holder: holder() });
+        }
+        if let Some(address) = request.names().addresses().iter().find(|address| other.addresses.contains(address)) {
+            return Err(Error::AddressTaken { address: *address, holder: holder() });
+        }
+    }
+    Ok(())
+}
+
+fn is_certificate_file(path: &Path) -> bool {
+    let hidden = path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.'));
+    !hidden && path.extension() == Some(OsStr::new("pem"))
+}
+
+fn index_text(entries: &[Entry]) -> String {
+    let mut text = INDEX_HEADER.to_owned();
+    for entry in entries {
+        text.push_str(&entry.index_line());
+    }
+    text
+}

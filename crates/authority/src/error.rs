@@ -1,0 +1,196 @@
+//! What can go wrong at the authority, for its operator: one line with file, reason and remedy.
+
+use std::fmt;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use identity::certificate::names::BadNames;
+use identity::certificate::{RequestError, utc_text};
+use identity::pem::PemError;
+use identity::{IdentityError, KeyError, Refusal};
+use wire::MacAddress;
+
+/// Why nothing was issued, stored or installed.
+#[derive(Debug)]
+pub enum Error {
+    /// The name is empty, too long, or has characters beyond letters, digits, dot, hyphen and underscore.
+    BadName(String),
+    /// The addresses cannot be one host's.
+    BadNames(BadNames),
+    /// The period is empty or longer than a century.
+    BadPeriod,
+    /// The clock shows no plausible time, in Unix seconds.
+    BadTime(u64),
+    /// The authority itself has expired, at this Unix second.
+    AuthorityExpired(u64),
+    /// A key cannot be read or used.
+    Key(KeyError),
+    /// The text is not what PEM files look like.
+    Pem(PemError),
+    /// The authority's certificate is refused.
+    Authority(Refusal),
+    /// The authority's key does not belong to its certificate.
+    KeyOfAnotherAuthority,
+    /// The request is refused.
+    Request(RequestError),
+    /// The encoder of certificates failed.
+    Encoder(rcgen::Error),
+    /// A certificate that was just made does not verify.
+    SelfCheck(Refusal),
+    /// The identity that was put together cannot be used.
+    Identity(IdentityError),
+    /// The certificate to install has expired.
+    Expired(Refusal),
+    /// A certificate in the site's record is refused.
+    Recorded(Refusal),
+    /// Another host holds this hardware address in a certificate that has not expired.
+    MacTaken {
+        /// The address.
+        mac: MacAddress,
+        /// Who holds it.
+        holder: String,
+    },
+    /// Another host holds this IP address in a certificate that has not expired.
+    AddressTaken {
+        /// The address.
+        address: Ipv4Addr,
+        /// Who holds it.
+        holder: String,
+    },
+    /// The site holds as many certificates as it can.
+    SiteFull,
+    /// The directory is not empty, so no new site goes there.
+    SiteExists,
+    /// A file is there already.
+    Exists,
+    /// The operating system refused.
+    Io(io::Error),
+    /// The file is longer than anything read here.
+    TooLong,
+    /// The directory holds no site.
+    NoSite,
+    /// The error happened with this file.
+    In(PathBuf, Box<Error>),
+}
+
+impl Error {
+    /// The same error, with the file it happened with.
+    #[must_use]
+    pub fn with_file(self, path: &Path) -> Error {
+        match self {
+            Error::In(..) => self,
+            other => Error::In(path.to_owned(), Box::new(other)),
+        }
+    }
+
+    /// The reason, without the file.
+    #[must_use]
+    pub fn reason(&self) -> &Error {
+        match self {
+            Error::In(_, inner) => inner.reason(),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::In(path, inner) => write!(f, "{}: {inner}", path.display()),
+            Error::BadName(name) => {
+                write!(f, "the name {name:?} does not serve; use up to 63 letters, digits, dots, hyphens, underscores")
+            }
+            Error::BadNames(bad) => write!(f, "{bad}; give the host's own addresses"),
+            Error::BadPeriod => f.write_str("the period does not serve; use 1 to 36525 days"),
+            Error::BadTime(unix_s) => write!(f, "the clock shows {}; set it right", utc_text(*unix_s)),
+            Error::AuthorityExpired(unix_s) => {
+                write!(f, "the authority expired at {}; make a new site and enrol its hosts", utc_text(*unix_s))
+            }
+            Error::Key(error) => write!(f, "{error}; give the right key file"),
+            Error::Pem(error) => write!(f, "{error}; give the right file"),
+            Error::Authority(refusal) => {
+                write!(f, "the authority's certificate is refused: {refusal}; restore it from the backup")
+            }
+            Error::KeyOfAnotherAuthority => {
+                f.write_str("the key does not belong to ca.crt.pem; restore both from the same backup")
+            }
+            Error::Request(error) => write!(f, "{error}; have the host make a new request"),
+            _ => self.fmt_storage(f),
+        }
+    }
+}
+
+impl Error {
+    fn fmt_storage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Encoder(error) => write!(f, "the certificate cannot be encoded: {error}; report this"),
+            Error::SelfCheck(refusal) => {
+                write!(f, "the new certificate does not verify: {refusal}; was ca.crt.pem made by 'site init'?")
+            }
+            Error::Identity(error) => write!(f, "{error}"),
+            Error::Expired(refusal) => write!(f, "the host's certificate is refused: {refusal}; request a new one"),
+            Error::Recorded(refusal) => {
+                write!(f, "the recorded certificate is refused: {refusal}; move it out of 'issued'")
+            }
+            Error::MacTaken { mac, holder } => {
+                write!(f, "{holder:?} holds {mac}; use its name to renew, or allow shared addresses")
+            }
+            Error::AddressTaken { address, holder } => {
+                write!(f, "{holder:?} holds {address}; use its name to renew, or allow shared addresses")
+            }
+            Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
+            Error::SiteExists => f.write_str("the directory is not empty; choose another, a site is never overwritten"),
+            Error::Exists => f.write_str("the file exists; choose another name or overwrite it with --force"),
+            Error::Io(error) => write!(f, "{error}; check the path and its permissions"),
+            Error::TooLong => f.write_str("the file is too long to be a key or certificate; give the right file"),
+            Error::NoSite => f.write_str("no site is here; make one with 'ringwall site init' or give its directory"),
+            // The other variants are in `fmt`.
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadNames> for Error {
+    fn from(bad: BadNames) -> Self {
+        Error::BadNames(bad)
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Error::Key(error)
+    }
+}
+
+impl From<PemError> for Error {
+    fn from(error: PemError) -> Self {
+        Error::Pem(error)
+    }
+}
+
+impl From<RequestError> for Error {
+    fn from(error: RequestError) -> Self {
+        Error::Request(error)
+    }
+}
+
+impl From<rcgen::Error> for Error {
+    fn from(error: rcgen::Error) -> Self {
+        Error::Encoder(error)
+    }
+}
+
+impl From<IdentityError> for Error {
+    fn from(error: IdentityError) -> Self {
+        Error::Identity(error)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Error::Io(error)
+    }
+}

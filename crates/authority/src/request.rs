@@ -1,0 +1,97 @@
+//! What is asked for: a name, a role, addresses and how long.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use identity::certificate::names::Names;
+use identity::certificate::{CertificateRequest, Role};
+use wire::MacAddress;
+
+use crate::Error;
+use crate::limits::{HOST_VALIDITY, MAX_VALIDITY};
+
+/// Longest name in bytes; one less than a label of the DNS, in which such names usually end up.
+const MAX_NAME_LEN: usize = 63;
+
+/// What a host's certificate shall say. It cannot hold nonsense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    name: String,
+    role: Role,
+    names: Names,
+    validity: Duration,
+}
+
+impl Request {
+    /// A request for the role of a host and the usual period.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] or [`Error::BadNames`].
+    pub fn new(name: &str, mac: MacAddress, addresses: Vec<Ipv4Addr>) -> Result<Self, Error> {
+        check_name(name)?;
+        let names = Names::new(mac, addresses)?;
+        Ok(Request { name: name.to_owned(), role: Role::Host, names, validity: HOST_VALIDITY })
+    }
+
+    /// What a host's own request asks for, with the role of a host whatever it asks: roles are given, not taken.
+    ///
+    /// # Errors
+    /// [`Error::BadName`].
+    pub fn from_certificate_request(request: &CertificateRequest) -> Result<Self, Error> {
+        Self::new(request.name(), request.mac(), request.addresses().to_vec())
+    }
+
+    /// The same with this role.
+    #[must_use]
+    pub fn with_role(self, role: Role) -> Self {
+        Request { role, ..self }
+    }
+
+    /// The same for this period.
+    ///
+    /// # Errors
+    /// [`Error::BadPeriod`] for zero or more than a century.
+    pub fn with_validity(self, validity: Duration) -> Result<Self, Error> {
+        check_validity(validity)?;
+        Ok(Request { validity, ..self })
+    }
+
+    /// The host's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its role.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Its addresses.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// How long the certificate shall last.
+    #[must_use]
+    pub fn validity(&self) -> Duration {
+        self.validity
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(is_plain) {
+        return Err(Error::BadName(name.to_owned()));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_validity(validity: Duration) -> Result<(), Error> {
+    if validity.is_zero() || validity > MAX_VALIDITY {
+        return Err(Error::BadPeriod);
+    }
+    Ok(())
+}

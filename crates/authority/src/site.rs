@@ -1,0 +1,303 @@
+//! The authority in memory: its key, its certificate, the site key, and how a certificate is made.
+
+use std::fmt;
+use std::time::Duration;
+
+use identity::certificate::names::Names;
+use identity::certificate::{CertificateRequest, HostCertificate, KeyKind, TrustAnchor, Verified};
+use identity::signing::ed25519_pkcs8_from_seed;
+use identity::site_key::SiteKey;
+use identity::{HostIdentity, pem};
+use rcgen::{
+    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PublicKeyData, SerialNumber, SignatureAlgorithm,
+};
+use zeroize::Zeroizing;
+
+use crate::limits::{BACKDATE, MAX_UNIX_S, SERIAL_LEN, SITE_VALIDITY};
+use crate::request::{check_name, check_validity};
+use crate::{Error, Random, Request, random_bytes};
+
+/// subjectAltName (RFC 5280, section 4.2.1.6).
+const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
+
+/// A site's authority: who holds one can make hosts of the site.
+pub struct Site {
+    anchor: TrustAnchor,
+    issuer: Issuer<'static, KeyPair>,
+    site_key: SiteKey,
+    key_pem: Zeroizing<String>,
+}
+
+impl Site {
+    /// Makes a new site named `name` for the usual ten years from `unix_s` on. The same random bytes at the same time make
+    /// the same site.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] or [`Error::BadTime`].
+    pub fn create(name: &str, random: &mut Random<'_>, unix_s: u64) -> Result<Self, Error> {
+        Self::create_for(name, SITE_VALIDITY, random, unix_s)
+    }
+
+    /// As [`create`](Site::create), for another period.
+    ///
+    /// # Errors
+    /// As there, and [`Error::BadPeriod`].
+    pub fn create_for(name: &str, validity: Duration, random: &mut Random<'_>, unix_s: u64) -> Result<Self, Error> {
+        check_name(name)?;
+        check_validity(validity)?;
+        let period = Period::starting(unix_s, validity)?;
+        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+        let site_key = SiteKey::from_bytes(*random_bytes(random));
+        let key = KeyPair::try_from(key_der.as_slice())?;
+
+        let mut params = base_params(name, period, random);
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key)?;
+        let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
+        let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
+        Ok(Site { anchor, issuer: Issuer::new(params, key), site_key, key_pem })
+    }
+
+    /// Puts a site together from its three files: the authority's certificate, its key, and the site key, all PEM.
+    ///
+    /// # Errors
+    /// [`Error::Authority`], [`Error::Key`] or [`Error::KeyOfAnotherAuthority`].
+    pub fn from_pem(certificate: &str, key: &str, site_key: SiteKey) -> Result<Self, Error> {
+        let certificate_der = pem::single(certificate, pem::CERTIFICATE)?;
+        let anchor = TrustAnchor::from_der(&certificate_der).map_err(Error::Authority)?;
+        let key_der = pem::single(key, pem::PRIVATE_KEY)?;
+        let pair = KeyPair::try_from(key_der.as_slice()).map_err(|_| Error::Key(identity::KeyError::Unsupported))?;
+        if pair.public_key_raw() != anchor.public_key() {
+            return Err(Error::KeyOfAnotherAuthority);
+        }
+        let mut params = CertificateParams::default();
+        params.distinguished_name = subject(&anchor.site_name(), None);
+        let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
+        Ok(Site { anchor, issuer: Issuer::new(params, pair), site_key, key_pem })
+    }
+
+    /// The site's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.anchor.site_name()
+    }
+
+    /// What hosts know of the authority.
+    #[must_use]
+    pub fn anchor(&self) -> &TrustAnchor {
+        &self.anchor
+    }
+
+    /// The key that all hosts share.
+    #[must_use]
+    pub fn site_key(&self) -> &SiteKey {
+        &self.site_key
+    }
+
+    /// The authority's certificate in PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> String {
+        pem::encode(pem::CERTIFICATE, self.anchor.der()).to_string()
+    }
+
+    /// The authority's private key in PEM. Who reads it is the authority.
+    #[must_use]
+    pub fn key_pem(&self) -> &Zeroizing<String> {
+        &self.key_pem
+    }
+
+    /// Issues a certificate that says what `request` says for the key that `proved` holds. What else `proved` asks for is
+    /// not looked at; see [`Request::from_certificate_request`].
+    ///
+    /// # Errors
+    /// [`Error::BadTime`], [`Error::AuthorityExpired`], or a failure of the encoder.
+    pub fn issue(
+        &self,
+        request: &Request,
+        proved: &CertificateRequest,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Bundle, Error> {
+        let key = HostKey { kind: proved.key_kind(), bytes: proved.public_key().to_vec() };
+        self.issue_for(request, &key, random, unix_s)
+    }
+
+    /// Makes a host's key (Ed25519) and certificate in one step and returns them with the bundle's other parts, as the one
+    /// identity file in PEM.
+    ///
+    /// # Errors
+    /// As [`issue`](Site::issue).
+    pub fn issue_identity(
+        &self,
+        request: &Request,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Zeroizing<String>, Error> {
+        self.issue_with_key(request, random, unix_s).map(|(_, identity)| identity)
+    }
+
+    /// As [`issue_identity`](Site::issue_identity), with the bundle beside it for the site's own record.
+    pub(crate) fn issue_with_key(
+        &self,
+        request: &Request,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Bundle, Zeroizing<String>), Error> {
+        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+        let pair = KeyPair::try_from(key_der.as_slice())?;
+        let key = HostKey { kind: KeyKind::Ed25519, bytes: pair.public_key_raw().to_vec() };
+        let bundle = self.issue_for(request, &key, random, unix_s)?;
+        let identity = bundle.join_key(&pem::encode(pem::PRIVATE_KEY, &key_der))?;
+        Ok((bundle, identity))
+    }
+
+    fn issue_for(
+        &self,
+        request: &Request,
+        key: &HostKey,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Bundle, Error> {
+        let end = self.anchor.not_after_unix();
+        if unix_s >= end {
+            return Err(Error::AuthorityExpired(end));
+        }
+        let mut period = Period::starting(unix_s, request.validity())?;
+        // A certificate that outlives its authority would only hide when the site ends.
+        period.not_after_unix = period.not_after_unix.min(end);
+        let params = host_params(request, period, random)?;
+        let certificate = params.signed_by(key, &self.issuer)?;
+        let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
+        Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone() })
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("anchor", &self.anchor).finish_non_exhaustive()
+    }
+}
+
+/// What goes back to a host that asked: all of its identity but the private key. It holds the site key, so it is secret.
+#[derive(Debug)]
+pub struct Bundle {
+    certificate: Verified<HostCertificate>,
+    anchor: TrustAnchor,
+    site_key: SiteKey,
+}
+
+impl Bundle {
+    /// The host's certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &Verified<HostCertificate> {
+        &self.certificate
+    }
+
+    /// The host's certificate alone, in PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> String {
+        pem::encode(pem::CERTIFICATE, self.certificate.der()).to_string()
+    }
+
+    /// The bundle as a file: host certificate, authority's certificate, site key.
+    #[must_use]
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let mut text = pem::encode(pem::CERTIFICATE, self.certificate.der());
+        text.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
+        text.push_str(&self.site_key.to_pem());
+        text
+    }
+
+    fn join_key(&self, key_pem: &str) -> Result<Zeroizing<String>, Error> {
+        join(key_pem, &self.to_pem()).map(|(text, _)| text)
+    }
+}
+
+/// Puts a private key and a bundle together to an identity file and checks that they fit.
+///
+/// # Errors
+/// [`Error::Identity`], which names the block.
+pub fn join(key_pem: &str, bundle_pem: &str) -> Result<(Zeroizing<String>, HostIdentity), Error> {
+    let mut text = Zeroizing::new(String::with_capacity(key_pem.len() + bundle_pem.len() + 1));
+    for part in [bundle_pem, key_pem] {
+        text.push_str(part.trim_end());
+        text.push('\n');
+    }
+    let identity = HostIdentity::from_pem(&text)?;
+    Ok((text, identity))
+}
+
+/// Both ends of a period, in Unix seconds; both belong to it.
+#[derive(Clone, Copy)]
+struct Period {
+    not_before_unix: u64,
+    not_after_unix: u64,
+}
+
+impl Period {
+    fn starting(unix_s: u64, validity: Duration) -> Result<Self, Error> {
+        if unix_s > MAX_UNIX_S || unix_s < BACKDATE.as_secs() {
+            return Err(Error::BadTime(unix_s));
+        }
+        Ok(Period { not_before_unix: unix_s - BACKDATE.as_secs(), not_after_unix: unix_s + validity.as_secs() })
+    }
+}
+
+/// A host's public key, as the encoder wants it.
+struct HostKey {
+    kind: KeyKind,
+    bytes: Vec<u8>,
+}
+
+impl PublicKeyData for HostKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        match self.kind {
+            KeyKind::Ed25519 => &rcgen::PKCS_ED25519,
+            KeyKind::EcdsaP256 => &rcgen::PKCS_ECDSA_P256_SHA256,
+            KeyKind::Rsa => &rcgen::PKCS_RSA_SHA256,
+        }
+    }
+}
+
+fn base_params(name: &str, period: Period, random: &mut Random<'_>) -> CertificateParams {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let mut serial = random_bytes::<SERIAL_LEN>(random);
+    // Positive, and never with a zero in front: the same digits in the file name, in openssl and in our output.
+    serial[0] = serial[0] & 0x7f | 0x40;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = subject(name, None);
+    params.not_before = epoch + Duration::from_secs(period.not_before_unix);
+    params.not_after = epoch + Duration::from_secs(period.not_after_unix);
+    params.serial_number = Some(SerialNumber::from_slice(&*serial));
+    params
+}
+
+fn host_params(request: &Request, period: Period, random: &mut Random<'_>) -> Result<CertificateParams, Error> {
+    let mut params = base_params(request.name(), period, random);
+    params.distinguished_name = subject(request.name(), Some(request.role().name()));
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.custom_extensions = vec![names_extension(request.names())?];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+/// The encoder's own otherName knows text values only, so the extension is encoded by `identity`, which also reads it.
+pub(crate) fn names_extension(names: &Names) -> Result<CustomExtension, Error> {
+    let value = names.to_extension_value()?;
+    Ok(CustomExtension::from_oid_content(SUBJECT_ALT_NAME, value))
+}
+
+pub(crate) fn subject(name: &str, unit: Option<&str>) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    if let Some(unit) = unit {
+        subject.push(DnType::OrganizationalUnitName, unit);
+    }
+    subject.push(DnType::CommonName, name);
+    subject
+}

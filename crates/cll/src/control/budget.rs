@@ -1,0 +1,97 @@
+//! Token buckets: how much of something costly strangers may cause in a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bump::Instant;
+use wire::MacAddress;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// A bucket that fills at a steady rate up to its burst.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    nanos_per_token: u64,
+    burst_nanos: u64,
+    /// The bucket is full at this moment; every token taken moves it on.
+    full_at: Instant,
+}
+
+impl Bucket {
+    /// A full bucket of `burst` tokens that gains `per_second`.
+    pub(crate) fn new(per_second: u32, burst: u32) -> Bucket {
+        let nanos_per_token = NANOS_PER_SECOND / u64::from(per_second.max(1));
+        Bucket { nanos_per_token, burst_nanos: nanos_per_token * u64::from(burst), full_at: Instant::default() }
+    }
+
+    /// Takes a token if there is one.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let start = self.full_at.max(now);
+        let after = start + Duration::from_nanos(self.nanos_per_token);
+        if after.since(now).as_nanos() > u128::from(self.burst_nanos) {
+            return false;
+        }
+        self.full_at = after;
+        true
+    }
+
+    fn is_full(&self, now: Instant) -> bool {
+        self.full_at <= now
+    }
+}
+
+/// A bucket for each source address, at most `limit` of them.
+#[derive(Debug)]
+pub(crate) struct PerSource {
+    buckets: BTreeMap<MacAddress, Bucket>,
+    per_second: u32,
+    limit: usize,
+}
+
+impl PerSource {
+    pub(crate) fn new(per_second: u32, limit: usize) -> PerSource {
+        PerSource { buckets: BTreeMap::new(), per_second, limit }
+    }
+
+    /// Takes a token of `source`. Once the table is full of busy sources a new one is refused: a flood from random
+    /// addresses is bounded by the table, and those who were there before keep their share.
+    pub(crate) fn take(&mut self, now: Instant, source: MacAddress) -> bool {
+        if !self.buckets.contains_key(&source) && self.buckets.len() >= self.limit {
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
+            if self.buckets.len() >= self.limit {
+                return false;
+            }
+        }
+        let fresh = Bucket::new(self.per_second, self.per_second);
+        self.buckets.entry(source).or_insert(fresh).take(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_its_burst_and_then_its_rate() {
+        let mut bucket = Bucket::new(10, 5);
+        let start = Instant::from_millis(1_000_000);
+        assert_eq!((0..20).filter(|_| bucket.take(start)).count(), 5);
+        let later = start + Duration::from_secs(1);
+        assert_eq!((0..20).filter(|_| bucket.take(later)).count(), 5);
+        let ticks = (0..1000).map(|tick| later + Duration::from_millis(10 * tick));
+        assert_eq!(ticks.filter(|&at| bucket.take(at)).count(), 99);
+    }
+
+    #[test]
+    fn sources_are_bounded_and_idle_ones_make_room() {
+        let mut sources = PerSource::new(1, 2);
+        let now = Instant::from_millis(1);
+        let source = |last| MacAddress([2, 0, 0, 0, 0, last]);
+        assert!(sources.take(now, source(1)));
+        assert!(!sources.take(now, source(1)));
+        assert!(sources.take(now, source(2)));
+        assert!(!sources.take(now, source(3)));
+        let later = now + Duration::from_secs(2);
+        assert!(sources.take(later, source(3)));
+    }
+}

@@ -1,0 +1,474 @@
+//! Handshakes that we open (paper, section 5.2): sign a request, repeat it until it is answered, judge the answer.
+//!
+//! A request goes out because our stack asked for an address, because frames wait for a host, or because an association
+//! needs a successor. In the last two cases no address may be known; then the request names the host by its hardware
+//! address alone. Repetition is by our own timer, because the kernel stops asking after three tries.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{DropReason, Fate, Instant, Side};
+use identity::agreement::KeyPair;
+use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+
+use super::peers::{Birth, Peers};
+use super::stack::answer_for;
+use super::{Call, Control, Task};
+use crate::event::{EndCause, Event};
+use crate::job::{Finish, Finished, JobKind, Refusal, SignRequest};
+use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
+use crate::message::OrderKind;
+
+/// Challenges that one opening answers; an honest responder needs one.
+const CHALLENGES_PER_OPENING_MAX: u8 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct OpeningId(u64);
+
+/// What an opening waits for.
+#[derive(Debug)]
+enum State {
+    /// A key pair, when none was ready.
+    KeyPair,
+    /// The signature under our request.
+    Signature,
+    /// The peer's reply.
+    Reply { next_send: Instant, interval: Duration, last_sent: Instant },
+    /// The verdict on a reply.
+    Verdict { reply_frame: Vec<u8>, interval: Duration },
+}
+
+/// A handshake that we opened.
+#[derive(Debug)]
+struct Opening {
+    /// The question that goes out.
+    arp: Arp,
+    /// The host that must answer, if it is known.
+    asked_mac: Option<MacAddress>,
+    destination: MacAddress,
+    started: Instant,
+    nonce: [u8; NONCE_LEN],
+    cookie: [u8; COOKIE_LEN],
+    challenges: u8,
+    receiver_index: u32,
+    key_pair: Option<Arc<KeyPair>>,
+    message: Vec<u8>,
+    state: State,
+}
+
+impl Opening {
+    /// The address that must be answered for, if it is known.
+    fn asked_ip(&self) -> Option<Ipv4Addr> {
+        (!self.arp.target_ip.is_unspecified()).then_some(self.arp.target_ip)
+    }
+
+    fn asks(&self, ip: Option<Ipv4Addr>, mac: Option<MacAddress>) -> bool {
+        (ip.is_some() && self.asked_ip() == ip) || (mac.is_some() && self.asked_mac == mac)
+    }
+}
+
+/// All handshakes that we have open.
+#[derive(Debug, Default)]
+pub(super) struct Openings {
+    by_id: BTreeMap<OpeningId, Opening>,
+    next_id: u64,
+}
+
+impl Openings {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.by_id
+            .values()
+            .map(|opening| match opening.state {
+                State::Reply { next_send, .. } => next_send.min(opening.started + HANDSHAKE_GIVE_UP),
+                _ => opening.started + HANDSHAKE_GIVE_UP,
+            })
+            .min()
+    }
+
+    fn waiting_for_key_pair(&self) -> Vec<OpeningId> {
+        let waits = |opening: &Opening| matches!(opening.state, State::KeyPair) && opening.key_pair.is_none();
+        self.by_id.iter().filter(|(_, opening)| waits(opening)).map(|(id, _)| *id).collect()
+    }
+
+    fn by_nonce(&self, nonce: &[u8; NONCE_LEN]) -> Option<OpeningId> {
+        self.by_id.iter().find(|(_, opening)| opening.nonce == *nonce).map(|(id, _)| *id)
+    }
+
+    /// Takes out what asks for a host with which there is an association now.
+    fn take_answered(&mut self, mac: MacAddress, peers: &Peers) -> Vec<Opening> {
+        let Some(current) = peers.current_by_mac(mac) else { return Vec::new() };
+        let addresses = current.certificate.addresses();
+        let answered = |opening: &Opening| {
+            opening.asked_mac == Some(mac) || opening.asked_ip().is_some_and(|ip| addresses.contains(&ip))
+        };
+        self.by_id.extract_if(.., |_, opening| answered(opening)).map(|(_, opening)| opening).collect()
+    }
+}
+
+impl Control {
+    /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
+    /// which may have asked for the last time.
+    pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        for opening in self.openings.take_answered(mac, &self.peers) {
+            self.peers.return_index(opening.receiver_index);
+            self.drop_unjudged_reply(call, &opening, DropReason::HandshakeUnasked);
+            if opening.asked_ip().is_some() {
+                self.send_arp_up(call, &answer_for(&opening.arp, mac));
+            }
+        }
+    }
+
+    /// Gives a reply its fate that waited for a verdict when its opening ended.
+    fn drop_unjudged_reply(&mut self, call: &Call<'_>, opening: &Opening, reason: DropReason) {
+        if let State::Verdict { reply_frame, .. } = &opening.state {
+            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), reply_frame);
+        }
+    }
+
+    /// Opens a handshake for the address in an ARP request of our stack.
+    pub(super) fn open_for_ip(
+        &mut self,
+        call: &mut Call<'_>,
+        arp: &Arp,
+        destination: MacAddress,
+    ) -> Result<(), DropReason> {
+        let asked_mac = (!destination.is_group()).then_some(destination);
+        self.open(call, Arp { target_mac: asked_mac.unwrap_or_default(), ..*arp }, destination, asked_mac)
+    }
+
+    /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
+    pub(super) fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let own_ip = self.settings.identity.certificate().addresses().first().copied();
+        let own_ip = own_ip.ok_or(DropReason::CertificateAddress)?;
+        let arp = Arp {
+            operation: Operation::Request,
+            sender_mac: self.settings.mac,
+            sender_ip: own_ip,
+            target_mac: mac,
+            target_ip: Ipv4Addr::UNSPECIFIED,
+        };
+        self.open(call, arp, mac, Some(mac))
+    }
+
+    fn open(
+        &mut self,
+        call: &mut Call<'_>,
+        arp: Arp,
+        destination: MacAddress,
+        asked_mac: Option<MacAddress>,
+    ) -> Result<(), DropReason> {
+        let asked_ip = (!arp.target_ip.is_unspecified()).then_some(arp.target_ip);
+        if self.openings.by_id.values().any(|opening| opening.asks(asked_ip, asked_mac)) {
+            return Ok(());
+        }
+        let now = call.now.since_boot;
+        if self.openings.len() >= HANDSHAKES_OPEN_MAX || !self.signature_budget.take(now) {
+            return Err(DropReason::HandshakeBudget);
+        }
+        self.openings.next_id += 1;
+        let id = OpeningId(self.openings.next_id);
+        let opening = Opening {
+            arp,
+            asked_mac,
+            destination,
+            started: now,
+            nonce: self.random.bytes(),
+            cookie: [0; COOKIE_LEN],
+            challenges: 0,
+            receiver_index: self.peers.draw_index(&mut self.random),
+            key_pair: None,
+            message: Vec::new(),
+            state: State::KeyPair,
+        };
+        self.openings.by_id.insert(id, opening);
+        self.sign(call, id);
+        Ok(())
+    }
+
+    /// Gives openings that waited for a key pair one of the new ones.
+    pub(super) fn sign_waiting(&mut self, call: &mut Call<'_>) {
+        for id in self.openings.waiting_for_key_pair() {
+            self.sign(call, id);
+        }
+    }
+
+    /// No key pairs were made: those who wait for one try again in a moment.
+    pub(super) fn key_pairs_lost(&mut self, call: &mut Call<'_>) {
+        for id in self.openings.waiting_for_key_pair() {
+            self.opening_job_lost(call, id);
+        }
+    }
+
+    /// Has the request signed, with the timestamp of this moment.
+    fn sign(&mut self, call: &mut Call<'_>, id: OpeningId) {
+        let Some(key_pair) = self.key_pair_of(call, id) else { return };
+        let Some(opening) = self.openings.by_id.get(&id) else { return };
+        let identity = Arc::clone(&self.settings.identity);
+        let unsigned = Handshake {
+            kind: PacketType::HandshakeRequest,
+            site_tag: [0; SITE_TAG_LEN],
+            arp: opening.arp,
+            timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
+            nonce: opening.nonce,
+            offer: self.offer(opening.receiver_index),
+            key_share: key_pair.public(),
+            cookie: opening.cookie,
+            certificate: identity.certificate().der(),
+            signature: &[],
+        }
+        .emit_unsigned();
+        let job = JobKind::SignRequest(SignRequest { identity: Arc::clone(&identity), unsigned });
+        if self.task(call.out, Task::Opening(id), job)
+            && let Some(opening) = self.openings.by_id.get_mut(&id)
+        {
+            opening.state = State::Signature;
+        }
+    }
+
+    /// The key pair of an opening; while there is none the opening waits for one.
+    fn key_pair_of(&mut self, call: &mut Call<'_>, id: OpeningId) -> Option<Arc<KeyPair>> {
+        if self.openings.by_id.get(&id)?.key_pair.is_none() {
+            let fresh = self.take_key_pair(call.out).map(Arc::new);
+            let opening = self.openings.by_id.get_mut(&id)?;
+            opening.key_pair = fresh;
+            opening.state = State::KeyPair;
+        }
+        self.openings.by_id.get(&id)?.key_pair.clone()
+    }
+
+    /// The request is signed: out with it.
+    pub(super) fn request_signed(&mut self, call: &mut Call<'_>, id: OpeningId, message: Option<Vec<u8>>) {
+        let Some(mut message) = message else { return self.opening_job_lost(call, id) };
+        let Some(destination) = self.openings.by_id.get(&id).map(|opening| opening.destination) else { return };
+        self.send_message(call, destination, &mut message);
+        let now = call.now.since_boot;
+        if let Some(opening) = self.openings.by_id.get_mut(&id) {
+            opening.message = message;
+            let next_send = now + RETRANSMIT_FIRST;
+            opening.state = State::Reply { next_send, interval: RETRANSMIT_FIRST, last_sent: now };
+        }
+    }
+
+    /// A job did not come back: the next repetition tries again from the start.
+    pub(super) fn opening_job_lost(&mut self, call: &mut Call<'_>, id: OpeningId) {
+        let now = call.now.since_boot;
+        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let next_send = now + RETRANSMIT_FIRST;
+        let lost = State::Reply { next_send, interval: RETRANSMIT_FIRST, last_sent: Instant::default() };
+        match std::mem::replace(&mut opening.state, lost) {
+            State::Verdict { reply_frame, .. } => {
+                self.ledger.release(now, Side::WIRE, Fate::Dropped(DropReason::JobLost), &reply_frame);
+            }
+            // What was to be signed anew, perhaps with a cookie, makes the message before it worthless.
+            State::Signature => opening.message.clear(),
+            State::KeyPair | State::Reply { .. } => {}
+        }
+    }
+
+    /// A reply from the wire, unproved.
+    pub(super) fn take_reply(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let message = &frame[ETHERNET_LEN..];
+        let reply = Handshake::parse(message).map_err(|_| DropReason::Malformed)?;
+        if reply.arp.sender_mac != header.source || header.destination != self.settings.mac {
+            return Err(DropReason::HandshakeSource);
+        }
+        let id = self.opening_for_reply(&reply).ok_or(DropReason::HandshakeUnasked)?;
+        if !self.is_own_site(frame, &reply.site_tag) {
+            return Err(DropReason::HandshakeSiteMac);
+        }
+        let unix_s = self.certificate_time(call.now);
+        let settings = Arc::clone(&self.settings);
+        let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
+        let State::Reply { interval, .. } = opening.state else { return Err(DropReason::HandshakeUnasked) };
+        let Some(key_pair) = opening.key_pair.clone() else { return Err(DropReason::HandshakeUnasked) };
+        let finish = Finish {
+            settings,
+            unix_s,
+            request: opening.message.clone(),
+            reply: message.to_vec(),
+            key_pair,
+            asked_ip: opening.asked_ip(),
+            asked_mac: opening.asked_mac,
+        };
+        opening.state = State::Verdict { reply_frame: frame.to_vec(), interval };
+        if !self.task(call.out, Task::Opening(id), JobKind::Finish(Box::new(finish))) {
+            self.reopen(call, id);
+            return Err(DropReason::ControlBusy);
+        }
+        Ok(Fate::Held)
+    }
+
+    /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
+    fn opening_for_reply(&self, reply: &Handshake<'_>) -> Option<OpeningId> {
+        let by_nonce = self.openings.by_nonce(&reply.nonce);
+        if by_nonce.is_none() && self.settings.weaken.reply_check {
+            let asked = |opening: &Opening| opening.asks(Some(reply.arp.sender_ip), Some(reply.arp.sender_mac));
+            return self.openings.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
+        }
+        by_nonce
+    }
+
+    /// Back to waiting for a reply, after a verdict that was no good.
+    fn reopen(&mut self, call: &Call<'_>, id: OpeningId) -> Option<Vec<u8>> {
+        let opening = self.openings.by_id.get_mut(&id)?;
+        let State::Verdict { interval, .. } = opening.state else { return None };
+        let now = call.now.since_boot;
+        let waiting = State::Reply { next_send: now + interval, interval, last_sent: now };
+        match std::mem::replace(&mut opening.state, waiting) {
+            State::Verdict { reply_frame, .. } => Some(reply_frame),
+            _ => None,
+        }
+    }
+
+    /// The verdict on a reply.
+    pub(super) fn reply_judged(
+        &mut self,
+        call: &mut Call<'_>,
+        id: OpeningId,
+        result: Result<Box<Finished>, Refusal>,
+    ) {
+        match result {
+            Err(refusal) => {
+                if let Some(frame) = self.reopen(call, id) {
+                    self.refuse(call, &frame, refusal);
+                }
+            }
+            Ok(finished) => {
+                if let Some(opening) = self.openings.by_id.remove(&id)
+                    && let State::Verdict { reply_frame, .. } = &opening.state
+                {
+                    let at = call.now.since_boot;
+                    self.ledger.release(at, Side::WIRE, Fate::Consumed, reply_frame);
+                    let reply_frame = reply_frame.clone();
+                    self.finish(call, &opening, &reply_frame, *finished);
+                }
+            }
+        }
+    }
+
+    /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
+    fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply_frame: &[u8], finished: Finished) {
+        let Ok(reply) = Handshake::parse(&reply_frame[ETHERNET_LEN..]) else { return };
+        let mac = finished.peer.mac();
+        self.freshness.remember(mac, reply.timestamp_ms, reply.nonce);
+        let own = self.offer(opening.receiver_index);
+        let lifetime = self.agreed_lifetime(&own, &reply.offer);
+        let birth =
+            Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime };
+        let association = self.peers.bear(call.now.since_boot, birth);
+        self.install_receivers(call, &association, finished.keys.receive, false);
+        self.establish(call, association, finished.keys.send);
+        // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
+        call.order(0, OrderKind::ShowLife(mac));
+        if opening.asked_ip().is_some() {
+            self.send_arp_up(call, &reply.arp);
+        }
+    }
+
+    /// The peer cannot judge how old our request is: sign it again with its cookie.
+    pub(super) fn take_challenge(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let challenge = Challenge::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        if header.destination != self.settings.mac {
+            return Err(DropReason::NotForUs);
+        }
+        let id = self.openings.by_nonce(&challenge.nonce).ok_or(DropReason::HandshakeUnasked)?;
+        if !self.is_own_site(frame, &challenge.site_tag) {
+            return Err(DropReason::HandshakeSiteMac);
+        }
+        let now = call.now.since_boot;
+        let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
+        // A repeated challenge was met already. Signing again would make a second request with the same nonce, and the
+        // peer would answer the first.
+        let is_news = matches!(opening.state, State::Reply { .. }) && opening.cookie != challenge.cookie;
+        if !is_news || opening.challenges >= CHALLENGES_PER_OPENING_MAX {
+            return Err(DropReason::HandshakeUnasked);
+        }
+        if !self.signature_budget.take(now) {
+            return Err(DropReason::HandshakeBudget);
+        }
+        opening.challenges += 1;
+        opening.cookie = challenge.cookie;
+        self.sign(call, id);
+        Ok(Fate::Consumed)
+    }
+
+    /// Whether a request of `mac` must wait because ours to the same host goes first (paper, "Retransmissions and
+    /// Conflicts"). Only for a moment after we sent ours: should it be lost, the other's is as good.
+    pub(super) fn ours_goes_first(&self, now: Instant, mac: MacAddress, ip: Ipv4Addr) -> bool {
+        self.settings.mac > mac
+            && self.openings.by_id.values().any(|opening| {
+                let sent_lately = match opening.state {
+                    State::Reply { last_sent, .. } => now.since(last_sent) < YIELD_TIME,
+                    State::Verdict { .. } => true,
+                    State::KeyPair | State::Signature => false,
+                };
+                sent_lately && opening.asks(Some(ip), Some(mac))
+            })
+    }
+
+    /// Repeats requests that are not answered, and gives up on those that never will be.
+    pub(super) fn retransmit(&mut self, call: &mut Call<'_>, budget: usize) {
+        let now = call.now.since_boot;
+        let over = |opening: &Opening| now.since(opening.started) >= HANDSHAKE_GIVE_UP;
+        let due = |opening: &Opening| matches!(opening.state, State::Reply { next_send, .. } if next_send <= now);
+        let ready: Vec<(OpeningId, bool)> = self.openings.by_id.iter()
+            .filter(|(_, opening)| over(opening) || due(opening))
+            .map(|(id, opening)| (*id, over(opening)))
+            .take(budget)
+            .collect();
+        for (id, is_over) in ready {
+            if is_over {
+                self.give_up(call, id);
+            } else {
+                self.repeat(call, id);
+            }
+        }
+    }
+
+    fn repeat(&mut self, call: &mut Call<'_>, id: OpeningId) {
+        let now = call.now.since_boot;
+        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let State::Reply { interval, .. } = opening.state else { return };
+        let interval = (interval * 2).min(RETRANSMIT_MAX);
+        opening.state = State::Reply { next_send: now + interval, interval, last_sent: now };
+        let destination = opening.destination;
+        if opening.message.is_empty() {
+            return self.sign(call, id);
+        }
+        let mut message = opening.message.clone();
+        self.send_message(call, destination, &mut message);
+    }
+
+    fn give_up(&mut self, call: &mut Call<'_>, id: OpeningId) {
+        let Some(opening) = self.openings.by_id.remove(&id) else { return };
+        self.peers.return_index(opening.receiver_index);
+        self.drop_unjudged_reply(call, &opening, DropReason::JobLost);
+        call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
+        let Some(mac) = opening.asked_mac else { return };
+        for lane in 0..self.settings.lanes {
+            call.order(lane, OrderKind::GiveUp(mac));
+        }
+        if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
+            self.end_current(call, mac, EndCause::Silent);
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! The slow half of the link layer: who may speak with us, and under which keys.
+//!
+//! - `stack.rs`: what our own stack's ARP asks for.
+//! - `initiator.rs`: handshakes that we open.
+//! - `responder.rs`: handshakes of others that we answer.
+//! - `freshness.rs`, `budget.rs`: what stands in front of the first signature.
+//! - `peers.rs`, `upkeep.rs`: associations and their age.
+
+mod budget;
+mod freshness;
+mod initiator;
+mod peers;
+mod responder;
+mod stack;
+mod upkeep;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
+use identity::agreement::KeyPair;
+use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
+use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::{EtherType, MacAddress};
+
+use crate::event::{Effect, EndCause, Event};
+use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
+use crate::keys::SendKey;
+use crate::limits;
+use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::settings::Settings;
+use budget::{Bucket, PerSource};
+use freshness::Freshness;
+use initiator::Openings;
+use peers::{Association, Peers};
+use responder::Answers;
+
+/// What a job under way belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    KeyPairs,
+    Opening(initiator::OpeningId),
+    Answer(responder::AnswerId),
+}
+
+/// The slow half of the link layer.
+pub struct Control {
+    settings: Arc<Settings>,
+    ledger: Ledger,
+    random: Generator,
+    peers: Peers,
+    openings: Openings,
+    answers: Answers,
+    freshness: Freshness,
+    answer_budget: Bucket,
+    answer_budget_per_source: PerSource,
+    challenge_budget: Bucket,
+    signature_budget: Bucket,
+    unknown_budget: Bucket,
+    unknown_asked: BTreeMap<MacAddress, Instant>,
+    key_pairs: Vec<KeyPair>,
+    key_pairs_ordered: bool,
+    tasks: BTreeMap<Ticket, Task>,
+    next_ticket: u64,
+    next_sweep: Option<Instant>,
+}
+
+/// One call into control: when, and where its results go.
+struct Call<'a> {
+    now: Now,
+    sink: &'a mut dyn Sink,
+    out: &'a mut Outbox<Control>,
+}
+
+impl Call<'_> {
+    fn order(&mut self, lane: u8, kind: OrderKind) {
+        if self.out.orders.push((LaneId(lane), Order(kind))).is_err() {
+            self.out.overflowed += 1;
+        }
+    }
+}
+
+/// One association, as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerReport {
+    /// Name in its certificate.
+    pub name: String,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Addresses in its certificate.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Whether its certificate says that it forwards for others.
+    pub router: bool,
+    /// End of its certificate, in seconds since 1970.
+    pub certificate_not_after_unix: u64,
+    /// `established`, `leaving` or `candidate`.
+    pub state: &'static str,
+    /// Whether this host asked.
+    pub initiated: bool,
+    /// How old the association is.
+    pub age: Duration,
+    /// How long it may still live.
+    pub remaining: Duration,
+    /// How long ago a frame was opened.
+    pub last_opened_ago: Option<Duration>,
+    /// How we protect what we send.
+    pub sends: String,
+    /// How the peer protects what it sends.
+    pub receives: String,
+}
+
+impl Control {
+    /// A control without associations. `random` is for nonces and indices, never for keys.
+    #[must_use]
+    pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
+        Control {
+            freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
+            settings,
+            ledger: Ledger::new(),
+            random,
+            peers: Peers::default(),
+            openings: Openings::default(),
+            answers: Answers::default(),
+            answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
+            answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
+            challenge_budget: Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND),
+            signature_budget: Bucket::new(limits::SIGNATURES_PER_SECOND, limits::SIGNATURES_PER_SECOND),
+            unknown_budget: Bucket::new(limits::UNKNOWN_PER_SECOND, limits::UNKNOWN_PER_SECOND),
+            unknown_asked: BTreeMap::new(),
+            key_pairs: Vec::new(),
+            key_pairs_ordered: false,
+            tasks: BTreeMap::new(),
+            next_ticket: 0,
+            next_sweep: None,
+        }
+    }
+
+    /// To be called once before the first frame: prepares key pairs, and names the legacy hosts to the kernel.
+    pub fn start(&mut self, out: &mut Outbox<Control>) {
+        for legacy in &self.settings.legacy {
+            out.effect(Effect::PermanentNeighbour { ip: legacy.ip, mac: legacy.mac });
+        }
+        self.order_key_pairs(out);
+    }
+
+    /// All associations.
+    #[must_use]
+    pub fn peers(&self, now: Instant) -> Vec<PeerReport> {
+        let mut reports = Vec::new();
+        for (_, peer) in self.peers.iter() {
+            let current = peer.current.iter().map(|one| (one, "established"));
+            let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
+            let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
+            let all = current.chain(leaving).chain(candidates);
+            reports.extend(all.map(|(association, state)| report(association, state, now)));
+        }
+        reports
+    }
+
+    /// Associations in use with one hardware address; never more than one.
+    #[must_use]
+    pub fn established_with(&self, mac: MacAddress) -> usize {
+        usize::from(self.peers.current_by_mac(mac).is_some())
+    }
+
+    /// Handshakes that this host has open.
+    #[must_use]
+    pub fn open_handshakes(&self) -> usize {
+        self.openings.len()
+    }
+
+    fn task(&mut self, out: &mut Outbox<Control>, task: Task, job: JobKind) -> bool {
+        self.next_ticket += 1;
+        let ticket = Ticket(self.next_ticket);
+        if out.jobs.push((ticket, Job(job))).is_err() {
+            return false;
+        }
+        self.tasks.insert(ticket, task);
+        true
+    }
+
+    fn order_key_pairs(&mut self, out: &mut Outbox<Control>) {
+        let missing = limits::KEY_PAIRS_AHEAD - self.key_pairs.len().min(limits::KEY_PAIRS_AHEAD);
+        if !self.key_pairs_ordered && missing > limits::KEY_PAIRS_AHEAD / 2 {
+            self.key_pairs_ordered = self.task(out, Task::KeyPairs, JobKind::PrepareKeyPairs(missing));
+        }
+    }
+
+    fn take_key_pair(&mut self, out: &mut Outbox<Control>) -> Option<KeyPair> {
+        let pair = self.key_pairs.pop();
+        self.order_key_pairs(out);
+        pair
+    }
+
+    fn offer(&self, receiver_index: u32) -> Offer {
+        Offer {
+            suite: self.settings.send_suite.id(),
+            confidential: self.settings.confidential,
+            lanes: self.settings.lanes.clamp(1, LANES_MAX),
+            receiver_index,
+            lifetime_s: u32::try_from(self.settings.lifetime.as_secs()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The shorter of both claims, but never below the minimum (paper, section 5.2).
+    fn agreed_lifetime(&self, own: &Offer, peers: &Offer) -> Duration {
+        let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
+        shorter.max(self.settings.lifetime_min)
+    }
+
+    /// Seconds since 1970 against which certificates are judged. A clock that is behind our own certificate's first day
+    /// is certainly wrong, so that day is the best guess there is.
+    fn certificate_time(&self, now: Now) -> u64 {
+        let wall = now.trusted_unix_ms().unwrap_or(0) / 1000;
+        wall.max(self.settings.identity.certificate().not_before_unix())
+    }
+
+    fn is_own_site(&self, frame: &[u8], tag: &[u8; SITE_TAG_LEN]) -> bool {
+        let (ethernet, message) = frame.split_at(ETHERNET_LEN);
+        let [before, after] = tagged_parts(message);
+        let site_key = self.settings.identity.site_key();
+        site_key.verify(b"handshake", &[ethernet, before, after], tag) || self.settings.weaken.site_tag
+    }
+
+    /// Tags `message` for `destination` and sends it.
+    fn send_message(&mut self, call: &mut Call<'_>, destination: MacAddress, message: &mut [u8]) {
+        let ethertype = self.settings.ethertype;
+        let ethernet = Header { destination, source: self.settings.mac, ethertype }.emit();
+        let [before, after] = tagged_parts(message);
+        let tag = self.settings.identity.site_key().tag(b"handshake", &[&ethernet, before, after]);
+        set_site_tag(message, &tag);
+        let frame = [&ethernet[..], message].concat();
+        if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
+            self.ledger.make(Side::WIRE);
+        }
+    }
+
+    /// Hands the stack an ARP message that is proved.
+    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &wire::arp::Arp) {
+        let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
+        let frame = [&header.emit()[..], &arp.emit()].concat();
+        if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
+            self.ledger.make(Side::STACK);
+        }
+    }
+
+    /// Makes `association` the one in use, unless a simultaneous one goes first.
+    fn establish(&mut self, call: &mut Call<'_>, association: Association, send: Vec<SendKey>) {
+        let now = call.now.since_boot;
+        let mac = association.certificate.mac();
+        if self.peers.get(mac).is_some_and(|peer| peer.keeps_current_against(&association, self.settings.mac)) {
+            self.retire(call, association);
+            return;
+        }
+        self.make_room(call, mac);
+        call.out.event(established(&association));
+        let id = association.id;
+        if let Some(old) = self.peers.set_current(association) {
+            self.retire(call, old);
+        }
+        for (lane, key) in send.into_iter().enumerate() {
+            let first_sequence = self.random.number() % limits::SEQUENCE_START_BELOW;
+            let outgoing = Outgoing { association: id, peer: mac, key, first_sequence };
+            call.order(lane as u8, OrderKind::Send(Box::new(outgoing)));
+        }
+        self.close_openings_for(call, mac);
+        self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
+    }
+
+    /// Lets a replaced association open frames for a while, and ends the one that did so before.
+    fn retire(&mut self, call: &mut Call<'_>, association: Association) {
+        let until = call.now.since_boot + limits::OUTGOING_GRACE;
+        if let Some(before) = self.peers.set_leaving(association, until) {
+            self.peers.forget(&before);
+            self.stop_receiving(call, &before);
+        }
+    }
+
+    fn make_room(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
+        if self.peers.len() < limits::PEERS_MAX || self.peers.get(newcomer).is_some() {
+            return;
+        }
+        if let Some(mac) = self.peers.least_useful() {
+            for association in self.peers.take_all(mac) {
+                self.stop_all(call, &association, EndCause::Evicted);
+            }
+        }
+    }
+
+    fn end_current(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
+        if let Some(association) = self.peers.take_current(mac) {
+            self.stop_all(call, &association, cause);
+        }
+    }
+
+    /// Takes all keys of an association away from the lanes and says so.
+    fn stop_all(&mut self, call: &mut Call<'_>, association: &Association, cause: EndCause) {
+        let mac = association.certificate.mac();
+        self.stop_receiving(call, association);
+        for lane in 0..self.settings.lanes {
+            call.order(lane, OrderKind::StopSending(mac, association.id));
+        }
+        call.out.event(Event::Ended { name: association.certificate.name().to_owned(), mac, cause });
+    }
+
+    fn stop_receiving(&mut self, call: &mut Call<'_>, association: &Association) {
+        for index in association.receiver_indices() {
+            call.order(self.lane_of(index), OrderKind::StopReceiving(index));
+        }
+    }
+
+    /// Which of our lanes receives frames with this index.
+    fn lane_of(&self, receiver_index: u32) -> u8 {
+        (receiver_index % u32::from(LANES_MAX)) as u8 % self.settings.lanes
+    }
+
+    /// Gives the lanes the keys to receive with.
+    fn install_receivers(
+        &mut self,
+        call: &mut Call<'_>,
+        association: &Association,
+        keys: Vec<crate::keys::ReceiveKey>,
+        awaits_first_frame: bool,
+    ) {
+        for key in keys {
+            let lane = self.lane_of(key.receiver_index);
+            let origin = Arc::clone(&association.origin);
+            let incoming = Incoming { association: association.id, origin, key, awaits_first_frame };
+            call.order(lane, OrderKind::Receive(Box::new(incoming)));
+        }
+    }
+
+    fn refuse(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: Refusal) {
+        let Refusal { reason, detail } = refusal;
+        if let Ok((header, message)) = Header::parse(frame)
+            && let Ok(handshake) = Handshake::parse(message)
+        {
+            call.out.event(Event::Refused { mac: header.source, ip: handshake.arp.sender_ip, reason, detail });
+        }
+        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
+    }
+
+    /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when it completes.
+    fn wire_message(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+        let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
+        let outcome = match PacketType::of(message) {
+            Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
+            Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
+            Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
+        };
+        outcome.unwrap_or_else(Fate::Dropped)
+    }
+}
+
+impl bump::Control for Control {
+    type Request = Request;
+    type Order = Order;
+    type Job = Job;
+    type Completion = Completion;
+    type Effect = Effect;
+    type Event = Event;
+
+    fn request(&mut self, now: Now, lane: LaneId, request: Request, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        let mut call = Call { now, sink, out };
+        match request {
+            Request::StackArp(frame) => {
+                let fate = self.stack_arp(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::Handshake(frame) => {
+                let fate = self.wire_message(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::Wanted(mac) => self.open_for_lane(&mut call, lane, mac),
+            Request::FirstFrame(id) => self.promote(&mut call, id),
+            Request::Activity(id, activity) => self.peers.note(now.since_boot, id, activity),
+            Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
+            Request::Worn(id) => self.renew_worn(&mut call, id),
+        }
+    }
+
+    fn complete(
+        &mut self,
+        now: Now,
+        ticket: Ticket,
+        completion: Completion,
+        sink: &mut dyn Sink,
+        out: &mut Outbox<Self>,
+    ) {
+        let mut call = Call { now, sink, out };
+        match (self.tasks.remove(&ticket), completion.0) {
+            (Some(Task::KeyPairs), CompletionKind::KeyPairs(pairs)) => self.stock_key_pairs(&mut call, pairs),
+            (Some(Task::KeyPairs), _) => {
+                self.key_pairs_ordered = false;
+                self.key_pairs_lost(&mut call);
+            }
+            (Some(Task::Opening(id)), CompletionKind::Signed(message)) => self.request_signed(&mut call, id, message),
+            (Some(Task::Opening(id)), CompletionKind::Finished(result)) => self.reply_judged(&mut call, id, result),
+            (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
+            (Some(Task::Answer(id)), CompletionKind::Answered(result)) => self.request_judged(&mut call, id, result),
+            (Some(Task::Answer(id)), _) => self.answer_job_lost(&mut call, id),
+            (None, _) => {}
+        }
+    }
+
+    fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        let mut call = Call { now, sink, out };
+        self.retransmit(&mut call, budget);
+        self.expire_answers(&mut call);
+        self.sweep(&mut call, budget);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
+        time::earlier(handshakes, self.next_sweep)
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+}
+
+impl Control {
+    /// Frames wait in `lane` for a host. Without a handshake nothing would ever release them.
+    fn open_for_lane(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
+        if self.open_for_mac(call, mac).is_err() {
+            call.order(lane.0, OrderKind::GiveUp(mac));
+        }
+    }
+
+    fn stock_key_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KeyPair>) {
+        self.key_pairs_ordered = false;
+        self.key_pairs.extend(pairs);
+        self.key_pairs.truncate(limits::KEY_PAIRS_AHEAD);
+        self.sign_waiting(call);
+    }
+
+    /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete SAs").
+    fn promote(&mut self, call: &mut Call<'_>, id: AssociationId) {
+        if let Some(candidate) = self.peers.take_candidate(id) {
+            self.establish(call, candidate.association, candidate.send);
+        }
+    }
+}
+
+fn protection(suite: u8, confidential: bool) -> String {
+    let name = identity::aead::Suite::from_id(suite).map_or("unknown", identity::aead::Suite::name);
+    if confidential { name.to_owned() } else { format!("{name} (authentication only)") }
+}
+
+fn established(association: &Association) -> Event {
+    let certificate = &association.certificate;
+    Event::Established {
+        name: certificate.name().to_owned(),
+        mac: certificate.mac(),
+        addresses: certificate.addresses().to_vec(),
+        initiated: association.initiated_by_us,
+        receives: protection(association.peers.suite, association.peers.confidential),
+        sends: protection(association.own.suite, association.own.confidential),
+    }
+}
+
+fn report(association: &Association, state: &'static str, now: Instant) -> PeerReport {
+    let certificate = &association.certificate;
+    PeerReport {
+        name: certificate.name().to_owned(),
+        mac: certificate.mac(),
+        addresses: certificate.addresses().to_vec(),
+        router: certificate.is_router(),
+        certificate_not_after_unix: certificate.not_after_unix(),
+        state,
+        initiated: association.initiated_by_us,
+        age: now.since(association.born),
+        remaining: association.expires.since(now),
+        last_opened_ago: association.last_opened.map(|at| now.since(at)),
+        sends: protection(association.own.suite, association.own.confidential),
+        receives: protection(association.peers.suite, association.peers.confidential),
+    }
+}

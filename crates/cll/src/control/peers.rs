@@ -1,0 +1,314 @@
+//! The table of associations: for each peer at most one in use, one on its way out, and a few candidates.
+//!
+//! A request of the peer only ever makes a candidate; the first frame that opens under a candidate proves that the peer
+//! holds the keys, and promotes it. So nothing that a stranger can send or replay removes a working association.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{Generator, Instant};
+use identity::Verified;
+use identity::certificate::HostCertificate;
+use wire::MacAddress;
+use wire::cll::Offer;
+use wire::cll::handshake::LANES_MAX;
+
+use crate::keys::SendKey;
+use crate::limits::{CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, SILENCE_MAX, SIMULTANEOUS};
+use crate::message::{Activity, AssociationId};
+use crate::origin::Origin;
+
+/// One association, as control sees it.
+pub(crate) struct Association {
+    pub(crate) id: AssociationId,
+    pub(crate) certificate: Verified<HostCertificate>,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) initiated_by_us: bool,
+    pub(crate) own: Offer,
+    pub(crate) peers: Offer,
+    pub(crate) born: Instant,
+    pub(crate) expires: Instant,
+    pub(crate) last_opened: Option<Instant>,
+    /// Payload was sent and nothing was opened since.
+    unanswered_since: Option<Instant>,
+    /// Payload was opened and nothing was sent since.
+    owes_since: Option<Instant>,
+    /// Something moved since the last renewal was considered.
+    pub(crate) in_use: bool,
+    /// A new handshake was asked for because this association is silent.
+    pub(crate) doubted: bool,
+}
+
+/// What it takes to make an [`Association`].
+pub(crate) struct Birth {
+    pub(crate) certificate: Verified<HostCertificate>,
+    pub(crate) initiated_by_us: bool,
+    pub(crate) own: Offer,
+    pub(crate) peers: Offer,
+    pub(crate) lifetime: Duration,
+}
+
+impl Association {
+    /// The indices under which this host receives.
+    pub(crate) fn receiver_indices(&self) -> impl Iterator<Item = u32> + use<> {
+        let base = self.own.receiver_index;
+        (0..u32::from(self.peers.lanes)).map(move |lane| base + lane)
+    }
+
+    fn note(&mut self, now: Instant, activity: Activity) {
+        if activity.opened {
+            self.last_opened = Some(now);
+            self.unanswered_since = None;
+            self.doubted = false;
+        } else if activity.sealed_payload {
+            self.unanswered_since.get_or_insert(now);
+        }
+        if activity.sealed_payload {
+            self.owes_since = None;
+        } else if activity.opened_payload {
+            self.owes_since.get_or_insert(now);
+        }
+        self.in_use |= activity.sealed_payload || activity.opened_payload;
+    }
+
+    /// Whether the peer seems to be gone.
+    pub(crate) fn is_silent(&self, now: Instant) -> bool {
+        self.unanswered_since.is_some_and(|since| now.since(since) >= SILENCE_MAX)
+    }
+
+    /// Whether the peer should be told that we live; counts as told.
+    pub(crate) fn take_owed_sign_of_life(&mut self, now: Instant) -> bool {
+        let owes = self.owes_since.is_some_and(|since| now.since(since) >= KEEPALIVE_AFTER);
+        if owes {
+            self.owes_since = None;
+        }
+        owes
+    }
+
+    /// Whether it is used and has so little time left that a successor is due.
+    pub(crate) fn wants_successor(&self, now: Instant) -> bool {
+        let lifetime = self.expires.since(self.born);
+        self.in_use && now.since(self.born) >= lifetime.mul_f32(0.8)
+    }
+
+    fn initiator(&self, own_mac: MacAddress) -> MacAddress {
+        if self.initiated_by_us { own_mac } else { self.certificate.mac() }
+    }
+}
+
+/// An association that no frame has confirmed yet, with the keys that must not be used before.
+pub(crate) struct Candidate {
+    pub(crate) association: Association,
+    pub(crate) send: Vec<SendKey>,
+    until: Instant,
+}
+
+/// A replaced association that still opens frames.
+pub(crate) struct Leaving {
+    pub(crate) association: Association,
+    pub(crate) until: Instant,
+}
+
+/// All associations with one peer.
+#[derive(Default)]
+pub(crate) struct Peer {
+    pub(crate) current: Option<Association>,
+    pub(crate) leaving: Option<Leaving>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+impl Peer {
+    fn is_empty(&self) -> bool {
+        self.current.is_none() && self.leaving.is_none() && self.candidates.is_empty()
+    }
+
+    /// Whether `new` must not replace the current association, because both sides asked at once and the host with the
+    /// higher address wins (paper, section 5.2). Both hosts see the same two associations and decide alike.
+    pub(crate) fn keeps_current_against(&self, new: &Association, own_mac: MacAddress) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            let apart = new.born.since(current.born).max(current.born.since(new.born));
+            apart <= SIMULTANEOUS && current.initiator(own_mac) > new.initiator(own_mac)
+        })
+    }
+}
+
+/// The table.
+#[derive(Default)]
+pub(crate) struct Peers {
+    by_mac: BTreeMap<MacAddress, Peer>,
+    by_association: BTreeMap<AssociationId, MacAddress>,
+    indices: BTreeSet<u32>,
+    next_id: u64,
+}
+
+impl Peers {
+    /// Draws a receiver index that is not in use; its low bits are left for the lane.
+    pub(crate) fn draw_index(&mut self, random: &mut Generator) -> u32 {
+        loop {
+            let index = random.number() & !u32::from(LANES_MAX - 1);
+            if self.indices.insert(index) {
+                return index;
+            }
+        }
+    }
+
+    /// Gives back an index that was drawn but not used.
+    pub(crate) fn return_index(&mut self, index: u32) {
+        self.indices.remove(&index);
+    }
+
+    /// An association that is not in the table yet.
+    pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> Association {
+        self.next_id += 1;
+        Association {
+            id: AssociationId(self.next_id),
+            origin: Arc::new(Origin::of(&birth.certificate)),
+            certificate: birth.certificate,
+            initiated_by_us: birth.initiated_by_us,
+            own: birth.own,
+            peers: birth.peers,
+            born: now,
+            expires: now + birth.lifetime,
+            last_opened: None,
+            unanswered_since: None,
+            owes_since: None,
+            in_use: false,
+            doubted: false,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_mac.len()
+    }
+
+    pub(crate) fn get(&self, mac: MacAddress) -> Option<&Peer> {
+        self.by_mac.get(&mac)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&MacAddress, &Peer)> {
+        self.by_mac.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&MacAddress, &mut Peer)> {
+        self.by_mac.iter_mut()
+    }
+
+    /// The association in use with the host that has this address in its certificate.
+    pub(crate) fn current_by_ip(&self, ip: Ipv4Addr) -> Option<&Association> {
+        self.by_mac
+            .values()
+            .filter_map(|peer| peer.current.as_ref())
+            .find(|current| current.certificate.addresses().contains(&ip))
+    }
+
+    pub(crate) fn current_by_mac(&self, mac: MacAddress) -> Option<&Association> {
+        self.by_mac.get(&mac)?.current.as_ref()
+    }
+
+    /// Enters a candidate; returns the one that had to make room for it.
+    pub(crate) fn add_candidate(
+        &mut self,
+        now: Instant,
+        association: Association,
+        send: Vec<SendKey>,
+    ) -> Option<Association> {
+        let mac = association.certificate.mac();
+        self.by_association.insert(association.id, mac);
+        let candidates = &mut self.by_mac.entry(mac).or_default().candidates;
+        let evicted = (candidates.len() >= CANDIDATES_PER_PEER_MAX).then(|| candidates.remove(0).association);
+        candidates.push(Candidate { association, send, until: now + CANDIDATE_LIFETIME });
+        if let Some(evicted) = &evicted {
+            self.forget(evicted);
+        }
+        evicted
+    }
+
+    /// Takes a candidate out of its peer, to be promoted.
+    pub(crate) fn take_candidate(&mut self, id: AssociationId) -> Option<Candidate> {
+        let mac = self.by_association.get(&id)?;
+        let candidates = &mut self.by_mac.get_mut(mac)?.candidates;
+        let at = candidates.iter().position(|candidate| candidate.association.id == id)?;
+        Some(candidates.remove(at))
+    }
+
+    /// Makes `association` the one in use; returns the one that was.
+    pub(crate) fn set_current(&mut self, association: Association) -> Option<Association> {
+        let mac = association.certificate.mac();
+        self.by_association.insert(association.id, mac);
+        self.by_mac.entry(mac).or_default().current.replace(association)
+    }
+
+    /// Lets a replaced association open frames until `until`; returns the one that did so before.
+    pub(crate) fn set_leaving(&mut self, association: Association, until: Instant) -> Option<Association> {
+        let mac = association.certificate.mac();
+        self.by_association.insert(association.id, mac);
+        let leaving = Leaving { association, until };
+        self.by_mac.entry(mac).or_default().leaving.replace(leaving).map(|old| old.association)
+    }
+
+    /// Forgets everything about an association that is out of its peer already.
+    pub(crate) fn forget(&mut self, association: &Association) {
+        self.by_association.remove(&association.id);
+        self.indices.remove(&association.own.receiver_index);
+        let mac = association.certificate.mac();
+        if self.by_mac.get(&mac).is_some_and(Peer::is_empty) {
+            self.by_mac.remove(&mac);
+        }
+    }
+
+    /// Notes what lanes saw.
+    pub(crate) fn note(&mut self, now: Instant, id: AssociationId, activity: Activity) {
+        let Some(mac) = self.by_association.get(&id) else { return };
+        let Some(current) = self.by_mac.get_mut(mac).and_then(|peer| peer.current.as_mut()) else { return };
+        if current.id == id {
+            current.note(now, activity);
+        }
+    }
+
+    /// Takes out up to `budget` associations whose time is over. The flag tells which were in use.
+    pub(crate) fn take_expired(&mut self, now: Instant, budget: usize) -> Vec<(Association, bool)> {
+        let mut expired = Vec::new();
+        for peer in self.by_mac.values_mut() {
+            if expired.len() >= budget {
+                break;
+            }
+            expired.extend(peer.current.take_if(|current| current.expires <= now).map(|old| (old, true)));
+            expired.extend(peer.leaving.take_if(|leaving| leaving.until <= now).map(|old| (old.association, false)));
+            let (over, live) = std::mem::take(&mut peer.candidates).into_iter().partition(|one| one.until <= now);
+            peer.candidates = live;
+            let over: Vec<Candidate> = over;
+            expired.extend(over.into_iter().map(|candidate| (candidate.association, false)));
+        }
+        for (association, _) in &expired {
+            self.forget(association);
+        }
+        expired
+    }
+
+    /// Takes out the association in use with `mac`.
+    pub(crate) fn take_current(&mut self, mac: MacAddress) -> Option<Association> {
+        let current = self.by_mac.get_mut(&mac)?.current.take()?;
+        self.forget(&current);
+        Some(current)
+    }
+
+    /// Takes out every association with `mac`.
+    pub(crate) fn take_all(&mut self, mac: MacAddress) -> Vec<Association> {
+        let Some(peer) = self.by_mac.remove(&mac) else { return Vec::new() };
+        let leaving = peer.leaving.map(|leaving| leaving.association);
+        let candidates = peer.candidates.into_iter().map(|candidate| candidate.association);
+        let all: Vec<Association> = peer.current.into_iter().chain(leaving).chain(candidates).collect();
+        for association in &all {
+            self.forget(association);
+        }
+        all
+    }
+
+    /// The peer whose association has been unused for longest, to make room.
+    pub(crate) fn least_useful(&self) -> Option<MacAddress> {
+        let last_use = |peer: &Peer| peer.current.as_ref().and_then(|current| current.last_opened);
+        self.by_mac.iter().min_by_key(|(_, peer)| last_use(peer)).map(|(mac, _)| *mac)
+    }
+}

@@ -1,0 +1,349 @@
+//! Handshakes of others that we answer (paper, section 5.2): cheap checks first, one job for all the public key work, the
+//! stack's own ARP reply, and a candidate that waits for its first frame.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bump::{DropReason, Fate, Instant, Side};
+use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+
+use super::freshness::{Age, Stamp};
+use super::peers::Birth;
+use super::{Call, Control, Task};
+use crate::event::Event;
+use crate::job::{Answer, Answered, JobKind, Refusal};
+use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
+
+/// A request is recognised by who sent it and by its nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AnswerId {
+    mac: MacAddress,
+    nonce: [u8; NONCE_LEN],
+}
+
+/// What an answer waits for.
+#[derive(Debug)]
+enum State {
+    /// The verdict on the request.
+    Verdict { request_frame: Vec<u8>, own: Offer },
+    /// Our own stack's ARP reply. At `silent_at` it has not come, and only the peer's repetition asks the stack again.
+    Stack { reply: Vec<u8>, silent_at: Option<Instant> },
+    /// Nothing: the reply was sent and is repeated should the request come again.
+    Duplicates { reply: Vec<u8>, last_sent: Instant },
+}
+
+#[derive(Debug)]
+struct AnswerEntry {
+    /// The request's ARP message.
+    arp: Arp,
+    forget_at: Instant,
+    state: State,
+}
+
+/// All requests that are being answered or remembered.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    by_id: BTreeMap<AnswerId, AnswerEntry>,
+}
+
+impl Answers {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.by_id
+            .values()
+            .map(|entry| match entry.state {
+                State::Stack { silent_at: Some(silent_at), .. } => silent_at.min(entry.forget_at),
+                _ => entry.forget_at,
+            })
+            .min()
+    }
+}
+
+impl Control {
+    /// A request from the wire, unproved. Read the order as the order of cost.
+    pub(super) fn answer_request(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        self.check_addresses(header, &request.arp)?;
+        if !self.is_own_site(frame, &request.site_tag) {
+            return Err(DropReason::HandshakeSiteMac);
+        }
+        if self.ours_goes_first(now, header.source, request.arp.sender_ip) {
+            return Err(DropReason::HandshakeYields);
+        }
+        let id = AnswerId { mac: header.source, nonce: request.nonce };
+        if let Some(fate) = self.answer_duplicate(call, id) {
+            return Ok(fate);
+        }
+        match self.age_of(call, &request) {
+            Age::Fresh => self.judge_request(call, id, &request, frame),
+            Age::Replay => Err(DropReason::HandshakeStale),
+            Age::Unknown => self.challenge(call, header.source, &request),
+        }
+    }
+
+    /// Asked for us, and Ethernet and ARP agree about who asks.
+    fn check_addresses(&self, header: &Header, arp: &Arp) -> Result<(), DropReason> {
+        let for_our_ip = self.settings.identity.certificate().addresses().contains(&arp.target_ip);
+        let for_our_mac = arp.target_ip.is_unspecified() && arp.target_mac == self.settings.mac;
+        if arp.operation != Operation::Request || !(for_our_ip || for_our_mac) {
+            return Err(DropReason::HandshakeTarget);
+        }
+        if arp.sender_mac != header.source {
+            return Err(DropReason::HandshakeSource);
+        }
+        Ok(())
+    }
+
+    fn age_of(&self, call: &Call<'_>, request: &Handshake<'_>) -> Age {
+        if self.settings.weaken.freshness {
+            return Age::Fresh;
+        }
+        let stamp = Stamp {
+            sender: request.arp.sender_mac,
+            timestamp_ms: request.timestamp_ms,
+            nonce: &request.nonce,
+            cookie: &request.cookie,
+        };
+        self.freshness.judge(call.now, &stamp)
+    }
+
+    /// The same request again: the reply was lost, or is still being made. The paper answers from the cache. A request
+    /// that now carries a cookie was never accepted and is not a duplicate of anything here.
+    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
+        let now = call.now.since_boot;
+        let entry = self.answers.by_id.get_mut(&id)?;
+        match &mut entry.state {
+            State::Verdict { .. } => Some(Fate::Consumed),
+            State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
+            State::Stack { silent_at, .. } => {
+                *silent_at = Some(now + STACK_ANSWER_MAX);
+                let arp = entry.arp;
+                self.send_arp_up(call, &arp);
+                Some(Fate::Consumed)
+            }
+            State::Duplicates { .. } if self.settings.weaken.freshness => None,
+            State::Duplicates { last_sent, .. } if now.since(*last_sent) < REPLY_REPEAT_MIN => Some(Fate::Consumed),
+            State::Duplicates { reply, last_sent } => {
+                *last_sent = now;
+                let mut reply = reply.clone();
+                self.send_message(call, id.mac, &mut reply);
+                Some(Fate::Answered)
+            }
+        }
+    }
+
+    fn challenge(
+        &mut self,
+        call: &mut Call<'_>,
+        sender: MacAddress,
+        request: &Handshake<'_>,
+    ) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        if !self.challenge_budget.take(now) {
+            return Err(DropReason::HandshakeBudget);
+        }
+        let cookie = self.freshness.cookie(now, sender, &request.nonce);
+        let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce: request.nonce, cookie }.emit();
+        self.send_message(call, sender, &mut message);
+        call.out.event(Event::Challenged { mac: sender });
+        Ok(Fate::Answered)
+    }
+
+    /// Everything cheap is right; the rest is a job. Its verdict settles the frame.
+    fn judge_request(
+        &mut self,
+        call: &mut Call<'_>,
+        id: AnswerId,
+        request: &Handshake<'_>,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        if self.answers.by_id.len() >= ANSWERS_MAX
+            || !self.answer_budget_per_source.take(now, id.mac)
+            || !self.answer_budget.take(now)
+        {
+            return Err(DropReason::HandshakeBudget);
+        }
+        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = self.peers.draw_index(&mut self.random);
+        let own = self.offer(receiver_index);
+        let settings = Arc::clone(&self.settings);
+        let unsigned_reply = Handshake {
+            kind: PacketType::HandshakeReply,
+            site_tag: [0; SITE_TAG_LEN],
+            arp: self.reply_arp(&request.arp),
+            timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
+            nonce: request.nonce,
+            offer: own,
+            key_share: key_pair.public(),
+            cookie: [0; COOKIE_LEN],
+            certificate: settings.identity.certificate().der(),
+            signature: &[],
+        }
+        .emit_unsigned();
+        let unix_s = self.certificate_time(call.now);
+        let request_message = frame[ETHERNET_LEN..].to_vec();
+        let answer =
+            Answer { settings: Arc::clone(&settings), unix_s, request: request_message, unsigned_reply, key_pair };
+        if !self.task(call.out, Task::Answer(id), JobKind::Answer(Box::new(answer))) {
+            self.peers.return_index(own.receiver_index);
+            return Err(DropReason::ControlBusy);
+        }
+        let state = State::Verdict { request_frame: frame.to_vec(), own };
+        self.answers.by_id.insert(id, AnswerEntry { arp: request.arp, forget_at: now + ANSWER_CACHED, state });
+        Ok(Fate::Held)
+    }
+
+    /// The ARP reply that our stack will give; for a request by hardware address alone, one for our first address.
+    fn reply_arp(&self, request: &Arp) -> Arp {
+        let first = self.settings.identity.certificate().addresses().first().copied();
+        let sender_ip = if request.target_ip.is_unspecified() {
+            first.unwrap_or(Ipv4Addr::UNSPECIFIED)
+        } else {
+            request.target_ip
+        };
+        Arp {
+            operation: Operation::Reply,
+            sender_mac: self.settings.mac,
+            sender_ip,
+            target_mac: request.sender_mac,
+            target_ip: request.sender_ip,
+        }
+    }
+
+    /// The verdict on a request.
+    pub(super) fn request_judged(
+        &mut self,
+        call: &mut Call<'_>,
+        id: AnswerId,
+        result: Result<Box<Answered>, Refusal>,
+    ) {
+        let Some(entry) = self.answers.by_id.remove(&id) else { return };
+        let State::Verdict { request_frame, own } = entry.state else { return };
+        match result {
+            Err(refusal) => {
+                self.peers.return_index(own.receiver_index);
+                self.refuse(call, &request_frame, refusal);
+            }
+            Ok(answered) => {
+                self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
+                self.accept_request(call, id, entry.arp, &request_frame, own, *answered);
+            }
+        }
+    }
+
+    /// The sender is who it says. The answer makes a candidate and nothing else.
+    fn accept_request(
+        &mut self,
+        call: &mut Call<'_>,
+        id: AnswerId,
+        arp: Arp,
+        request_frame: &[u8],
+        own: Offer,
+        answered: Answered,
+    ) {
+        let now = call.now.since_boot;
+        let Ok(request) = Handshake::parse(&request_frame[ETHERNET_LEN..]) else { return };
+        self.freshness.remember(id.mac, request.timestamp_ms, id.nonce);
+        self.add_candidate(call, own, request.offer, answered.peer, answered.keys);
+        let reply = answered.reply;
+        let state = if arp.target_ip.is_unspecified() {
+            let mut reply = reply;
+            self.send_message(call, id.mac, &mut reply);
+            State::Duplicates { reply, last_sent: now }
+        } else {
+            // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
+            self.send_arp_up(call, &arp);
+            State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
+        };
+        self.answers.by_id.insert(id, AnswerEntry { arp, forget_at: now + ANSWER_CACHED, state });
+    }
+
+    fn add_candidate(
+        &mut self,
+        call: &mut Call<'_>,
+        own: Offer,
+        peers: Offer,
+        certificate: identity::Verified<identity::certificate::HostCertificate>,
+        keys: crate::keys::AssociationKeys,
+    ) {
+        let now = call.now.since_boot;
+        self.make_room(call, certificate.mac());
+        let lifetime = self.agreed_lifetime(&own, &peers);
+        let birth = Birth { certificate, initiated_by_us: false, own, peers, lifetime };
+        let association = self.peers.bear(now, birth);
+        let association_id = association.id;
+        self.install_receivers(call, &association, keys.receive, true);
+        if let Some(evicted) = self.peers.add_candidate(now, association, keys.send) {
+            self.stop_receiving(call, &evicted);
+        }
+        self.next_sweep.get_or_insert(now + SWEEP_INTERVAL);
+        if self.settings.weaken.promotion {
+            self.promote(call, association_id);
+        }
+    }
+
+    /// Our stack answered for its address: sends the replies that waited for that. False if none did.
+    pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, stack: &Arp) -> bool {
+        let waiting: Vec<AnswerId> = self.answers.by_id.iter()
+            .filter(|(id, entry)| {
+                id.mac == stack.target_mac
+                    && entry.arp.target_ip == stack.sender_ip
+                    && matches!(entry.state, State::Stack { .. })
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &waiting {
+            self.send_reply(call, *id);
+        }
+        !waiting.is_empty()
+    }
+
+    fn send_reply(&mut self, call: &mut Call<'_>, id: AnswerId) {
+        let now = call.now.since_boot;
+        let Some(entry) = self.answers.by_id.get_mut(&id) else { return };
+        let State::Stack { reply, .. } = &mut entry.state else { return };
+        let mut reply = std::mem::take(reply);
+        self.send_message(call, id.mac, &mut reply);
+        if let Some(entry) = self.answers.by_id.get_mut(&id) {
+            entry.state = State::Duplicates { reply, last_sent: now };
+        }
+    }
+
+    pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
+        let Some(entry) = self.answers.by_id.remove(&id) else { return };
+        if let State::Verdict { request_frame, own } = entry.state {
+            self.peers.return_index(own.receiver_index);
+            let fate = Fate::Dropped(DropReason::JobLost);
+            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &request_frame);
+        }
+    }
+
+    /// Forgets answers whose time is over, and names a stack that gives none.
+    pub(super) fn expire_answers(&mut self, call: &mut Call<'_>) {
+        let now = call.now.since_boot;
+        let mut over = Vec::new();
+        for (id, entry) in &mut self.answers.by_id {
+            if let State::Stack { silent_at, .. } = &mut entry.state
+                && silent_at.take_if(|at| *at <= now).is_some()
+            {
+                call.out.event(Event::StackSilent { ip: entry.arp.target_ip });
+            }
+            if entry.forget_at <= now {
+                over.push(*id);
+            }
+        }
+        for id in over {
+            self.answer_job_lost(call, id);
+        }
+    }
+}

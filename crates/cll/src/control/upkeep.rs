@@ -1,0 +1,95 @@
+//! Associations grow old: renewal, silence, expiry (paper, sections 5.2 and 5.4).
+
+use bump::Instant;
+use wire::MacAddress;
+
+use super::{Call, Control};
+use crate::event::EndCause;
+use crate::limits::{SWEEP_INTERVAL, UNKNOWN_ASKED_MAX};
+use crate::message::{AssociationId, OrderKind};
+
+/// How often one source address may cause a handshake by frames with an unknown index.
+const UNKNOWN_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// What one association needs.
+#[derive(Clone, Copy)]
+enum Need {
+    SignOfLife,
+    Successor,
+    ProofOfLife,
+}
+
+impl Control {
+    /// Looks over all peers once in a [`SWEEP_INTERVAL`].
+    pub(super) fn sweep(&mut self, call: &mut Call<'_>, budget: usize) {
+        let now = call.now.since_boot;
+        if self.next_sweep.is_none_or(|at| at > now) {
+            return;
+        }
+        let expired = self.peers.take_expired(now, budget);
+        let unfinished = expired.len() >= budget;
+        for (association, was_current) in expired {
+            if was_current {
+                self.stop_all(call, &association, EndCause::Expired);
+            } else {
+                self.stop_receiving(call, &association);
+            }
+        }
+        for (mac, need) in self.needs(now) {
+            self.meet(call, mac, need);
+        }
+        let next = if unfinished { now } else { now + SWEEP_INTERVAL };
+        self.next_sweep = (self.peers.len() > 0).then_some(next);
+    }
+
+    fn needs(&mut self, now: Instant) -> Vec<(MacAddress, Need)> {
+        let mut needs = Vec::new();
+        for (mac, peer) in self.peers.iter_mut() {
+            let Some(current) = peer.current.as_mut() else { continue };
+            if current.take_owed_sign_of_life(now) {
+                needs.push((*mac, Need::SignOfLife));
+            }
+            if current.is_silent(now) {
+                // Asked for in every sweep: while a handshake is open that does nothing.
+                current.doubted = true;
+                needs.push((*mac, Need::ProofOfLife));
+            } else if current.wants_successor(now) {
+                current.in_use = false;
+                needs.push((*mac, Need::Successor));
+            }
+        }
+        needs
+    }
+
+    fn meet(&mut self, call: &mut Call<'_>, mac: MacAddress, need: Need) {
+        match need {
+            Need::SignOfLife => call.order(0, OrderKind::ShowLife(mac)),
+            // What cannot be opened now is asked for again by the next sweep.
+            Need::Successor | Need::ProofOfLife => drop(self.open_for_mac(call, mac)),
+        }
+    }
+
+    /// Many frames were sent under one key: a new handshake beside the association replaces it.
+    pub(super) fn renew_worn(&mut self, call: &mut Call<'_>, id: AssociationId) {
+        let worn = self.peers.iter().find(|(_, peer)| peer.current.as_ref().is_some_and(|current| current.id == id));
+        if let Some(mac) = worn.map(|(mac, _)| *mac) {
+            // What cannot be opened now is asked for again by the lane.
+            let _ = self.open_for_mac(call, mac);
+        }
+    }
+
+    /// Somebody sends under an association that we do not have: after our restart, the peer's old one. The source address
+    /// is only a claim, so this is rare by budget and costs at most a handshake that nobody answers.
+    pub(super) fn unknown_index(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let now = call.now.since_boot;
+        self.unknown_asked.retain(|_, asked| now.since(*asked) < UNKNOWN_INTERVAL);
+        if self.unknown_asked.contains_key(&mac) || self.unknown_asked.len() >= UNKNOWN_ASKED_MAX {
+            return;
+        }
+        if self.unknown_budget.take(now) {
+            self.unknown_asked.insert(mac, now);
+            // What cannot be opened now is asked for again by the peer's next frame.
+            let _ = self.open_for_mac(call, mac);
+        }
+    }
+}

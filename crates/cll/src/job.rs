@@ -1,0 +1,271 @@
+//! The slow half of a handshake: signatures, certificates, key agreement. Runs on a worker thread, never on the data path.
+//!
+//! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
+//! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bump::{DropReason, Generator};
+use identity::agreement::KeyPair;
+use identity::certificate::HostCertificate;
+use identity::{HostIdentity, Verified, hash};
+use wire::MacAddress;
+use wire::cll::handshake::{Handshake, append_signature};
+
+use crate::keys::{AssociationKeys, Chosen, Direction, derive};
+use crate::settings::Settings;
+
+/// Separates the two signatures, so that none can stand for the other.
+const REQUEST_LABEL: &[u8] = b"ringwall cll 2 request";
+const REPLY_LABEL: &[u8] = b"ringwall cll 2 reply";
+
+/// Slow work of the link layer.
+#[derive(Debug)]
+pub struct Job(pub(crate) JobKind);
+
+#[derive(Debug)]
+pub(crate) enum JobKind {
+    /// Make key pairs for handshakes to come.
+    PrepareKeyPairs(usize),
+    /// Sign our request.
+    SignRequest(SignRequest),
+    /// Judge a request and write the reply.
+    Answer(Box<Answer>),
+    /// Judge the reply to our request.
+    Finish(Box<Finish>),
+}
+
+/// What a job came to.
+pub struct Completion(pub(crate) CompletionKind);
+
+pub(crate) enum CompletionKind {
+    KeyPairs(Vec<KeyPair>),
+    /// Our request, signed.
+    Signed(Option<Vec<u8>>),
+    /// The peer's request was good; here is the signed reply.
+    Answered(Result<Box<Answered>, Refusal>),
+    /// The peer's reply was good.
+    Finished(Result<Box<Finished>, Refusal>),
+    /// The worker died or was too busy.
+    Lost,
+}
+
+impl Completion {
+    /// The completion of a job that could not be run.
+    #[must_use]
+    pub fn lost() -> Completion {
+        Completion(CompletionKind::Lost)
+    }
+}
+
+impl std::fmt::Debug for Completion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            CompletionKind::KeyPairs(_) => "KeyPairs",
+            CompletionKind::Signed(_) => "Signed",
+            CompletionKind::Answered(_) => "Answered",
+            CompletionKind::Finished(_) => "Finished",
+            CompletionKind::Lost => "Lost",
+        })
+    }
+}
+
+/// Why a handshake message was refused, for counters and for the operator.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: DropReason,
+    pub(crate) detail: String,
+}
+
+impl Refusal {
+    fn new(reason: DropReason, detail: impl ToString) -> Refusal {
+        Refusal { reason, detail: detail.to_string() }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SignRequest {
+    pub(crate) identity: Arc<HostIdentity>,
+    pub(crate) unsigned: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) unix_s: u64,
+    pub(crate) request: Vec<u8>,
+    pub(crate) unsigned_reply: Vec<u8>,
+    pub(crate) key_pair: KeyPair,
+}
+
+pub(crate) struct Answered {
+    pub(crate) peer: Verified<HostCertificate>,
+    pub(crate) keys: AssociationKeys,
+    pub(crate) reply: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Finish {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) unix_s: u64,
+    pub(crate) request: Vec<u8>,
+    pub(crate) reply: Vec<u8>,
+    pub(crate) key_pair: Arc<KeyPair>,
+    pub(crate) asked_ip: Option<Ipv4Addr>,
+    pub(crate) asked_mac: Option<MacAddress>,
+}
+
+pub(crate) struct Finished {
+    pub(crate) peer: Verified<HostCertificate>,
+    pub(crate) keys: AssociationKeys,
+}
+
+impl Job {
+    /// Does the work. `keys` is the generator for key pairs and for nothing else.
+    #[must_use]
+    pub fn run(self, keys: &mut Generator) -> Completion {
+        Completion(match self.0 {
+            JobKind::PrepareKeyPairs(count) => CompletionKind::KeyPairs(prepare(count, keys)),
+            JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
+            JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
+            JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
+        })
+    }
+}
+
+fn prepare(count: usize, keys: &mut Generator) -> Vec<KeyPair> {
+    (0..count).filter_map(|_| KeyPair::from_random(keys.bytes()).ok()).collect()
+}
+
+impl SignRequest {
+    fn run(self) -> Option<Vec<u8>> {
+        let signature = self.identity.sign(&signed_request(&self.unsigned, self.certificate_len())).ok()?;
+        let mut message = self.unsigned;
+        append_signature(&mut message, &signature);
+        Some(message)
+    }
+
+    fn certificate_len(&self) -> usize {
+        self.identity.certificate().der().len()
+    }
+}
+
+impl Answer {
+    fn run(self) -> Result<Answered, Refusal> {
+        let settings = &self.settings;
+        let request = parse(&self.request)?;
+        let signed = signed_request(&self.request, request.certificate.len());
+        let peer = judge(settings, self.unix_s, &request, &signed, false)?;
+        let peers = accept(settings, &request)?;
+        let own = parse_own(&self.unsigned_reply, settings)?;
+        let mut reply = self.unsigned_reply;
+        let signed = signed_reply(&self.request, &reply, settings.identity.certificate().der().len());
+        let signature =
+            settings.identity.sign(&signed).map_err(|error| Refusal::new(DropReason::JobLost, error))?;
+        append_signature(&mut reply, &signature);
+        let transcript = transcript(&self.request, &reply);
+        let shared =
+            self.key_pair.agree(&request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+        let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
+            .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
+        Ok(Answered { peer, keys, reply })
+    }
+}
+
+impl Finish {
+    fn run(self) -> Result<Finished, Refusal> {
+        let settings = &self.settings;
+        let reply = parse(&self.reply)?;
+        let signed = signed_reply(&self.request, &self.reply, reply.certificate.len());
+        let peer = judge(settings, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
+        self.check_asked(&reply)?;
+        let peers = accept(settings, &reply)?;
+        let own = accept_own(settings, &parse(&self.request)?)?;
+        let shared =
+            self.key_pair.agree(&reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+        let transcript = transcript(&self.request, &self.reply);
+        let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
+            .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
+        Ok(Finished { peer, keys })
+    }
+
+    /// The one who answers must be the one who was asked.
+    fn check_asked(&self, reply: &Handshake<'_>) -> Result<(), Refusal> {
+        let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.arp.sender_ip);
+        let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.arp.sender_mac);
+        if (ip_fits && mac_fits) || self.settings.weaken.cross_layer {
+            return Ok(());
+        }
+        Err(Refusal::new(DropReason::CertificateAddress, "the answer comes from another host than the one asked"))
+    }
+}
+
+fn parse(message: &[u8]) -> Result<Handshake<'_>, Refusal> {
+    Handshake::parse(message).map_err(|error| Refusal::new(DropReason::Malformed, error))
+}
+
+/// Certificate, signature, and the addresses that the certificate binds: whatever follows may rely on the sender.
+fn judge(
+    settings: &Settings,
+    unix_s: u64,
+    message: &Handshake<'_>,
+    signed: &[u8],
+    signature_unchecked: bool,
+) -> Result<Verified<HostCertificate>, Refusal> {
+    let peer = settings
+        .identity
+        .anchor()
+        .verify(message.certificate, unix_s)
+        .map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
+    let signature = peer.verify_signature(signed, message.signature);
+    if !signature_unchecked {
+        signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
+    }
+    // Cross-layer check of the paper's section 5.2: claimed IP and MAC against the certificate.
+    if !settings.weaken.cross_layer && !peer.binds(message.arp.sender_mac, message.arp.sender_ip) {
+        let detail = format!("{} claims {} at {}", peer.name(), message.arp.sender_ip, message.arp.sender_mac);
+        return Err(Refusal::new(DropReason::CertificateAddress, detail));
+    }
+    Ok(peer)
+}
+
+fn accept(settings: &Settings, message: &Handshake<'_>) -> Result<Chosen, Refusal> {
+    let suite = settings.require.accept(&message.offer);
+    let suite = suite.ok_or_else(|| {
+        let protection = if message.offer.confidential { "encrypts" } else { "only authenticates" };
+        Refusal::new(DropReason::WeakOffer, format!("the peer {protection} with suite {}", message.offer.suite))
+    })?;
+    Ok(Chosen { offer: message.offer, suite })
+}
+
+fn accept_own(settings: &Settings, message: &Handshake<'_>) -> Result<Chosen, Refusal> {
+    Ok(Chosen { offer: message.offer, suite: settings.send_suite })
+}
+
+/// Our own reply is not signed yet; an empty signature makes it readable.
+fn parse_own(unsigned_reply: &[u8], settings: &Settings) -> Result<Chosen, Refusal> {
+    let mut readable = unsigned_reply.to_vec();
+    append_signature(&mut readable, &[]);
+    accept_own(settings, &parse(&readable)?)
+}
+
+fn signed_request(message: &[u8], certificate_len: usize) -> Vec<u8> {
+    let [before, after] = Handshake::signed_parts(message, certificate_len);
+    [REQUEST_LABEL, before, after].concat()
+}
+
+/// A reply's signature covers the whole request, so that neither side can be shown another's handshake.
+fn signed_reply(request: &[u8], reply: &[u8], certificate_len: usize) -> Vec<u8> {
+    let [before, after] = Handshake::signed_parts(reply, certificate_len);
+    [REPLY_LABEL, &hash_without_tag(request), before, after].concat()
+}
+
+fn transcript(request: &[u8], reply: &[u8]) -> [u8; 32] {
+    hash::sha256(&[b"ringwall cll 2 transcript", &hash_without_tag(request), &hash_without_tag(reply)])
+}
+
+/// The site tag stands outside: it is renewed when the same message goes to another Ethernet address.
+fn hash_without_tag(message: &[u8]) -> [u8; 32] {
+    hash::sha256(&wire::cll::handshake::tagged_parts(message))
+}

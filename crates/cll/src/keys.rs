@@ -1,0 +1,123 @@
+//! The keys of an association: for each direction and lane one for the seal and one for the spinning nonce.
+//!
+//! Both sides derive all of them from the key agreement and the whole handshake (paper, section 5.2: four keys from the
+//! master key). A key belongs to one direction, one lane and one handshake, so no two senders ever share a counter.
+
+use identity::KeyError;
+use identity::aead::{OpeningKey, SealingKey, Suite};
+use identity::agreement::SharedSecret;
+use identity::schedule::Schedule;
+use wire::cll::Offer;
+use zeroize::Zeroizing;
+
+use crate::spin::{KEY_LEN as SPIN_KEY_LEN, Spin};
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    FromInitiator,
+    FromResponder,
+}
+
+impl Direction {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Direction::FromInitiator => b"from initiator",
+            Direction::FromResponder => b"from responder",
+        }
+    }
+
+    fn other(self) -> Direction {
+        match self {
+            Direction::FromInitiator => Direction::FromResponder,
+            Direction::FromResponder => Direction::FromInitiator,
+        }
+    }
+}
+
+/// What one lane needs to send to the peer.
+pub(crate) struct SendKey {
+    pub(crate) receiver_index: u32,
+    pub(crate) key: SealingKey,
+    pub(crate) spin: Spin,
+    pub(crate) confidential: bool,
+}
+
+/// What one lane needs to receive from one lane of the peer.
+pub(crate) struct ReceiveKey {
+    pub(crate) receiver_index: u32,
+    pub(crate) key: OpeningKey,
+    pub(crate) spin: Spin,
+    pub(crate) confidential: bool,
+}
+
+/// All keys of an association, for each lane of the side that sends.
+pub(crate) struct AssociationKeys {
+    pub(crate) send: Vec<SendKey>,
+    pub(crate) receive: Vec<ReceiveKey>,
+}
+
+/// One side's offer with the suite it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) offer: Offer,
+    pub(crate) suite: Suite,
+}
+
+/// Derives all keys. `own` is what we offered, `peers` what the peer did, `sending` who we are.
+pub(crate) fn derive(
+    shared: &SharedSecret,
+    transcript: &[u8; 32],
+    sending: Direction,
+    own: Chosen,
+    peers: Chosen,
+) -> Result<AssociationKeys, KeyError> {
+    let schedule = Schedule::new(shared, transcript);
+    let send = (0..own.offer.lanes)
+        .map(|lane| {
+            let material = Material::derive(&schedule, sending, lane, own.suite);
+            Ok(SendKey {
+                receiver_index: peers.offer.receiver_index + u32::from(lane),
+                key: SealingKey::new(own.suite, material.key(own.suite), *material.iv)?,
+                spin: Spin::new(&material.spin),
+                confidential: own.offer.confidential,
+            })
+        })
+        .collect::<Result<Vec<_>, KeyError>>()?;
+    let receive = (0..peers.offer.lanes)
+        .map(|lane| {
+            let material = Material::derive(&schedule, sending.other(), lane, peers.suite);
+            Ok(ReceiveKey {
+                receiver_index: own.offer.receiver_index + u32::from(lane),
+                key: OpeningKey::new(peers.suite, material.key(peers.suite), *material.iv)?,
+                spin: Spin::new(&material.spin),
+                confidential: peers.offer.confidential,
+            })
+        })
+        .collect::<Result<Vec<_>, KeyError>>()?;
+    Ok(AssociationKeys { send, receive })
+}
+
+const LONGEST_KEY: usize = 32;
+
+struct Material {
+    key: Zeroizing<[u8; LONGEST_KEY]>,
+    iv: Zeroizing<[u8; 12]>,
+    spin: Zeroizing<[u8; SPIN_KEY_LEN]>,
+}
+
+impl Material {
+    fn derive(schedule: &Schedule, direction: Direction, lane: u8, suite: Suite) -> Material {
+        let context: [&[u8]; 2] = [direction.label(), &[lane, suite.id()]];
+        Material {
+            key: schedule.expand(&[b"ringwall cll 2 key", context[0], context[1]]),
+            iv: schedule.expand(&[b"ringwall cll 2 iv", context[0], context[1]]),
+            spin: schedule.expand(&[b"ringwall cll 2 spin", context[0], context[1]]),
+        }
+    }
+
+    fn key(&self, suite: Suite) -> &[u8] {
+        &self.key[..suite.key_len()]
+    }
+}
+

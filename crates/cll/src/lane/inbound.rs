@@ -1,0 +1,208 @@
+//! From the wire to the stack: hostile until proved. Cheap checks first, then the tag, then replay, then origin.
+
+use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
+use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
+use wire::cll::{DataHeader, InnerHeader, PacketType};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::{Error, EtherType};
+
+use super::{Lane, Outputs, Receiver, transport_checksum};
+use crate::message::Request;
+use crate::settings::Weaken;
+use crate::window::Refused;
+
+impl Lane {
+    /// The rules for a frame of the wire, in order. `None` means that control decides.
+    pub(super) fn inbound(&mut self, now: Now, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
+        let Ok((header, _)) = Header::parse(frame.bytes) else { return Some(Fate::Dropped(DropReason::Runt)) };
+        if header.source.is_group() {
+            return Some(Fate::Dropped(DropReason::GroupSource));
+        }
+        if header.source == self.settings.mac {
+            return Some(Fate::Dropped(DropReason::OwnSource));
+        }
+        if frame.meta.vlan.is_some() {
+            return Some(Fate::Dropped(DropReason::Vlan));
+        }
+        if self.passes_in_clear(header.ethertype) {
+            return Some(out.forward(Side::STACK, frame));
+        }
+        if header.destination != self.settings.mac && !header.destination.is_group() {
+            return Some(Fate::Dropped(DropReason::NotForUs));
+        }
+        if header.ethertype == self.settings.ethertype {
+            return self.inbound_cll(now, &header, frame, out);
+        }
+        Some(self.inbound_plain(&header, frame, out))
+    }
+
+    /// A frame in clear: only a legacy host on the list may send one, and only as itself.
+    fn inbound_plain(&self, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        let Some(origin) = self.legacy.get(&header.source) else {
+            return Fate::Dropped(match header.ethertype {
+                EtherType::ARP => DropReason::PlainArp,
+                _ => DropReason::Unsealed,
+            });
+        };
+        if header.ethertype == EtherType::IPV6 {
+            return Fate::Dropped(DropReason::Ipv6);
+        }
+        if header.destination.is_group() && header.ethertype != EtherType::ARP {
+            return Fate::Dropped(if header.destination.is_broadcast() {
+                DropReason::Broadcast
+            } else {
+                DropReason::Multicast
+            });
+        }
+        match origin.check(frame.bytes) {
+            Ok(()) => out.forward(Side::STACK, frame),
+            Err(_) => Fate::Dropped(DropReason::LegacyAddress),
+        }
+    }
+
+    fn inbound_cll(
+        &mut self,
+        now: Now,
+        header: &Header,
+        frame: &Frame<'_>,
+        out: &mut Outputs<'_>,
+    ) -> Option<Fate> {
+        let kind = match PacketType::of(&frame.bytes[ETHERNET_LEN..]) {
+            Ok(kind) => kind,
+            Err(Error::Unsupported(_)) => return Some(Fate::Dropped(DropReason::BadVersion)),
+            Err(_) => return Some(Fate::Dropped(DropReason::Malformed)),
+        };
+        match kind {
+            PacketType::Unicast => Some(match self.open(now, header, frame, out) {
+                Ok(fate) => fate,
+                Err(reason) => Fate::Dropped(reason),
+            }),
+            PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
+                Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
+            }
+        }
+    }
+
+    /// Opens a sealed frame and delivers what is in it. Read the order as the order of cost.
+    fn open(
+        &mut self,
+        now: Now,
+        header: &Header,
+        frame: &Frame<'_>,
+        out: &mut Outputs<'_>,
+    ) -> Result<Fate, DropReason> {
+        if header.destination != self.settings.mac {
+            return Err(DropReason::NotForUs);
+        }
+        let (data, sealed) = DataHeader::parse(&frame.bytes[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        if sealed.len() < INNER_HEADER_LEN + TAG_LEN || data.second_nonce.is_some() {
+            return Err(DropReason::Malformed);
+        }
+        let Some(receiver) = self.receivers.get_mut(&data.receiver_index) else {
+            let _ = out.requests.push(Request::UnknownIndex(header.source));
+            return Err(DropReason::UnknownIndex);
+        };
+        let plain_len = ETHERNET_LEN + sealed.len() - INNER_HEADER_LEN - TAG_LEN;
+        receiver.check_before_tag(header, &data, &self.settings.weaken)?;
+        let room = out.sink.reserve(Side::STACK, plain_len).ok_or(DropReason::PortFull)?;
+        let room = &mut room[..plain_len];
+        let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
+        receiver.check_after_tag(&data, &inner, &self.settings.weaken)?;
+        let association = receiver.association;
+        if receiver.awaits_first_frame && out.requests.push(Request::FirstFrame(association)).is_ok() {
+            receiver.awaits_first_frame = false;
+        }
+        if inner.ethertype == InnerHeader::NOTHING {
+            self.note(now, association, |activity| activity.opened = true);
+            return Ok(Fate::Consumed);
+        }
+        let meta = receiver.restore(header, &inner, &self.settings.weaken, room)?;
+        out.sink.commit(Side::STACK, plain_len, meta);
+        self.ledger.emitted[Side::STACK as usize] += 1;
+        self.note(now, association, |activity| {
+            activity.opened = true;
+            activity.opened_payload = true;
+        });
+        Ok(Fate::Forwarded)
+    }
+}
+
+impl Receiver {
+    /// What is cheap: the right peer, and a sequence number that was not delivered yet.
+    fn check_before_tag(&self, header: &Header, data: &DataHeader, weaken: &Weaken) -> Result<(), DropReason> {
+        if self.origin.mac() != header.source {
+            return Err(DropReason::WrongPeer);
+        }
+        if weaken.replay_window {
+            return Ok(());
+        }
+        self.window.check(data.sequence).map_err(refusal)
+    }
+
+    /// The frame is authentic: its number is spent, and its clear parts must fit.
+    fn check_after_tag(&mut self, data: &DataHeader, inner: &InnerHeader, weaken: &Weaken) -> Result<(), DropReason> {
+        self.window.enter(data.sequence);
+        if self.key.spin.at(data.sequence) != data.spin && !weaken.tag {
+            return Err(DropReason::BadSpin);
+        }
+        if inner.compressed { Err(DropReason::Compressed) } else { Ok(()) }
+    }
+
+    /// Puts the plain Ethernet header in front of the payload and checks who it says it is from.
+    fn restore(
+        &self,
+        header: &Header,
+        inner: &InnerHeader,
+        weaken: &Weaken,
+        room: &mut [u8],
+    ) -> Result<Meta, DropReason> {
+        let restored = Header { ethertype: inner.ethertype, ..*header };
+        room[..ETHERNET_LEN].copy_from_slice(&restored.emit());
+        if !weaken.cross_layer {
+            self.origin.check(room)?;
+        }
+        if inner.checksum_partial { partial_checksum(room) } else { Ok(Meta::plain()) }
+    }
+
+    /// Opens the sealed body into `room`, whose last bytes then hold the payload, with space before it for an Ethernet
+    /// header. The inner header lands in the last bytes of that space, so that nothing is moved afterwards.
+    fn open_body(
+        &self,
+        data: &DataHeader,
+        frame: &[u8],
+        sealed: &[u8],
+        weaken: &Weaken,
+        room: &mut [u8],
+    ) -> Result<InnerHeader, DropReason> {
+        let (body, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(DropReason::Malformed)?;
+        let clear_len = ETHERNET_LEN + data.len();
+        let plaintext = &mut room[ETHERNET_LEN - INNER_HEADER_LEN..];
+        let sequence = u64::from(data.sequence);
+        if self.key.confidential {
+            let opened = self.key.key.open(sequence, &frame[..clear_len], body, tag, plaintext);
+            opened.map_err(|_| DropReason::BadTag)?;
+        } else {
+            let covered = &frame[..clear_len + body.len()];
+            let opened = self.key.key.open(sequence, covered, &[], tag, &mut []);
+            if opened.is_err() && !weaken.tag {
+                return Err(DropReason::BadTag);
+            }
+            plaintext.copy_from_slice(body);
+        }
+        InnerHeader::parse(plaintext).map(|(inner, _)| inner).map_err(|_| DropReason::InnerMalformed)
+    }
+}
+
+fn refusal(refused: Refused) -> DropReason {
+    match refused {
+        Refused::TooOld => DropReason::TooOld,
+        Refused::Replayed => DropReason::Replayed,
+    }
+}
+
+/// The metadata of an inner frame whose checksum was left to be completed: where the sum starts and where it belongs.
+fn partial_checksum(frame: &[u8]) -> Result<Meta, DropReason> {
+    let (start, offset) = transport_checksum(frame).ok_or(DropReason::InnerMalformed)?;
+    let narrow = |at: usize| u16::try_from(at).map_err(|_| DropReason::InnerMalformed);
+    Ok(Meta { checksum: Checksum::Partial { start: narrow(start)?, offset: narrow(offset)? }, ..Meta::plain() })
+}

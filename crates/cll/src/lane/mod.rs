@@ -1,0 +1,243 @@
+//! One queue's share of the link layer: sealing, opening, holding, and the frames that pass in clear by configuration.
+//!
+//! Outbound and inbound are read top to bottom in `outbound.rs` and `inbound.rs`; each rule is a line with its reason.
+//! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
+
+mod inbound;
+mod outbound;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bump::{Batch, DropReason, Fate, Frame, Instant, LaneId, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
+use wire::layer::{protocol, transport_layer};
+use wire::{EtherType, MacAddress, tcp, udp};
+
+use crate::hold::Hold;
+use crate::keys::ReceiveKey;
+use crate::limits::SWEEP_INTERVAL;
+use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::origin::Origin;
+use crate::settings::Settings;
+use crate::window::Window;
+
+/// Sends to one peer.
+struct Sender {
+    association: AssociationId,
+    key: crate::keys::SendKey,
+    next_sequence: u32,
+    first_sequence: u32,
+    /// After this many frames control is told that the key should be replaced.
+    worn_at: u32,
+}
+
+/// Receives from one lane of one peer.
+struct Receiver {
+    association: AssociationId,
+    origin: Arc<Origin>,
+    key: ReceiveKey,
+    window: Window,
+    awaits_first_frame: bool,
+}
+
+/// One queue's share of the link layer.
+pub struct Lane {
+    settings: Arc<Settings>,
+    id: LaneId,
+    ledger: Ledger,
+    senders: BTreeMap<MacAddress, Sender>,
+    receivers: BTreeMap<u32, Receiver>,
+    legacy: BTreeMap<MacAddress, Origin>,
+    hold: Hold,
+    activity: BTreeMap<AssociationId, Activity>,
+    report_at: Option<Instant>,
+}
+
+impl Lane {
+    /// A lane without associations.
+    #[must_use]
+    pub fn new(id: LaneId, settings: Arc<Settings>) -> Lane {
+        let legacy = settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect();
+        Lane {
+            settings,
+            id,
+            ledger: Ledger::new(),
+            senders: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+            legacy,
+            hold: Hold::default(),
+            activity: BTreeMap::new(),
+            report_at: None,
+        }
+    }
+
+    /// Bytes of frames that wait for a handshake.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.hold.bytes()
+    }
+
+    /// Peers to which this lane has a key.
+    #[must_use]
+    pub fn sending_to(&self) -> usize {
+        self.senders.len()
+    }
+
+    /// Keys with which this lane receives.
+    #[must_use]
+    pub fn receiving_keys(&self) -> usize {
+        self.receivers.len()
+    }
+
+    fn passes_in_clear(&self, ethertype: EtherType) -> bool {
+        self.settings.pass.contains(&ethertype)
+    }
+
+    /// Notes what happened under `association`, to be reported with the next sweep.
+    fn note(&mut self, now: Now, association: AssociationId, note: impl FnOnce(&mut Activity)) {
+        note(self.activity.entry(association).or_default());
+        self.report_at.get_or_insert(now.since_boot + SWEEP_INTERVAL);
+    }
+
+    fn install_receiver(&mut self, incoming: Incoming) {
+        let Incoming { association, origin, key, awaits_first_frame } = incoming;
+        let index = key.receiver_index;
+        let receiver = Receiver { association, origin, key, window: Window::new(), awaits_first_frame };
+        self.receivers.insert(index, receiver);
+    }
+
+    fn install_sender(&mut self, now: Now, outgoing: Outgoing, out: &mut Outputs<'_>) {
+        let Outgoing { association, peer, key, first_sequence } = outgoing;
+        let worn_at = self.settings.rekey_after_frames;
+        let sender = Sender { association, key, next_sequence: first_sequence, first_sequence, worn_at };
+        self.senders.insert(peer, sender);
+        self.release_held(now, peer, out);
+    }
+
+    /// Gives the frames that waited for `peer` their final fate, now that there is a key.
+    fn release_held(&mut self, now: Now, peer: MacAddress, out: &mut Outputs<'_>) {
+        for mut held in self.hold.take(peer) {
+            let mut frame = Frame { bytes: &mut held.bytes, meta: held.meta };
+            let fate = self.seal_to(now, peer, &mut frame, out);
+            self.ledger.release(now.since_boot, Side::STACK, fate, &held.bytes);
+        }
+    }
+
+    fn give_up(&mut self, now: Now, peer: MacAddress) {
+        for held in self.hold.take(peer) {
+            let fate = Fate::Dropped(DropReason::HoldExpired);
+            self.ledger.release(now.since_boot, Side::STACK, fate, &held.bytes);
+        }
+    }
+
+    /// Seals a frame that control took from the stack; control has settled its fate already.
+    fn seal_for_control(&mut self, now: Now, peer: MacAddress, bytes: &mut [u8], out: &mut Outputs<'_>) {
+        let mut frame = Frame { bytes, meta: Meta::plain() };
+        if let Fate::Dropped(reason) = self.seal_to(now, peer, &mut frame, out) {
+            self.ledger.receive(Side::STACK);
+            self.ledger.settle(now.since_boot, Side::STACK, Fate::Dropped(reason), bytes);
+        }
+    }
+
+    /// Hands `frame` to control, or drops it when control is behind.
+    fn ask_control(out: &mut Outputs<'_>, request: Request) -> Option<Fate> {
+        match out.requests.push(request) {
+            Ok(()) => None,
+            Err(_) => Some(Fate::Dropped(DropReason::ControlBusy)),
+        }
+    }
+}
+
+/// Where a lane's results go.
+struct Outputs<'a> {
+    sink: &'a mut dyn Sink,
+    requests: &'a mut Mailbox<Request>,
+}
+
+impl Outputs<'_> {
+    /// Forwards `frame` as it is.
+    fn forward(&mut self, to: Side, frame: &Frame<'_>) -> Fate {
+        if sink::copy(self.sink, to, frame.bytes, frame.meta) {
+            Fate::Forwarded
+        } else {
+            Fate::Dropped(DropReason::PortFull)
+        }
+    }
+}
+
+/// Where the checksum of the outermost TCP or UDP header in `frame` starts and, counted from there, is stored.
+fn transport_checksum(frame: &[u8]) -> Option<(usize, usize)> {
+    let (protocol, start) = transport_layer(frame)?;
+    let offset = match protocol {
+        protocol::TCP => tcp::CHECKSUM,
+        protocol::UDP => udp::CHECKSUM,
+        _ => return None,
+    };
+    (start + offset + 2 <= frame.len()).then_some((start, offset))
+}
+
+impl bump::Lane for Lane {
+    type Request = Request;
+    type Order = Order;
+
+    fn process(
+        &mut self,
+        now: Now,
+        from: Side,
+        batch: &mut dyn Batch,
+        sink: &mut dyn Sink,
+        requests: &mut Mailbox<Request>,
+    ) {
+        let mut out = Outputs { sink, requests };
+        while let Some(mut frame) = batch.next_frame() {
+            self.ledger.receive(from);
+            let fate = match from {
+                Side::STACK => self.outbound(now, &mut frame, &mut out),
+                Side::WIRE => self.inbound(now, &mut frame, &mut out),
+            };
+            // A frame that control judges gets its fate there.
+            if let Some(fate) = fate {
+                self.ledger.settle(now.since_boot, from, fate, frame.bytes);
+            }
+        }
+    }
+
+    fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink, requests: &mut Mailbox<Request>) {
+        let mut out = Outputs { sink, requests };
+        match order.0 {
+            OrderKind::Receive(incoming) => self.install_receiver(*incoming),
+            OrderKind::Send(outgoing) => self.install_sender(now, *outgoing, &mut out),
+            OrderKind::StopReceiving(index) => drop(self.receivers.remove(&index)),
+            OrderKind::StopSending(peer, association) => {
+                if self.senders.get(&peer).is_some_and(|sender| sender.association == association) {
+                    self.senders.remove(&peer);
+                }
+            }
+            OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
+            OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
+            OrderKind::GiveUp(peer) => self.give_up(now, peer),
+        }
+    }
+
+    fn tick(&mut self, now: Now, budget: usize, _sink: &mut dyn Sink, requests: &mut Mailbox<Request>) {
+        if self.report_at.is_none_or(|at| at > now.since_boot) {
+            return;
+        }
+        for _ in 0..budget {
+            let Some((association, activity)) = self.activity.pop_first() else { break };
+            if requests.push(Request::Activity(association, activity)).is_err() {
+                self.activity.insert(association, activity);
+                break;
+            }
+        }
+        self.report_at = (!self.activity.is_empty()).then_some(now.since_boot + SWEEP_INTERVAL);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.report_at
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+}

@@ -1,0 +1,305 @@
+//! From the stack to the wire (paper, section 5.3): which frames leave, and how they are sealed.
+
+use bump::{Checksum, DropReason, Fate, Frame, GsoKind, Meta, Now, Side};
+use wire::cll::data::{HEADER_LEN, INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
+use wire::cll::{DataHeader, InnerHeader};
+use wire::ethernet::{self, Header};
+use wire::layer::protocol;
+use wire::offload::{Cut, Kind, Plan, complete_checksum};
+use wire::{EtherType, MacAddress};
+
+use super::{Lane, Outputs, Sender, transport_checksum};
+use crate::hold::Kept;
+use crate::limits::SEQUENCE_LAST;
+use crate::message::Request;
+
+/// Where the sealed body starts.
+const BODY_AT: usize = ethernet::HEADER_LEN + HEADER_LEN;
+/// Where the payload starts.
+const PAYLOAD_AT: usize = BODY_AT + INNER_HEADER_LEN;
+
+impl Lane {
+    /// The rules for a frame of the stack, in order. `None` means that control decides.
+    pub(super) fn outbound(&mut self, now: Now, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
+        let Ok((header, payload)) = Header::parse(frame.bytes) else {
+            return Some(Fate::Dropped(DropReason::Runt));
+        };
+        if header.source != self.settings.mac {
+            return Some(Fate::Dropped(DropReason::SourceNotOurs));
+        }
+        if frame.meta.vlan.is_some() {
+            return Some(Fate::Dropped(DropReason::Vlan));
+        }
+        if self.passes_in_clear(header.ethertype) {
+            return Some(out.forward(Side::WIRE, frame));
+        }
+        if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
+            return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
+        }
+        if let Some(reason) = not_carried(&header, payload) {
+            return Some(Fate::Dropped(reason));
+        }
+        if self.legacy.contains_key(&header.destination) {
+            return Some(out.forward(Side::WIRE, frame));
+        }
+        if self.senders.contains_key(&header.destination) {
+            return Some(self.seal_to(now, header.destination, frame, out));
+        }
+        Some(self.hold(header.destination, frame, out))
+    }
+
+    /// An ARP request to a peer whose key is here is sealed like any frame. Replies always go to control, where a
+    /// handshake may wait for them.
+    fn seals_arp(&self, header: &Header, message: &[u8]) -> bool {
+        let is_request = wire::arp::Arp::parse(message)
+            .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && self.settings.is_own(arp.sender_ip));
+        is_request && self.senders.contains_key(&header.destination)
+    }
+
+    fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        match self.hold.keep(destination, frame) {
+            Kept::First => match out.requests.push(Request::Wanted(destination)) {
+                Ok(()) => Fate::Held,
+                Err(_) => {
+                    drop(self.hold.take(destination));
+                    Fate::Dropped(DropReason::ControlBusy)
+                }
+            },
+            Kept::Behind => Fate::Held,
+            Kept::Full => Fate::Dropped(DropReason::HoldFull),
+        }
+    }
+
+    /// Seals `frame` to `peer`, in one piece or in as many as its metadata says.
+    pub(super) fn seal_to(&mut self, now: Now, peer: MacAddress, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        let cutting = match Cutting::of(frame) {
+            Ok(cutting) => cutting,
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        let seal = self.seal_for(peer);
+        let Some(sender) = self.senders.get_mut(&peer) else { return Fate::Dropped(DropReason::HoldExpired) };
+        let mut emitted = 0;
+        let result = seal.frame(sender, frame.bytes, &cutting, &mut emitted, out);
+        let association = sender.association;
+        if sender.is_worn(self.settings.rekey_after_frames) {
+            // Should control be busy, the lane tells it again later.
+            let _ = out.requests.push(Request::Worn(association));
+        }
+        self.ledger.emitted[Side::WIRE as usize] += emitted;
+        if emitted > 0 {
+            self.note(now, association, |activity| activity.sealed_payload = true);
+        }
+        result.map_or_else(Fate::Dropped, |()| Fate::Forwarded)
+    }
+
+    fn seal_for(&self, peer: MacAddress) -> Seal {
+        Seal {
+            ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
+            wire_frame_max: self.settings.wire_frame_max(),
+        }
+    }
+
+    /// Sends `peer` a frame without payload: "I have the key, and I live".
+    pub(super) fn show_life(&mut self, peer: MacAddress, out: &mut Outputs<'_>) {
+        let seal = self.seal_for(peer);
+        let Some(sender) = self.senders.get_mut(&peer) else { return };
+        let nothing = InnerHeader { ethertype: InnerHeader::NOTHING, checksum_partial: false, compressed: false };
+        if seal.payload(sender, nothing, 0, |_| true, out).is_ok() {
+            self.ledger.make(Side::WIRE);
+        }
+    }
+}
+
+/// Frames that this version does not carry, by name.
+fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
+    if header.ethertype == EtherType::IPV6 {
+        return Some(DropReason::Ipv6);
+    }
+    if !header.destination.is_group() {
+        return None;
+    }
+    if header.ethertype == EtherType::IPV4 && is_dhcp(payload) {
+        return Some(DropReason::Dhcp);
+    }
+    Some(if header.destination.is_broadcast() { DropReason::Broadcast } else { DropReason::Multicast })
+}
+
+fn is_dhcp(packet: &[u8]) -> bool {
+    const PORTS: [u16; 2] = [67, 68];
+    let Ok(header) = wire::ipv4::View::new(packet) else { return false };
+    let destination_port = header.payload().get(2..4).map(|port| u16::from_be_bytes([port[0], port[1]]));
+    header.protocol() == protocol::UDP && destination_port.is_some_and(|port| PORTS.contains(&port))
+}
+
+impl Sender {
+    /// The next sequence number, unless the key is used up.
+    fn take_sequence(&mut self) -> Result<u32, DropReason> {
+        if self.next_sequence > SEQUENCE_LAST {
+            return Err(DropReason::SequenceEnd);
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        Ok(sequence)
+    }
+
+    /// Whether the key has reached the age at which it should be replaced, and control should hear of it: the handshake
+    /// that replaces it may fail, so it hears again after every sixteenth of that age. A key that is used up always is.
+    fn is_worn(&mut self, rekey_after_frames: u32) -> bool {
+        let used_up = self.next_sequence > SEQUENCE_LAST;
+        let worn = self.next_sequence - self.first_sequence >= self.worn_at;
+        if worn {
+            self.worn_at = self.worn_at.saturating_add((rekey_after_frames / 16).max(1));
+        }
+        worn || used_up
+    }
+}
+
+/// How a frame of the stack becomes frames of the wire.
+enum Cutting {
+    /// As it is. The checksum may be left partial, because the seal vouches for the payload.
+    Whole { checksum_partial: bool },
+    /// In pieces, each with a partial checksum of the transport header that our flag means.
+    Pieces(Plan),
+    /// In pieces whose inner checksum must be completed, because the flag can only mean the outermost transport header.
+    CompletedPieces(Plan),
+}
+
+impl Cutting {
+    fn of(frame: &mut Frame<'_>) -> Result<Cutting, DropReason> {
+        let partial = match frame.meta.checksum {
+            Checksum::Partial { start, offset } => Some((usize::from(start), usize::from(offset))),
+            _ => None,
+        };
+        let Some(gso) = frame.meta.gso else { return Self::of_single(frame.bytes, partial) };
+        let kind = match gso.kind {
+            GsoKind::TcpV4 => Kind::TcpV4,
+            GsoKind::TcpV6 => Kind::TcpV6,
+            GsoKind::Udp => Kind::Udp,
+        };
+        let plan = Plan::new(frame.bytes, partial.map(|(start, _)| start), Cut { kind, size: gso.size })
+            .map_err(|_| DropReason::BadSuperFrame)?;
+        Ok(if transport_checksum(frame.bytes) == Some(plan.checksum()) {
+            Cutting::Pieces(plan)
+        } else {
+            Cutting::CompletedPieces(plan)
+        })
+    }
+
+    fn of_single(frame: &mut [u8], partial: Option<(usize, usize)>) -> Result<Cutting, DropReason> {
+        let Some((start, offset)) = partial else { return Ok(Cutting::Whole { checksum_partial: false }) };
+        let checksum_partial = transport_checksum(frame) == Some((start, offset));
+        if !checksum_partial {
+            complete_checksum(frame, start, offset).map_err(|_| DropReason::BadSuperFrame)?;
+        }
+        Ok(Cutting::Whole { checksum_partial })
+    }
+}
+
+/// What all frames to one peer have in common.
+struct Seal {
+    ethernet: Header,
+    wire_frame_max: usize,
+}
+
+impl Seal {
+    /// Seals a frame of the stack; `emitted` counts the frames that left, also when one in the middle could not.
+    fn frame(
+        &self,
+        sender: &mut Sender,
+        frame: &[u8],
+        cutting: &Cutting,
+        emitted: &mut u64,
+        out: &mut Outputs<'_>,
+    ) -> Result<(), DropReason> {
+        let (plan, complete) = match cutting {
+            Cutting::Whole { checksum_partial } => {
+                let inner = inner_header(frame, *checksum_partial)?;
+                let write = |place: &mut [u8]| {
+                    place.copy_from_slice(frame);
+                    true
+                };
+                self.payload(sender, inner, frame.len() - ethernet::HEADER_LEN, write, out)?;
+                *emitted += 1;
+                return Ok(());
+            }
+            Cutting::Pieces(plan) => (plan, false),
+            Cutting::CompletedPieces(plan) => (plan, true),
+        };
+        let inner = inner_header(frame, !complete)?;
+        for index in 0..plan.segments() {
+            let len = plan.segment_len(index) - ethernet::HEADER_LEN;
+            self.payload(sender, inner, len, |place| write_piece(plan, frame, index, complete, place), out)?;
+            *emitted += 1;
+        }
+        Ok(())
+    }
+
+    /// Seals `len` bytes of payload. `write` is given the place of a whole plain frame, Ethernet header included, that
+    /// ends where the payload ends; what it writes in front of the payload is overwritten.
+    fn payload(
+        &self,
+        sender: &mut Sender,
+        inner: InnerHeader,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+        out: &mut Outputs<'_>,
+    ) -> Result<(), DropReason> {
+        let frame_len = PAYLOAD_AT + len.max(PAYLOAD_MIN) + TAG_LEN;
+        if frame_len > self.wire_frame_max {
+            return Err(DropReason::TooBig);
+        }
+        // Room first: a full port must not cost a sequence number.
+        let room = out.sink.reserve(Side::WIRE, frame_len).ok_or(DropReason::PortFull)?;
+        let frame = &mut room[..frame_len];
+        if !write(&mut frame[PAYLOAD_AT - ethernet::HEADER_LEN..PAYLOAD_AT + len]) {
+            return Err(DropReason::BadSuperFrame);
+        }
+        frame[PAYLOAD_AT + len..frame_len - TAG_LEN].fill(0);
+        let sequence = sender.take_sequence()?;
+        self.write_headers(sender, sequence, frame);
+        frame[BODY_AT..PAYLOAD_AT].copy_from_slice(&inner.emit());
+        sender.seal(sequence, frame)?;
+        out.sink.commit(Side::WIRE, frame_len, Meta::plain());
+        Ok(())
+    }
+
+    fn write_headers(&self, sender: &Sender, sequence: u32, frame: &mut [u8]) {
+        frame[..ethernet::HEADER_LEN].copy_from_slice(&self.ethernet.emit());
+        let header = DataHeader {
+            receiver_index: sender.key.receiver_index,
+            sequence,
+            spin: sender.key.spin.at(sequence),
+            second_nonce: None,
+        };
+        header.emit(&mut frame[ethernet::HEADER_LEN..]);
+    }
+}
+
+fn inner_header(frame: &[u8], checksum_partial: bool) -> Result<InnerHeader, DropReason> {
+    let (header, _) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
+    Ok(InnerHeader { ethertype: header.ethertype, checksum_partial, compressed: false })
+}
+
+fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &mut [u8]) -> bool {
+    if plan.write(frame, index, place).is_none() {
+        return false;
+    }
+    let (start, offset) = plan.checksum();
+    !complete || complete_checksum(place, start, offset).is_ok()
+}
+
+impl Sender {
+    /// Encrypts the body in place, or only authenticates it, and writes the tag to the end of `frame`.
+    fn seal(&self, sequence: u32, frame: &mut [u8]) -> Result<(), DropReason> {
+        let tag_at = frame.len() - TAG_LEN;
+        let (sealed, tag_place) = frame.split_at_mut(tag_at);
+        let tag = if self.key.confidential {
+            let (clear, body) = sealed.split_at_mut(BODY_AT);
+            self.key.key.seal(u64::from(sequence), clear, body)
+        } else {
+            self.key.key.seal(u64::from(sequence), sealed, &mut [])
+        };
+        tag_place.copy_from_slice(&tag.map_err(|_| DropReason::SequenceEnd)?);
+        Ok(())
+    }
+}

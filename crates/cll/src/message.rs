@@ -1,0 +1,101 @@
+//! What lanes ask of control, and what control orders.
+
+use std::sync::Arc;
+
+use wire::MacAddress;
+
+use crate::keys::{ReceiveKey, SendKey};
+use crate::origin::Origin;
+
+/// Names an association for as long as the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AssociationId(pub u64);
+
+/// What a lane saw of an association since it last reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Frames with payload were sealed.
+    pub sealed_payload: bool,
+    /// Frames were opened.
+    pub opened: bool,
+    /// Frames with payload were opened.
+    pub opened_payload: bool,
+}
+
+impl Activity {
+    /// Whether there is anything to report.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self != Activity::default()
+    }
+}
+
+/// From a lane to control.
+#[derive(Debug)]
+pub enum Request {
+    /// The stack sent this ARP frame.
+    StackArp(Vec<u8>),
+    /// The wire brought this frame with a handshake message.
+    Handshake(Vec<u8>),
+    /// Frames wait for an association with this address.
+    Wanted(MacAddress),
+    /// A first frame was opened under this candidate.
+    FirstFrame(AssociationId),
+    /// Something happened under this association.
+    Activity(AssociationId, Activity),
+    /// A frame from this address carried an index that means nothing here.
+    UnknownIndex(MacAddress),
+    /// Many frames were sent under this association; its key should be replaced.
+    Worn(AssociationId),
+}
+
+/// A key to receive with, as a lane installs it.
+pub(crate) struct Incoming {
+    pub(crate) association: AssociationId,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) key: ReceiveKey,
+    /// The first frame that opens is to be reported.
+    pub(crate) awaits_first_frame: bool,
+}
+
+/// A key to send with, as a lane installs it.
+pub(crate) struct Outgoing {
+    pub(crate) association: AssociationId,
+    pub(crate) peer: MacAddress,
+    pub(crate) key: SendKey,
+    pub(crate) first_sequence: u32,
+}
+
+/// From control to a lane.
+pub struct Order(pub(crate) OrderKind);
+
+pub(crate) enum OrderKind {
+    /// Open frames with this key from now on.
+    Receive(Box<Incoming>),
+    /// Seal frames to this peer with this key from now on, first those that wait.
+    Send(Box<Outgoing>),
+    /// Forget the key with this receiver index.
+    StopReceiving(u32),
+    /// Forget the key for sending to this peer, if it is still this association's.
+    StopSending(MacAddress, AssociationId),
+    /// Seal this frame of the stack to the peer.
+    Seal(MacAddress, Vec<u8>),
+    /// Send the peer a frame without payload.
+    ShowLife(MacAddress),
+    /// The handshake failed: drop what waits for this address.
+    GiveUp(MacAddress),
+}
+
+impl std::fmt::Debug for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            OrderKind::Receive(_) => "Receive",
+            OrderKind::Send(_) => "Send",
+            OrderKind::StopReceiving(_) => "StopReceiving",
+            OrderKind::StopSending(..) => "StopSending",
+            OrderKind::Seal(..) => "Seal",
+            OrderKind::ShowLife(_) => "ShowLife",
+            OrderKind::GiveUp(_) => "GiveUp",
+        })
+    }
+}

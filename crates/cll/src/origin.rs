@@ -1,0 +1,68 @@
+//! The cross-layer check: what a frame says about its sender must agree on every layer (paper, section 3).
+//!
+//! Link layer authentication alone does not stop an enrolled host from using another's address. So the source of the IP
+//! packet, and both sender addresses of an ARP message, are compared with the certificate of the host whose key opened
+//! the frame. Routers are exempt from the IP rule, and from no other (section 5.3).
+
+use std::net::Ipv4Addr;
+
+use bump::DropReason;
+use identity::Verified;
+use identity::certificate::HostCertificate;
+use wire::arp::Arp;
+use wire::layer::network_layer;
+use wire::{EtherType, MacAddress};
+
+/// What a host may claim to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    mac: MacAddress,
+    addresses: Vec<Ipv4Addr>,
+    router: bool,
+}
+
+impl Origin {
+    /// What the host with this certificate may claim.
+    pub(crate) fn of(certificate: &Verified<HostCertificate>) -> Origin {
+        Origin {
+            mac: certificate.mac(),
+            addresses: certificate.addresses().to_vec(),
+            router: certificate.is_router(),
+        }
+    }
+
+    /// What the legacy host at this address pair may claim.
+    pub(crate) fn of_legacy(legacy: &crate::settings::Legacy) -> Origin {
+        Origin { mac: legacy.mac, addresses: vec![legacy.ip], router: legacy.router }
+    }
+
+    pub(crate) fn mac(&self) -> MacAddress {
+        self.mac
+    }
+
+    /// Checks a whole inner frame that came from this host. Looks through VLAN tags, or they would hide a false source.
+    pub(crate) fn check(&self, frame: &[u8]) -> Result<(), DropReason> {
+        let (ethertype, at) = network_layer(frame).ok_or(DropReason::InnerMalformed)?;
+        let payload = frame.get(at..).ok_or(DropReason::InnerMalformed)?;
+        match ethertype {
+            EtherType::IPV4 => self.check_ipv4(payload),
+            EtherType::ARP => self.check_arp(payload),
+            EtherType::IPV6 => Err(DropReason::Ipv6),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_ipv4(&self, packet: &[u8]) -> Result<(), DropReason> {
+        let header = wire::ipv4::View::new(packet).map_err(|_| DropReason::InnerMalformed)?;
+        if self.router || self.addresses.contains(&header.source()) { Ok(()) } else { Err(DropReason::InnerSource) }
+    }
+
+    fn check_arp(&self, message: &[u8]) -> Result<(), DropReason> {
+        let arp = Arp::parse(message).map_err(|_| DropReason::InnerMalformed)?;
+        if arp.sender_mac == self.mac && self.addresses.contains(&arp.sender_ip) {
+            Ok(())
+        } else {
+            Err(DropReason::InnerArp)
+        }
+    }
+}

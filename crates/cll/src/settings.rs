@@ -1,0 +1,152 @@
+//! What an operator decides about the link layer, checked and ready for use.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use identity::HostIdentity;
+use identity::aead::Suite;
+use wire::cll::Offer;
+use wire::cll::data;
+use wire::{EtherType, MacAddress, ethernet};
+
+use crate::limits;
+
+/// A host that cannot speak CLL, admitted in clear (paper, section 7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Legacy {
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// A plain router forwards for others, so its frames may carry any source address.
+    pub router: bool,
+}
+
+/// What a peer must at least do with the frames it sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// Suites that are accepted.
+    pub suites: Vec<Suite>,
+    /// Whether the payload must be encrypted.
+    pub confidential: bool,
+}
+
+impl Requirement {
+    /// The suite that `offer` promises, if it promises enough.
+    #[must_use]
+    pub fn accept(&self, offer: &Offer) -> Option<Suite> {
+        let suite = Suite::from_id(offer.suite)?;
+        let enough = self.suites.contains(&suite) && (offer.confidential || !self.confidential);
+        enough.then_some(suite)
+    }
+}
+
+/// Layers that are switched off so that a laboratory can show what each is worth. All on in real use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weaken {
+    /// Frames are delivered again when they are replayed.
+    pub replay_window: bool,
+    /// Nobody's addresses are compared with a certificate, our own stack's neither.
+    pub cross_layer: bool,
+    /// A candidate counts as confirmed as soon as it is made.
+    pub promotion: bool,
+    /// Neither timestamps nor challenges are required.
+    pub freshness: bool,
+    /// The tag under the site key is not checked.
+    pub site_tag: bool,
+    /// A reply is accepted although its nonce does not fit, and its signature is not checked.
+    pub reply_check: bool,
+    /// Frames whose tag is wrong are delivered where their payload is readable.
+    pub tag: bool,
+}
+
+/// Settings of one guarded interface.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who this host is.
+    pub identity: Arc<HostIdentity>,
+    /// Hardware address of the guarded interface; the certificate binds it.
+    pub mac: MacAddress,
+    /// EtherType of our frames.
+    pub ethertype: EtherType,
+    /// Suite for the frames this host sends.
+    pub send_suite: Suite,
+    /// Whether this host encrypts what it sends.
+    pub confidential: bool,
+    /// What peers must do.
+    pub require: Requirement,
+    /// Lifetime this host claims for its associations.
+    pub lifetime: Duration,
+    /// Shortest lifetime accepted; [`limits::LIFETIME_MIN`] outside a laboratory.
+    pub lifetime_min: Duration,
+    /// Clock difference tolerated before a challenge.
+    pub clock_tolerance: Duration,
+    /// Frames under one key before it is replaced.
+    pub rekey_after_frames: u32,
+    /// MTU of the interface on the wire.
+    pub wire_mtu: u16,
+    /// How many lanes this host sends on.
+    pub lanes: u8,
+    /// Hosts admitted in clear.
+    pub legacy: Vec<Legacy>,
+    /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
+    pub pass: Vec<EtherType>,
+    /// Layers switched off by a laboratory.
+    pub weaken: Weaken,
+}
+
+impl Settings {
+    /// The defaults for a host with this identity and wire MTU.
+    #[must_use]
+    pub fn new(identity: Arc<HostIdentity>, wire_mtu: u16) -> Settings {
+        let mac = identity.certificate().mac();
+        Settings {
+            identity,
+            mac,
+            ethertype: EtherType::CLL,
+            send_suite: Suite::Aes256Gcm,
+            confidential: true,
+            require: Requirement { suites: Suite::ALL.to_vec(), confidential: false },
+            lifetime: limits::LIFETIME_DEFAULT,
+            lifetime_min: limits::LIFETIME_MIN,
+            clock_tolerance: limits::CLOCK_TOLERANCE,
+            rekey_after_frames: limits::REKEY_AFTER_FRAMES,
+            wire_mtu,
+            lanes: 1,
+            legacy: Vec::new(),
+            pass: Vec::new(),
+            weaken: Weaken::default(),
+        }
+    }
+
+    /// The MTU of the guarded interface: what is left when a sealed frame fits the wire.
+    #[must_use]
+    pub fn inner_mtu(&self) -> u16 {
+        self.wire_mtu.saturating_sub(data::OVERHEAD_MAX as u16)
+    }
+
+    /// Longest frame on the wire, with its Ethernet header.
+    #[must_use]
+    pub fn wire_frame_max(&self) -> usize {
+        usize::from(self.wire_mtu) + ethernet::HEADER_LEN
+    }
+
+    /// The legacy host with this hardware address.
+    #[must_use]
+    pub fn legacy_by_mac(&self, mac: MacAddress) -> Option<&Legacy> {
+        self.legacy.iter().find(|legacy| legacy.mac == mac)
+    }
+
+    /// The legacy host with this address.
+    #[must_use]
+    pub fn legacy_by_ip(&self, ip: Ipv4Addr) -> Option<&Legacy> {
+        self.legacy.iter().find(|legacy| legacy.ip == ip)
+    }
+
+    /// Whether `ip` is one of this host's own addresses.
+    #[must_use]
+    pub fn is_own(&self, ip: Ipv4Addr) -> bool {
+        self.weaken.cross_layer || self.identity.certificate().addresses().contains(&ip)
+    }
+}

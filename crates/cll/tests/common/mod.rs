@@ -1,0 +1,373 @@
+//! A LAN of a few link layers without loss or delay, for tests that follow one exchange step by step. Jobs run at once,
+//! stacks answer ARP for their own address, and a test may drop or change any frame on its way.
+
+// Each test file uses its own share of this.
+#![allow(dead_code, unreachable_pub)]
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::frame::Frames;
+use bump::sink::Collected;
+use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
+use cll::{Cll, Completion, Event, Settings};
+use identity::HostIdentity;
+use wire::arp::{Arp, Operation};
+use wire::ethernet::Header;
+use wire::{EtherType, MacAddress};
+
+/// The moment at which every test starts, in seconds since 1970.
+pub const START_UNIX_S: u64 = 1_800_000_000;
+const WIRE_MTU: u16 = 1500;
+/// Deliveries at one moment after which a test is taken to run in a circle.
+const STEPS_MAX: usize = 100_000;
+
+/// One site that issues identities.
+pub struct Site {
+    site: authority::Site,
+    random: Generator,
+}
+
+impl Site {
+    pub fn new(seed: u8) -> Site {
+        let mut random = Generator::from_seed([seed; 32]);
+        let mut fill = |bytes: &mut [u8]| fill(&mut random, bytes);
+        let site = authority::Site::create("test", &mut fill, START_UNIX_S).unwrap();
+        Site { site, random }
+    }
+
+    pub fn identity(&mut self, number: u8) -> Arc<HostIdentity> {
+        self.identity_for(request(number), START_UNIX_S)
+    }
+
+    pub fn identity_for(&mut self, request: authority::Request, unix_s: u64) -> Arc<HostIdentity> {
+        let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
+        let pem = self.site.issue_identity(&request, &mut fill, unix_s).unwrap();
+        Arc::new(HostIdentity::from_pem(&pem).unwrap())
+    }
+}
+
+pub fn request(number: u8) -> authority::Request {
+    authority::Request::new(&format!("h{number}"), mac(number), vec![ip(number)]).unwrap()
+}
+
+fn fill(random: &mut Generator, bytes: &mut [u8]) {
+    bytes.fill_with(|| random.bytes::<1>()[0]);
+}
+
+pub fn mac(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+pub fn ip(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, number)
+}
+
+pub fn settings(identity: Arc<HostIdentity>) -> Settings {
+    Settings::new(identity, WIRE_MTU)
+}
+
+/// One host: a link layer between a stack and the wire.
+pub struct Host {
+    pub cll: Cll,
+    pub settings: Settings,
+    /// What the stack was given, oldest first.
+    pub delivered: Vec<(Vec<u8>, Meta)>,
+    pub events: Vec<Event>,
+    /// The wall clock less the true time; `None` for a host without one.
+    pub clock_error_s: Option<i64>,
+    pub trust: ClockTrust,
+    /// Whether the stack answers ARP.
+    pub answers: bool,
+    /// Whether jobs are lost instead of run.
+    pub loses_jobs: bool,
+    keys: Generator,
+}
+
+impl Host {
+    fn now(&self, at: Instant) -> Now {
+        Now { since_boot: at, wall: clock(at, self.clock_error_s, self.trust) }
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        let mut total = Ledger::new();
+        self.cll.add_to_ledger(&mut total);
+        total
+    }
+
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.ledger().drops(reason)
+    }
+
+    pub fn established_with(&self, number: u8) -> bool {
+        self.cll.control.established_with(mac(number)) == 1
+    }
+
+    pub fn count(&self, word: &str) -> usize {
+        self.events.iter().filter(|event| event.word() == word).count()
+    }
+
+    /// The payloads of delivered frames of this type.
+    pub fn payloads(&self, ethertype: EtherType) -> Vec<Vec<u8>> {
+        self.delivered
+            .iter()
+            .filter_map(|(frame, _)| Header::parse(frame).ok())
+            .filter(|(header, _)| header.ethertype == ethertype)
+            .map(|(_, payload)| payload.to_vec())
+            .collect()
+    }
+}
+
+/// What happens to a frame between the host it leaves and the host it is to reach; false loses it.
+pub type Wire = Box<dyn FnMut(&mut Vec<u8>, usize, usize) -> bool>;
+
+/// Hosts on one hub.
+pub struct Lan {
+    pub hosts: Vec<Host>,
+    pub at: Instant,
+    /// Every frame that any host sent, with its sender.
+    pub seen: Vec<(usize, Vec<u8>)>,
+    pub wire: Wire,
+    in_flight: std::collections::VecDeque<(usize, Vec<u8>)>,
+}
+
+impl Lan {
+    pub fn new(all: impl IntoIterator<Item = Settings>) -> Lan {
+        let mut lan = Lan {
+            hosts: Vec::new(),
+            at: Instant::from_millis(1_000_000),
+            seen: Vec::new(),
+            wire: Box::new(|_, _, _| true),
+            in_flight: std::collections::VecDeque::new(),
+        };
+        for settings in all {
+            lan.add(settings, Some(0));
+        }
+        lan
+    }
+
+    /// Two hosts of one site with default settings.
+    pub fn pair() -> Lan {
+        let mut site = Site::new(1);
+        Lan::new([settings(site.identity(1)), settings(site.identity(2))])
+    }
+
+    pub fn add(&mut self, settings: Settings, clock_error_s: Option<i64>) -> usize {
+        let number = self.hosts.len();
+        let at = Now { since_boot: self.at, wall: clock(self.at, clock_error_s, ClockTrust::Plausible) };
+        self.hosts.push(Host {
+            cll: start(&settings, number as u8, 1, at),
+            settings,
+            delivered: Vec::new(),
+            events: Vec::new(),
+            clock_error_s,
+            trust: ClockTrust::Plausible,
+            answers: true,
+            loses_jobs: false,
+            keys: Generator::from_seed([100 + number as u8; 32]),
+        });
+        self.settle();
+        number
+    }
+
+    /// The program of this host dies and starts anew.
+    pub fn restart(&mut self, host: usize) {
+        let seed = (self.at.as_nanos() / 1_000_000) as u8;
+        let now = self.hosts[host].now(self.at);
+        self.hosts[host].cll = start(&self.hosts[host].settings, host as u8, seed | 1, now);
+        self.settle();
+    }
+
+    /// The stack of `host` sends `frame`.
+    pub fn send(&mut self, host: usize, frame: Vec<u8>) {
+        self.send_with(host, frame, Meta::plain());
+    }
+
+    pub fn send_with(&mut self, host: usize, frame: Vec<u8>, meta: Meta) {
+        self.process(host, Side::STACK, frame, meta);
+        self.settle();
+    }
+
+    /// The wire brings `frame` to `host` alone.
+    pub fn inject(&mut self, host: usize, frame: Vec<u8>) {
+        self.process(host, Side::WIRE, frame, Meta::plain());
+        self.settle();
+    }
+
+    /// The stack of `host` asks who has the address of host `number`.
+    pub fn ask(&mut self, host: usize, number: u8) {
+        let frame = arp_request(host as u8 + 1, number);
+        self.send(host, frame);
+    }
+
+    /// Lets time pass; everything due on the way is done.
+    pub fn pass(&mut self, time: Duration) {
+        let end = self.at + time;
+        loop {
+            self.settle();
+            let next = self.hosts.iter().filter_map(|host| host.cll.deadline()).min();
+            match next.filter(|&next| next <= end) {
+                Some(next) => self.at = self.at.max(next) + Duration::from_nanos(1),
+                None => break,
+            }
+            for host in 0..self.hosts.len() {
+                self.tick(host);
+            }
+        }
+        self.at = end;
+        self.settle();
+    }
+
+    fn tick(&mut self, host: usize) {
+        let mut sink = Collected::new();
+        let at = self.at;
+        let now = self.hosts[host].now(at);
+        if self.hosts[host].cll.deadline().is_some_and(|deadline| deadline <= at) {
+            self.hosts[host].cll.tick(now, 64, &mut sink);
+        }
+        self.after(host, sink);
+    }
+
+    fn process(&mut self, host: usize, from: Side, frame: Vec<u8>, meta: Meta) {
+        let mut sink = Collected::new();
+        let now = self.hosts[host].now(self.at);
+        let lane = lane_of(&frame, from, self.hosts[host].cll.lanes.len());
+        let mut batch = [(frame, meta)];
+        self.hosts[host].cll.process_on(lane, now, from, &mut Frames::new(&mut batch), &mut sink);
+        self.after(host, sink);
+    }
+
+    /// Takes in what a call put out, runs the jobs it asked for, and checks the books.
+    fn after(&mut self, host: usize, mut sink: Collected) {
+        let now = self.hosts[host].now(self.at);
+        let mut answers = Vec::new();
+        self.sort(host, &mut sink, &mut answers);
+        let this = &mut self.hosts[host];
+        while let Some((ticket, job)) = this.cll.next_job() {
+            let completion = if this.loses_jobs { Completion::lost() } else { job.run(&mut this.keys) };
+            let mut sink = Collected::new();
+            this.cll.complete(now, ticket, completion, &mut sink);
+            self.after(host, sink);
+            return answers.into_iter().for_each(|frame| self.process(host, Side::STACK, frame, Meta::plain()));
+        }
+        while let Some(event) = this.cll.next_event() {
+            this.events.push(event);
+        }
+        while this.cll.next_effect().is_some() {}
+        assert_eq!(this.ledger().balance(), 0, "every frame has one fate");
+        answers.into_iter().for_each(|frame| self.process(host, Side::STACK, frame, Meta::plain()));
+    }
+
+    fn sort(&mut self, host: usize, sink: &mut Collected, answers: &mut Vec<Vec<u8>>) {
+        for (side, frame, meta) in sink.take() {
+            match side {
+                Side::WIRE => {
+                    self.seen.push((host, frame.clone()));
+                    self.in_flight.push_back((host, frame));
+                }
+                Side::STACK => {
+                    let this = &mut self.hosts[host];
+                    answers.extend(arp_answer(&frame, host as u8 + 1).filter(|_| this.answers));
+                    this.delivered.push((frame, meta));
+                }
+            }
+        }
+    }
+
+    /// Carries frames until none is on its way.
+    pub fn settle(&mut self) {
+        for _ in 0..STEPS_MAX {
+            for host in 0..self.hosts.len() {
+                self.after(host, Collected::new());
+            }
+            let Some((from, frame)) = self.in_flight.pop_front() else { return };
+            for to in (0..self.hosts.len()).filter(|&to| to != from) {
+                let mut copy = frame.clone();
+                if (self.wire)(&mut copy, from, to) {
+                    self.process(to, Side::WIRE, copy, Meta::plain());
+                }
+            }
+        }
+        panic!("frames run in a circle");
+    }
+}
+
+fn clock(at: Instant, error_s: Option<i64>, trust: ClockTrust) -> Option<Wall> {
+    let true_ms = i64::try_from(START_UNIX_S * 1000 + at.as_nanos() / 1_000_000).unwrap();
+    error_s.map(|error| Wall { unix_ms: u64::try_from(true_ms + error * 1000).unwrap(), trust })
+}
+
+fn start(settings: &Settings, host: u8, life: u8, now: Now) -> Cll {
+    let mut seed = [host; 32];
+    seed[0] = life;
+    let mut sink = Collected::new();
+    cll::start(now, settings.clone(), Generator::from_seed(seed), &mut sink)
+}
+
+/// Sealed frames go to the lane that their receiver index names, others to lane 0, as a fan-out by index has it.
+fn lane_of(frame: &[u8], from: Side, lanes: usize) -> usize {
+    let sealed = from == Side::WIRE && frame.len() > 20 && frame[12..15] == [0x07, 0xd0, 0x21];
+    if sealed { usize::from(frame[19] % 8) % lanes } else { 0 }
+}
+
+fn arp_answer(frame: &[u8], own: u8) -> Option<Vec<u8>> {
+    let (header, message) = Header::parse(frame).ok()?;
+    let arp = Arp::parse(message).ok().filter(|_| header.ethertype == EtherType::ARP)?;
+    let asked = arp.operation == Operation::Request && arp.target_ip == ip(own);
+    asked.then(|| arp_frame(arp.sender_mac, Arp {
+        operation: Operation::Reply,
+        sender_mac: mac(own),
+        sender_ip: ip(own),
+        target_mac: arp.sender_mac,
+        target_ip: arp.sender_ip,
+    }))
+}
+
+pub fn arp_request(from: u8, to: u8) -> Vec<u8> {
+    arp_frame(MacAddress::BROADCAST, Arp {
+        operation: Operation::Request,
+        sender_mac: mac(from),
+        sender_ip: ip(from),
+        target_mac: MacAddress::ZERO,
+        target_ip: ip(to),
+    })
+}
+
+pub fn arp_frame(destination: MacAddress, arp: Arp) -> Vec<u8> {
+    let header = Header { destination, source: arp.sender_mac, ethertype: EtherType::ARP };
+    [&header.emit()[..], &arp.emit()].concat()
+}
+
+/// A UDP datagram with a complete checksum of the IP header and none of its own (RFC 768 allows zero).
+pub fn datagram(from: u8, to: u8, payload: &[u8]) -> Vec<u8> {
+    datagram_from(from, ip(from), to, payload)
+}
+
+pub fn datagram_from(from: u8, source: Ipv4Addr, to: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0];
+    packet.extend(source.octets());
+    packet.extend(ip(to).octets());
+    packet[2..4].copy_from_slice(&((28 + payload.len()) as u16).to_be_bytes());
+    wire::ipv4::fill_checksum(&mut packet);
+    packet.extend([0x12, 0x34, 0x56, 0x78]);
+    packet.extend(((8 + payload.len()) as u16).to_be_bytes());
+    packet.extend([0, 0]);
+    packet.extend(payload);
+    let header = Header { destination: mac(to), source: mac(from), ethertype: EtherType::IPV4 };
+    [&header.emit()[..], &packet].concat()
+}
+
+/// Any frame that carries `payload` under the EtherType for local experiments.
+pub fn plain_frame(from: u8, to: u8, payload: &[u8]) -> Vec<u8> {
+    let header = Header { destination: mac(to), source: mac(from), ethertype: EXPERIMENT };
+    [&header.emit()[..], payload].concat()
+}
+
+/// The EtherType for local experiments (IEEE 802).
+pub const EXPERIMENT: EtherType = EtherType(0x88b5);
+
+/// Partial-checksum metadata of a frame.
+pub fn partial(start: u16, offset: u16) -> Meta {
+    Meta { checksum: Checksum::Partial { start, offset }, ..Meta::plain() }
+}

@@ -1,0 +1,299 @@
+//! The ARP handshake between hosts of one site: first contact, repetition, simultaneity, restarts, wrong clocks.
+
+mod common;
+
+use std::time::Duration;
+
+use bump::{ClockTrust, DropReason};
+use common::{Lan, Site, arp_request, datagram, ip, mac, settings};
+use wire::EtherType;
+use wire::arp::Arp;
+use wire::cll::PacketType;
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// Messages of this type that host `from` sent.
+fn sent(lan: &Lan, from: usize, kind: PacketType) -> Vec<Vec<u8>> {
+    let is_kind = |frame: &[u8]| frame[12..14] == [0x07, 0xd0] && frame[14] == kind.first_byte();
+    lan.seen.iter().filter(|(host, frame)| *host == from && is_kind(frame)).map(|(_, frame)| frame.clone()).collect()
+}
+
+/// Both hosts can send to each other now, without any further handshake.
+fn assert_they_talk(lan: &mut Lan) {
+    let before = lan.seen.len();
+    for (from, to) in [(0, 1), (1, 0)] {
+        let frame = datagram(from as u8 + 1, to as u8 + 1, &lan.at.as_nanos().to_be_bytes());
+        lan.send(from, frame.clone());
+        assert_eq!(lan.hosts[to].delivered.last().map(|(bytes, _)| bytes), Some(&frame), "{from} to {to}");
+    }
+    assert_eq!(lan.seen.len(), before + 2, "one sealed frame each");
+}
+
+#[test]
+fn first_contact_makes_one_association_and_answers_the_arp_request() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2) && lan.hosts[1].established_with(1));
+    let question = Arp::parse(&lan.hosts[1].payloads(EtherType::ARP)[0]).unwrap();
+    assert_eq!((question.sender_mac, question.sender_ip, question.target_ip), (mac(1), ip(1), ip(2)));
+    let answer = Arp::parse(&lan.hosts[0].payloads(EtherType::ARP)[0]).unwrap();
+    assert_eq!((answer.sender_mac, answer.sender_ip), (mac(2), ip(2)));
+    assert_they_talk(&mut lan);
+    for kind in [PacketType::HandshakeRequest, PacketType::HandshakeReply] {
+        assert_eq!(sent(&lan, 0, kind).len() + sent(&lan, 1, kind).len(), 1 + sent(&lan, 1, PacketType::Challenge).len()
+            * usize::from(kind == PacketType::HandshakeRequest));
+    }
+    assert_eq!(lan.hosts[0].ledger().held + lan.hosts[1].ledger().held, 0);
+}
+
+#[test]
+fn frames_for_a_host_without_association_wait_and_then_leave_in_order() {
+    let mut lan = Lan::pair();
+    lan.wire = Box::new(|_, _, _| false);
+    let frames: Vec<_> = (0..5_u8).map(|number| datagram(1, 2, &[number; 20])).collect();
+    for frame in &frames {
+        lan.send(0, frame.clone());
+    }
+    assert_eq!(lan.hosts[0].ledger().held, 5);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.pass(seconds(1));
+    let delivered: Vec<_> = lan.hosts[1].delivered.iter().map(|(bytes, _)| bytes.clone()).collect();
+    assert_eq!(delivered, frames);
+    assert_eq!(lan.hosts[0].ledger().held, 0);
+}
+
+#[test]
+fn frames_for_a_host_that_never_answers_are_dropped_by_name_and_asked_for_again_later() {
+    let mut lan = Lan::pair();
+    lan.wire = Box::new(|_, _, _| false);
+    lan.send(0, datagram(1, 2, b"too early"));
+    lan.pass(seconds(17));
+    assert_eq!(lan.hosts[0].ledger().held, 0);
+    assert_eq!(lan.hosts[0].drops(DropReason::HoldExpired), 1);
+    assert_eq!(lan.hosts[0].count("no-answer"), 1);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.send(0, datagram(1, 2, b"in time"));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn a_lost_reply_is_repeated_from_the_cache() {
+    let mut lan = Lan::pair();
+    let mut replies = 0;
+    lan.wire = Box::new(move |frame, _, _| {
+        replies += i32::from(frame[14] == PacketType::HandshakeReply.first_byte());
+        frame[14] != PacketType::HandshakeReply.first_byte() || replies > 1
+    });
+    lan.ask(0, 2);
+    assert!(!lan.hosts[0].established_with(2));
+    lan.pass(seconds(2));
+    assert!(lan.hosts[0].established_with(2));
+    let replies = sent(&lan, 1, PacketType::HandshakeReply);
+    assert_eq!(replies.len(), 2);
+    assert_eq!(replies[0], replies[1], "the very same reply");
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn a_duplicate_of_a_request_is_answered_from_the_cache_and_makes_nothing_new() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    lan.pass(seconds(1));
+    let request = sent(&lan, 0, PacketType::HandshakeRequest).pop().unwrap();
+    let before = lan.hosts[1].cll.control.peers(lan.at).len();
+    lan.inject(1, request);
+    assert_eq!(lan.hosts[1].ledger().answered[1], 2);
+    assert_eq!(lan.hosts[1].cll.control.peers(lan.at).len(), before);
+    assert_eq!(lan.hosts[0].drops(DropReason::HandshakeUnasked), 1);
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn a_challenge_that_comes_twice_does_no_harm() {
+    let mut lan = Lan::pair();
+    lan.wire = Box::new(|frame, _, _| frame[14] != PacketType::HandshakeReply.first_byte());
+    lan.ask(0, 2);
+    let challenge = sent(&lan, 1, PacketType::Challenge).pop().expect("a host that just started asks for proof");
+    lan.inject(0, challenge);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.pass(seconds(2));
+    assert!(lan.hosts[0].established_with(2));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn hosts_that_ask_at_once_agree_on_the_handshake_of_the_higher_address() {
+    let mut lan = Lan::pair();
+    // Nothing arrives before both requests are on the wire.
+    let (mut first, mut second) = (arp_request(1, 2), arp_request(2, 1));
+    lan.wire = Box::new(|_, _, _| false);
+    lan.send(0, std::mem::take(&mut first));
+    lan.send(1, std::mem::take(&mut second));
+    lan.wire = Box::new(|_, _, _| true);
+    lan.pass(seconds(3));
+    assert!(lan.hosts[0].established_with(2) && lan.hosts[1].established_with(1));
+    let initiated = |host: usize| {
+        let peers = lan.hosts[host].cll.control.peers(lan.at);
+        peers.iter().find(|peer| peer.state == "established").unwrap().initiated
+    };
+    assert!(!initiated(0) && initiated(1));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn traffic_flows_again_after_a_restart_of_the_side_that_sends() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    lan.pass(seconds(5));
+    lan.restart(0);
+    lan.send(0, datagram(1, 2, b"I was away"));
+    lan.pass(seconds(2));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn traffic_flows_again_after_a_restart_of_the_side_that_receives() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    lan.pass(seconds(5));
+    lan.restart(1);
+    lan.send(0, datagram(1, 2, b"are you there?"));
+    assert_eq!(lan.hosts[1].drops(DropReason::UnknownIndex), 1);
+    lan.pass(seconds(2));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn wrong_clocks_cost_a_challenge_and_nothing_else() {
+    const DAY_S: i64 = 86_400;
+    for (first, second) in [(None, None), (Some(-3 * DAY_S), Some(0)), (Some(0), Some(5 * DAY_S)), (None, Some(0))] {
+        let mut site = Site::new(1);
+        let mut lan = Lan::new([]);
+        lan.add(settings(site.identity(1)), first);
+        lan.add(settings(site.identity(2)), second);
+        for round in 0..4 {
+            lan.ask(0, 2);
+            assert!(lan.hosts[0].established_with(2), "{first:?} {second:?} round {round}");
+            assert_they_talk(&mut lan);
+            lan.pass(seconds(40));
+            lan.restart(round % 2);
+        }
+        lan.send(1, datagram(2, 1, b"the other way round"));
+        lan.pass(seconds(1));
+        assert_they_talk(&mut lan);
+    }
+}
+
+#[test]
+fn a_host_in_1970_gets_in() {
+    let mut site = Site::new(1);
+    let mut lan = Lan::new([settings(site.identity(1)), settings(site.identity(2))]);
+    lan.hosts[0].clock_error_s = Some(-(common::START_UNIX_S as i64) - 900);
+    lan.hosts[0].trust = ClockTrust::Wrong;
+    lan.restart(0);
+    lan.ask(0, 2);
+    assert_they_talk(&mut lan);
+    lan.pass(seconds(1));
+    lan.restart(1);
+    lan.ask(1, 1);
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn a_replayed_request_changes_nothing_also_after_the_victim_restarted() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    let requests = sent(&lan, 0, PacketType::HandshakeRequest);
+    lan.pass(seconds(300));
+    lan.wire = Box::new(|_, _, _| false);
+    for request in &requests {
+        lan.inject(1, request.clone());
+    }
+    assert_eq!(lan.hosts[1].count("established"), 1);
+    lan.restart(1);
+    for request in &requests {
+        lan.inject(1, request.clone());
+    }
+    assert_eq!(lan.hosts[1].cll.control.peers(lan.at).len(), 0);
+    assert_eq!(lan.hosts[1].payloads(EtherType::ARP).len(), 1);
+}
+
+#[test]
+fn traffic_in_one_direction_needs_one_handshake() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    let before = sent(&lan, 0, PacketType::HandshakeRequest).len();
+    for _ in 0..600 {
+        lan.send(0, datagram(1, 2, &[7; 100]));
+        lan.pass(Duration::from_millis(500));
+    }
+    let after = sent(&lan, 0, PacketType::HandshakeRequest).len() + sent(&lan, 1, PacketType::HandshakeRequest).len();
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_silent_stack_delays_the_answer_but_does_not_spoil_it() {
+    let mut lan = Lan::pair();
+    lan.hosts[1].answers = false;
+    lan.ask(0, 2);
+    lan.pass(seconds(5));
+    assert!(lan.hosts[1].count("stack-silent") > 0);
+    lan.hosts[1].answers = true;
+    lan.pass(seconds(6));
+    assert!(lan.hosts[0].established_with(2), "the repetition is put to the stack again");
+}
+
+#[test]
+fn lost_jobs_are_tried_again() {
+    for loser in [0, 1] {
+        let mut lan = Lan::pair();
+        lan.hosts[loser].loses_jobs = true;
+        lan.ask(0, 2);
+        lan.pass(seconds(3));
+        lan.hosts[loser].loses_jobs = false;
+        lan.pass(seconds(6));
+        assert!(lan.hosts[0].established_with(2), "{loser} lost its jobs");
+        assert_they_talk(&mut lan);
+    }
+}
+
+#[test]
+fn worn_keys_are_replaced_beside_the_association_and_nothing_is_lost() {
+    let mut site = Site::new(1);
+    let mut lan = Lan::new([1, 2].map(|number| {
+        let mut settings = settings(site.identity(number));
+        settings.rekey_after_frames = 50;
+        settings
+    }));
+    lan.ask(0, 2);
+    let before = lan.hosts[1].delivered.len();
+    for number in 0..500_u32 {
+        lan.pass(Duration::from_millis(200));
+        lan.send(0, datagram(1, 2, &number.to_be_bytes()));
+    }
+    assert!(lan.hosts[0].count("established") > 5);
+    assert_eq!(lan.hosts[1].payloads(EtherType::IPV4).len(), 500);
+    assert!(before > 0);
+}
+
+#[test]
+fn an_association_in_use_is_renewed_before_it_ends_and_an_idle_one_ends() {
+    let mut site = Site::new(1);
+    let mut lan = Lan::new([1, 2].map(|number| {
+        let mut settings = settings(site.identity(number));
+        settings.lifetime = seconds(20);
+        settings.lifetime_min = seconds(20);
+        settings
+    }));
+    lan.ask(0, 2);
+    for number in 0..500_u32 {
+        lan.pass(Duration::from_millis(200));
+        lan.send(0, datagram(1, 2, &number.to_be_bytes()));
+    }
+    assert_eq!(lan.hosts[1].payloads(EtherType::IPV4).len(), 500);
+    lan.pass(seconds(60));
+    assert_eq!(lan.hosts[0].cll.control.peers(lan.at).len(), 0);
+    assert_eq!(lan.hosts[0].cll.lanes[0].sending_to() + lan.hosts[1].cll.lanes[0].receiving_keys(), 0);
+}

@@ -1,0 +1,158 @@
+//! The site's authority, as a host knows it.
+
+use std::fmt;
+use std::time::Duration;
+
+use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor as PathAnchor, UnixTime};
+use webpki::aws_lc_rs as algorithms;
+use webpki::{EndEntityCert, KeyUsage as Purpose, anchor_from_trusted_cert};
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::{BasicConstraints, KeyUsage};
+
+use super::subject::common_name;
+use super::{HostCertificate, Refusal, Verified};
+use crate::limits::MAX_CERTIFICATE_LEN;
+
+/// What an authority may sign with: the modern profile, and what existing authorities commonly use.
+const SIGNATURES: &[&dyn SignatureVerificationAlgorithm] = &[
+    algorithms::ED25519,
+    algorithms::ECDSA_P256_SHA256,
+    algorithms::ECDSA_P384_SHA384,
+    algorithms::RSA_PKCS1_2048_8192_SHA256,
+    algorithms::RSA_PKCS1_2048_8192_SHA384,
+    algorithms::RSA_PKCS1_2048_8192_SHA512,
+    algorithms::RSA_PSS_2048_8192_SHA256_LEGACY_KEY,
+];
+
+/// id-kp-clientAuth, 1.3.6.1.5.5.7.3.2, as DER content.
+const CLIENT_AUTHENTICATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
+
+/// A certificate without extended key usage serves (ours have none); one that has the extension names client
+/// authentication, as device certificates for 802.1X do. So a web server's certificate from the same authority does not
+/// make its holder a host of this LAN.
+const PURPOSE: Purpose = Purpose::required_if_present(CLIENT_AUTHENTICATION);
+
+/// The authority's certificate. Its own period is not checked, as RFC 5280 (section 6.1.1) has it for trust anchors; the
+/// authority issues nothing that outlives it.
+#[derive(Clone)]
+pub struct TrustAnchor {
+    der: Vec<u8>,
+    path: PathAnchor<'static>,
+    public_key: Vec<u8>,
+    site_name: String,
+    not_after_unix: u64,
+}
+
+impl TrustAnchor {
+    /// Reads an authority's certificate in DER.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongUsage`] when it may not sign certificates, [`Refusal::Malformed`] when it cannot be read.
+    pub fn from_der(der: &[u8]) -> Result<Self, Refusal> {
+        if der.len() > MAX_CERTIFICATE_LEN {
+            return Err(Refusal::Malformed("length"));
+        }
+        let borrowed = CertificateDer::from(der);
+        let path = anchor_from_trusted_cert(&borrowed).map_err(|error| Refusal::from_path(&error))?.to_owned();
+        let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
+        let content = certificate.tbs_certificate();
+        if !may_sign_certificates(&certificate) {
+            return Err(Refusal::WrongUsage);
+        }
+        let public_key = content.subject_public_key_info().subject_public_key.as_bytes();
+        Ok(TrustAnchor {
+            public_key: public_key.ok_or(Refusal::Malformed("public key"))?.to_vec(),
+            der: der.to_vec(),
+            path,
+            site_name: common_name(content.subject())?,
+            not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
+        })
+    }
+
+    /// The certificate in DER.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// The site's name: the common name of its authority.
+    #[must_use]
+    pub fn site_name(&self) -> String {
+        self.site_name.clone()
+    }
+
+    /// The last second of the authority's own period, in Unix seconds.
+    #[must_use]
+    pub fn not_after_unix(&self) -> u64 {
+        self.not_after_unix
+    }
+
+    /// Checks that this authority issued `der` to a host and that `unix_s` lies in its period, and reads it.
+    ///
+    /// # Errors
+    /// The first reason found, in this order: length and structure, issuer, period, purpose, signature, fields.
+    pub fn verify(&self, der: &[u8], unix_s: u64) -> Result<Verified<HostCertificate>, Refusal> {
+        let certificate = self.verify_path(der, |_| Ok(unix_s))?;
+        certificate.check_period(unix_s)?;
+        Ok(Verified::vouch(certificate))
+    }
+
+    /// The authority's public key, as the bit string of a SubjectPublicKeyInfo holds it.
+    #[must_use]
+    pub fn public_key(&self) -> &[u8] {
+        &self.public_key
+    }
+
+    /// As [`verify`](TrustAnchor::verify), but at the first second of the certificate's own period: for a host's own
+    /// certificate, which has to load also when it has expired so that the operator hears when, and for the authority's
+    /// record. Never for a certificate that came from the network.
+    ///
+    /// # Errors
+    /// As there, except for the period.
+    pub fn verify_whenever(&self, der: &[u8]) -> Result<Verified<HostCertificate>, Refusal> {
+        self.verify_path(der, first_second).map(Verified::vouch)
+    }
+
+    fn verify_path(
+        &self,
+        der: &[u8],
+        time: impl FnOnce(&[u8]) -> Result<u64, Refusal>,
+    ) -> Result<HostCertificate, Refusal> {
+        if der.len() > MAX_CERTIFICATE_LEN {
+            return Err(Refusal::Malformed("length"));
+        }
+        let borrowed = CertificateDer::from(der);
+        let end = EndEntityCert::try_from(&borrowed).map_err(|error| Refusal::from_path(&error))?;
+        // The library looks at the period first; "another site" is the better answer when both are true.
+        if end.issuer() != self.path.subject.as_ref() {
+            return Err(Refusal::ForeignIssuer);
+        }
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(time(der)?));
+        end.verify_for_usage(SIGNATURES, std::slice::from_ref(&self.path), &[], time, PURPOSE, None, None)
+            .map_err(|error| Refusal::from_path(&error))?;
+        HostCertificate::from_validated(der)
+    }
+}
+
+impl fmt::Debug for TrustAnchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrustAnchor").field("site_name", &self.site_name).finish_non_exhaustive()
+    }
+}
+
+fn may_sign_certificates(certificate: &Certificate) -> bool {
+    let content = certificate.tbs_certificate();
+    let is_authority = matches!(content.get_extension::<BasicConstraints>(), Ok(Some((_, basic))) if basic.ca);
+    let signs = match content.get_extension::<KeyUsage>() {
+        Ok(Some((_, usage))) => usage.key_cert_sign(),
+        Ok(None) => true,
+        Err(_) => false,
+    };
+    is_authority && signs
+}
+
+fn first_second(der: &[u8]) -> Result<u64, Refusal> {
+    let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
+    Ok(certificate.tbs_certificate().validity().not_before.to_unix_duration().as_secs())
+}

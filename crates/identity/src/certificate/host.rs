@@ -1,0 +1,179 @@
+//! The fields of a host's certificate.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use wire::MacAddress;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::{KeyUsage, SubjectAltName};
+
+use super::names::Names;
+use super::public_key::PublicKey;
+use super::subject::{Role, common_name, role};
+use super::{BadSignature, Refusal, Verified};
+
+/// The certificate of a host: its name, addresses, role, period and public key.
+#[derive(Clone)]
+pub struct HostCertificate {
+    name: String,
+    role: Role,
+    names: Names,
+    not_before_unix: u64,
+    not_after_unix: u64,
+    serial: Vec<u8>,
+    key: PublicKey,
+    der: Vec<u8>,
+}
+
+impl HostCertificate {
+    /// Reads the fields of `der`, whose path the caller has validated.
+    pub(super) fn from_validated(der: &[u8]) -> Result<Self, Refusal> {
+        let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
+        let content = certificate.tbs_certificate();
+        let usage = content.get_extension::<KeyUsage>().map_err(|_| Refusal::Malformed("key usage"))?;
+        if usage.is_some_and(|(_, usage)| !usage.digital_signature()) {
+            return Err(Refusal::WrongUsage);
+        }
+        let (_, SubjectAltName(general_names)) = content
+            .get_extension()
+            .map_err(|_| Refusal::Malformed("subject alternative name"))?
+            .ok_or(Refusal::NoMac)?;
+        Ok(HostCertificate {
+            name: common_name(content.subject())?,
+            role: role(content.subject()),
+            names: Names::from_general_names(&general_names)?,
+            not_before_unix: content.validity().not_before.to_unix_duration().as_secs(),
+            not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
+            serial: content.serial_number().as_bytes().to_vec(),
+            key: PublicKey::from_spki(content.subject_public_key_info())?,
+            der: der.to_vec(),
+        })
+    }
+
+    /// The host's name within its site: the subject's common name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its one hardware address.
+    #[must_use]
+    pub fn mac(&self) -> MacAddress {
+        self.names.mac()
+    }
+
+    /// Its IPv4 addresses; none in a base certificate, which binds the hardware address only.
+    #[must_use]
+    pub fn addresses(&self) -> &[Ipv4Addr] {
+        self.names.addresses()
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether it may forward what others sent.
+    #[must_use]
+    pub fn is_router(&self) -> bool {
+        self.role == Role::Router
+    }
+
+    /// The first second of its period, in Unix seconds.
+    #[must_use]
+    pub fn not_before_unix(&self) -> u64 {
+        self.not_before_unix
+    }
+
+    /// The last second of its period, in Unix seconds.
+    #[must_use]
+    pub fn not_after_unix(&self) -> u64 {
+        self.not_after_unix
+    }
+
+    /// The certificate as it travels, in DER.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// Its serial number, in lower-case hexadecimal digits as stored.
+    #[must_use]
+    pub fn serial_hex(&self) -> String {
+        self.serial.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether it binds this hardware address and this IP address to its key.
+    #[must_use]
+    pub fn binds(&self, mac: MacAddress, address: Ipv4Addr) -> bool {
+        self.mac() == mac && self.addresses().contains(&address)
+    }
+
+    /// Compares its period with the time.
+    pub(crate) fn check_period(&self, unix_s: u64) -> Result<(), Refusal> {
+        if unix_s < self.not_before_unix {
+            return Err(Refusal::NotYetValid { not_before_unix: self.not_before_unix });
+        }
+        if unix_s > self.not_after_unix {
+            return Err(Refusal::Expired { not_after_unix: self.not_after_unix });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn public_bytes(&self) -> &[u8] {
+        self.key.bytes()
+    }
+}
+
+impl Verified<HostCertificate> {
+    /// Checks that the owner of this certificate signed `message`. Only a verified certificate has this: who checks a
+    /// signature before the certificate has proved nothing.
+    ///
+    /// # Errors
+    /// [`BadSignature`], whatever is wrong with the signature.
+    pub fn verify_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+        self.key.verify(message, signature)
+    }
+}
+
+impl fmt::Debug for HostCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostCertificate")
+            .field("name", &self.name)
+            .field("role", &self.role)
+            .field("names", &self.names)
+            .field("serial", &self.serial_hex())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A host's certificate made by openssl 3.0: Ed25519, names "router" and "a", one hardware and two IP addresses.
+    const SAMPLE: &[u8] = include_bytes!("../../tests/data/host.der");
+
+    #[test]
+    fn the_sample_reads() {
+        let host = HostCertificate::from_validated(SAMPLE).expect("valid");
+        assert_eq!((host.name(), host.is_router(), host.addresses().len()), ("a", true, 2));
+    }
+
+    proptest! {
+        /// The signature is checked before the fields are read, so that nobody gets here with bytes of his own; should he,
+        /// nothing panics.
+        #[test]
+        fn damaged_fields_do_not_panic(damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+            let mut damaged = SAMPLE.to_vec();
+            for (at, value) in damage {
+                *at.get_mut(&mut damaged) = value;
+            }
+            let _ = HostCertificate::from_validated(&damaged);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! X.509 v3 certificates of hosts (RFC 5280): what binds a name, a hardware address and IP addresses to a key.
+//!
+//! [`TrustAnchor::verify`] is the only way to a [`Verified`] certificate. Bytes from the network first pass path
+//! validation by rustls-webpki; only what the site signed is then read field by field.
+
+mod anchor;
+mod host;
+pub mod names;
+mod public_key;
+mod refusal;
+mod request;
+mod subject;
+mod verified;
+
+pub use anchor::TrustAnchor;
+pub use host::HostCertificate;
+pub use public_key::{BadSignature, KeyKind};
+pub use refusal::{Refusal, utc_text};
+pub use request::{CertificateRequest, RequestError};
+pub use subject::Role;
+pub use verified::Verified;

@@ -1,0 +1,73 @@
+//! The subject of a certificate: a name and a role.
+
+use std::fmt;
+
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::{Tag, Tagged};
+use x509_cert::name::Name;
+
+use super::Refusal;
+use crate::limits::MAX_NAME_LEN;
+
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+const ORGANIZATIONAL_UNIT: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.11");
+
+/// What a host may do; in its certificate, the subject's organizational unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Speaks for its own addresses only.
+    Host,
+    /// Also forwards what others sent, so its frames may carry foreign IP sources.
+    Router,
+}
+
+impl Role {
+    /// The word in certificates, on the command line and in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Host => "host",
+            Role::Router => "router",
+        }
+    }
+
+    /// The role that is named so.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Role> {
+        [Role::Host, Role::Router].into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The one common name of `subject`, short and free of control characters, because it ends up in logs.
+pub(super) fn common_name(subject: &Name) -> Result<String, Refusal> {
+    let mut found = texts(subject, COMMON_NAME);
+    match (found.next(), found.next()) {
+        (Some(name), None) if is_plain(name) => Ok(name.to_owned()),
+        _ => Err(Refusal::Malformed("common name")),
+    }
+}
+
+/// Units that say something else belong to an existing directory of names and grant nothing.
+pub(super) fn role(subject: &Name) -> Role {
+    let is_router = texts(subject, ORGANIZATIONAL_UNIT).any(|unit| unit == Role::Router.name());
+    if is_router { Role::Router } else { Role::Host }
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME_LEN && !name.chars().any(char::is_control)
+}
+
+/// The values of one attribute that are UTF-8, printable or IA5 strings, all of which are UTF-8 on the wire.
+fn texts(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = &str> {
+    subject
+        .iter()
+        .filter(move |pair| pair.oid == attribute)
+        .filter(|pair| matches!(pair.value.tag(), Tag::Utf8String | Tag::PrintableString | Tag::Ia5String))
+        .filter_map(|pair| std::str::from_utf8(pair.value.value()).ok())
+}

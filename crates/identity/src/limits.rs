@@ -1,0 +1,17 @@
+//! Every bound of this crate, with its unit and its reason.
+
+/// Longest certificate that is looked at, in bytes. A host certificate with Ed25519 has about 400, one with RSA-4096 keys
+/// about 1,500; a frame carries no more than its MTU.
+pub const MAX_CERTIFICATE_LEN: usize = 4096;
+
+/// Most IPv4 addresses in one certificate. Each takes six bytes of a handshake message, which has to stay below 1,000.
+pub const MAX_ADDRESSES: usize = 16;
+
+/// Longest name of a host or a site, in bytes (RFC 5280, appendix A: ub-common-name).
+pub const MAX_NAME_LEN: usize = 64;
+
+/// Longest PEM file that is read, in bytes; an identity with RSA-8192 keys stays below a third of it.
+pub const MAX_PEM_LEN: usize = 64 * 1024;
+
+/// Most blocks in one PEM file; an identity has four.
+pub const MAX_PEM_BLOCKS: usize = 16;

@@ -1,0 +1,150 @@
+//! PEM (RFC 7468): the text form of keys and certificates in files.
+
+use std::fmt;
+
+use x509_cert::der::pem::{LineEnding, decode_vec, encode_string};
+use zeroize::Zeroizing;
+
+use crate::KeyError;
+use crate::limits::{MAX_PEM_BLOCKS, MAX_PEM_LEN};
+
+/// The label of an X.509 certificate.
+pub const CERTIFICATE: &str = "CERTIFICATE";
+/// The label of a PKCS#10 certificate request.
+pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
+/// The label of a private key in PKCS#8, not encrypted.
+pub const PRIVATE_KEY: &str = "PRIVATE KEY";
+/// The label of a site key: 32 bytes, no structure around them.
+pub const SITE_KEY: &str = "RINGWALL SITE KEY";
+
+/// What a PEM text did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PemError {
+    /// It holds no block at all.
+    Empty,
+    /// A block does not end, ends under another label, or is not proper base64 of one line width.
+    Malformed,
+    /// It is longer, or has more blocks, than any file of this program.
+    TooLong,
+    /// It holds several blocks where one was wanted.
+    Several,
+}
+
+impl fmt::Display for PemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PemError::Empty => "the file holds no PEM block",
+            PemError::Malformed => "a PEM block is cut short or damaged",
+            PemError::TooLong => "the file is too long to be a key or certificate file",
+            PemError::Several => "the file holds several PEM blocks where one is wanted",
+        })
+    }
+}
+
+impl std::error::Error for PemError {}
+
+/// One block: its label and its bytes, which are overwritten when dropped because they may be a private key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The word between BEGIN and the dashes.
+    pub label: String,
+    /// What the base64 text stands for.
+    pub bytes: Zeroizing<Vec<u8>>,
+}
+
+/// Every block of `text` in order; whatever stands outside blocks is a comment.
+///
+/// # Errors
+/// [`PemError`] for the first block that cannot be read, or when there is none.
+pub fn blocks(text: &str) -> Result<Vec<Block>, PemError> {
+    if text.len() > MAX_PEM_LEN {
+        return Err(PemError::TooLong);
+    }
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = find_at_line_start(rest, "-----BEGIN ") {
+        if found.len() == MAX_PEM_BLOCKS {
+            return Err(PemError::TooLong);
+        }
+        rest = &rest[start..];
+        let end = find_at_line_start(rest, "-----END ").ok_or(PemError::Malformed)?;
+        let end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline + 1);
+        let (block, after) = rest.split_at(end);
+        let (label, bytes) = decode_vec(block.trim_end().as_bytes()).map_err(|_| PemError::Malformed)?;
+        found.push(Block { label: label.to_owned(), bytes: Zeroizing::new(bytes) });
+        rest = after;
+    }
+    if found.is_empty() { Err(PemError::Empty) } else { Ok(found) }
+}
+
+/// The bytes of the one block of `text`, which has to be labelled `label`.
+///
+/// # Errors
+/// Malformed PEM, several blocks, or another label.
+pub fn single(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let mut found = blocks(text)?;
+    match (found.pop(), found.is_empty()) {
+        (Some(block), true) if block.label == label => Ok(block.bytes),
+        (Some(_), true) => Err(KeyError::WrongLabel { expected: label }),
+        _ => Err(KeyError::Pem(PemError::Several)),
+    }
+}
+
+/// `bytes` as one block labelled `label`, which is one of this module's labels.
+#[must_use]
+pub fn encode(label: &'static str, bytes: &[u8]) -> Zeroizing<String> {
+    // Encoding fails only for a label that PEM forbids or for lengths near the address space.
+    Zeroizing::new(encode_string(label, LineEnding::LF, bytes).unwrap_or_default())
+}
+
+fn find_at_line_start(text: &str, marker: &str) -> Option<usize> {
+    text.match_indices(marker).map(|(at, _)| at).find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn blocks_come_in_order_and_text_around_them_is_a_comment() {
+        let text = format!(
+            "subject=a\n{}\n-- in between --\n{}tail -----BEGIN X-----",
+            *encode(CERTIFICATE, b"one"),
+            *encode(SITE_KEY, b"two")
+        );
+        let found = blocks(&text).expect("two blocks");
+        let pairs: Vec<_> = found.iter().map(|block| (block.label.as_str(), block.bytes.as_slice())).collect();
+        assert_eq!(pairs, [(CERTIFICATE, b"one".as_slice()), (SITE_KEY, b"two".as_slice())]);
+    }
+
+    #[test]
+    fn files_with_windows_line_ends_and_without_a_last_one_are_read() {
+        let text = encode(CERTIFICATE, &[7; 100]).replace('\n', "\r\n");
+        assert_eq!(*blocks(text.trim_end()).expect("one block")[0].bytes, [7; 100]);
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let whole = encode(CERTIFICATE, &[7; 100]);
+        assert_eq!(blocks("hello"), Err(PemError::Empty));
+        assert_eq!(blocks(&whole[..80]), Err(PemError::Malformed));
+        assert_eq!(blocks(&whole.replacen("BwcH", "Bw*H", 1)), Err(PemError::Malformed));
+        assert_eq!(blocks(&whole.replacen("END CERT", "END CART", 1)), Err(PemError::Malformed));
+        assert_eq!(blocks(&whole.repeat(MAX_PEM_BLOCKS + 1)), Err(PemError::TooLong));
+        assert_eq!(blocks(&" ".repeat(MAX_PEM_LEN + 1)), Err(PemError::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_reads_back(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(&*single(&encode(PRIVATE_KEY, &bytes), PRIVATE_KEY).expect("own text"), &bytes);
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}(-----(BEGIN|END) [A-Z]{0,3}-----\n?.{0,20}\n?){0,4}") {
+            let _ = blocks(&text);
+        }
+    }
+}

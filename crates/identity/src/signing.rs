@@ -1,0 +1,123 @@
+//! Signing with a host's own key.
+
+use std::fmt;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PSS_SHA256, RsaKeyPair,
+};
+use zeroize::Zeroizing;
+
+use crate::{KeyError, pem};
+
+enum Kind {
+    Ed25519(Ed25519KeyPair),
+    EcdsaP256(EcdsaKeyPair),
+    RsaPss(RsaKeyPair),
+}
+
+/// A private signature key. Its signatures are Ed25519 (RFC 8032, 64 bytes), ECDSA on P-256 with SHA-256 (the two numbers
+/// of 32 bytes, without DER), or RSA-PSS with SHA-256 and a 32-byte salt (as long as the modulus).
+pub struct SigningKey(Kind);
+
+impl SigningKey {
+    /// Reads the key from a text that holds exactly one PEM block, in PKCS#8.
+    ///
+    /// # Errors
+    /// Malformed PEM, another label (an encrypted key has one), or an algorithm that is not spoken here.
+    pub fn from_pkcs8_pem(text: &str) -> Result<Self, KeyError> {
+        Self::from_pkcs8_der(&pem::single(text, pem::PRIVATE_KEY)?)
+    }
+
+    /// Reads the key from PKCS#8 in DER.
+    ///
+    /// # Errors
+    /// [`KeyError::Unsupported`] for any other structure or algorithm.
+    pub fn from_pkcs8_der(der: &[u8]) -> Result<Self, KeyError> {
+        if let Ok(key) = Ed25519KeyPair::from_pkcs8(der) {
+            return Ok(SigningKey(Kind::Ed25519(key)));
+        }
+        if let Ok(key) = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der) {
+            return Ok(SigningKey(Kind::EcdsaP256(key)));
+        }
+        RsaKeyPair::from_pkcs8(der).map(|key| SigningKey(Kind::RsaPss(key))).map_err(|_| KeyError::Unsupported)
+    }
+
+    /// The signature of `message`.
+    ///
+    /// # Errors
+    /// [`KeyError::Refused`] when the library fails, which a valid key does not bring about.
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+        match &self.0 {
+            Kind::Ed25519(key) => key.try_sign(message).map(|signature| signature.as_ref().to_vec()),
+            Kind::EcdsaP256(key) => {
+                key.sign(&SystemRandom::new(), message).map(|signature| signature.as_ref().to_vec())
+            }
+            Kind::RsaPss(key) => {
+                let mut signature = vec![0; key.public_modulus_len()];
+                key.sign(&RSA_PSS_SHA256, &SystemRandom::new(), message, &mut signature).map(|()| signature)
+            }
+        }
+        .map_err(|_| KeyError::Refused)
+    }
+
+    /// The public half, as the bit string of a certificate's SubjectPublicKeyInfo holds it.
+    pub(crate) fn public_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Kind::Ed25519(key) => key.public_key().as_ref(),
+            Kind::EcdsaP256(key) => key.public_key().as_ref(),
+            Kind::RsaPss(key) => key.public_key().as_ref(),
+        }
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Ed25519(_) => "SigningKey(Ed25519, redacted)",
+            Kind::EcdsaP256(_) => "SigningKey(ECDSA P-256, redacted)",
+            Kind::RsaPss(_) => "SigningKey(RSA-PSS, redacted)",
+        })
+    }
+}
+
+/// The PKCS#8 form (version 1, which every tool reads) of the Ed25519 key made from `seed`.
+///
+/// # Errors
+/// [`KeyError::Refused`] when the library fails, which it does for no seed.
+pub fn ed25519_pkcs8_from_seed(seed: &[u8; 32]) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let key = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| KeyError::Refused)?;
+    let document = key.to_pkcs8v1().map_err(|_| KeyError::Refused)?;
+    Ok(Zeroizing::new(document.as_ref().to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pem::PemError;
+    use crate::test_hex::{array, bytes};
+
+    /// RFC 8032, section 7.1, test 2, and RFC 8410, section 10.3, for the PKCS#8 form around the seed.
+    #[test]
+    fn a_seed_makes_the_key_of_rfc_8032() {
+        let seed = array("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
+        let der = ed25519_pkcs8_from_seed(&seed).expect("key");
+        assert_eq!(**der, [&bytes("302e020100300506032b657004220420")[..], &seed].concat());
+
+        let key = SigningKey::from_pkcs8_pem(&pem::encode(pem::PRIVATE_KEY, &der)).expect("own key");
+        assert_eq!(key.public_bytes(), bytes("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"));
+        let signature = "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
+                         085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
+        assert_eq!(key.sign(&[0x72]).expect("signature"), bytes(signature));
+        assert_eq!(format!("{key:?}"), "SigningKey(Ed25519, redacted)");
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        let refusal = |text: &str| SigningKey::from_pkcs8_pem(text).map(drop).expect_err("not a key");
+        assert_eq!(refusal("no key"), KeyError::Pem(PemError::Empty));
+        assert_eq!(refusal(&pem::encode(pem::PRIVATE_KEY, b"junk")), KeyError::Unsupported);
+        let wrong = KeyError::WrongLabel { expected: pem::PRIVATE_KEY };
+        assert_eq!(refusal(&pem::encode(pem::CERTIFICATE, b"junk")), wrong);
+    }
+}

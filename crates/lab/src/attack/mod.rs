@@ -1,0 +1,261 @@
+//! The attackers: real tools where there is one, small scapy programs where there is none.
+//!
+//! Each family has a file, each attack a row in [`ALL`] and a function that strikes and says what it found. Whether that
+//! counts as success or as blocked is decided in [`scene`], by one rule for all.
+
+mod cloning;
+mod eavesdropping;
+mod flipping;
+mod handshake;
+mod injection;
+mod insider;
+mod poisoning;
+mod replay;
+pub mod scene;
+
+use scene::{Finding, Scene};
+
+use crate::failure::Failure;
+use crate::guard::Guard;
+use crate::net::{Forwarding, process};
+
+/// The interpreter for which Debian packages scapy.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// An attack and the setting it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Attack {
+    /// Its number in the catalogue of attacks.
+    pub number: u16,
+    /// What is attempted.
+    pub name: &'static str,
+    /// The programs that carry it out.
+    pub tools: &'static [&'static str],
+    /// How the bridge forwards.
+    pub forwarding: Forwarding,
+    /// Layers that are switched off for it under [`Guard::Weakened`]; none when it works on a bare LAN.
+    pub weaken: &'static [&'static str],
+    /// Whose wire, inner device and counters are watched.
+    pub victim: &'static str,
+    /// Which two hosts ping each other meanwhile.
+    pub honest: (&'static str, &'static str),
+    /// Drop reasons that may stop it, of which at least one must have risen; empty for an attack that only listens.
+    pub reasons: &'static [&'static str],
+    /// Carries it out.
+    pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
+}
+
+/// What most attacks share: a switch, victim a, who talks to b, and a bare LAN to compare with.
+const COMMON: Attack = Attack {
+    number: 0,
+    name: "",
+    tools: &[],
+    forwarding: Forwarding::Switch,
+    weaken: &[],
+    victim: "a",
+    honest: ("a", "b"),
+    reasons: &[],
+    strike: poisoning::unsolicited_reply,
+};
+
+/// All attacks, by number.
+pub const ALL: &[Attack] = &[
+    Attack {
+        number: 1,
+        name: "unsolicited ARP reply",
+        tools: &["arpspoof"],
+        reasons: &["plain-arp"],
+        strike: poisoning::unsolicited_reply,
+        ..COMMON
+    },
+    Attack {
+        number: 2,
+        name: "two-way man in the middle",
+        tools: &["ettercap"],
+        reasons: &["plain-arp"],
+        strike: poisoning::man_in_the_middle,
+        ..COMMON
+    },
+    Attack {
+        number: 4,
+        name: "spoofed ARP request",
+        tools: &["scapy"],
+        reasons: &["plain-arp"],
+        strike: poisoning::spoofed_request,
+        ..COMMON
+    },
+    Attack {
+        number: 7,
+        name: "gratuitous ARP takeover",
+        tools: &["arping"],
+        reasons: &["plain-arp"],
+        strike: poisoning::gratuitous_takeover,
+        ..COMMON
+    },
+    Attack {
+        number: 10,
+        name: "Ethernet source differs from ARP sender",
+        tools: &["scapy"],
+        reasons: &["plain-arp"],
+        strike: poisoning::other_ethernet_source,
+        ..COMMON
+    },
+    Attack {
+        number: 11,
+        name: "replayed handshake request and reply",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["freshness", "promotion"],
+        // The old request only earns a challenge or the old reply once more; the old reply is what is dropped.
+        victim: "b",
+        reasons: &["handshake-unasked"],
+        strike: handshake::replayed_handshake,
+        ..COMMON
+    },
+    Attack {
+        number: 12,
+        name: "replay after a host left, its MAC cloned",
+        tools: &["tcpreplay", "ip"],
+        forwarding: Forwarding::Hub,
+        honest: ("a", "c"),
+        reasons: &["replayed", "too-old", "handshake-stale", "handshake-unasked"],
+        strike: cloning::replay_of_the_departed,
+        ..COMMON
+    },
+    Attack {
+        number: 13,
+        name: "enrolled insider claims another's address",
+        tools: &["scapy"],
+        weaken: &["cross-layer"],
+        reasons: &["inner-source"],
+        strike: insider::claims_another_address,
+        ..COMMON
+    },
+    Attack {
+        number: 41,
+        name: "injected IP with a spoofed source",
+        tools: &["hping3", "scapy"],
+        forwarding: Forwarding::Hub,
+        reasons: &["unsealed"],
+        strike: injection::spoofed_source,
+        ..COMMON
+    },
+    Attack {
+        number: 42,
+        name: "replayed frame",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        reasons: &["replayed", "too-old"],
+        strike: replay::replayed_frame,
+        ..COMMON
+    },
+    Attack {
+        number: 44,
+        name: "bit flips in header, ciphertext and tag",
+        tools: &["impairing link"],
+        reasons: &["bad-tag"],
+        strike: flipping::flipped_bits,
+        ..COMMON
+    },
+    Attack {
+        number: 46,
+        name: "eavesdropping for a known payload",
+        tools: &["tcpdump"],
+        forwarding: Forwarding::Hub,
+        strike: eavesdropping::known_payload,
+        ..COMMON
+    },
+    Attack {
+        number: 47,
+        name: "reflection to the sender",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        reasons: &["unknown-index", "wrong-peer", "bad-tag", "bad-spin"],
+        strike: replay::reflection,
+        ..COMMON
+    },
+    Attack {
+        number: 48,
+        name: "splice into another association",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        victim: "c",
+        reasons: &["unknown-index", "wrong-peer", "bad-tag", "bad-spin"],
+        strike: replay::splice,
+        ..COMMON
+    },
+    Attack {
+        number: 49,
+        name: "MAC cloning steals the switch's entry",
+        tools: &["ip", "scapy"],
+        honest: ("b", "c"),
+        reasons: &["own-source"],
+        strike: cloning::stolen_switch_entry,
+        ..COMMON
+    },
+];
+
+impl Attack {
+    /// With what it is compared: the bare LAN, or Ringwall without the layer that the attack is about.
+    #[must_use]
+    pub fn unguarded(&self) -> Guard {
+        if self.weaken.is_empty() { Guard::None } else { Guard::Weakened }
+    }
+
+    /// Hosts that have an identity: the honest ones, and the insider where there is one.
+    #[must_use]
+    pub fn enrolled(&self) -> &'static [&'static str] {
+        if self.has_insider() { &["a", "b", "i"] } else { &["a", "b", "c"] }
+    }
+
+    /// Whether the attacker is an enrolled host.
+    #[must_use]
+    pub fn has_insider(&self) -> bool {
+        self.number == 13
+    }
+
+    /// Whether the attacker sits on the wire of host b.
+    #[must_use]
+    pub fn is_on_path(&self) -> bool {
+        self.number == 44
+    }
+
+    /// The first of its tools, or of those that watch, that is not installed.
+    #[must_use]
+    pub fn missing_tool(&self) -> Option<&'static str> {
+        let watching = ["tcpdump", "ping", "nsenter", "ethtool"];
+        self.tools.iter().copied().chain(watching).find(|tool| !available(tool))
+    }
+}
+
+fn available(tool: &str) -> bool {
+    match tool {
+        "scapy" => {
+            let mut probe = std::process::Command::new(PYTHON);
+            probe.args(["-c", "import importlib.util as u; exit(u.find_spec('scapy') is None)"]);
+            process::ask(probe, &[]).is_ok_and(|answer| answer.status.success())
+        }
+        "impairing link" => process::installed(PYTHON),
+        program => process::installed(program),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_rise_and_every_attack_can_be_judged() {
+        assert!(ALL.windows(2).all(|pair| pair[0].number < pair[1].number));
+        for attack in ALL {
+            assert!(!attack.tools.is_empty() && !attack.name.is_empty(), "{}", attack.number);
+            assert!(attack.number == 46 || !attack.reasons.is_empty(), "{} only listens?", attack.number);
+        }
+    }
+
+    #[test]
+    fn the_attacks_of_the_foundation_are_all_here() {
+        let numbers: Vec<u16> = ALL.iter().map(|attack| attack.number).collect();
+        assert_eq!(numbers, [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49]);
+    }
+}

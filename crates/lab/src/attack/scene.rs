@@ -1,0 +1,391 @@
+//! One attack under one guard: a new LAN, the witnesses, the honest traffic, the judgement.
+//!
+//! *Blocked* is positive. The attack's frames were counted on the victim's wire, nothing it aims at happened, a drop
+//! counter that names it rose, and honest hosts talked to each other in the same window. A dead daemon blocks nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use wire::cll::data;
+
+use crate::attack::{Attack, PYTHON};
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{Daemon, Guard, Site};
+use crate::net::flip::{self, Zones};
+use crate::net::lan::{INTERFACE, set_offloads};
+use crate::net::talk::{Ping, PingTally};
+use crate::net::{Direction, Frame, Host, Lan, LanPlan, Running, Watch, process};
+
+/// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as long.
+pub const MARKED_LEN: usize = 700;
+/// Shortest window: long enough for the honest pings to mean something.
+const WINDOW_MIN: Duration = Duration::from_millis(1500);
+
+/// What an attack came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It did all that it aims at.
+    Succeeded,
+    /// It did nothing of it, although it was tried and the hosts were alive.
+    Blocked,
+    /// Neither can be said.
+    Unproved,
+    /// A tool is missing.
+    Skipped,
+}
+
+impl Outcome {
+    /// The outcome as the table shows it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Succeeded => "succeeded",
+            Outcome::Blocked => "blocked",
+            Outcome::Unproved => "unproved",
+            Outcome::Skipped => "skipped",
+        }
+    }
+}
+
+/// One line of the demo's file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Number and name of the attack.
+    pub attack: String,
+    /// What carried it out.
+    pub tool: String,
+    /// What guarded the hosts.
+    pub guard: Guard,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What was seen.
+    pub evidence: String,
+}
+
+impl Row {
+    /// Whether this is how it must be: unguarded the attack succeeds, guarded it is blocked.
+    #[must_use]
+    pub fn is_as_it_must_be(&self) -> bool {
+        let wanted = if self.guard == Guard::Cll { Outcome::Blocked } else { Outcome::Succeeded };
+        self.outcome == wanted
+    }
+}
+
+/// What the witnesses saw while an attack went on.
+#[derive(Debug)]
+pub struct Record {
+    /// What the bridge sent towards the victim.
+    pub wire: Vec<Frame>,
+    /// What the victim's stack was given.
+    pub inside: Vec<Frame>,
+    /// What the attacker received.
+    pub loot: Vec<Frame>,
+    /// How the honest hosts fared.
+    pub ping: PingTally,
+    /// By how much the victim's drop counters rose.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// What a strike found.
+#[derive(Debug)]
+pub struct Finding {
+    /// It did all that it aims at.
+    pub reached: bool,
+    /// It did nothing of what it aims at.
+    pub harmless: bool,
+    /// Frames of the attack that passed where it had to pass.
+    pub struck: usize,
+    /// What was seen, in a few words.
+    pub said: String,
+    /// What the witnesses saw.
+    pub record: Record,
+}
+
+/// How many of `frames` satisfy `wanted`.
+#[must_use]
+pub fn count(frames: &[Frame], wanted: impl Fn(&Frame) -> bool) -> usize {
+    frames.iter().filter(|frame| wanted(frame)).count()
+}
+
+/// A LAN with an attack about to happen.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// The attack.
+    pub attack: &'a Attack,
+    /// What guards the hosts.
+    pub guard: Guard,
+    /// Daemons of the enrolled hosts; declared before the LAN so that they end before their interfaces go.
+    pub daemons: Vec<Daemon>,
+    /// The impairing link of an attacker on the path.
+    pub link: Option<Running>,
+    /// The LAN.
+    pub lan: Lan,
+    seed: u64,
+}
+
+/// The witnesses at work.
+#[derive(Debug)]
+pub struct Window {
+    wire: Watch,
+    inside: Watch,
+    loot: Watch,
+    ping: Ping,
+    before: BTreeMap<String, u64>,
+    opened: Instant,
+}
+
+impl Window {
+    /// What the attacker has received so far.
+    ///
+    /// # Errors
+    /// The capture file cannot be read.
+    pub fn loot_so_far(&self) -> Result<Vec<Frame>, Failure> {
+        self.loot.so_far()
+    }
+}
+
+/// Runs `attack` under `guard` on a LAN of its own and judges it. `site` is needed for every guard but none.
+///
+/// # Errors
+/// The LAN, the daemons or the witnesses fail; an attack that fails is an outcome.
+pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Row, Failure> {
+    let row = |outcome, evidence| Row {
+        attack: format!("{} {}", attack.number, attack.name),
+        tool: attack.tools.join(", "),
+        guard,
+        outcome,
+        evidence,
+    };
+    if let Some(tool) = attack.missing_tool() {
+        return Ok(row(Outcome::Skipped, format!("{tool} is not installed")));
+    }
+    let mut scene = Scene::set(attack, guard, run, site, seed)?;
+    let finding = match (attack.strike)(&mut scene) {
+        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+        Err(failure) => return Ok(row(Outcome::Unproved, failure.to_string())),
+        Ok(finding) => finding,
+    };
+    Ok(row(judge(attack, guard, &finding), evidence(attack, guard, &finding)))
+}
+
+fn judge(attack: &Attack, guard: Guard, finding: &Finding) -> Outcome {
+    let record = &finding.record;
+    let listens = attack.reasons.is_empty();
+    let noticed = listens || attack.reasons.iter().any(|&word| record.drops.contains_key(word));
+    if finding.struck == 0 {
+        Outcome::Unproved
+    } else if finding.reached {
+        Outcome::Succeeded
+    } else if finding.harmless && guard != Guard::None && noticed && record.ping.lived() {
+        Outcome::Blocked
+    } else {
+        Outcome::Unproved
+    }
+}
+
+fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
+    let record = &finding.record;
+    let mut parts = vec![finding.said.clone(), format!("{} frames struck", finding.struck)];
+    if guard != Guard::None {
+        let drops: Vec<String> = record.drops.iter().map(|(word, rise)| format!("{word} +{rise}")).collect();
+        let drops = if drops.is_empty() { "none".to_owned() } else { drops.join(" ") };
+        let (PingTally { sent, received }, (from, to)) = (record.ping, attack.honest);
+        parts.push(format!("drops of {}: {drops}", attack.victim));
+        parts.push(format!("ping {from}-{to} {received}/{sent}"));
+    }
+    parts.join("; ")
+}
+
+impl<'a> Scene<'a> {
+    fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Scene<'a>, Failure> {
+        let outsider = if attack.has_insider() { "i" } else { "c" };
+        let impaired = attack.is_on_path().then_some("b");
+        let hosts = vec!["a", "b", outsider, "m"];
+        let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
+        let lan = Lan::create(run, &plan)?;
+        let mut scene = Scene { attack, guard, daemons: Vec::new(), link: None, lan, seed };
+        scene.join_link()?;
+        match site.filter(|_| guard != Guard::None) {
+            Some(site) => scene.start_daemons(site)?,
+            None => scene.complete_checksums()?,
+        }
+        Ok(scene)
+    }
+
+    fn join_link(&mut self) -> Result<(), Failure> {
+        let Some(namespace) = self.lan.link() else { return Ok(()) };
+        let zones = match self.guard {
+            Guard::None => Zones::PlainUdp,
+            _ => Zones::Sealed { header_len: data::HEADER_LEN, tag_len: data::TAG_LEN },
+        };
+        self.link = Some(flip::start(namespace, zones, MARKED_LEN, self.seed, &self.lan.directory)?);
+        Ok(())
+    }
+
+    fn start_daemons(&mut self, site: &Site) -> Result<(), Failure> {
+        for &name in self.attack.enrolled() {
+            let host = self.lan.host(name)?;
+            // An insider lies: nothing in its own daemon holds it back.
+            let insider_lies = ["cross-layer"];
+            let weaken = if name == "i" {
+                &insider_lies
+            } else if self.guard == Guard::Weakened {
+                self.attack.weaken
+            } else {
+                &[]
+            };
+            self.daemons.push(site.guard(&self.lan, host, weaken)?);
+        }
+        self.daemons.iter_mut().try_for_each(Daemon::await_ready)
+    }
+
+    /// Makes stacks write whole checksums, as on a wire between machines; otherwise a captured frame cannot be replayed.
+    fn complete_checksums(&self) -> Result<(), Failure> {
+        self.lan.hosts.iter().try_for_each(|host| set_offloads(&host.namespace, INTERFACE, &["tx", "off"]))
+    }
+
+    /// The host called `name`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn host(&self, name: &str) -> Result<Host, Failure> {
+        self.lan.host(name).cloned()
+    }
+
+    /// The daemon of the host called `name`, if it has one.
+    pub fn daemon(&mut self, name: &str) -> Option<&mut Daemon> {
+        self.daemons.iter_mut().find(|daemon| daemon.host.name == name)
+    }
+
+    /// A payload by which frames of this attack are known, different for each `what`.
+    #[must_use]
+    pub fn token(&self, what: &str) -> Vec<u8> {
+        let word = format!("<ringwall lab, attack {}, {what}, seed {}>", self.attack.number, self.seed);
+        word.bytes().cycle().take(MARKED_LEN).collect()
+    }
+
+    /// Starts watching what the attacker receives.
+    ///
+    /// # Errors
+    /// tcpdump fails.
+    pub fn spy(&self) -> Result<Watch, Failure> {
+        let attacker = self.lan.host("m")?;
+        Watch::start(&attacker.namespace, INTERFACE, Direction::In, &self.lan.directory, "spy")
+    }
+
+    /// Runs one of the scapy programs on `host` to its end.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn scapy(&self, host: &Host, program: &str, arguments: &[String]) -> Result<(), Failure> {
+        let mut command = host.namespace.command(PYTHON);
+        command.arg("-").args(arguments);
+        process::must_with(command, program.as_bytes()).map(drop)
+    }
+
+    /// Starts `program` on `host`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn launch(&self, host: &Host, program: &str, arguments: &[String]) -> Result<Running, Failure> {
+        let mut command = host.namespace.command(program);
+        command.args(arguments);
+        Running::start(command, &self.file("tool.log"))
+    }
+
+    /// Puts `frames` on the attacker's wire with tcpreplay, at `per_second`.
+    ///
+    /// # Errors
+    /// tcpreplay fails.
+    pub fn replay(&self, frames: &[Frame], per_second: u32) -> Result<(), Failure> {
+        let file = self.file("replay.pcap");
+        crate::net::pcap::write(&file, frames)?;
+        let mut command = self.lan.host("m")?.namespace.command("tcpreplay");
+        command.args(["-q", "-i", INTERFACE, &format!("--pps={per_second}")]).arg(file);
+        process::must(command).map(drop)
+    }
+
+    /// A file in the LAN's directory.
+    #[must_use]
+    pub fn file(&self, name: &str) -> std::path::PathBuf {
+        Path::new(&self.lan.directory).join(name)
+    }
+
+    fn drops(&self) -> Result<BTreeMap<String, u64>, Failure> {
+        let victim = self.daemons.iter().find(|daemon| daemon.host.name == self.attack.victim);
+        victim.map_or(Ok(BTreeMap::new()), Daemon::drops)
+    }
+
+    /// Posts the witnesses and starts the honest traffic, between hosts that know each other already.
+    ///
+    /// # Errors
+    /// A witness fails, or the honest hosts cannot talk even before the attack.
+    pub fn open(&self) -> Result<Window, Failure> {
+        let (victim, attacker) = (self.lan.host(self.attack.victim)?, self.lan.host("m")?);
+        let (from, to) = (self.lan.host(self.attack.honest.0)?, self.lan.host(self.attack.honest.1)?);
+        self.lan.acquaint(from, to)?;
+        let directory = &self.lan.directory;
+        Ok(Window {
+            wire: Watch::start(&self.lan.bridge, &Lan::port(victim), Direction::Out, directory, "wire")?,
+            inside: Watch::start(&victim.namespace, INTERFACE, Direction::In, directory, "inside")?,
+            loot: Watch::start(&attacker.namespace, INTERFACE, Direction::In, directory, "loot")?,
+            before: self.drops()?,
+            ping: Ping::start(from, to, directory)?,
+            opened: Instant::now(),
+        })
+    }
+
+    /// Ends the window and collects what the witnesses saw.
+    ///
+    /// # Errors
+    /// A witness fails, or the victim's daemon is dead.
+    pub fn close(&self, window: Window) -> Result<Record, Failure> {
+        process::pause(WINDOW_MIN.saturating_sub(window.opened.elapsed()))?;
+        let ping = window.ping.stop()?;
+        let (wire, inside, loot) = (window.wire.stop()?, window.inside.stop()?, window.loot.stop()?);
+        let mut drops = self.drops()?;
+        for (word, rise) in &mut drops {
+            *rise = rise.saturating_sub(window.before.get(word).copied().unwrap_or(0));
+        }
+        drops.retain(|_, rise| *rise > 0);
+        Ok(Record { wire, inside, loot, ping, drops })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::ALL;
+
+    fn finding(reached: bool, harmless: bool, struck: usize, pings: u32, drop_word: &str) -> Finding {
+        let record = Record {
+            wire: Vec::new(),
+            inside: Vec::new(),
+            loot: Vec::new(),
+            ping: PingTally { sent: 10, received: pings },
+            drops: BTreeMap::from([(drop_word.to_owned(), 3)]),
+        };
+        Finding { reached, harmless, struck, said: String::new(), record }
+    }
+
+    #[test]
+    fn blocked_needs_frames_counters_and_honest_traffic() {
+        let attack = &ALL[0];
+        let judged = |finding| judge(attack, Guard::Cll, &finding);
+        assert_eq!(judged(finding(false, true, 3, 10, "plain-arp")), Outcome::Blocked);
+        assert_eq!(judged(finding(false, true, 0, 10, "plain-arp")), Outcome::Unproved, "nothing reached the wire");
+        assert_eq!(judged(finding(false, true, 3, 0, "plain-arp")), Outcome::Unproved, "the daemon is dead");
+        assert_eq!(judged(finding(false, true, 3, 10, "runt")), Outcome::Unproved, "nobody noticed");
+        assert_eq!(judged(finding(false, false, 3, 10, "plain-arp")), Outcome::Unproved, "half reached");
+        assert_eq!(judged(finding(true, false, 3, 10, "plain-arp")), Outcome::Succeeded);
+    }
+
+    #[test]
+    fn a_bare_lan_blocks_nothing() {
+        assert_eq!(judge(&ALL[0], Guard::None, &finding(false, true, 3, 10, "plain-arp")), Outcome::Unproved);
+    }
+}

@@ -1,0 +1,179 @@
+//! `ringwall-lab bench`: the papers' tables, measured here.
+//!
+//! Every figure is made beside its yardsticks, in pairs that lie seconds apart: the plain path and the null bump, which
+//! has the same ports, threads and segmentation but neither checks nor cryptography. Wire MTU 1500, no busy polling.
+
+mod cll;
+mod cpu;
+mod echo;
+mod first_ping;
+mod gate;
+mod mode;
+mod paper;
+mod peers;
+mod rate;
+mod round_trip;
+mod row;
+mod stats;
+mod stream;
+mod tcp;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+
+use crate::cleanup;
+use crate::failure::Failure;
+use crate::guard;
+use gate::{Gate, Verdict};
+use row::Row;
+
+/// Which experiment.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// Tables 2 and 3 of the CLL paper: first ping, TCP, CPU and round trip, beside the plain path and the null bump.
+    Cll {
+        #[command(flatten)]
+        options: Options,
+        /// Measure only these parts.
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<Part>,
+    },
+    /// One TCP stream through other tunnels, beside the plain path and ours.
+    Peers {
+        #[command(flatten)]
+        options: Options,
+    },
+}
+
+/// A part of `bench cll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Throughput and CPU time.
+    Tcp,
+    /// Round trips of 100 pings.
+    Rtt,
+    /// The first ping and its steps.
+    FirstPing,
+}
+
+/// What all experiments take.
+#[derive(Clone, Debug, clap::Args)]
+struct Options {
+    /// Interleaved pairs per figure.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
+    /// Seconds per TCP run.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// One pair of one-second runs: shows that everything works, not how fast.
+    #[arg(long)]
+    quick: bool,
+    /// Write the rows to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// End with a failure when a gate does not hold.
+    #[arg(long)]
+    gate: bool,
+    /// The program under test; by default the one beside this one.
+    #[arg(long, value_name = "FILE")]
+    ringwall: Option<PathBuf>,
+}
+
+impl Options {
+    /// How many pairs of runs, and how many seconds each.
+    fn schedule(&self) -> Schedule {
+        if self.quick {
+            Schedule { pairs: 1, seconds: 1 }
+        } else {
+            Schedule { pairs: self.pairs, seconds: self.seconds }
+        }
+    }
+
+    /// The program under test; `None`, said aloud, when it is not there.
+    fn program(&self) -> Option<PathBuf> {
+        guard::find_program(self.ringwall.as_deref())
+            .inspect_err(|failure| eprintln!("ringwall-lab: {failure}; only what does not need it is measured"))
+            .ok()
+    }
+}
+
+/// How often and how long.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    pairs: u32,
+    seconds: u32,
+}
+
+/// Runs an experiment, prints its table and gates, and writes its rows. The exit code is a failure only when `--gate`
+/// was given and a gate does not hold.
+///
+/// # Errors
+/// The experiment cannot be set up, or the file cannot be written.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let run = cleanup::begin_transient()?;
+    match &args.experiment {
+        Experiment::Cll { options, only } => {
+            let program = options.program();
+            let rows = cll::run(run, program.as_deref(), options.schedule(), only)?;
+            show(&rows, &gate::CLL, options)
+        }
+        Experiment::Peers { options } => {
+            let program = options.program();
+            let rows = peers::run(run, program.as_deref(), options.schedule())?;
+            show(&rows, &gate::PEERS, options)
+        }
+    }
+}
+
+/// Prints and writes what was found.
+fn show(rows: &[Row], gates: &[Gate], options: &Options) -> Result<ExitCode, Failure> {
+    println!("{}", row::table(rows));
+    let verdicts: Vec<Verdict> = gates.iter().map(|&gate| Verdict::of(gate, rows)).collect();
+    for verdict in &verdicts {
+        println!("{verdict}");
+    }
+    if let Some(path) = &options.json {
+        row::write_json(rows, path)?;
+    }
+    let hold = verdicts.iter().all(Verdict::holds);
+    Ok(if options.gate && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Does `attempt` again once if it fails: one lost run of hundreds is not worth the whole table, a second one in a row
+/// leaves a gap in the series and is said aloud.
+fn twice<T>(what: &str, mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<Option<T>, Failure> {
+    for _ in 0..2 {
+        match attempt() {
+            Ok(value) => return Ok(Some(value)),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => eprintln!("ringwall-lab: {what}: {failure}"),
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_is_forgiven_two_leave_a_gap_and_an_interrupt_ends_all() {
+        let mut left = 1;
+        let mut once = || {
+            left -= 1;
+            if left == 0 { Err(Failure::NotRoot) } else { Ok(7) }
+        };
+        assert_eq!(twice("x", &mut once).unwrap(), Some(7));
+        assert_eq!(twice::<()>("x", || Err(Failure::NotRoot)).unwrap(), None);
+        assert!(matches!(twice::<()>("x", || Err(Failure::Interrupted)), Err(Failure::Interrupted)));
+    }
+}

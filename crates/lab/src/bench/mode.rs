@@ -1,0 +1,191 @@
+//! The ways of one frame that are compared, and a LAN with two hosts for each.
+//!
+//! Every way has its own hosts and its own bridge, so that all stand ready at once, a pair of runs lies seconds apart,
+//! and nobody's broadcast wakes the others' daemons in a measurement.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::rate::{Overhead, Rate};
+use super::tcp::{self, Direction, Ends, Sample};
+use super::work::Work;
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{Daemon, Site};
+use crate::net::{Forwarding, Host, Lan, LanPlan, Running, lan, process};
+
+/// How long a daemon that is ready may go on preparing key pairs in the background.
+const PREPARE: Duration = Duration::from_millis(300);
+
+/// One way that frames take between two stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// The kernel's stacks and a bridge, nothing of ours.
+    Plain,
+    /// Our program without checks and cryptography.
+    Null,
+    /// CLL, authentication only.
+    Authenticated,
+    /// CLL, authenticated and encrypted.
+    Encrypted,
+}
+
+impl Mode {
+    /// All, yardsticks first.
+    pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
+
+    /// Its part of a row's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Plain => "plain",
+            Mode::Null => "null",
+            Mode::Authenticated => "authenticated",
+            Mode::Encrypted => "encrypted",
+        }
+    }
+
+    /// What its frames carry besides the packet.
+    pub fn overhead(self) -> Overhead {
+        match self {
+            Mode::Plain | Mode::Null => Overhead::None,
+            Mode::Authenticated | Mode::Encrypted => Overhead::Sealed,
+        }
+    }
+
+    fn work(self) -> Option<Work> {
+        match self {
+            Mode::Plain => None,
+            Mode::Null => Some(Work::Null),
+            Mode::Authenticated => Some(Work::Authenticate),
+            Mode::Encrypted => Some(Work::Encrypt),
+        }
+    }
+
+    /// Names of its two hosts.
+    fn hosts(self) -> [&'static str; 2] {
+        match self {
+            Mode::Plain => ["a", "b"],
+            Mode::Null => ["c", "d"],
+            Mode::Authenticated => ["e", "f"],
+            Mode::Encrypted => ["g", "h"],
+        }
+    }
+}
+
+/// Two hosts that reach each other in one mode.
+#[derive(Debug)]
+pub struct Track {
+    /// How.
+    pub mode: Mode,
+    /// The first host, which pings and runs the client.
+    pub a: Host,
+    /// The second host, which answers and runs the server.
+    pub b: Host,
+    daemons: Vec<Daemon>,
+    _server: Running,
+}
+
+impl Track {
+    /// Runs one TCP stream.
+    ///
+    /// # Errors
+    /// iperf3 fails or a daemon has ended.
+    pub fn stream(&self, direction: Direction, seconds: u32) -> Result<Sample, Failure> {
+        let ids: Vec<u32> = self.daemons.iter().filter_map(Daemon::id).collect();
+        let (client_daemons, server_daemons) = ids.split_at(ids.len() / 2);
+        let ends = Ends { client: &self.a, address: self.b.ip, client_daemons, server_daemons };
+        tcp::run(&ends, direction, seconds)
+    }
+
+    /// Makes both hosts strangers: no association, no neighbour.
+    ///
+    /// # Errors
+    /// A daemon does not start again, or `ip` fails.
+    pub fn estrange(&mut self) -> Result<(), Failure> {
+        for daemon in &mut self.daemons {
+            daemon.restart()?;
+        }
+        process::pause(PREPARE)?;
+        for host in [&self.a, &self.b] {
+            host.namespace.ip(&format!("neigh flush dev {}", lan::INTERFACE))?;
+        }
+        Ok(())
+    }
+}
+
+/// The hosts of all modes.
+#[derive(Debug)]
+pub struct Arena {
+    /// One per mode that works here, in the order of [`Mode::ALL`]. Dropped before the LAN.
+    pub tracks: Vec<Track>,
+    /// The site and the program; `None` without one.
+    pub site: Option<Site>,
+    lan: Lan,
+}
+
+impl Arena {
+    /// Builds the LAN and starts what `modes` need. Without `program` only the plain way is there.
+    ///
+    /// # Errors
+    /// The plain way does not work, or the program refuses to make a site.
+    pub fn open(run: &Run, modes: &[Mode], program: Option<&Path>) -> Result<Arena, Failure> {
+        let hosts = modes.iter().flat_map(|mode| mode.hosts()).collect();
+        let plan = LanPlan { hosts, forwarding: Forwarding::Switch, ..LanPlan::default() };
+        let lan = Lan::create(run, &plan)?;
+        let site = program.map(|program| Site::found(run, program)).transpose()?;
+        let mut arena = Arena { tracks: Vec::new(), site, lan };
+        for &mode in modes.iter().filter(|mode| program.is_some() || mode.work().is_none()) {
+            match arena.open_track(mode) {
+                Ok(track) => arena.tracks.push(track),
+                Err(failure) if mode == Mode::Plain || matches!(failure, Failure::Interrupted) => return Err(failure),
+                Err(failure) => eprintln!("ringwall-lab: no rows for {}: {failure}", mode.name()),
+            }
+        }
+        Ok(arena)
+    }
+
+    /// The track of `mode`, if it works.
+    pub fn track(&self, mode: Mode) -> Option<&Track> {
+        self.tracks.iter().find(|track| track.mode == mode)
+    }
+
+    /// Limits every port to `rate`.
+    ///
+    /// # Errors
+    /// `tc` fails.
+    pub fn limit(&self, rate: Rate) -> Result<(), Failure> {
+        self.lan.hosts.iter().try_for_each(|host| rate.apply(&self.lan, host))
+    }
+
+    fn open_track(&self, mode: Mode) -> Result<Track, Failure> {
+        let [a, b] = mode.hosts().map(|name| self.lan.host(name).cloned());
+        let (a, b) = (a?, b?);
+        self.separate(mode, [&a, &b])?;
+        let daemons = match mode.work() {
+            None => Vec::new(),
+            Some(work) => vec![self.start(&a, work)?, self.start(&b, work)?],
+        };
+        self.lan.acquaint(&a, &b)?;
+        let server = tcp::serve(&b, &self.lan.directory)?;
+        Ok(Track { mode, a, b, daemons, _server: server })
+    }
+
+    /// Starts the daemon of `host` and waits until it guards the interface.
+    fn start(&self, host: &Host, work: Work) -> Result<Daemon, Failure> {
+        let site = self.site.as_ref().ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
+        let mut daemon = site.launch(&self.lan, host, |identity, directory| work.configuration(identity, directory))?;
+        daemon.await_ready()?;
+        Ok(daemon)
+    }
+
+    /// Gives the two hosts a bridge of their own.
+    fn separate(&self, mode: Mode, hosts: [&Host; 2]) -> Result<(), Failure> {
+        let bridge = format!("br-{}", mode.hosts()[0]);
+        self.lan.bridge.ip(&format!("link add {bridge} type bridge mcast_snooping 0"))?;
+        self.lan.bridge.ip(&format!("link set {bridge} up"))?;
+        for host in hosts {
+            self.lan.bridge.ip(&format!("link set {} master {bridge}", Lan::port(host)))?;
+        }
+        Ok(())
+    }
+}

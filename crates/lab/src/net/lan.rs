@@ -1,0 +1,276 @@
+//! The LAN: hosts, each with its own network stack, joined by a bridge that is itself out of everybody's reach.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use wire::MacAddress;
+
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::net::{Namespace, process, talk};
+
+/// Name of every host's interface, in its own namespace.
+pub const INTERFACE: &str = "e0";
+/// Length of the prefix that all hosts share.
+const PREFIX_LEN: u8 = 24;
+/// Member name of the bridge's namespace.
+const BRIDGE: &str = "bridge";
+/// Name of the bridge in it.
+const BRIDGE_INTERFACE: &str = "br0";
+/// How long a plain host may take to answer a first ping.
+const REACH_LIMIT: Duration = Duration::from_secs(15);
+
+/// How the bridge forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// As a switch: to the port where the address was last seen.
+    Switch,
+    /// As a hub: to every port, which gives an eavesdropper the mirror port of a switch.
+    Hub,
+}
+
+/// What LAN to make.
+#[derive(Clone, Debug)]
+pub struct LanPlan {
+    /// Names of the hosts; the n-th gets the n-th address unless [`address_of`] knows better.
+    pub hosts: Vec<&'static str>,
+    /// How the bridge forwards.
+    pub forwarding: Forwarding,
+    /// Rate of every port in each direction, in Mbit/s; `None` is as fast as the machine.
+    pub rate_mbit: Option<u32>,
+    /// The host between whom and the bridge a namespace is put for our own impairing link.
+    pub impaired: Option<&'static str>,
+}
+
+impl Default for LanPlan {
+    fn default() -> Self {
+        LanPlan { hosts: vec!["a", "b", "c", "m"], forwarding: Forwarding::Switch, rate_mbit: None, impaired: None }
+    }
+}
+
+/// A host on the LAN.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Its name, one letter in the drawings.
+    pub name: &'static str,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Where its stack lives.
+    pub namespace: Namespace,
+}
+
+/// An entry of a host's neighbour table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Where the host sends frames for the address.
+    pub mac: MacAddress,
+    /// The kernel's word for how sure it is, for example `REACHABLE`.
+    pub state: String,
+}
+
+impl Host {
+    /// What the host believes about `ip`; `None` without a hardware address.
+    ///
+    /// # Errors
+    /// `ip` fails or its output is not what it was.
+    pub fn neighbour(&self, ip: Ipv4Addr) -> Result<Option<Neighbour>, Failure> {
+        let text = self.namespace.ip(&format!("-json neigh show to {ip} dev {INTERFACE} nud all"))?;
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let table: Value = serde_json::from_str(&text)
+            .map_err(|error| Failure::Unreadable(format!("`ip -json neigh show`: {error}")))?;
+        let Some(entry) = table.get(0) else { return Ok(None) };
+        let mac = entry.get("lladdr").and_then(Value::as_str).and_then(|text| text.parse().ok());
+        let state = entry["state"][0].as_str().unwrap_or("NONE").to_owned();
+        Ok(mac.filter(|&mac| mac != MacAddress::ZERO).map(|mac| Neighbour { mac, state }))
+    }
+
+    /// Gives the host a fixed belief, as somebody has who reads addresses off the wire.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn pin_neighbour(&self, other: &Host) -> Result<(), Failure> {
+        let arguments = format!("neigh replace {} lladdr {} dev {INTERFACE} nud permanent", other.ip, other.mac);
+        self.namespace.ip(&arguments).map(drop)
+    }
+}
+
+/// A LAN. Dropping it removes its namespaces.
+#[derive(Debug)]
+pub struct Lan {
+    /// The bridge's namespace.
+    pub bridge: Namespace,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// Where files of this LAN go.
+    pub directory: PathBuf,
+    link: Option<Namespace>,
+    stays: bool,
+}
+
+impl Lan {
+    /// Makes the LAN of `plan` for `run`.
+    ///
+    /// # Errors
+    /// iproute2 fails, for example because the LAN exists already.
+    pub fn create(run: &Run, plan: &LanPlan) -> Result<Lan, Failure> {
+        let bridge = Namespace::create(run, BRIDGE)?;
+        let mut lan = Lan { bridge, hosts: Vec::new(), directory: run.directory(), link: None, stays: false };
+        lan.make_bridge(plan.forwarding)?;
+        for &name in &plan.hosts {
+            lan.add_host(run, name, plan)?;
+        }
+        Ok(lan)
+    }
+
+    /// The host called `name`.
+    ///
+    /// # Errors
+    /// The plan had no such host.
+    pub fn host(&self, name: &str) -> Result<&Host, Failure> {
+        self.hosts
+            .iter()
+            .find(|host| host.name == name)
+            .ok_or_else(|| Failure::Usage(format!("there is no host {name} on this LAN")))
+    }
+
+    /// The impairing link's namespace, whose interfaces `inner` (towards the host) and `outer` are to be joined.
+    #[must_use]
+    pub fn link(&self) -> Option<&Namespace> {
+        self.link.as_ref()
+    }
+
+    /// The bridge's interface towards `host`: what it sends is what the host's wire carries.
+    #[must_use]
+    pub fn port(host: &Host) -> String {
+        format!("p-{}", host.name)
+    }
+
+    /// Unplugs `host`.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn unplug(&self, host: &Host) -> Result<(), Failure> {
+        self.bridge.ip(&format!("link set {} down", Lan::port(host))).map(drop)
+    }
+
+    /// Lets the stacks of `one` and `other` find each other; returns how long the first answer took.
+    ///
+    /// # Errors
+    /// They do not within 15 s.
+    pub fn acquaint(&self, one: &Host, other: &Host) -> Result<Duration, Failure> {
+        talk::reach(&one.namespace, other.ip, REACH_LIMIT)
+    }
+
+    /// Leaves the LAN standing when this value goes.
+    pub fn leave_standing(&mut self) {
+        self.stays = true;
+    }
+
+    fn make_bridge(&self, forwarding: Forwarding) -> Result<(), Failure> {
+        let options = match forwarding {
+            Forwarding::Switch => "mcast_snooping 0",
+            // What is forgotten at once is flooded always.
+            Forwarding::Hub => "mcast_snooping 0 ageing_time 0",
+        };
+        self.bridge.ip(&format!("link add {BRIDGE_INTERFACE} type bridge {options}"))?;
+        self.bridge.ip(&format!("link set {BRIDGE_INTERFACE} up")).map(drop)
+    }
+
+    fn add_host(&mut self, run: &Run, name: &'static str, plan: &LanPlan) -> Result<(), Failure> {
+        let (ip, mac) = address_of(name);
+        let host = Host { name, ip, mac, namespace: Namespace::create(run, name)? };
+        let port = Lan::port(&host);
+        let pair = |near: &str, far: &str, there: &Namespace| {
+            self.bridge.ip(&format!("link add {near} type veth peer name {far} netns {}", there.name()))
+        };
+        if plan.impaired == Some(name) {
+            let link = Namespace::create(run, "link")?;
+            pair(&port, "outer", &link)?;
+            link.ip(&format!("link add inner type veth peer name {INTERFACE} netns {}", host.namespace.name()))?;
+            for side in ["inner", "outer"] {
+                link.ip(&format!("link set {side} up"))?;
+                set_offloads(&link, side, &["tx", "off"])?;
+            }
+            self.link = Some(link);
+        } else {
+            pair(&port, INTERFACE, &host.namespace)?;
+        }
+        host.namespace.ip(&format!("link set {INTERFACE} address {mac} up"))?;
+        host.namespace.ip(&format!("address add {ip}/{PREFIX_LEN} dev {INTERFACE}"))?;
+        self.bridge.ip(&format!("link set {port} master {BRIDGE_INTERFACE} up"))?;
+        if let Some(rate_mbit) = plan.rate_mbit {
+            limit_rate(&self.bridge, &port, rate_mbit)?;
+            limit_rate(&host.namespace, INTERFACE, rate_mbit)?;
+        }
+        self.hosts.push(host);
+        Ok(())
+    }
+}
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
+        let members = self.hosts.iter().map(|host| &host.namespace).chain([&self.bridge]).chain(&self.link);
+        for namespace in members {
+            // What cannot be removed here is tried again, and reported, by the sweep at the end of the run.
+            let _swept_later = namespace.delete();
+        }
+    }
+}
+
+/// Addresses of the host called `name`. The attacker's stand out in captures and tables.
+fn address_of(name: &str) -> (Ipv4Addr, MacAddress) {
+    let number = match name.as_bytes().first() {
+        Some(b'm') => 0x66,
+        Some(&letter @ b'a'..=b'i') => letter - b'a' + 1,
+        _ => 0x77,
+    };
+    (Ipv4Addr::new(10, 77, 0, number), MacAddress([2, 0, 0, 0x77, 0, number]))
+}
+
+/// Sets offloads of `interface`; `settings` as for `ethtool --offload`.
+///
+/// # Errors
+/// ethtool is missing or refuses.
+pub fn set_offloads(namespace: &Namespace, interface: &str, settings: &[&str]) -> Result<(), Failure> {
+    let mut command = namespace.command("ethtool");
+    command.args(["-K", interface]).args(settings);
+    process::must(command).map(drop)
+}
+
+/// Limits what `interface` sends to `rate_mbit`, with a bucket of 10 ms and a queue of 50 ms.
+fn limit_rate(namespace: &Namespace, interface: &str, rate_mbit: u32) -> Result<(), Failure> {
+    // A bucket below one super-frame would drop what the stack hands over in one piece.
+    let burst_bytes = (u64::from(rate_mbit) * 1_000_000 / 8 / 100).max(128 * 1024);
+    let mut command = Command::new("tc");
+    command.args(["-n", namespace.name(), "qdisc", "add", "dev", interface, "root", "tbf"]);
+    command.args(["rate", &format!("{rate_mbit}mbit"), "burst", &burst_bytes.to_string(), "latency", "50ms"]);
+    process::must(command).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_distinct_unicast_local_addresses() {
+        let mut seen = Vec::new();
+        for name in ["a", "b", "c", "i", "m"] {
+            let (ip, mac) = address_of(name);
+            assert!(!mac.is_group() && mac.0[0] & 2 != 0, "{name}");
+            assert!(!seen.contains(&ip), "{name}");
+            seen.push(ip);
+        }
+        assert_eq!(address_of("a").0, Ipv4Addr::new(10, 77, 0, 1));
+        assert_eq!(address_of("c").0, Ipv4Addr::new(10, 77, 0, 3));
+    }
+}

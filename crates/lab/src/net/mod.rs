@@ -1,0 +1,25 @@
+//! A LAN in network namespaces: real kernel stacks, real tools, nothing in the machine's own namespace.
+//!
+//! ```text
+//!   a e0 ---- p-a \
+//!   b e0 ---- p-b  \
+//!   c e0 ---- p-c   > br0, in a namespace of its own
+//!   m e0 ---- p-m  /
+//!   i e0 ---- p-i /
+//! ```
+//! Trusts: that it runs as root, and iproute2.
+
+pub mod flip;
+pub mod frame;
+pub mod lan;
+pub mod namespace;
+pub mod pcap;
+pub mod process;
+pub mod talk;
+pub mod watch;
+
+pub use frame::Frame;
+pub use lan::{Forwarding, Host, Lan, LanPlan};
+pub use namespace::Namespace;
+pub use process::Running;
+pub use watch::{Direction, Watch};

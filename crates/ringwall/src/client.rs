@@ -1,0 +1,232 @@
+//! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`, `metrics`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bump::DropReason;
+use clap::Args;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::host::ConfigArgs;
+use crate::protocol::{Answer, Ask, Event, Example, Peer, Status};
+
+/// How long a daemon may take to answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+/// How often `events --follow` asks.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Options of every question.
+#[derive(Args, Debug)]
+pub(crate) struct AskArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Asks the daemon that this configuration is for.
+pub(crate) fn ask(config: &Config, ask: &Ask) -> Result<Answer, Failure> {
+    let socket = config.socket();
+    let failed = |error: std::io::Error| {
+        Failure::file(&socket, error, "start the daemon with `ringwall host run`, and ask as root")
+    };
+    let mut stream = UnixStream::connect(&socket).map_err(failed)?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;
+    let mut line = serde_json::to_string(ask).map_err(Failure::new)?;
+    line.push('\n');
+    stream.write_all(line.as_bytes()).map_err(failed)?;
+    let mut text = String::new();
+    BufReader::new(stream).read_line(&mut text).map_err(failed)?;
+    match serde_json::from_str(&text).map_err(|error| Failure::file(&socket, error, "use the same version of both"))? {
+        Answer::Error { line } => Err(Failure::file(&socket, line, "see the log of the daemon")),
+        answer => Ok(answer),
+    }
+}
+
+fn unexpected(config: &Config) -> Failure {
+    Failure::file(&config.socket(), "the daemon answered something else", "use the same version of both")
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    println!("{}", serde_json::to_string_pretty(value).map_err(Failure::new)?);
+    Ok(())
+}
+
+/// `ringwall status`
+pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config.config)?;
+    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
+    if args.json {
+        return print_json(&status);
+    }
+    print_status(&status);
+    Ok(())
+}
+
+fn print_status(status: &Status) {
+    let takeover = &status.takeover;
+    println!("{} {}: mode {}, up {} s, ringwall {}", status.interface, status.state, status.mode, status.uptime_s, status.version);
+    if !status.weakened.is_empty() || status.mode == "null" {
+        println!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
+    }
+    if let Some(identity) = &status.identity {
+        let addresses = identity.addresses.join(", ");
+        println!("this host: {} of site {} ({}, {addresses})", identity.name, identity.site, identity.mac);
+        println!("certificate: {} days left; clock: {}", identity.certificate_days_left, status.clock);
+    }
+    println!(
+        "taken over by {} ({}), carrier {}, MTU {} of {}, on exit {}",
+        takeover.way,
+        if takeover.adopted { "adopted" } else { "new" },
+        if takeover.carrier { "on" } else { "off" },
+        takeover.inner_mtu,
+        takeover.wire_mtu,
+        takeover.on_exit
+    );
+    if let Some(seconds) = takeover.reverts_in_s {
+        println!("GIVEN BACK in {seconds} s unless you run `ringwall host confirm`");
+    }
+    for warning in &takeover.warnings {
+        println!("warning: {warning}");
+    }
+    println!("peers: {}", status.peers);
+    print_frames(status);
+    println!("not carried in this version: {}", status.not_carried.join("; "));
+}
+
+fn print_frames(status: &Status) {
+    let frames = &status.frames;
+    println!(
+        "to the wire: {} received, {} forwarded in {} frames; to the stack: {} received, {} forwarded",
+        frames.received_from_stack,
+        frames.forwarded_to_wire,
+        frames.emitted_to_wire,
+        frames.received_from_wire,
+        frames.forwarded_to_stack
+    );
+    println!("answered {}, consumed {}, held {}, dropped {}", frames.answered, frames.consumed, frames.held, frames.dropped);
+    for (reason, count) in status.drops.iter().filter(|(_, count)| **count > 0) {
+        println!("  {count:>10}  {reason}");
+    }
+}
+
+/// `ringwall peers`
+pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config.config)?;
+    let Answer::Peers { peers } = ask(&config, &Ask::Peers)? else { return Err(unexpected(&config)) };
+    if args.json {
+        return print_json(&peers);
+    }
+    println!("{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives", "name", "mac", "addresses", "state", "age", "heard");
+    for peer in &peers {
+        print_peer(peer);
+    }
+    Ok(())
+}
+
+fn print_peer(peer: &Peer) {
+    let heard = peer.last_opened_s.map_or_else(|| "never".to_owned(), |seconds| format!("{seconds} s"));
+    println!(
+        "{:<16} {:<18} {:<16} {:<12} {:>5} s {:>7}  {} / {}",
+        peer.name,
+        peer.mac,
+        peer.addresses.join(","),
+        peer.state,
+        peer.age_s,
+        heard,
+        peer.sends,
+        peer.receives
+    );
+}
+
+/// Options of `ringwall events`
+#[derive(Args, Debug)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    ask: AskArgs,
+    /// Goes on until it is interrupted.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// `ringwall events`
+pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.ask.config.config)?;
+    let mut after = 0;
+    loop {
+        let Answer::Events { events } = ask(&config, &Ask::Events { after })? else { return Err(unexpected(&config)) };
+        after = events.last().map_or(after, |event| event.number);
+        for event in &events {
+            print_event(event, args.ask.json)?;
+        }
+        if !args.follow {
+            return Ok(());
+        }
+        std::thread::sleep(FOLLOW_INTERVAL);
+    }
+}
+
+fn print_event(event: &Event, json: bool) -> Result<(), Failure> {
+    if json {
+        println!("{}", serde_json::to_string(event).map_err(Failure::new)?);
+    } else {
+        println!("{:>6}  {}.{:03}  {:<12}  {}", event.number, event.unix_ms / 1000, event.unix_ms % 1000, event.event, event.text);
+    }
+    Ok(())
+}
+
+/// Options of `ringwall explain`
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    ask: AskArgs,
+    /// A reason to explain, as `status` names it; without it, what was dropped lately.
+    reason: Option<String>,
+}
+
+/// `ringwall explain`
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    if let Some(word) = &args.reason
+        && !DropReason::ALL.iter().any(|reason| reason.word() == word)
+    {
+        let words: Vec<_> = DropReason::ALL.iter().map(|reason| reason.word()).collect();
+        return Err(Failure::new(format!("no drop reason \"{word}\"; there are {}", words.join(", "))));
+    }
+    let config = Config::load(&args.ask.config.config)?;
+    let Answer::Drops { counts, examples } = ask(&config, &Ask::Drops)? else { return Err(unexpected(&config)) };
+    let wanted = |word: &str| args.reason.as_ref().is_none_or(|reason| reason == word);
+    if args.ask.json {
+        let examples: Vec<&Example> = examples.iter().filter(|example| wanted(&example.reason)).collect();
+        return print_json(&serde_json::json!({ "counts": counts, "examples": examples }));
+    }
+    for reason in DropReason::ALL {
+        let count = counts.get(reason.word()).copied().unwrap_or(0);
+        let asked = args.reason.is_some() && wanted(reason.word());
+        if asked || (args.reason.is_none() && count > 0) {
+            print_reason(*reason, count, &examples);
+        }
+    }
+    Ok(())
+}
+
+fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
+    println!("{} ({count} frames)\n  what: {}\n  do:   {}", reason.word(), reason.meaning(), reason.remedy());
+    for example in examples.iter().filter(|example| example.reason == reason.word()) {
+        println!(
+            "  seen {} ms ago from the {}: {} -> {}, {}, {} bytes",
+            example.ago_ms, example.from, example.source, example.destination, example.ethertype, example.len
+        );
+    }
+}
+
+/// `ringwall metrics`
+pub(crate) fn metrics(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
+    let Answer::Peers { peers } = ask(&config, &Ask::Peers)? else { return Err(unexpected(&config)) };
+    print!("{}", crate::metrics::text(&status, &peers)?);
+    Ok(())
+}

@@ -1,0 +1,376 @@
+//! The configuration file: what an operator may say, its defaults, and errors that name file, line and remedy.
+//!
+//! Each section belongs to one part of the program. Unknown keys are errors, because a misspelt key that is silently
+//! ignored is a hole that nobody sees.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cll::{Legacy, Requirement, Settings, Weaken};
+use identity::HostIdentity;
+use identity::aead::Suite;
+use serde::{Deserialize, Serialize};
+use system::takeover::Way;
+use wire::{EtherType, MacAddress};
+
+use crate::failure::Failure;
+
+/// Where the configuration is looked for.
+pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) host: Host,
+    #[serde(default)]
+    pub(crate) cll: Cll,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lab: Option<Lab>,
+}
+
+/// How an interface is guarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// The cryptographic link layer.
+    Cll,
+    /// The null bump: same ports, no protection. For benchmarks.
+    Null,
+}
+
+/// Which rules hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Profile {
+    /// The only profile for real use.
+    #[default]
+    Modern,
+    /// A laboratory: layers may be switched off.
+    Lab,
+}
+
+/// What happens to the interface when the daemon ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OnExit {
+    /// It stays taken over: nothing passes until the daemon runs again or `host release`.
+    #[default]
+    Closed,
+    /// It is given back to the stack, in clear.
+    Restore,
+}
+
+/// Section `[host]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Host {
+    pub(crate) interface: String,
+    #[serde(default = "default_mode")]
+    pub(crate) mode: Mode,
+    #[serde(default = "default_identity")]
+    pub(crate) identity: PathBuf,
+    #[serde(default)]
+    pub(crate) profile: Profile,
+    #[serde(default)]
+    pub(crate) on_exit: OnExit,
+    #[serde(default = "default_takeover")]
+    pub(crate) takeover: Way,
+    #[serde(default = "default_run_dir")]
+    pub(crate) run_dir: PathBuf,
+    #[serde(default = "default_state_dir")]
+    pub(crate) state_dir: PathBuf,
+}
+
+fn default_mode() -> Mode {
+    Mode::Cll
+}
+
+fn default_identity() -> PathBuf {
+    "/etc/ringwall/identity.pem".into()
+}
+
+fn default_takeover() -> Way {
+    Way::Auto
+}
+
+fn default_run_dir() -> PathBuf {
+    "/run/ringwall".into()
+}
+
+fn default_state_dir() -> PathBuf {
+    "/var/lib/ringwall".into()
+}
+
+/// Section `[cll]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Cll {
+    pub(crate) ethertype: u16,
+    pub(crate) send_suite: String,
+    pub(crate) confidentiality: bool,
+    pub(crate) require_suites: Vec<String>,
+    pub(crate) require_confidentiality: bool,
+    pub(crate) lifetime_s: u64,
+    pub(crate) clock_tolerance_s: u64,
+    pub(crate) pass: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) legacy: Vec<LegacyHost>,
+}
+
+impl Default for Cll {
+    fn default() -> Self {
+        Cll {
+            ethertype: EtherType::CLL.0,
+            send_suite: Suite::Aes256Gcm.name().to_owned(),
+            confidentiality: true,
+            require_suites: Suite::ALL.iter().map(|suite| suite.name().to_owned()).collect(),
+            require_confidentiality: false,
+            lifetime_s: cll::limits::LIFETIME_DEFAULT.as_secs(),
+            clock_tolerance_s: cll::limits::CLOCK_TOLERANCE.as_secs(),
+            pass: Vec::new(),
+            legacy: Vec::new(),
+        }
+    }
+}
+
+/// A host that cannot speak CLL.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LegacyHost {
+    pub(crate) ip: Ipv4Addr,
+    pub(crate) mac: String,
+    #[serde(default)]
+    pub(crate) role: LegacyRole,
+}
+
+/// What a legacy host is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LegacyRole {
+    #[default]
+    Host,
+    Router,
+}
+
+/// Section `[lab]`, refused outside `profile = "lab"`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Lab {
+    pub(crate) weaken: Vec<String>,
+    pub(crate) lifetime_min_s: Option<u64>,
+    pub(crate) rekey_after_frames: Option<u32>,
+}
+
+/// The EtherTypes that may pass in clear, by the name an operator uses.
+const PASSABLE: [(&str, EtherType); 4] = [
+    ("802.1x", EtherType::EAPOL),
+    ("lldp", EtherType::LLDP),
+    ("lacp", EtherType::SLOW),
+    ("ptp", EtherType::PTP),
+];
+
+/// Longest clock tolerance; it stays below the shortest lifetime of an association.
+const CLOCK_TOLERANCE_MAX: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(CLOCK_TOLERANCE_MAX.as_secs() < cll::limits::LIFETIME_MIN.as_secs());
+
+impl Config {
+    /// Reads and checks `file`.
+    pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::file(file, error, "write it, or name another with --config"))?;
+        let config: Config = toml::from_str(&text).map_err(|error| syntax(file, &text, &error))?;
+        config.check(file)?;
+        Ok(config)
+    }
+
+    fn check(&self, file: &Path) -> Result<(), Failure> {
+        let lab = self.host.profile == Profile::Lab;
+        if self.lab.is_some() && !lab {
+            return Err(Failure::file(file, "[lab] needs profile = \"lab\"", "remove the section: it is not for real use"));
+        }
+        if self.host.mode == Mode::Null && !lab {
+            let what = "mode = \"null\" protects nothing and needs profile = \"lab\"";
+            return Err(Failure::file(file, what, "use mode = \"cll\""));
+        }
+        if self.host.interface.is_empty() || self.host.interface.len() > 15 {
+            return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
+        }
+        if self.cll.ethertype < 0x0600 {
+            let what = format!("cll.ethertype = 0x{:04x} is a length, not an EtherType", self.cll.ethertype);
+            return Err(Failure::file(file, what, "use 0x07d0 or a value above it"));
+        }
+        self.check_times(file)?;
+        self.suite(file, "cll.send_suite", &self.cll.send_suite)?;
+        self.requirement(file)?;
+        self.pass(file)?;
+        self.legacy(file)?;
+        self.weaken(file).map(|_| ())
+    }
+
+    fn check_times(&self, file: &Path) -> Result<(), Failure> {
+        let tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
+        if tolerance > CLOCK_TOLERANCE_MAX {
+            let what = format!("cll.clock_tolerance_s = {} is too long", self.cll.clock_tolerance_s);
+            let remedy = format!("use at most {}", CLOCK_TOLERANCE_MAX.as_secs());
+            return Err(Failure::file(file, what, &remedy));
+        }
+        let shortest = cll::limits::LIFETIME_MIN.as_secs();
+        if self.cll.lifetime_s < shortest && self.host.profile != Profile::Lab {
+            let what = format!("cll.lifetime_s = {} is too short", self.cll.lifetime_s);
+            return Err(Failure::file(file, what, &format!("use at least {shortest}")));
+        }
+        Ok(())
+    }
+
+    fn suite(&self, file: &Path, key: &str, name: &str) -> Result<Suite, Failure> {
+        Suite::from_name(name).ok_or_else(|| {
+            let known: Vec<_> = Suite::ALL.iter().map(|suite| suite.name()).collect();
+            Failure::file(file, format!("{key}: unknown suite \"{name}\""), &format!("use one of {}", known.join(", ")))
+        })
+    }
+
+    fn requirement(&self, file: &Path) -> Result<Requirement, Failure> {
+        let suites = self.cll.require_suites.iter();
+        let suites = suites.map(|name| self.suite(file, "cll.require_suites", name)).collect::<Result<Vec<_>, _>>()?;
+        if suites.is_empty() {
+            return Err(Failure::file(file, "cll.require_suites is empty", "list at least one suite, or remove the key"));
+        }
+        Ok(Requirement { suites, confidential: self.cll.require_confidentiality })
+    }
+
+    fn pass(&self, file: &Path) -> Result<Vec<EtherType>, Failure> {
+        let known = |name: &String| PASSABLE.iter().find(|(word, _)| word == name).map(|(_, ethertype)| *ethertype);
+        let named = self.cll.pass.iter().map(|name| {
+            known(name).ok_or_else(|| {
+                let words: Vec<_> = PASSABLE.iter().map(|(word, _)| *word).collect();
+                let remedy = format!("use any of {}", words.join(", "));
+                Failure::file(file, format!("cll.pass: unknown protocol \"{name}\""), &remedy)
+            })
+        });
+        named.collect()
+    }
+
+    fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
+        let parse = |host: &LegacyHost| {
+            let mac = host.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
+            let mac = mac.ok_or_else(|| {
+                let what = format!("cll.legacy: \"{}\" is not a hardware address of one host", host.mac);
+                Failure::file(file, what, "write it as 02:00:00:00:00:01")
+            })?;
+            Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router })
+        };
+        self.cll.legacy.iter().map(parse).collect()
+    }
+
+    fn weaken(&self, file: &Path) -> Result<Weaken, Failure> {
+        let mut weaken = Weaken::default();
+        for word in self.lab.iter().flat_map(|lab| &lab.weaken) {
+            let switch = match word.as_str() {
+                "replay-window" => &mut weaken.replay_window,
+                "cross-layer" => &mut weaken.cross_layer,
+                "promotion" => &mut weaken.promotion,
+                "freshness" => &mut weaken.freshness,
+                "site-mac" => &mut weaken.site_tag,
+                "reply-check" => &mut weaken.reply_check,
+                "tag" => &mut weaken.tag,
+                _ => {
+                    let remedy = "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check or tag";
+                    return Err(Failure::file(file, format!("lab.weaken: unknown layer \"{word}\""), remedy));
+                }
+            };
+            *switch = true;
+        }
+        Ok(weaken)
+    }
+
+    /// The link layer's settings for `identity` on an interface with this MTU.
+    pub(crate) fn settings(&self, file: &Path, identity: Arc<HostIdentity>, wire_mtu: u16) -> Result<Settings, Failure> {
+        let mut settings = Settings::new(identity, wire_mtu);
+        settings.ethertype = EtherType(self.cll.ethertype);
+        settings.send_suite = self.suite(file, "cll.send_suite", &self.cll.send_suite)?;
+        settings.confidential = self.cll.confidentiality;
+        settings.require = self.requirement(file)?;
+        settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
+        settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
+        settings.legacy = self.legacy(file)?;
+        settings.pass = self.pass(file)?;
+        settings.weaken = self.weaken(file)?;
+        if let Some(lab) = &self.lab {
+            settings.lifetime_min = lab.lifetime_min_s.map_or(settings.lifetime_min, Duration::from_secs);
+            settings.rekey_after_frames = lab.rekey_after_frames.unwrap_or(settings.rekey_after_frames);
+        }
+        Ok(settings)
+    }
+
+    /// Where the daemon listens for commands.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.host.run_dir.join(format!("{}.sock", self.host.interface))
+    }
+}
+
+/// What this version does not carry, for `config show`.
+pub(crate) const NOT_CARRIED: &[&str] =
+    &["broadcast (ARP requests become handshakes)", "multicast", "DHCP", "IPv6", "frames with VLAN tags on the wire"];
+
+fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
+    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let message = error.message().replace('\n', ", ");
+    Failure::new(format!("{}:{line}: {message}; see `ringwall config show` for the keys there are", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, String> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("host.toml");
+        std::fs::write(&file, text).expect("written");
+        Config::load(&file).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn the_shortest_file_gets_the_defaults() {
+        let config = load("[host]\ninterface = \"eth0\"\n").expect("valid");
+        assert_eq!(config.host.mode, Mode::Cll);
+        assert_eq!(config.host.on_exit, OnExit::Closed);
+        assert_eq!(config.cll.ethertype, 0x07d0);
+        assert!(config.cll.confidentiality);
+    }
+
+    #[test]
+    fn what_config_show_prints_is_read_back() {
+        let text = "[host]\ninterface = \"eth0\"\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n";
+        let config = load(text).expect("valid");
+        let shown = toml::to_string(&config).expect("printable");
+        let again = load(&shown).expect("what is shown is valid");
+        assert_eq!(toml::to_string(&again).expect("printable"), shown);
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_remedy_in_one_line() {
+        let cases = [
+            ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "moed"),
+            ("[host]\n", "host.toml:1", "interface"),
+            ("[host]\ninterface = \"eth0\"\n[lab]\nweaken = []\n", "host.toml", "profile = \"lab\""),
+            ("[host]\ninterface = \"eth0\"\nmode = \"null\"\n", "host.toml", "profile = \"lab\""),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"des\"\n", "host.toml", "aes-256-gcm"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nethertype = 1500\n", "host.toml", "0x07d0"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
+            (
+                "[host]\ninterface = \"eth0\"\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"ff:ff:ff:ff:ff:ff\"\n",
+                "host.toml",
+                "one host",
+            ),
+        ];
+        for (text, place, word) in cases {
+            let line = load(text).expect_err("a mistake");
+            assert!(line.contains(place) && line.contains(word) && !line.contains('\n'), "{line}");
+        }
+    }
+}

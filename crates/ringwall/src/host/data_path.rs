@@ -1,0 +1,203 @@
+//! The run loop of one queue: frames in, frames out, results, timers. It contains no decision about any frame.
+//!
+//! One thread polls both sides and runs each batch to its end; that halves the latency of two threads and costs nothing
+//! in throughput. It never spins: when nothing is left to do it sleeps until a descriptor or a deadline wakes it.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::time::Duration;
+
+use bump::{Ledger, Now, Side};
+use cll::{Effect, PeerReport};
+use system::clock::Clock;
+use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters};
+use system::wait::{PollFd, PollFlags, Waker, wait};
+
+use super::guard::{Described, Guard};
+use super::worker::Worker;
+
+/// Pieces of due work in one turn of the loop, so that timers never starve frames.
+const TICK_BUDGET: usize = 64;
+/// Longest sleep; a lost wake-up would cost no more than this.
+const SLEEP_MAX: Duration = Duration::from_secs(5);
+
+/// What the supervisor asks of the data path.
+pub(crate) enum Command {
+    /// Answer with a snapshot.
+    Snapshot(SyncSender<Snapshot>),
+    /// End.
+    Stop,
+}
+
+/// What the data path tells the supervisor.
+pub(crate) enum News {
+    /// Something for the operator.
+    Event(Described),
+    /// Something for the kernel.
+    Effect(Effect),
+}
+
+/// The state of the data path at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) now: Now,
+    pub(crate) ledger: Ledger,
+    pub(crate) peers: Vec<PeerReport>,
+    pub(crate) stack: (ReceiveCounters, SendCounters),
+    pub(crate) wire: (ReceiveCounters, SendCounters),
+    pub(crate) news_lost: u64,
+}
+
+/// The run loop of one queue.
+pub(crate) struct DataPath<G: Guard> {
+    pub(crate) guard: G,
+    pub(crate) ports: Ports,
+    pub(crate) clock: Clock,
+    pub(crate) worker: Worker<G>,
+    pub(crate) commands: Receiver<Command>,
+    /// Rings when a command or a result is there.
+    pub(crate) waker: Waker,
+    pub(crate) news: SyncSender<News>,
+    /// Rings the supervisor.
+    pub(crate) supervisor: Waker,
+    pub(crate) news_lost: u64,
+}
+
+impl<G: Guard> DataPath<G>
+where
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+{
+    /// Runs until it is told to stop or a port breaks.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            let mut busy = self.from_wire(now)?;
+            busy |= self.from_stack(now)?;
+            self.take_results(now);
+            self.run_timers(now);
+            self.hand_out(now);
+            self.ports.flush();
+            if self.obey() {
+                return Ok(());
+            }
+            if !busy {
+                self.sleep()?;
+            }
+        }
+    }
+
+    /// Frames of the wire towards the stack. The stack's side always takes frames, so these never wait.
+    fn from_wire(&mut self, now: Now) -> io::Result<bool> {
+        let (receiver, mut sinks) = self.ports.from_wire();
+        if !receiver.fill()? {
+            return Ok(false);
+        }
+        self.guard.process(now, Side::WIRE, receiver, &mut sinks);
+        sinks.flush();
+        Ok(true)
+    }
+
+    /// Frames of the stack towards the wire. While the wire is full they stay in the stack's own queue, which slows its
+    /// senders down instead of losing what they send.
+    fn from_stack(&mut self, now: Now) -> io::Result<bool> {
+        if self.ports.backlog(Side::WIRE).waits() {
+            return Ok(false);
+        }
+        let (receiver, mut sinks) = self.ports.from_stack();
+        if !receiver.fill()? {
+            return Ok(false);
+        }
+        self.guard.process(now, Side::STACK, receiver, &mut sinks);
+        sinks.flush();
+        Ok(true)
+    }
+
+    fn take_results(&mut self, now: Now) {
+        while let Some((ticket, completion)) = self.worker.result() {
+            self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
+        }
+    }
+
+    fn run_timers(&mut self, now: Now) {
+        if self.guard.deadline().is_some_and(|deadline| deadline <= now.since_boot) {
+            self.guard.tick(now, TICK_BUDGET, &mut self.ports.sinks());
+        }
+    }
+
+    /// Jobs to the worker, news to the supervisor.
+    fn hand_out(&mut self, now: Now) {
+        while let Some((ticket, job)) = self.guard.next_job() {
+            let refused = self.worker.accept(ticket, job).err();
+            if let (Some(ticket), Some(lost)) = (refused, G::lost()) {
+                self.guard.complete(now, ticket, lost, &mut self.ports.sinks());
+            }
+        }
+        let mut rang = false;
+        while let Some(effect) = self.guard.next_effect() {
+            rang |= self.tell(News::Effect(G::neighbour(effect)));
+        }
+        while let Some(event) = self.guard.next_event() {
+            rang |= self.tell(News::Event(G::describe(&event)));
+        }
+        if rang {
+            self.supervisor.wake();
+        }
+    }
+
+    /// News never hold the data path up: what the supervisor does not take in time is counted and gone.
+    fn tell(&mut self, news: News) -> bool {
+        let told = self.news.try_send(news).is_ok();
+        self.news_lost += u64::from(!told);
+        told
+    }
+
+    /// Whether to stop.
+    fn obey(&mut self) -> bool {
+        loop {
+            match self.commands.try_recv() {
+                Ok(Command::Snapshot(reply)) => {
+                    let _ = reply.try_send(self.snapshot());
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
+                Err(TryRecvError::Empty) => return false,
+            }
+        }
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let now = self.clock.now();
+        Snapshot {
+            now,
+            ledger: self.guard.ledger(),
+            peers: self.guard.peers(now.since_boot),
+            stack: self.ports.counters(Side::STACK),
+            wire: self.ports.counters(Side::WIRE),
+            news_lost: self.news_lost,
+        }
+    }
+
+    /// Sleeps until a frame, a result, a command or the next deadline.
+    fn sleep(&mut self) -> io::Result<()> {
+        let now = self.clock.now().since_boot;
+        let mut timeout = self.guard.deadline().map_or(SLEEP_MAX, |deadline| deadline.since(now)).min(SLEEP_MAX);
+        let backlog = self.ports.backlog(Side::WIRE);
+        if let Backlog::After(pause) = backlog {
+            timeout = timeout.min(pause);
+        }
+        let wire_flags = match backlog {
+            Backlog::UntilWritable => PollFlags::IN | PollFlags::OUT,
+            Backlog::None | Backlog::After(_) => PollFlags::IN,
+        };
+        // A descriptor whose flags are empty is not watched: the stack waits while the wire is full.
+        let stack_flags = if backlog.waits() { PollFlags::empty() } else { PollFlags::IN };
+        let mut watched = [
+            PollFd::new(&self.ports.wire, wire_flags),
+            PollFd::new(&self.ports.stack, stack_flags),
+            PollFd::new(&self.waker, PollFlags::IN),
+        ];
+        wait(&mut watched, Some(timeout))?;
+        self.waker.drain();
+        Ok(())
+    }
+}

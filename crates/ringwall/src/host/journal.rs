@@ -1,0 +1,66 @@
+//! The last events, for `events`, and each of them once to the log.
+
+use std::collections::VecDeque;
+
+use crate::protocol::Event;
+
+/// Events that are remembered.
+const EVENTS_MAX: usize = 1024;
+/// Events logged in a second; what comes beyond is in the journal and counted, because a flood must not fill a disk.
+const LOGGED_PER_SECOND: u32 = 20;
+
+/// The last events.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    events: VecDeque<Event>,
+    last_number: u64,
+    second: u64,
+    logged_in_second: u32,
+}
+
+impl Journal {
+    /// Enters an event.
+    pub(crate) fn enter(&mut self, unix_ms: u64, word: &str, text: &str) {
+        self.last_number += 1;
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+        }
+        let event = Event { number: self.last_number, unix_ms, event: word.to_owned(), text: text.to_owned() };
+        self.events.push_back(event);
+        self.log(unix_ms / 1000, word, text);
+    }
+
+    fn log(&mut self, second: u64, word: &str, text: &str) {
+        if second != self.second {
+            let unlogged = self.logged_in_second.saturating_sub(LOGGED_PER_SECOND);
+            if unlogged > 0 {
+                tracing::warn!(unlogged, "more events than are logged in a second: see `ringwall events`");
+            }
+            (self.second, self.logged_in_second) = (second, 0);
+        }
+        self.logged_in_second += 1;
+        if self.logged_in_second <= LOGGED_PER_SECOND {
+            tracing::info!(event = word, "{text}");
+        }
+    }
+
+    /// The events after the one with this number.
+    pub(crate) fn after(&self, number: u64) -> Vec<Event> {
+        self.events.iter().filter(|event| event.number > number).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_is_bounded_and_numbers_go_on() {
+        let mut journal = Journal::default();
+        for count in 0..2000 {
+            journal.enter(count, "test", "something");
+        }
+        assert_eq!(journal.after(0).len(), EVENTS_MAX);
+        assert_eq!(journal.after(1998).iter().map(|event| event.number).collect::<Vec<_>>(), [1999, 2000]);
+    }
+}

@@ -1,0 +1,135 @@
+//! `ringwall host`: one daemon guards one interface.
+//!
+//! - `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for public key work.
+//! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
+//! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
+
+mod data_path;
+mod guard;
+mod journal;
+mod reports;
+mod revert;
+mod start;
+mod supervisor;
+mod worker;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::client;
+use crate::config::{Config, DEFAULT_FILE};
+use crate::failure::Failure;
+use crate::protocol::Ask;
+use crate::site::EnrollCommand;
+
+/// Options that name the configuration.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct ConfigArgs {
+    /// Configuration file.
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
+    pub(crate) config: PathBuf,
+}
+
+/// `ringwall host …`
+#[derive(Subcommand, Debug)]
+pub(crate) enum HostCommand {
+    /// Guards the interface until it is told to stop (needs root).
+    #[command(after_help = "Example, on a host far away:\n  ringwall host run --revert-after 5m\n  ringwall host confirm\n\n\
+        Stop it with SIGTERM; with on_exit = \"closed\" the interface stays closed until the next start or `host release`.")]
+    Run {
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Gives the interface back after this time unless `ringwall host confirm` is run before, even if the daemon
+        /// dies: 30s, 5m, 1h.
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
+        revert_after: Option<Duration>,
+    },
+    /// Keeps the interface guarded after `run --revert-after`.
+    Confirm {
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Stops the daemon, if one runs, and gives the interface back to the stack, in clear (needs root).
+    Release {
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Makes this host's key, asks the authority for a certificate, and installs the answer.
+    #[command(subcommand)]
+    Enroll(EnrollCommand),
+    /// Waits for the confirmation that `run --revert-after` asks for.
+    #[command(hide = true)]
+    RevertGuard {
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+}
+
+impl HostCommand {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match self {
+            HostCommand::Run { config, revert_after } => start::run(&config.config, revert_after),
+            HostCommand::Confirm { config } => confirm(&config),
+            HostCommand::Release { config } => release(&config),
+            HostCommand::Enroll(command) => command.run().map_err(Failure::new),
+            HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
+        }
+    }
+}
+
+fn confirm(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    system::takeover::state::confirm(&config.host.state_dir, &config.host.interface)?;
+    println!("{} stays guarded", config.host.interface);
+    Ok(())
+}
+
+/// How long a daemon that was told to stop may take.
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+
+fn release(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    stop_daemon(&config)?;
+    if system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_none() {
+        println!("{} is not taken over", config.host.interface);
+        return Ok(());
+    }
+    let report = system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
+    for warning in &report.warnings {
+        eprintln!("ringwall: {warning}");
+    }
+    println!("{} is given back; its traffic is in clear", config.host.interface);
+    Ok(())
+}
+
+/// Tells a living daemon to stop and waits until it has.
+fn stop_daemon(config: &Config) -> Result<(), Failure> {
+    if client::ask(config, &Ask::Stop).is_err() {
+        return Ok(());
+    }
+    let end = std::time::Instant::now() + STOP_TIME_MAX;
+    while config.socket().exists() {
+        if std::time::Instant::now() > end {
+            let line = format!("the daemon of {} does not stop; end it by its process id", config.host.interface);
+            return Err(Failure::new(line));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds_per_unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("write it as 30s, 5m or 1h".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write it as 30s, 5m or 1h".to_owned())?;
+    Ok(Duration::from_secs(number.saturating_mul(seconds_per_unit)))
+}

@@ -1,0 +1,93 @@
+//! Snapshots of the data path in the words of the protocol.
+
+use std::collections::BTreeMap;
+
+use bump::{DropReason, Ledger, Side};
+use cll::PeerReport;
+use system::port::{ReceiveCounters, SendCounters};
+use wire::ethernet::Header;
+
+use super::data_path::Snapshot;
+use crate::protocol::{Example, Frames, Peer};
+
+pub(crate) fn frames(ledger: &Ledger) -> Frames {
+    let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
+    Frames {
+        received_from_stack: ledger.received[stack],
+        received_from_wire: ledger.received[wire],
+        forwarded_to_wire: ledger.forwarded[stack],
+        forwarded_to_stack: ledger.forwarded[wire],
+        answered: ledger.answered.iter().sum(),
+        consumed: ledger.consumed.iter().sum(),
+        held: ledger.held,
+        dropped: ledger.dropped.iter().sum(),
+        made_for_wire: ledger.made[wire],
+        made_for_stack: ledger.made[stack],
+        emitted_to_wire: ledger.emitted[wire],
+        emitted_to_stack: ledger.emitted[stack],
+    }
+}
+
+/// All drop counters, those at zero too: a name that is missing would look like one that does not exist.
+pub(crate) fn drops(ledger: &Ledger) -> BTreeMap<String, u64> {
+    DropReason::ALL.iter().map(|reason| (reason.word().to_owned(), ledger.drops(*reason))).collect()
+}
+
+pub(crate) fn ports(snapshot: &Snapshot) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let sides: [(&str, &(ReceiveCounters, SendCounters)); 2] = [("stack", &snapshot.stack), ("wire", &snapshot.wire)];
+    for (side, (received, sent)) in sides {
+        let named = [
+            ("received_frames", received.frames),
+            ("received_bytes", received.bytes),
+            ("received_super_frames", received.super_frames),
+            ("received_segments", received.segments),
+            ("received_unreadable", received.unreadable),
+            ("kernel_drops", received.kernel_drops),
+            ("sent_frames", sent.frames),
+            ("sent_bytes", sent.bytes),
+            ("sent_super_frames", sent.super_frames),
+            ("sent_joined", sent.joined),
+            ("send_backlogs", sent.backlogs),
+            ("send_errors", sent.errors),
+        ];
+        counters.extend(named.map(|(name, value)| (format!("{side}_{name}"), value)));
+    }
+    counters.insert("news_lost".to_owned(), snapshot.news_lost);
+    counters
+}
+
+pub(crate) fn peer(report: &PeerReport) -> Peer {
+    Peer {
+        name: report.name.clone(),
+        mac: report.mac.to_string(),
+        addresses: report.addresses.iter().map(ToString::to_string).collect(),
+        router: report.router,
+        state: report.state.to_owned(),
+        initiated: report.initiated,
+        age_s: report.age.as_secs(),
+        remaining_s: report.remaining.as_secs(),
+        last_opened_s: report.last_opened_ago.map(|ago| ago.as_secs()),
+        sends: report.sends.clone(),
+        receives: report.receives.clone(),
+        certificate_not_after_unix: report.certificate_not_after_unix,
+    }
+}
+
+pub(crate) fn examples(snapshot: &Snapshot) -> Vec<Example> {
+    let describe = |drop: bump::Drop| {
+        let header = Header::parse(&drop.head).ok().map(|(header, _)| header);
+        let field = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        Example {
+            reason: drop.reason.word().to_owned(),
+            from: if drop.from == Side::STACK { "stack" } else { "wire" }.to_owned(),
+            ago_ms: u64::try_from(snapshot.now.since_boot.since(drop.at).as_millis()).unwrap_or(u64::MAX),
+            len: drop.len,
+            source: field(header.map(|header| header.source.to_string())),
+            destination: field(header.map(|header| header.destination.to_string())),
+            ethertype: field(header.map(|header| format!("{:?}", header.ethertype))),
+            head_hex: drop.head.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    };
+    snapshot.ledger.examples().into_iter().map(describe).collect()
+}

@@ -1,0 +1,179 @@
+//! From the configuration to a guarded interface.
+//!
+//! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
+//! flush what the stack had learned, drop privileges, and only then read the first frame.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use bump::{ClockTrust, Generator, Now};
+use identity::HostIdentity;
+use system::clock::{Clock, random_seed};
+use system::null::NullBump;
+use system::port::{PacketOptions, PacketPort, Ports, TapPort};
+use system::privilege::{self, Capability};
+use system::takeover::{self, Follower, Request, Taken};
+use system::wait::Waker;
+use wire::cll::data::OVERHEAD_MAX;
+
+use super::data_path::DataPath;
+use super::guard::Guard;
+use super::revert;
+use super::supervisor::{Link, Supervisor};
+use super::worker::Worker;
+use crate::config::{Config, Mode, OnExit};
+use crate::failure::Failure;
+
+/// Messages that may wait between supervisor and data path.
+const MESSAGES_WAITING_MAX: usize = 256;
+
+/// `ringwall host run`
+pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Failure> {
+    let config = Config::load(file)?;
+    let mut clock = Clock::new();
+    let identity = match config.host.mode {
+        Mode::Cll => Some(load_identity(&config, clock.now())?),
+        Mode::Null => None,
+    };
+    let mut taken = take(&config)?;
+    if let Some(identity) = &identity {
+        check_interface(&config, identity, &taken)?;
+    }
+    log_start(&config, &taken);
+    let follower = Follower::open(&taken).map_err(|error| failed(&config, "following the card", &error))?;
+    let (ports, queue) = open_ports(&config, &mut taken)?;
+    takeover::flush_neighbours(&config.host.interface)?;
+    if let Some(time) = revert_after {
+        revert::arm(file, &config, clock.now().since_boot, time)?;
+    }
+    let supervisor = Supervisor::open(&config, identity.clone(), taken, follower, queue)?;
+    drop_privileges(&config)?;
+    match identity {
+        None => guard_with(NullBump::new(), ports, clock, supervisor),
+        Some(identity) => {
+            let settings = config.settings(file, identity, supervisor.wire_mtu())?;
+            let mut ports = ports;
+            let random = generator()?;
+            let cll = cll::start(clock.now(), settings, random, &mut ports.sinks());
+            guard_with(cll, ports, clock, supervisor)
+        }
+    }
+}
+
+/// Starts the data path and the worker, and supervises until the end.
+fn guard_with<G>(guard: G, ports: Ports, clock: Clock, supervisor: Supervisor) -> Result<(), Failure>
+where
+    G: Guard + Send + 'static,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+{
+    let waker = Waker::new().map_err(Failure::new)?;
+    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
+    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
+    let worker = Worker::start(generator()?, waker.clone()).map_err(Failure::new)?;
+    let data_path = DataPath {
+        guard,
+        ports,
+        clock,
+        worker,
+        commands,
+        waker: waker.clone(),
+        news,
+        supervisor: supervisor.waker(),
+        news_lost: 0,
+    };
+    let ring = supervisor.waker();
+    let thread = std::thread::Builder::new()
+        .name("ringwall-data".to_owned())
+        .spawn(move || {
+            let result = data_path.run();
+            ring.wake();
+            result
+        })
+        .map_err(Failure::new)?;
+    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
+}
+
+fn generator() -> Result<Generator, Failure> {
+    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
+    Ok(Generator::from_seed(seed))
+}
+
+fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
+    let file = &config.host.identity;
+    let enrol = "enrol this host (`ringwall site issue`, `ringwall host enroll`) or correct host.identity";
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, enrol))?;
+    let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, enrol))?;
+    // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
+    if let Some(wall) = now.wall.filter(|wall| wall.trust != ClockTrust::Wrong) {
+        let renew = "have the authority issue a new certificate (`ringwall site issue`)";
+        identity.check_validity(wall.unix_ms / 1000).map_err(|refusal| Failure::file(file, refusal, renew))?;
+    }
+    Ok(Arc::new(identity))
+}
+
+fn take(config: &Config) -> Result<Taken, Failure> {
+    let overhead_bytes = u16::try_from(OVERHEAD_MAX).unwrap_or(u16::MAX);
+    let request = Request {
+        interface: config.host.interface.clone(),
+        run_dir: config.host.run_dir.clone(),
+        state_dir: config.host.state_dir.clone(),
+        overhead_bytes,
+        way: config.host.takeover,
+        queues: 1,
+    };
+    Ok(takeover::take(&request)?)
+}
+
+/// A certificate for another card is found only once the card is known; then the interface goes back as it was.
+fn check_interface(config: &Config, identity: &HostIdentity, taken: &Taken) -> Result<(), Failure> {
+    let bound = identity.certificate().mac();
+    if bound == taken.inner_mac {
+        return Ok(());
+    }
+    let what = format!("the certificate is for {bound}, but {} is {}", config.host.interface, taken.inner_mac);
+    Err(Failure::file(&config.host.identity, what, "issue a certificate for this interface"))
+}
+
+/// The ports, and a second handle of the inner device's queue, through which its carrier is set.
+fn open_ports(config: &Config, taken: &mut Taken) -> Result<(Ports, OwnedFd), Failure> {
+    let options = PacketOptions { mark: taken.mark, all_multicast: true, ..PacketOptions::new(taken.wire_index) };
+    let wire = takeover::in_wire_namespace(taken, || PacketPort::open(&options))
+        .map_err(|error| failed(config, "entering the card's namespace", &error))?
+        .map_err(|error| failed(config, "opening the card", &error))?;
+    let tap: OwnedFd = taken.tap.pop().ok_or_else(|| Failure::new("the inner device has no queue"))?;
+    let queue = tap.try_clone().map_err(|error| failed(config, "opening the inner device", &error))?;
+    Ok((Ports { stack: TapPort::new(tap), wire }, queue))
+}
+
+/// What remains are the privileges that this program's later work needs: following the card's changes, and giving the
+/// interface back where the configuration asks for that.
+fn drop_privileges(config: &Config) -> Result<(), Failure> {
+    let kept: &[Capability] = match config.host.on_exit {
+        OnExit::Closed => &[Capability::NetAdmin],
+        OnExit::Restore => &Capability::FOR_RELEASE,
+    };
+    privilege::keep(kept).map_err(|error| failed(config, "dropping privileges", &error))
+}
+
+fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure {
+    let interface = &config.host.interface;
+    Failure::new(format!("{interface}: {what}: {error}; run as root, and see `ringwall host release` to undo"))
+}
+
+fn log_start(config: &Config, taken: &Taken) {
+    let interface = config.host.interface.as_str();
+    tracing::info!(interface, way = ?taken.way, adopted = taken.adopted, mtu = taken.inner_mtu, "taken over");
+    if config.lab.as_ref().is_some_and(|lab| !lab.weaken.is_empty()) {
+        tracing::warn!(interface, "layers are switched off by [lab] weaken: this host is NOT protected");
+    }
+    if config.host.mode == Mode::Null {
+        tracing::warn!(interface, "mode null: this host is NOT protected");
+    }
+    for warning in &taken.warnings {
+        tracing::warn!(interface, "{warning}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Counters as Prometheus text, for node_exporter's textfile collector or any scraper that can run a command.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::failure::Failure;
+use crate::protocol::{Peer, Status};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    interface: String,
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PeerLabels {
+    interface: String,
+    name: String,
+    mac: String,
+}
+
+/// All metrics of one daemon.
+pub(crate) fn text(status: &Status, peers: &[Peer]) -> Result<String, Failure> {
+    let mut registry = Registry::with_prefix("ringwall");
+    register_counters(&mut registry, status)?;
+    register_gauges(&mut registry, status);
+    register_peers(&mut registry, status, peers);
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(Failure::new)?;
+    Ok(text)
+}
+
+fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Failure> {
+    let frames: serde_json::Value = serde_json::to_value(&status.frames).map_err(Failure::new)?;
+    let frames = frames.as_object().into_iter().flatten();
+    let frames = frames.filter(|(name, _)| *name != "held").filter_map(|(name, value)| Some((name, value.as_u64()?)));
+    let drops = status.drops.iter().map(|(name, count)| (name, *count));
+    let ports = status.ports.iter().map(|(name, count)| (name, *count));
+    fill(registry, status, "frames", "Frames by what became of them", frames);
+    fill(registry, status, "drops", "Dropped frames by reason", drops);
+    fill(registry, status, "port", "What passed the ports", ports);
+    Ok(())
+}
+
+fn fill<'a>(
+    registry: &mut Registry,
+    status: &Status,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (&'a String, u64)>,
+) {
+    let family = Family::<Labels, Counter>::default();
+    for (kind, value) in values {
+        let labels = Labels { interface: status.interface.clone(), kind: kind.clone() };
+        family.get_or_create(&labels).inc_by(value);
+    }
+    registry.register(name, help, family);
+}
+
+fn register_gauges(registry: &mut Registry, status: &Status) {
+    let days = status.identity.as_ref().map_or(0, |identity| identity.certificate_days_left);
+    let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let gauges = [
+        ("peers", "Associations in use", count(status.peers as u64)),
+        ("held_frames", "Frames that wait for a handshake", count(status.frames.held)),
+        ("certificate_days_left", "Days until this host's certificate ends", days),
+        ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
+        ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
+        ("weakened_layers", "Layers switched off by a laboratory", count(status.weakened.len() as u64)),
+    ];
+    for (name, help, value) in gauges {
+        let family = Family::<Labels, Gauge>::default();
+        let labels = Labels { interface: status.interface.clone(), kind: status.mode.clone() };
+        family.get_or_create(&labels).set(value);
+        registry.register(name, help, family);
+    }
+}
+
+fn register_peers(registry: &mut Registry, status: &Status, peers: &[Peer]) {
+    let age = Family::<PeerLabels, Gauge>::default();
+    let heard = Family::<PeerLabels, Gauge>::default();
+    for peer in peers.iter().filter(|peer| peer.state == "established") {
+        let labels =
+            PeerLabels { interface: status.interface.clone(), name: peer.name.clone(), mac: peer.mac.clone() };
+        age.get_or_create(&labels).set(i64::try_from(peer.age_s).unwrap_or(i64::MAX));
+        if let Some(seconds) = peer.last_opened_s {
+            heard.get_or_create(&labels).set(i64::try_from(seconds).unwrap_or(i64::MAX));
+        }
+    }
+    registry.register("association_age_seconds", "Seconds since the handshake with this peer", age);
+    registry.register("association_heard_seconds", "Seconds since a frame of this peer was opened", heard);
+}

@@ -1,0 +1,143 @@
+//! What the daemon and its commands say to each other over the Unix socket: one JSON object per line, each way.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A question or an order.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub(crate) enum Ask {
+    /// How is the daemon?
+    Status,
+    /// Which associations are there?
+    Peers,
+    /// What happened after the event with this number?
+    Events {
+        /// Zero for all that are remembered.
+        after: u64,
+    },
+    /// What was dropped lately, and why?
+    Drops,
+    /// End; the interface stays closed or is restored as configured.
+    Stop,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub(crate) enum Answer {
+    Status(Box<Status>),
+    Peers { peers: Vec<Peer> },
+    Events { events: Vec<Event> },
+    Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
+    Stopping,
+    Error { line: String },
+}
+
+/// How the daemon is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Status {
+    pub(crate) version: String,
+    pub(crate) state: String,
+    pub(crate) interface: String,
+    pub(crate) mode: String,
+    pub(crate) profile: String,
+    /// Layers that a laboratory switched off.
+    pub(crate) weakened: Vec<String>,
+    pub(crate) uptime_s: u64,
+    pub(crate) takeover: Takeover,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) identity: Option<Identity>,
+    pub(crate) peers: usize,
+    pub(crate) frames: Frames,
+    pub(crate) drops: BTreeMap<String, u64>,
+    pub(crate) ports: BTreeMap<String, u64>,
+    pub(crate) clock: String,
+    pub(crate) not_carried: Vec<String>,
+}
+
+/// How the interface is held.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Takeover {
+    pub(crate) way: String,
+    pub(crate) adopted: bool,
+    pub(crate) on_exit: String,
+    pub(crate) carrier: bool,
+    pub(crate) wire_mtu: u32,
+    pub(crate) inner_mtu: u32,
+    /// Seconds until the interface is given back unless `host confirm` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reverts_in_s: Option<u64>,
+    pub(crate) probes: BTreeMap<String, String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Who this host is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) site: String,
+    pub(crate) mac: String,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) router: bool,
+    pub(crate) certificate_days_left: i64,
+}
+
+/// The books. Every frame received has one fate.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Frames {
+    pub(crate) received_from_stack: u64,
+    pub(crate) received_from_wire: u64,
+    pub(crate) forwarded_to_wire: u64,
+    pub(crate) forwarded_to_stack: u64,
+    pub(crate) answered: u64,
+    pub(crate) consumed: u64,
+    pub(crate) held: u64,
+    pub(crate) dropped: u64,
+    pub(crate) made_for_wire: u64,
+    pub(crate) made_for_stack: u64,
+    /// Frames written towards the wire; more than forwarded where large ones were cut.
+    pub(crate) emitted_to_wire: u64,
+    /// Frames written towards the stack.
+    pub(crate) emitted_to_stack: u64,
+}
+
+/// One association.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) mac: String,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) router: bool,
+    pub(crate) state: String,
+    pub(crate) initiated: bool,
+    pub(crate) age_s: u64,
+    pub(crate) remaining_s: u64,
+    pub(crate) last_opened_s: Option<u64>,
+    pub(crate) sends: String,
+    pub(crate) receives: String,
+    pub(crate) certificate_not_after_unix: u64,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Event {
+    pub(crate) number: u64,
+    pub(crate) unix_ms: u64,
+    pub(crate) event: String,
+    pub(crate) text: String,
+}
+
+/// A frame that was dropped.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Example {
+    pub(crate) reason: String,
+    pub(crate) from: String,
+    pub(crate) ago_ms: u64,
+    pub(crate) len: usize,
+    pub(crate) source: String,
+    pub(crate) destination: String,
+    pub(crate) ethertype: String,
+    pub(crate) head_hex: String,
+}

@@ -1,0 +1,388 @@
+//! The commands of the authority (`ringwall site`) and of a host that enrols by file (`ringwall host enroll`).
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authority::directory::{Delivery, Sharing};
+use authority::files::{self, Overwrite, Secrecy, Staged};
+use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
+use authority::{Directory, Entry, Random, Request, enrolment};
+use bump::Generator;
+use clap::{Args, Subcommand};
+use identity::certificate::{CertificateRequest, Role, utc_text};
+use serde_json::{Value, json};
+use wire::MacAddress;
+
+use crate::failure::Failure;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DEFAULT_DIRECTORY: &str = "/etc/ringwall/site";
+
+/// What an authority does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SiteCommand {
+    /// Make a new site: its authority, its site key and an empty record
+    ///
+    /// The directory must be missing or empty; an existing site is never overwritten. Keep a backup of it: who has it can
+    /// make hosts of the site, and without it no host can be added.
+    ///
+    /// Example: ringwall site init --dir /etc/ringwall/site --name lab
+    #[command(verbatim_doc_comment)]
+    Init(InitArguments),
+    /// Issue a certificate to a host
+    ///
+    /// In one step, when the manager makes the host's key too; the file is the host's whole identity, so move it safely:
+    ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out a.pem
+    ///
+    /// For a request that the host made with 'ringwall host enroll request'; the bundle holds the site key:
+    ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
+    ///
+    /// Name, MAC and IP given beside --request must equal those in it. The role is always the manager's to give.
+    #[command(verbatim_doc_comment)]
+    Issue(IssueArguments),
+    /// List every certificate that the site has issued
+    ///
+    /// Example: ringwall site list --dir /etc/ringwall/site --json
+    #[command(verbatim_doc_comment)]
+    List(ListArguments),
+}
+
+/// What a host does to become part of a site.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnrollCommand {
+    /// Make a key and a request for the manager
+    ///
+    /// The key stays here; the request is no secret. The manager answers it with 'ringwall site issue --request'.
+    ///
+    /// Example: ringwall host enroll request --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 \
+    ///     --key a.key.pem --out a.csr.pem
+    #[command(verbatim_doc_comment)]
+    Request(RequestArguments),
+    /// Put the key and the bundle that came back together
+    ///
+    /// Example: ringwall host enroll install --key a.key.pem --bundle a.bundle.pem --out /etc/ringwall/identity.pem
+    #[command(verbatim_doc_comment)]
+    Install(InstallArguments),
+}
+
+/// Arguments of `site init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// Where the site shall be kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the site: letters, digits, dots, hyphens, underscores
+    #[arg(long)]
+    name: String,
+    /// How long the authority lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
+    days: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site issue`.
+#[derive(Debug, Args)]
+pub(crate) struct IssueArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// The host's request; without it the host's key is made here
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
+    /// Name of the host
+    #[arg(long, required_unless_present = "request")]
+    name: Option<String>,
+    /// Hardware address of the host's interface
+    #[arg(long, value_name = "MAC", required_unless_present = "request")]
+    mac: Option<MacAddress>,
+    /// An IPv4 address of the host; repeat it for several
+    #[arg(long, value_name = "IP")]
+    ip: Vec<Ipv4Addr>,
+    /// What the host may do: host or router
+    #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
+    role: Role,
+    /// How long the certificate lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
+    days: u32,
+    /// Where the identity, or the bundle for a request, is written
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Let several hosts hold one address
+    #[arg(long)]
+    allow_shared_addresses: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Print a list of JSON objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `host enroll request`.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArguments {
+    /// Name of this host
+    #[arg(long)]
+    name: String,
+    /// Hardware address of the interface
+    #[arg(long, value_name = "MAC")]
+    mac: MacAddress,
+    /// An IPv4 address of the host; repeat it for several
+    #[arg(long, value_name = "IP")]
+    ip: Vec<Ipv4Addr>,
+    /// What the host would like to be: host or router
+    #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
+    role: Role,
+    /// Where the private key is written
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Where the request is written
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace both files if they exist
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `host enroll install`.
+#[derive(Debug, Args)]
+pub(crate) struct InstallArguments {
+    /// The private key that 'request' made
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// The bundle that came back from the manager
+    #[arg(long, value_name = "FILE")]
+    bundle: PathBuf,
+    /// Where the identity is written
+    #[arg(long, value_name = "FILE", default_value = "/etc/ringwall/identity.pem")]
+    out: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl SiteCommand {
+    /// Carries the command out and prints what it did.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        with_surroundings(|surroundings| self.run_in(surroundings))
+    }
+
+    fn run_in(self, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+        match self {
+            SiteCommand::Init(arguments) => init(&arguments, surroundings),
+            SiteCommand::Issue(arguments) => issue(&arguments, surroundings),
+            SiteCommand::List(arguments) => list(&arguments, surroundings),
+        }
+    }
+}
+
+impl EnrollCommand {
+    /// Carries the command out and prints what it did.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        with_surroundings(|surroundings| self.run_in(surroundings))
+    }
+
+    fn run_in(self, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+        match self {
+            EnrollCommand::Request(arguments) => request(&arguments, surroundings),
+            EnrollCommand::Install(arguments) => install(&arguments, surroundings),
+        }
+    }
+}
+
+/// What a command takes from the world besides its arguments.
+struct Surroundings<'a> {
+    unix_s: u64,
+    random: &'a mut Random<'a>,
+    output: &'a mut dyn Write,
+}
+
+impl Surroundings<'_> {
+    fn print(&mut self, as_json: bool, value: &Value, text: &str) -> Result<(), Failure> {
+        let printed = if as_json { writeln!(self.output, "{value}") } else { writeln!(self.output, "{text}") };
+        printed.map_err(|error| Failure::new(format!("standard output: {error}; the work itself is done")))
+    }
+}
+
+fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    let seed = system::clock::random_seed()
+        .map_err(|error| Failure::new(format!("the kernel gives no random bytes: {error}; nothing was made")))?;
+    let mut generator = Generator::from_seed(seed);
+    let mut random = |bytes: &mut [u8]| {
+        for chunk in bytes.chunks_mut(32) {
+            chunk.copy_from_slice(&generator.bytes::<32>()[..chunk.len()]);
+        }
+    };
+    let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
+    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output: &mut std::io::stdout().lock() })
+}
+
+fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let InitArguments { dir, name, days, json } = arguments;
+    let directory = Directory::init(dir, name, DAY * *days, surroundings.random, surroundings.unix_s)?;
+    let until = utc_text(directory.site().anchor().not_after_unix());
+    let value = json!({"site": name, "directory": dir, "not_after": until});
+    let text = format!("site {name} is in {} until {until}; back the directory up and keep it secret", dir.display());
+    surroundings.print(*json, &value, &text)
+}
+
+fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let directory = Directory::open(&arguments.dir)?;
+    let delivery = Delivery {
+        output: &arguments.out,
+        overwrite: overwrite(arguments.force),
+        sharing: if arguments.allow_shared_addresses { Sharing::Allowed } else { Sharing::Refused },
+    };
+    let Surroundings { unix_s, random, .. } = surroundings;
+    let entry = match &arguments.request {
+        Some(file) => {
+            let proved = read_request(file)?;
+            let granted = granted(arguments, file, &proved)?;
+            directory.issue(&granted, &proved, &delivery, *random, *unix_s)?
+        }
+        None => directory.issue_identity(&asked(arguments)?, &delivery, *random, *unix_s)?,
+    };
+    let out = arguments.out.display();
+    let mut value = entry_json(&entry);
+    value["file"] = json!(arguments.out);
+    surroundings.print(arguments.json, &value, &format!("issued {}\nwritten to {out}; it is secret", entry_text(&entry)))
+}
+
+fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let entries = Directory::open(&arguments.dir)?.list()?;
+    let value = Value::Array(entries.iter().map(entry_json).collect());
+    let lines: Vec<String> = entries.iter().map(entry_text).collect();
+    let text = if lines.is_empty() { "nothing was issued yet".to_owned() } else { lines.join("\n") };
+    surroundings.print(arguments.json, &value, &text)
+}
+
+fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RequestArguments { name, mac, ip, role, key, out, force, json } = arguments;
+    let wanted = Request::new(name, *mac, ip.clone())?.with_role(*role);
+    let made = enrolment::request(&wanted, surroundings.random)?;
+    let staged_key = Staged::new(key, &made.key_pem, Secrecy::Secret, overwrite(*force))?;
+    let staged_request = Staged::new(out, &made.request_pem, Secrecy::Public, overwrite(*force))?;
+    staged_key.commit()?;
+    staged_request.commit()?;
+    let value = json!({"name": name, "key": key, "request": out});
+    let text = format!("key in {} stays here; send {} to the manager", key.display(), out.display());
+    surroundings.print(*json, &value, &text)
+}
+
+fn install(arguments: &InstallArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let InstallArguments { key, bundle, out, force, json } = arguments;
+    let (key_text, bundle_text) = (files::read(key)?, files::read(bundle)?);
+    let (text, identity) = enrolment::install(&key_text, &bundle_text, surroundings.unix_s)
+        .map_err(|error| Failure::new(format!("{} and {}: {error}", key.display(), bundle.display())))?;
+    files::write(out, &text, Secrecy::Secret, overwrite(*force))?;
+    let certificate = identity.certificate();
+    let until = utc_text(certificate.not_after_unix());
+    let value = json!({"name": certificate.name(), "site": identity.site_name(), "not_after": until, "file": out});
+    let text = format!(
+        "{} of site {} is in {} until {until}; {} is no longer needed",
+        certificate.name(),
+        identity.site_name(),
+        out.display(),
+        key.display()
+    );
+    surroundings.print(*json, &value, &text)
+}
+
+/// What the manager asks for without a request file. Clap has made sure that name and address are there.
+fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
+    let name = arguments.name.as_deref().unwrap_or_default();
+    let request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
+    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?)
+}
+
+/// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
+fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest) -> Result<Request, Failure> {
+    let differs = |what: &str| Failure::file(file, format!("it asks for another {what}"), "ask the host to correct it");
+    if arguments.name.as_deref().is_some_and(|name| name != proved.name()) {
+        return Err(differs("name than --name"));
+    }
+    if arguments.mac.is_some_and(|mac| mac != proved.mac()) {
+        return Err(differs("hardware address than --mac"));
+    }
+    if !arguments.ip.is_empty() && !same_addresses(&arguments.ip, proved.addresses()) {
+        return Err(differs("list of addresses than --ip"));
+    }
+    if proved.role() != arguments.role {
+        let asks = format!("it asks for the role {}, not {}", proved.role(), arguments.role);
+        return Err(Failure::file(file, asks, &format!("grant it with --role {} or refuse it", proved.role())));
+    }
+    let request = Request::from_certificate_request(proved).map_err(|error| error.with_file(file))?;
+    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?)
+}
+
+fn same_addresses(one: &[Ipv4Addr], other: &[Ipv4Addr]) -> bool {
+    let sorted = |addresses: &[Ipv4Addr]| {
+        let mut addresses = addresses.to_vec();
+        addresses.sort_unstable();
+        addresses
+    };
+    sorted(one) == sorted(other)
+}
+
+fn read_request(file: &Path) -> Result<CertificateRequest, Failure> {
+    let text = files::read(file)?;
+    CertificateRequest::from_pem(&text).map_err(|error| authority::Error::from(error).with_file(file).into())
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    json!({
+        "serial": entry.serial,
+        "name": entry.name,
+        "role": entry.role.name(),
+        "mac": entry.mac.to_string(),
+        "addresses": entry.addresses,
+        "not_before": utc_text(entry.not_before_unix),
+        "not_after": utc_text(entry.not_after_unix),
+    })
+}
+
+fn entry_text(entry: &Entry) -> String {
+    let addresses: Vec<String> = entry.addresses.iter().map(Ipv4Addr::to_string).collect();
+    let addresses = if addresses.is_empty() { "no address".to_owned() } else { addresses.join(", ") };
+    let until = utc_text(entry.not_after_unix);
+    format!("{} {}: {}, {addresses}, until {until}, serial {}", entry.role, entry.name, entry.mac, entry.serial)
+}
+
+fn overwrite(force: bool) -> Overwrite {
+    if force { Overwrite::Force } else { Overwrite::Never }
+}
+
+fn parse_role(name: &str) -> Result<Role, String> {
+    Role::from_name(name).ok_or_else(|| "a role is 'host' or 'router'".to_owned())
+}
+
+fn whole_days(validity: Duration) -> u32 {
+    u32::try_from(validity.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX)
+}
+
+impl From<authority::Error> for Failure {
+    fn from(error: authority::Error) -> Failure {
+        Failure::new(error)
+    }
+}

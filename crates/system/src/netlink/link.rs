@@ -1,0 +1,208 @@
+//! Links: reading what an interface is, and changing it.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use wire::MacAddress;
+
+use super::attribute::{each, find, find_number, number, put, put_text, text};
+use super::{Connection, Message};
+
+/// `struct ifinfomsg`: family, padding, type, index, flags, change mask.
+const HEADER_LEN: usize = 16;
+
+/// Administratively up.
+pub(crate) const UP: u32 = libc::IFF_UP as u32;
+/// Takes every multicast frame.
+pub(crate) const ALL_MULTICAST: u32 = libc::IFF_ALLMULTI as u32;
+/// Has a carrier.
+const LOWER_UP: u32 = libc::IFF_LOWER_UP as u32;
+/// What the kernel calls TUN and TAP devices.
+pub(crate) const TUN_KIND: &str = "tun";
+
+/// What the kernel says about an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Interface index, unique in its namespace.
+    pub(crate) index: u32,
+    /// Interface name.
+    pub(crate) name: String,
+    /// Whether it speaks Ethernet.
+    pub(crate) is_ethernet: bool,
+    /// Hardware address.
+    pub(crate) mac: MacAddress,
+    /// Largest packet in bytes.
+    pub(crate) mtu: u32,
+    /// `IFF_*`.
+    pub(crate) flags: u32,
+    /// Length of the transmit queue in packets.
+    pub(crate) queue_len: u32,
+    /// Driver kind of a virtual device.
+    pub(crate) kind: Option<String>,
+    /// Index of the bridge, bond or VRF that it belongs to.
+    pub(crate) master: Option<u32>,
+    /// Index of the device in the same namespace that it sits on.
+    pub(crate) below: Option<u32>,
+}
+
+impl Link {
+    /// Reads a link message.
+    pub(crate) fn parse(message: &Message) -> Option<Link> {
+        let (header, attributes) = message.body.split_at_checked(HEADER_LEN)?;
+        let mut link = Link {
+            index: number(header.get(4..)?)?,
+            name: String::new(),
+            is_ethernet: u16::from_ne_bytes([header[2], header[3]]) == libc::ARPHRD_ETHER,
+            mac: MacAddress::ZERO,
+            mtu: 0,
+            flags: number(header.get(8..)?)?,
+            queue_len: 0,
+            kind: None,
+            master: find_number(attributes, libc::IFLA_MASTER),
+            below: find_number(attributes, libc::IFLA_LINK),
+        };
+        // A link number with a namespace number beside it belongs to another namespace.
+        if find(attributes, libc::IFLA_LINK_NETNSID).is_some() {
+            link.below = None;
+        }
+        for (kind, value) in each(attributes) {
+            match kind {
+                libc::IFLA_IFNAME => link.name = text(value),
+                libc::IFLA_ADDRESS => link.mac = MacAddress(value.try_into().unwrap_or_default()),
+                libc::IFLA_MTU => link.mtu = number(value)?,
+                libc::IFLA_TXQLEN => link.queue_len = number(value)?,
+                libc::IFLA_LINKINFO => link.kind = find(value, libc::IFLA_INFO_KIND).map(text),
+                _ => {}
+            }
+        }
+        Some(link)
+    }
+
+    /// Whether it is a TUN or TAP device.
+    pub(crate) fn is_tap(&self) -> bool {
+        self.kind.as_deref() == Some(TUN_KIND)
+    }
+
+    /// Whether it is administratively up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.flags & UP != 0
+    }
+
+    /// Whether it has a carrier.
+    pub(crate) fn has_carrier(&self) -> bool {
+        self.flags & LOWER_UP != 0
+    }
+
+    /// Whether it takes every multicast frame.
+    pub(crate) fn is_all_multicast(&self) -> bool {
+        self.flags & ALL_MULTICAST != 0
+    }
+}
+
+/// A change of a link, sent as one message.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkChange {
+    index: u32,
+    flags: u32,
+    mask: u32,
+    attributes: Vec<u8>,
+}
+
+impl LinkChange {
+    /// A change of the link with index `index`, empty so far.
+    pub(crate) fn of(index: u32) -> LinkChange {
+        LinkChange { index, flags: 0, mask: 0, attributes: Vec::new() }
+    }
+
+    /// Sets or clears `flag`.
+    pub(crate) fn flag(mut self, flag: u32, on: bool) -> LinkChange {
+        self.mask |= flag;
+        self.flags = if on { self.flags | flag } else { self.flags & !flag };
+        self
+    }
+
+    /// Gives it another name.
+    pub(crate) fn name(mut self, name: &str) -> LinkChange {
+        put_text(&mut self.attributes, libc::IFLA_IFNAME, name);
+        self
+    }
+
+    /// Sets the hardware address.
+    pub(crate) fn mac(mut self, mac: MacAddress) -> LinkChange {
+        put(&mut self.attributes, libc::IFLA_ADDRESS, &mac.0);
+        self
+    }
+
+    /// Sets the largest packet in bytes.
+    pub(crate) fn mtu(mut self, mtu: u32) -> LinkChange {
+        put(&mut self.attributes, libc::IFLA_MTU, &mtu.to_ne_bytes());
+        self
+    }
+
+    /// Sets the transmit queue's length in packets.
+    pub(crate) fn queue_len(mut self, packets: u32) -> LinkChange {
+        put(&mut self.attributes, libc::IFLA_TXQLEN, &packets.to_ne_bytes());
+        self
+    }
+
+    /// Moves it into another namespace, where it asks for the index `index`.
+    pub(crate) fn namespace(mut self, namespace: BorrowedFd<'_>, index: Option<u32>) -> LinkChange {
+        put(&mut self.attributes, libc::IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes());
+        if let Some(index) = index {
+            put(&mut self.attributes, libc::IFLA_NEW_IFINDEX, &index.to_ne_bytes());
+        }
+        self
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let mut body = header(self.index);
+        body[8..12].copy_from_slice(&self.flags.to_ne_bytes());
+        body[12..16].copy_from_slice(&self.mask.to_ne_bytes());
+        body.extend_from_slice(&self.attributes);
+        body
+    }
+}
+
+fn header(index: u32) -> Vec<u8> {
+    let mut body = vec![0; HEADER_LEN];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body
+}
+
+impl Connection {
+    /// Every link of the namespace.
+    pub(crate) fn links(&mut self) -> io::Result<Vec<Link>> {
+        let messages = self.dump(libc::RTM_GETLINK, &header(0))?;
+        Ok(messages.iter().filter_map(Link::parse).collect())
+    }
+
+    /// The link with this name.
+    pub(crate) fn link_by_name(&mut self, name: &str) -> io::Result<Option<Link>> {
+        let mut body = header(0);
+        put_text(&mut body, libc::IFLA_IFNAME, name);
+        self.get_link(&body)
+    }
+
+    /// The link with this index.
+    pub(crate) fn link_by_index(&mut self, index: u32) -> io::Result<Option<Link>> {
+        self.get_link(&header(index))
+    }
+
+    fn get_link(&mut self, body: &[u8]) -> io::Result<Option<Link>> {
+        match self.get(libc::RTM_GETLINK, body) {
+            Ok(message) => Ok(message.as_ref().and_then(Link::parse)),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes `change`.
+    pub(crate) fn change_link(&mut self, change: &LinkChange) -> io::Result<()> {
+        self.change(libc::RTM_NEWLINK, 0, &change.body())
+    }
+
+    /// Deletes a virtual device.
+    pub(crate) fn delete_link(&mut self, index: u32) -> io::Result<()> {
+        self.change(libc::RTM_DELLINK, 0, &header(index))
+    }
+}

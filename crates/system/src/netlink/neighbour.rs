@@ -1,0 +1,81 @@
+//! The neighbour table: which hardware address an IP address has.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use wire::MacAddress;
+
+use super::attribute::{number, put};
+use super::{Connection, Message};
+
+/// `struct ndmsg`: family, padding, interface index, state, flags, type.
+const HEADER_LEN: usize = 12;
+
+/// A message about an address or a neighbour with another interface index: both have it at the same place.
+pub(crate) fn with_index(body: &[u8], index: u32) -> Vec<u8> {
+    let mut body = body.to_vec();
+    if let Some(field) = body.get_mut(4..8) {
+        field.copy_from_slice(&index.to_ne_bytes());
+    }
+    body
+}
+
+impl Connection {
+    /// The entries of interface `index` that somebody set for good.
+    pub(crate) fn permanent_neighbours(&mut self, index: u32) -> io::Result<Vec<Vec<u8>>> {
+        self.neighbours(index, |state| state & libc::NUD_PERMANENT != 0)
+    }
+
+    /// Gives interface `index` an entry that another interface had.
+    pub(crate) fn add_neighbour(&mut self, index: u32, body: &[u8]) -> io::Result<()> {
+        self.change(libc::RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &with_index(body, index))
+    }
+
+    /// Forgets every entry of interface `index` that was learned.
+    pub(crate) fn forget_learned_neighbours(&mut self, index: u32) -> io::Result<()> {
+        let learned = self.neighbours(index, |state| state & (libc::NUD_PERMANENT | libc::NUD_NOARP) == 0)?;
+        for body in learned {
+            match self.change(libc::RTM_DELNEIGH, 0, &body) {
+                // The kernel forgot it meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a permanent entry.
+    pub(crate) fn set_neighbour(&mut self, index: u32, ip: Ipv4Addr, mac: MacAddress) -> io::Result<()> {
+        let mut body = entry(index, ip);
+        put(&mut body, libc::NDA_LLADDR, &mac.0);
+        self.change(libc::RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &body)
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove_neighbour(&mut self, index: u32, ip: Ipv4Addr) -> io::Result<()> {
+        self.change(libc::RTM_DELNEIGH, 0, &entry(index, ip))
+    }
+
+    fn neighbours(&mut self, index: u32, wanted: impl Fn(u16) -> bool) -> io::Result<Vec<Vec<u8>>> {
+        let messages = self.dump(libc::RTM_GETNEIGH, &[0; HEADER_LEN])?;
+        let is_wanted = |message: &Message| {
+            let body = &message.body;
+            // Bridge forwarding entries come with the same dump and have a family of their own.
+            let is_ip =
+                body.first().is_some_and(|&family| [libc::AF_INET, libc::AF_INET6].contains(&i32::from(family)));
+            let state = body.get(8..10).map(|state| u16::from_ne_bytes([state[0], state[1]]));
+            is_ip && body.get(4..).and_then(number) == Some(index) && state.is_some_and(&wanted)
+        };
+        Ok(messages.into_iter().filter(is_wanted).map(|message| message.body).collect())
+    }
+}
+
+fn entry(index: u32, ip: Ipv4Addr) -> Vec<u8> {
+    let mut body = vec![0; HEADER_LEN];
+    body[0] = libc::AF_INET as u8;
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+    put(&mut body, libc::NDA_DST, &ip.octets());
+    body
+}

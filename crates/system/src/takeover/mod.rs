@@ -1,0 +1,175 @@
+//! Taking a network interface over, and giving it back exactly.
+//!
+//! The card moves into a network namespace of its own, where the stack, other programs' sockets, ARP and neighbour
+//! discovery cannot reach it by construction ([`Way::Namespace`]). A persistent TAP takes its name, hardware address,
+//! addresses and routes. A card that cannot move stays under another name behind a filter that drops everything both
+//! ways but the daemon's own frames ([`Way::Filter`]).
+//!
+//! Order: the state file first, then the card leaves, then the TAP arrives; so no clear frame can leave at any moment.
+//! Every step looks at what is there before it does anything. Hence one procedure takes an interface, puts right what
+//! a crash left half done, and adopts what a stopped daemon left behind; and another one gives it back from any point.
+//!
+//! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
+//! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless
+//! networks, which move with their radio only and so take the way of the filter.
+
+mod error;
+mod filter;
+mod follow;
+mod nic;
+mod place;
+mod release;
+mod seclude;
+mod settings;
+mod snapshot;
+pub mod state;
+mod take;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use wire::MacAddress;
+
+pub use error::TakeoverError;
+pub use follow::{Change, Follower};
+pub use release::{Report, release};
+pub use take::take;
+
+use place::Lock;
+
+use crate::namespace;
+use crate::netlink::Connection;
+use crate::netlink::link::Link;
+
+/// How a card is kept away from the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// By namespace if the card can move, else by filter.
+    Auto,
+    /// In a network namespace of its own.
+    Namespace,
+    /// Under another name, behind a filter at its own hook.
+    Filter,
+}
+
+/// Which interface to take, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The interface's name.
+    pub interface: String,
+    /// Directory for locks and pinned namespaces; must not outlive a boot.
+    pub run_dir: PathBuf,
+    /// Directory for the state file.
+    pub state_dir: PathBuf,
+    /// Bytes that sealing adds to a frame: the inner device's MTU is smaller by as many.
+    pub overhead_bytes: u16,
+    /// How.
+    pub way: Way,
+    /// Number of queues of the inner device, at least one.
+    pub queues: u8,
+}
+
+/// What was found out about the kernel, and which way was taken because of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// What was probed.
+    pub name: String,
+    /// What came out.
+    pub outcome: String,
+}
+
+/// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes. Who
+/// wants to give it back drops this value first, because [`release`] refuses what a living daemon holds.
+#[derive(Debug)]
+pub struct Taken {
+    /// One descriptor per queue of the inner device, with vnet headers of
+    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
+    pub tap: Vec<OwnedFd>,
+    /// Interface index of the inner device.
+    pub inner_index: u32,
+    /// Hardware address of card and inner device.
+    pub inner_mac: MacAddress,
+    /// MTU of the card in bytes.
+    pub nic_mtu: u32,
+    /// MTU of the inner device in bytes.
+    pub inner_mtu: u32,
+    /// The way that was taken.
+    pub way: Way,
+    /// Interface index of the card, in its namespace.
+    pub wire_index: u32,
+    /// Name of the card, in its namespace.
+    pub wire_name: String,
+    /// The card's namespace, if it has one of its own.
+    pub wire_namespace: Option<OwnedFd>,
+    /// The mark that frames must carry to pass the filter.
+    pub mark: Option<u32>,
+    /// What was found out about the kernel.
+    pub probes: Vec<Probe>,
+    /// Whether it had been taken before and was adopted.
+    pub adopted: bool,
+    /// What the kernel refused to carry over, one line each.
+    pub warnings: Vec<String>,
+    /// Tells others that a living daemon has the interface.
+    _lock: Lock,
+}
+
+/// Runs `work` where the card is, on a short-lived thread in its namespace: what `work` opens there stays there.
+///
+/// # Errors
+/// Fails if the namespace cannot be entered.
+pub fn in_wire_namespace<T: Send>(taken: &Taken, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    match &taken.wire_namespace {
+        Some(namespace) => namespace::run_inside(namespace.as_fd(), work),
+        None => Ok(work()),
+    }
+}
+
+/// Forgets every hardware address that the stack learned on `interface`.
+///
+/// # Errors
+/// Fails if there is no such interface or the kernel refuses.
+pub fn flush_neighbours(interface: &str) -> Result<(), TakeoverError> {
+    on_interface(interface, "forget neighbours", |connection, link| connection.forget_learned_neighbours(link.index))
+}
+
+/// Sets a permanent neighbour on `interface`. The kernel forgets it when the interface goes down or changes its
+/// hardware address.
+///
+/// # Errors
+/// Fails if there is no such interface or the kernel refuses.
+pub fn set_permanent_neighbour(interface: &str, ip: Ipv4Addr, mac: MacAddress) -> Result<(), TakeoverError> {
+    on_interface(interface, "set a permanent neighbour", |connection, link| {
+        connection.set_neighbour(link.index, ip, mac)
+    })
+}
+
+/// Removes a permanent neighbour from `interface`; that it is not there is no error.
+///
+/// # Errors
+/// Fails if there is no such interface or the kernel refuses.
+pub fn remove_permanent_neighbour(interface: &str, ip: Ipv4Addr) -> Result<(), TakeoverError> {
+    on_interface(interface, "remove a permanent neighbour", |connection, link| {
+        match connection.remove_neighbour(link.index, ip) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            other => other,
+        }
+    })
+}
+
+fn on_interface(
+    interface: &str,
+    step: &'static str,
+    work: impl FnOnce(&mut Connection, &Link) -> io::Result<()>,
+) -> Result<(), TakeoverError> {
+    use error::Doing;
+    let mut connection = Connection::open().doing(interface, "open a routing socket")?;
+    let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
+    let link = link.ok_or_else(|| TakeoverError::NoSuchInterface { interface: interface.to_owned() })?;
+    work(&mut connection, &link).doing(interface, step)
+}

@@ -1,0 +1,57 @@
+//! Finding the card, wherever it is, and naming it.
+
+use std::io;
+
+use super::place::MAX_NAME_LEN;
+use super::state::State;
+use crate::netlink::Connection;
+use crate::netlink::link::{Link, LinkChange, UP};
+
+/// The card in its own namespace, where nothing else is but the loopback.
+pub(super) fn card_in_namespace(wire: &mut Connection) -> io::Result<Option<Link>> {
+    Ok(wire.links()?.into_iter().find(|link| link.is_ethernet))
+}
+
+/// The card in the namespace of `host`. Surest is its number together with its hardware address or name. It has another
+/// number after its namespace died under it, and another hardware address if somebody gave it one meanwhile.
+pub(super) fn card_among(host: &mut Connection, state: &State) -> io::Result<Option<Link>> {
+    let home = &state.home;
+    let is_number = |link: &Link| link.index == home.index;
+    let is_mac = |link: &Link| link.mac == home.mac();
+    let is_name = |link: &Link| link.name == state.nic_name || link.name == state.interface;
+    let mut links = host.links()?;
+    links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind);
+    let position = links
+        .iter()
+        .position(|link| is_number(link) && (is_mac(link) || is_name(link)))
+        .or_else(|| links.iter().position(is_mac))
+        .or_else(|| links.iter().position(is_name));
+    Ok(position.map(|position| links.swap_remove(position)))
+}
+
+/// Renames a link, turning it off for the moment where the kernel insists. Returns whether it stayed on.
+pub(super) fn rename(host: &mut Connection, link: &Link, name: &str) -> io::Result<bool> {
+    match host.change_link(&LinkChange::of(link.index).name(name)) {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            host.change_link(&LinkChange::of(link.index).flag(UP, false))?;
+            host.change_link(&LinkChange::of(link.index).name(name))?;
+            host.change_link(&LinkChange::of(link.index).flag(UP, true))?;
+            Ok(false)
+        }
+        other => other.map(|()| true),
+    }
+}
+
+/// A name for the card that nobody has: `rw.eth0`, or `rw1.eth0` and so on.
+pub(super) fn free_name(interface: &str, links: &[Link]) -> String {
+    let candidate = |number: usize| {
+        let prefix = if number == 0 { "rw.".to_owned() } else { format!("rw{number}.") };
+        let kept = MAX_NAME_LEN - prefix.len();
+        prefix + &interface[..interface.len().min(kept)]
+    };
+    let mut number = 0;
+    while links.iter().any(|link| link.name == candidate(number)) {
+        number += 1;
+    }
+    candidate(number)
+}

@@ -1,0 +1,238 @@
+//! Taking: from whatever is there to a taken interface.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use wire::MacAddress;
+
+use super::error::Doing;
+use super::place::{Lock, Place};
+use super::seclude::Secluded;
+use super::snapshot::Snapshot;
+use super::state::{Phase, State};
+use super::{Request, Taken, TakeoverError, Way, filter};
+use crate::namespace;
+use crate::netlink::Connection;
+use crate::netlink::link::{Link, LinkChange};
+use crate::tap_device::{self, TapOptions};
+
+/// Smallest MTU of the inner device in bytes: every IPv4 host must take packets of this size (RFC 791).
+const MIN_INNER_MTU: u32 = 576;
+
+/// Takes an interface over in the calling thread's network namespace, or goes on with what an earlier call began,
+/// finished or failed to finish.
+///
+/// # Errors
+/// Fails without a trace if the interface cannot be taken at all. If the kernel refuses a later step, what was done
+/// stays closed; calling again goes on, and [`release`](super::release) undoes it.
+pub fn take(request: &Request) -> Result<Taken, TakeoverError> {
+    let place = Place::of(&request.interface, &request.run_dir, &request.state_dir)?;
+    let interface = place.interface.as_str();
+    let mut host = Connection::open().doing(interface, "open a routing socket")?;
+    if State::read(&place.state)?.is_none() {
+        inspect(&mut host, request)?;
+    }
+    let lock = place.lock()?;
+    let result = take_locked(host, request, &place, lock);
+    if result.is_err() && !place.state.exists() {
+        crate::files::remove_if_there(&place.lock).doing(interface, "remove the lock file")?;
+    }
+    result
+}
+
+fn take_locked(mut host: Connection, request: &Request, place: &Place, lock: Lock) -> Result<Taken, TakeoverError> {
+    let interface = place.interface.as_str();
+    let here = namespace::current().and_then(|here| namespace::identity(here.as_fd()));
+    let here = here.doing(interface, "look at the network namespace")?;
+    let found = State::read(&place.state)?;
+    let touched = found.is_some();
+    let state = match found {
+        Some(state) if state.host_namespace != here => {
+            return Err(TakeoverError::OtherNamespace { interface: interface.to_owned(), file: place.state.clone() });
+        }
+        Some(state) => state,
+        None => begin(&mut host, request, place, here)?,
+    };
+    let adopted = state.phase == Phase::Taken;
+    let mut work = Work { request, place, host, state, touched, warnings: Vec::new() };
+    match work.run() {
+        Ok(parts) => Ok(work.finish(parts, adopted, lock)),
+        Err(error) => {
+            work.withdraw()?;
+            Err(error)
+        }
+    }
+}
+
+/// Makes sure that the interface can be taken, before anything is written anywhere.
+fn inspect(host: &mut Connection, request: &Request) -> Result<Link, TakeoverError> {
+    let interface = request.interface.clone();
+    let links = host.links().doing(&interface, "list the interfaces")?;
+    let Some(link) = links.iter().find(|link| link.name == interface) else {
+        return Err(TakeoverError::NoSuchInterface { interface });
+    };
+    let other_name = |index: u32| {
+        let other = links.iter().find(|other| other.index == index);
+        other.map_or_else(|| format!("interface number {index}"), |other| other.name.clone())
+    };
+    if !link.is_ethernet {
+        return Err(TakeoverError::NotEthernet { interface, what: "no Ethernet interface" });
+    }
+    if link.is_tap() {
+        return Err(TakeoverError::NotEthernet { interface, what: "a TAP device, made by a program" });
+    }
+    if let Some(master) = link.master {
+        return Err(TakeoverError::Enslaved { interface, master: other_name(master) });
+    }
+    // Two ends of one cable in the same namespace name each other; that is no device on top.
+    let is_upper = |other: &&Link| other.below == Some(link.index) && link.below != Some(other.index);
+    if let Some(upper) = links.iter().find(is_upper) {
+        return Err(TakeoverError::Carries { interface, upper: upper.name.clone() });
+    }
+    inner_mtu(&interface, link.mtu, request.overhead_bytes)?;
+    Ok(link.clone())
+}
+
+fn begin(host: &mut Connection, request: &Request, place: &Place, here: u64) -> Result<State, TakeoverError> {
+    let link = inspect(host, request)?;
+    let home = Snapshot::take(host, &link).doing(&place.interface, "take down addresses and routes")?;
+    let state = State::begin(place, request.way, here, home).doing(&place.interface, "read the boot's number")?;
+    state.save(&place.state)?;
+    Ok(state)
+}
+
+fn inner_mtu(interface: &str, mtu: u32, overhead: u16) -> Result<u32, TakeoverError> {
+    mtu.checked_sub(u32::from(overhead))
+        .filter(|inner| *inner >= MIN_INNER_MTU)
+        .ok_or_else(|| TakeoverError::MtuTooSmall { interface: interface.to_owned(), mtu, overhead })
+}
+
+/// What a finished take-over consists of.
+struct Parts {
+    card: Secluded,
+    tap: Vec<OwnedFd>,
+    inner_index: u32,
+    inner_mtu: u32,
+}
+
+/// A take-over under way.
+pub(super) struct Work<'a> {
+    request: &'a Request,
+    pub(super) place: &'a Place,
+    pub(super) host: Connection,
+    pub(super) state: State,
+    /// Whether anything but our own files has been changed, now or earlier.
+    pub(super) touched: bool,
+    warnings: Vec<String>,
+}
+
+impl Work<'_> {
+    fn run(&mut self) -> Result<Parts, TakeoverError> {
+        let card = self.seclude()?;
+        let inner_mtu = inner_mtu(self.interface(), card.link.mtu, self.request.overhead_bytes)?;
+        let (tap, inner_index) = self.stand_in(card.link.mac, inner_mtu)?;
+        self.state.phase = Phase::Taken;
+        self.save()?;
+        Ok(Parts { card, tap, inner_index, inner_mtu })
+    }
+
+    fn finish(self, parts: Parts, adopted: bool, lock: Lock) -> Taken {
+        let Parts { card, tap, inner_index, inner_mtu } = parts;
+        let way = self.state.way;
+        Taken {
+            tap,
+            inner_index,
+            inner_mac: card.link.mac,
+            nic_mtu: card.link.mtu,
+            inner_mtu,
+            way,
+            wire_index: card.link.index,
+            wire_name: card.link.name,
+            wire_namespace: card.namespace,
+            mark: (way == Way::Filter).then_some(filter::MARK),
+            probes: self.state.probes,
+            adopted,
+            warnings: self.warnings,
+            _lock: lock,
+        }
+    }
+
+    /// Removes our own files after a failure, if nothing else has been changed.
+    fn withdraw(&self) -> Result<(), TakeoverError> {
+        if self.touched {
+            return Ok(());
+        }
+        namespace::unpin(&self.place.pin).doing(self.interface(), "remove the empty namespace")?;
+        crate::files::remove_if_there(&self.place.state).doing(self.interface(), "remove the state file")
+    }
+
+    pub(super) fn interface(&self) -> &str {
+        &self.place.interface
+    }
+
+    pub(super) fn save(&self) -> Result<(), TakeoverError> {
+        self.state.save(&self.place.state)
+    }
+
+    /// Puts the inner device where the card was, or opens the one that is there.
+    fn stand_in(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+        let present = self.inner_device()?;
+        if present.is_none() || self.state.phase != Phase::Taken {
+            self.state.phase = Phase::Taking;
+        }
+        self.state.multi_queue = match present {
+            Some(_) => self.state.multi_queue,
+            None => self.request.queues > 1,
+        };
+        self.save()?;
+        let options = TapOptions {
+            name: &self.place.interface,
+            queues: self.request.queues,
+            multi_queue: self.state.multi_queue,
+            // Sockets that are bound to the card's number go on working; behind the filter the card still has it.
+            index: Some(self.state.home.index).filter(|_| present.is_none() && self.state.way == Way::Namespace),
+        };
+        let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the inner device")?;
+        self.state.probe("inner device offloads", offloads);
+        let index = self.configure(mac, mtu).doing(&self.place.interface, "set the inner device up")?;
+        Ok((tap, index))
+    }
+
+    /// The inner device if it is there already and can be used as it is.
+    fn inner_device(&mut self) -> Result<Option<Link>, TakeoverError> {
+        let found =
+            self.host.link_by_name(&self.place.interface).doing(&self.place.interface, "look for the device")?;
+        let Some(inner) = found else { return Ok(None) };
+        if !inner.is_tap() {
+            let cause = io::Error::other("another device has taken the name meanwhile");
+            return Err(cause).doing(self.interface(), "put the inner device in place");
+        }
+        if self.state.multi_queue || self.request.queues <= 1 {
+            return Ok(Some(inner));
+        }
+        // A device with one queue cannot be opened with several: it is made anew and gets back what it had.
+        if self.state.phase == Phase::Taken {
+            let now = Snapshot::take(&mut self.host, &inner).doing(&self.place.interface, "take down addresses")?;
+            self.state.home.follow(now);
+            self.state.phase = Phase::Taking;
+            self.save()?;
+        }
+        self.host.delete_link(inner.index).doing(&self.place.interface, "remove the inner device")?;
+        Ok(None)
+    }
+
+    fn configure(&mut self, mac: MacAddress, mtu: u32) -> io::Result<u32> {
+        let inner = self.host.link_by_name(&self.place.interface)?.ok_or(io::ErrorKind::NotFound)?;
+        if inner.mac != mac {
+            self.host.change_link(&LinkChange::of(inner.index).mac(mac))?;
+        }
+        if inner.mtu != mtu {
+            self.host.change_link(&LinkChange::of(inner.index).mtu(mtu))?;
+        }
+        if self.state.phase != Phase::Taken {
+            let refused = self.state.home.give(&mut self.host, inner.index, &self.place.interface)?;
+            self.warnings.extend(refused);
+        }
+        Ok(inner.index)
+    }
+}

@@ -1,0 +1,240 @@
+//! The way by namespace.
+#![allow(unsafe_code)]
+
+use std::os::fd::AsFd;
+
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use serde_json::Value;
+
+use super::room::{OVERHEAD, PEER, Room, Spoiler, assert_same, room};
+use crate::namespace::{create, run_inside};
+use crate::netlink::Connection;
+use crate::takeover::state::Phase;
+use crate::takeover::{TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
+use crate::takeover::{flush_neighbours, remove_permanent_neighbour, take};
+
+#[test]
+fn what_was_taken_is_given_back_exactly() {
+    let room = room!();
+    let before = room.picture();
+    let taken = room.take(Way::Auto).expect("a veth can move");
+    assert_eq!(taken.way, Way::Namespace);
+    assert!(!taken.adopted);
+    assert_eq!(taken.warnings, Vec::<String>::new());
+    assert_eq!(taken.inner_mtu, 1500 - u32::from(OVERHEAD));
+    drop(taken);
+    let report = room.release("eth0").expect("nothing holds it");
+    assert!(report.nic_found);
+    assert_eq!(report.warnings, Vec::<String>::new());
+    assert_same(&before, &room.picture());
+    assert!(!room.has_leftovers());
+}
+
+#[test]
+fn the_inner_device_has_what_the_card_had() {
+    let room = room!();
+    let before = room.picture();
+    let taken = room.take(Way::Namespace).expect("a veth can move");
+    let mut during = room.picture();
+    // What differs is what a TAP is and what we own: MTU, queueing, the far end of the cable.
+    for (question, value) in &mut during {
+        if question.contains("link show") || question.contains("addr show") {
+            for field in ["link_index", "link_netnsid", "mtu", "operstate", "qdisc"] {
+                let was = before.iter().find(|(other, _)| other == question).map(|(_, was)| was[0][field].clone());
+                match was.filter(|was| !was.is_null()) {
+                    Some(was) => value[0][field] = was,
+                    None => drop(value[0].as_object_mut().and_then(|link| link.remove(field))),
+                }
+            }
+        }
+        if question == "settings" {
+            let text = value.as_str().expect("text").replace("eth0.mtu = 1460", "eth0.mtu = 1500");
+            *value = Value::String(text);
+        }
+    }
+    assert_same(&before, &during);
+    assert_eq!(
+        in_wire_namespace(&taken, || Connection::open().and_then(|mut wire| wire.links()))
+            .expect("entered")
+            .expect("read")
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn nothing_from_the_wire_reaches_anybody_and_nothing_leaves() {
+    let room = room!();
+    room.introduce();
+    assert!(room.hears_udp(), "the test itself must work");
+    assert!(room.answers_arp(), "the test itself must work");
+    let taken = room.take(Way::Namespace).expect("a veth can move");
+    let frames = room.frames_at_peer();
+    assert!(!room.hears_udp());
+    assert!(!room.answers_arp());
+    room.speak();
+    assert_eq!(room.frames_at_peer(), frames, "a frame left in clear");
+    drop(taken);
+}
+
+#[test]
+fn after_a_crash_the_route_points_at_the_dead_device_and_the_next_start_adopts_it() {
+    let room = room!();
+    let before = room.picture();
+    drop(room.take(Way::Namespace).expect("a veth can move"));
+    let route: Value = serde_json::from_str(&room.in_host(&format!("ip -j route get {PEER}"))).expect("JSON");
+    assert_eq!(route[0]["dev"], "eth0");
+    room.in_host("ip addr add 10.9.0.8/24 dev eth0");
+    room.in_host("ip route add 198.18.0.0/15 via 10.9.0.2");
+    let taken = room.take(Way::Namespace).expect("it is there");
+    assert!(taken.adopted);
+    assert!(room.in_host("ip addr show dev eth0").contains("10.9.0.8/24"), "changes made meanwhile survive");
+    assert!(matches!(room.release("eth0"), Err(TakeoverError::Busy { .. })));
+    drop(taken);
+    room.release("eth0").expect("nothing holds it");
+    assert!(room.in_host("ip route").contains("198.18.0.0/15"), "changes made meanwhile survive");
+    room.in_host("ip addr del 10.9.0.8/24 dev eth0");
+    room.in_host("ip route del 198.18.0.0/15");
+    assert_same(&before, &room.picture());
+}
+
+#[test]
+fn a_queue_more_makes_the_device_anew_and_loses_nothing() {
+    let room = room!();
+    let before = room.picture();
+    drop(room.take(Way::Namespace).expect("a veth can move"));
+    let mut request = room.request(Way::Namespace);
+    request.queues = 2;
+    let taken = room.at_host(|| take(&request)).expect("it is there");
+    assert_eq!(taken.tap.len(), 2);
+    drop(taken);
+    request.queues = 1;
+    drop(room.at_host(|| take(&request)).expect("one queue of several"));
+    room.release("eth0").expect("nothing holds it");
+    assert_same(&before, &room.picture());
+}
+
+/// `ip netns exec` and service managers give a process a mount tree that dies with it. The pin must not.
+#[test]
+fn the_pin_survives_the_mount_tree_in_which_it_was_made() {
+    let room = room!();
+    let before = room.picture();
+    room.at_host(|| {
+        // SAFETY: this short-lived thread gets a mount tree and a root of its own; nobody else's change.
+        unsafe { unshare_unsafe(UnshareFlags::FS | UnshareFlags::NEWNS) }.expect("root may");
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).expect("root may");
+        take(&room.request(Way::Namespace)).map(drop)
+    })
+    .expect("a veth can move");
+    let taken = room.take(Way::Namespace).expect("the card is still there");
+    assert!(taken.adopted);
+    drop(taken);
+    room.release("eth0").expect("nothing holds it");
+    assert_same(&before, &room.picture());
+}
+
+#[test]
+fn an_interface_that_cannot_be_taken_is_named_and_leaves_nothing() {
+    let room = room!();
+    let mut request = room.request(Way::Auto);
+    request.interface = "nosuch0".into();
+    let error = room.at_host(|| take(&request)).expect_err("there is none");
+    assert_eq!(error.to_string(), "interface nosuch0: no such interface: `ip link` shows those that exist");
+    room.in_host("ip link add br0 type bridge");
+    room.in_host("ip link set eth0 master br0");
+    let error = room.take(Way::Auto).expect_err("it belongs to a bridge");
+    assert!(error.to_string().contains("belongs to br0"), "{error}");
+    room.in_host("ip link set eth0 nomaster");
+    room.in_host("ip link add link eth0 name mac0 type macvlan");
+    let error = room.take(Way::Auto).expect_err("it carries a device");
+    assert!(error.to_string().contains("carries mac0"), "{error}");
+    room.in_host("ip link del mac0");
+    room.in_host("ip link set eth0 mtu 600");
+    assert!(matches!(room.take(Way::Auto), Err(TakeoverError::MtuTooSmall { mtu: 600, .. })));
+    assert!(matches!(room.release("eth0"), Err(TakeoverError::NotTaken { .. })));
+    assert!(!room.has_leftovers());
+}
+
+#[test]
+fn a_second_daemon_and_another_namespace_are_refused() {
+    let room = room!();
+    let taken = room.take(Way::Namespace).expect("a veth can move");
+    let error = room.take(Way::Namespace).expect_err("the first one lives");
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    drop(taken);
+    let elsewhere = create(|| Ok(())).expect("root may");
+    let request = room.request(Way::Namespace);
+    let error = run_inside(elsewhere.as_fd(), || take(&request)).expect("root may").expect_err("not here");
+    assert!(matches!(error, TakeoverError::OtherNamespace { .. }), "{error}");
+}
+
+#[test]
+fn every_half_done_state_can_be_released_and_can_be_taken_on() {
+    let room = room!();
+    let before = room.picture();
+    let spoilers: [Spoiler; 5] = [
+        ("only the inner device is missing", |room| drop(room.in_host("ip link del eth0"))),
+        ("the inner device has nothing yet", |room| {
+            room.in_host("ip addr flush dev eth0");
+            room.in_host("ip link set eth0 down");
+        }),
+        ("the card has not left yet", |room| {
+            room.in_host("ip link del eth0");
+            move_card_home(room);
+            room.in_host("ip link set eth0 up");
+        }),
+        ("the card has not left and has no namespace yet", |room| {
+            room.in_host("ip link del eth0");
+            move_card_home(room);
+            crate::namespace::unpin(&room.run_dir().join("eth0.netns")).expect("root may");
+        }),
+        ("all is done but not written down", |_| {}),
+    ];
+    for (name, spoil) in spoilers {
+        for phase in [Phase::Taking, Phase::Releasing] {
+            for taken_on_first in [false, true] {
+                drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
+                spoil(&room);
+                room.set_phase(phase);
+                if taken_on_first {
+                    drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
+                }
+                let report = room.release("eth0").unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(report.nic_found, "{name}");
+                eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
+                assert_same(&before, &room.picture());
+                assert!(!room.has_leftovers(), "{name}");
+            }
+        }
+    }
+}
+
+fn move_card_home(room: &Room) {
+    let pin = crate::namespace::open_pin(&room.run_dir().join("eth0.netns")).expect("readable").expect("there");
+    let host = room.at_host(crate::namespace::current).expect("readable");
+    run_inside(pin.as_fd(), || {
+        use crate::netlink::link::LinkChange;
+        let mut wire = Connection::open().expect("a socket");
+        let card = wire.link_by_name("eth0").expect("readable").expect("there");
+        wire.change_link(&LinkChange::of(card.index).namespace(host.as_fd(), None)).expect("it moves");
+    })
+    .expect("root may enter");
+}
+
+#[test]
+fn neighbours_are_forgotten_or_set_for_good() {
+    let room = room!();
+    room.in_host("ip neigh add 10.9.0.50 lladdr 02:00:00:00:00:50 dev eth0 nud reachable");
+    room.at_host(|| flush_neighbours("eth0")).expect("root may");
+    let neighbours = room.in_host("ip neigh show dev eth0");
+    assert!(!neighbours.contains("10.9.0.50") && neighbours.contains("10.9.0.77"), "{neighbours}");
+    let ip = "10.9.0.60".parse().expect("an address");
+    let mac = "02:00:00:00:00:60".parse().expect("an address");
+    room.at_host(|| set_permanent_neighbour("eth0", ip, mac)).expect("root may");
+    let neighbours = room.in_host("ip neigh show dev eth0 nud permanent");
+    assert!(neighbours.contains("10.9.0.60 lladdr 02:00:00:00:00:60 PERMANENT"), "{neighbours}");
+    room.at_host(|| remove_permanent_neighbour("eth0", ip)).expect("root may");
+    room.at_host(|| remove_permanent_neighbour("eth0", ip)).expect("once is enough");
+    assert!(!room.in_host("ip neigh show dev eth0 nud permanent").contains("10.9.0.60"));
+}

@@ -1,0 +1,141 @@
+//! The inner device: a persistent TAP that stands where the card was.
+//!
+//! It is persistent because a plain TAP dies with its process, its routes with it, and traffic then takes any other
+//! default route in clear. Frames carry a vnet header of [`VNET_HEADER_LEN`] bytes, so that the stack hands over
+//! super-frames with partial checksums.
+#![allow(unsafe_code)]
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+/// Bytes of the vnet header before each frame (`struct virtio_net_hdr_v1`: with the buffer count).
+pub const VNET_HEADER_LEN: usize = 12;
+
+/// Offloads from most to least wanted. A kernel refuses a set as a whole, so that the next smaller one is tried. No
+/// TCP segmentation for IPv6: IPv6 is not carried yet. UDP segmentation exists only for both versions at once.
+const OFFLOADS: [(libc::c_uint, &str); 4] = [
+    (
+        libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO_ECN | libc::TUN_F_USO4 | libc::TUN_F_USO6,
+        "checksum, tso4, ecn, uso",
+    ),
+    (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO_ECN, "checksum, tso4, ecn"),
+    (libc::TUN_F_CSUM, "checksum"),
+    (0, "none"),
+];
+
+/// Times that a queue is asked for that somebody still has open.
+const ATTACH_ATTEMPTS: u32 = 50;
+/// Pause between two of these attempts.
+const ATTACH_PAUSE: Duration = Duration::from_millis(20);
+
+/// How a TAP is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TapOptions<'a> {
+    /// Its name, new or existing.
+    pub(crate) name: &'a str,
+    /// Number of queues to open.
+    pub(crate) queues: u8,
+    /// Whether the device is one with several queues; an existing device cannot be opened the other way.
+    pub(crate) multi_queue: bool,
+    /// Interface index to ask for when it is made.
+    pub(crate) index: Option<u32>,
+}
+
+/// Opens or makes the TAP in the calling thread's network namespace, and makes it persistent. Returns one descriptor
+/// per queue and the name of the offloads that the kernel granted.
+pub(crate) fn open(options: TapOptions<'_>) -> io::Result<(Vec<OwnedFd>, &'static str)> {
+    let mut queues = Vec::with_capacity(usize::from(options.queues));
+    let mut offloads = "none";
+    for _ in 0..options.queues.max(1) {
+        // An index can be asked for by the descriptor that makes the device, not by those that join it.
+        let index = options.index.filter(|_| queues.is_empty());
+        let queue = attach_patiently(options, index)?;
+        give(queue.as_fd(), libc::TUNSETVNETHDRSZ, VNET_HEADER_LEN as libc::c_int)?;
+        offloads = set_offloads(queue.as_fd())?;
+        queues.push(queue);
+    }
+    if let Some(first) = queues.first() {
+        set_persistent(first.as_fd(), true)?;
+    }
+    Ok((queues, offloads))
+}
+
+/// Tells the stack whether the wire below the TAP has a carrier.
+///
+/// # Errors
+/// Fails if `queue` is not a TAP or the kernel is older than 5.0.
+pub fn set_carrier(queue: BorrowedFd<'_>, carrier: bool) -> io::Result<()> {
+    give(queue, libc::TUNSETCARRIER, libc::c_int::from(carrier))
+}
+
+/// A daemon that has just died may still be closing its descriptors, and a child between fork and exec has copies.
+fn attach_patiently(options: TapOptions<'_>, index: Option<u32>) -> io::Result<OwnedFd> {
+    for _ in 0..ATTACH_ATTEMPTS {
+        match attach(options, index) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(ATTACH_PAUSE),
+            other => return other,
+        }
+    }
+    attach(options, index)
+}
+
+fn attach(options: TapOptions<'_>, index: Option<u32>) -> io::Result<OwnedFd> {
+    let mut open_options = OpenOptions::new();
+    let file = open_options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    if let Some(index) = index {
+        // Asking for an index that is taken fails later; the device is then made with any index.
+        give(file.as_fd(), libc::TUNSETIFINDEX, index.cast_signed())?;
+    }
+    let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    if options.multi_queue {
+        flags |= libc::IFF_MULTI_QUEUE;
+    }
+    match set_interface(file.as_fd(), options.name, flags) {
+        Err(error) if index.is_some() && error.raw_os_error() == Some(libc::EBUSY) => attach(options, None),
+        other => other.map(|()| file.into()),
+    }
+}
+
+fn set_interface(file: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: `ifreq` is plain data for which all zero bytes are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which lives until the call returns.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })
+}
+
+fn set_offloads(queue: BorrowedFd<'_>) -> io::Result<&'static str> {
+    for (flags, name) in OFFLOADS {
+        // SAFETY: TUNSETOFFLOAD takes its flags by value.
+        match check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) }) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok("none")
+}
+
+fn set_persistent(queue: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    // SAFETY: TUNSETPERSIST takes its argument by value.
+    check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETPERSIST, libc::c_ulong::from(on)) })
+}
+
+/// An ioctl that reads one `int`.
+fn give(queue: BorrowedFd<'_>, request: libc::Ioctl, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: every request passed to this function reads one `int`, which lives until the call returns.
+    check(unsafe { libc::ioctl(queue.as_raw_fd(), request, &raw const value) })
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

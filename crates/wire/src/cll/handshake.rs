@@ -1,0 +1,308 @@
+//! Handshake requests and replies (section 5.2 of the paper): an ARP message wrapped in what makes it believable.
+//!
+//! ```text
+//!   0  version and type      1  flags, zero
+//!   2  tag under the site key, 16
+//!  18  ARP message, 28
+//!  46  timestamp, milliseconds since 1970, 8
+//!  54  nonce of the initiator, 16
+//!  70  offer: key agreement 1, suite 1, protection 1, lanes 1, receiver index 4, lifetime in seconds 4,
+//!      compression 1, nonce kinds 1
+//!  84  key share, 32
+//! 116  cookie of a challenge, 16, or zeros
+//! 132  length of the certificate 2, certificate
+//!   .  length of the signature 2, signature
+//! ```
+
+use crate::arp::{self, Arp};
+use crate::cll::{COOKIE_LEN, NONCE_LEN, PacketType, SITE_TAG_AT, SITE_TAG_LEN};
+use crate::reader::Reader;
+use crate::{Error, Field};
+
+/// Bytes before the certificate's length.
+pub const FIXED_LEN: usize = 132;
+/// Where the part that is signed continues after the site tag.
+pub const SIGNED_FROM: usize = SITE_TAG_AT + SITE_TAG_LEN;
+/// Longest certificate that is read; a message fits one Ethernet frame.
+pub const CERTIFICATE_LEN_MAX: usize = 1100;
+/// Longest signature that is read (RSA-2048).
+pub const SIGNATURE_LEN_MAX: usize = 256;
+/// Most sending lanes of one host.
+pub const LANES_MAX: u8 = 8;
+
+const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + 32 + COOKIE_LEN);
+
+const PROTECTION_CONFIDENTIAL: u8 = 0x01;
+const AGREEMENT_X25519: u8 = 1;
+const COMPRESSION_NONE: u8 = 0;
+const NONCE_KIND_SPINNING: u8 = 0x01;
+
+/// What one side will do with the frames it *sends*, and where it wants to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Identifier of the suite, see `docs/protocol.md`.
+    pub suite: u8,
+    /// Whether the payload is encrypted or only authenticated.
+    pub confidential: bool,
+    /// How many lanes this side sends on, 1 to [`LANES_MAX`].
+    pub lanes: u8,
+    /// Receiver index for the peer's lane 0; lane `n` uses this plus `n`. The low three bits are zero.
+    pub receiver_index: u32,
+    /// How long the association may live; the shorter claim of both holds.
+    pub lifetime_s: u32,
+}
+
+impl Offer {
+    fn parse(reader: &mut Reader<'_>) -> Result<Offer, Error> {
+        let invalid = Error::Invalid(Field::CllHandshake);
+        if reader.u8()? != AGREEMENT_X25519 {
+            return Err(Error::Unsupported(Field::CllHandshake));
+        }
+        let suite = reader.u8()?;
+        let protection = reader.u8()?;
+        let lanes = reader.u8()?;
+        let receiver_index = reader.u32()?;
+        let lifetime_s = reader.u32()?;
+        let (compression, nonce_kinds) = (reader.u8()?, reader.u8()?);
+        if protection & !PROTECTION_CONFIDENTIAL != 0 || !(1..=LANES_MAX).contains(&lanes) {
+            return Err(invalid);
+        }
+        if !receiver_index.is_multiple_of(u32::from(LANES_MAX)) {
+            return Err(invalid);
+        }
+        if compression != COMPRESSION_NONE || nonce_kinds != NONCE_KIND_SPINNING {
+            return Err(Error::Unsupported(Field::CllHandshake));
+        }
+        let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
+        Ok(Offer { suite, confidential, lanes, receiver_index, lifetime_s })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        let protection = if self.confidential { PROTECTION_CONFIDENTIAL } else { 0 };
+        out.extend_from_slice(&[AGREEMENT_X25519, self.suite, protection, self.lanes]);
+        out.extend_from_slice(&self.receiver_index.to_be_bytes());
+        out.extend_from_slice(&self.lifetime_s.to_be_bytes());
+        out.extend_from_slice(&[COMPRESSION_NONE, NONCE_KIND_SPINNING]);
+    }
+}
+
+/// A handshake request or reply. Nothing in it is proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshake<'a> {
+    /// [`PacketType::HandshakeRequest`] or [`PacketType::HandshakeReply`].
+    pub kind: PacketType,
+    /// Tag under the site key over the Ethernet header and all of the message but the tag.
+    pub site_tag: [u8; SITE_TAG_LEN],
+    /// The wrapped ARP message.
+    pub arp: Arp,
+    /// The sender's wall clock, in milliseconds since 1970.
+    pub timestamp_ms: u64,
+    /// Drawn by the initiator and repeated by the responder.
+    pub nonce: [u8; NONCE_LEN],
+    /// How the sender will protect its frames.
+    pub offer: Offer,
+    /// The sender's fresh public key.
+    pub key_share: [u8; 32],
+    /// The cookie of a challenge that this request answers, or zeros.
+    pub cookie: [u8; COOKIE_LEN],
+    /// The sender's certificate, DER.
+    pub certificate: &'a [u8],
+    /// The sender's signature.
+    pub signature: &'a [u8],
+}
+
+impl<'a> Handshake<'a> {
+    /// Reads a message from `bytes`, which start after the Ethernet header.
+    ///
+    /// # Errors
+    /// The field that is cut short, invalid, unsupported, or followed by more bytes.
+    pub fn parse(bytes: &'a [u8]) -> Result<Handshake<'a>, Error> {
+        let kind = PacketType::of(bytes)?;
+        if !matches!(kind, PacketType::HandshakeRequest | PacketType::HandshakeReply) {
+            return Err(Error::Invalid(Field::CllHeader));
+        }
+        let mut reader = Reader::new(bytes, Field::CllHandshake);
+        let _version_and_type = reader.u8()?;
+        if reader.u8()? != 0 {
+            return Err(Error::Unsupported(Field::CllHandshake));
+        }
+        let site_tag = reader.array()?;
+        let arp_bytes = reader.bytes(arp::LEN)?;
+        let arp = Arp::parse(arp_bytes)?;
+        let timestamp_ms = reader.u64()?;
+        let nonce = reader.array()?;
+        let offer = Offer::parse(&mut reader)?;
+        let key_share = reader.array()?;
+        let cookie = reader.array()?;
+        let certificate = read_counted(&mut reader, Field::CllCertificate, CERTIFICATE_LEN_MAX)?;
+        let signature = read_counted(&mut reader, Field::CllSignature, SIGNATURE_LEN_MAX)?;
+        if !reader.rest().is_empty() {
+            return Err(Error::Trailing(Field::CllSignature));
+        }
+        Ok(Handshake {
+            kind,
+            site_tag,
+            arp,
+            timestamp_ms,
+            nonce,
+            offer,
+            key_share,
+            cookie,
+            certificate,
+            signature,
+        })
+    }
+
+    /// The message as bytes, to stand after the Ethernet header.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let mut out = self.emit_unsigned();
+        append_signature(&mut out, self.signature);
+        out
+    }
+
+    /// The message up to and including the certificate: what remains to be signed and tagged.
+    #[must_use]
+    pub fn emit_unsigned(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FIXED_LEN + 4 + self.certificate.len() + SIGNATURE_LEN_MAX);
+        out.extend_from_slice(&[self.kind.first_byte(), 0]);
+        out.extend_from_slice(&self.site_tag);
+        out.extend_from_slice(&self.arp.emit());
+        out.extend_from_slice(&self.timestamp_ms.to_be_bytes());
+        out.extend_from_slice(&self.nonce);
+        self.offer.emit(&mut out);
+        out.extend_from_slice(&self.key_share);
+        out.extend_from_slice(&self.cookie);
+        append_counted(&mut out, self.certificate);
+        out
+    }
+
+    /// The two pieces of `message` (bytes after the Ethernet header) that the signature covers: all but the site tag,
+    /// up to and including the certificate. `certificate_len` is the parsed certificate's.
+    #[must_use]
+    pub fn signed_parts(message: &[u8], certificate_len: usize) -> [&[u8]; 2] {
+        let end = (FIXED_LEN + 2 + certificate_len).min(message.len());
+        [&message[..SITE_TAG_AT.min(end)], &message[SIGNED_FROM.min(end)..end]]
+    }
+}
+
+/// Appends `signature` with its length to an unsigned message.
+pub fn append_signature(message: &mut Vec<u8>, signature: &[u8]) {
+    append_counted(message, signature);
+}
+
+/// The two pieces of a handshake or challenge message that the site tag covers: all but the tag itself.
+#[must_use]
+pub fn tagged_parts(message: &[u8]) -> [&[u8]; 2] {
+    let before = SITE_TAG_AT.min(message.len());
+    let after = SIGNED_FROM.min(message.len());
+    [&message[..before], &message[after..]]
+}
+
+/// Writes the site tag into its place.
+pub fn set_site_tag(message: &mut [u8], tag: &[u8; SITE_TAG_LEN]) {
+    if let Some(place) = message.get_mut(SITE_TAG_AT..SIGNED_FROM) {
+        place.copy_from_slice(tag);
+    }
+}
+
+fn append_counted(out: &mut Vec<u8>, bytes: &[u8]) {
+    let len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(&bytes[..usize::from(len)]);
+}
+
+fn read_counted<'a>(reader: &mut Reader<'a>, field: Field, len_max: usize) -> Result<&'a [u8], Error> {
+    reader.now_reading(field);
+    let len = usize::from(reader.u16()?);
+    if len > len_max {
+        return Err(Error::Invalid(field));
+    }
+    reader.bytes(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::MacAddress;
+    use crate::arp::Operation;
+
+    fn example<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
+        Handshake {
+            kind: PacketType::HandshakeRequest,
+            site_tag: [0x11; 16],
+            arp: Arp {
+                operation: Operation::Request,
+                sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+                sender_ip: Ipv4Addr::new(10, 0, 0, 1),
+                target_mac: MacAddress::ZERO,
+                target_ip: Ipv4Addr::new(10, 0, 0, 2),
+            },
+            timestamp_ms: 0x0102_0304_0506_0708,
+            nonce: [0x22; 16],
+            offer: Offer { suite: 1, confidential: true, lanes: 1, receiver_index: 0x1000, lifetime_s: 1800 },
+            key_share: [0x33; 32],
+            cookie: [0; 16],
+            certificate,
+            signature,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_survives_emit_and_parse(
+            certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
+            signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
+            confidential: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8,
+        ) {
+            let mut message = example(&certificate, &signature);
+            message.offer = Offer { suite, confidential, lanes, receiver_index: slot * 8, lifetime_s };
+            let bytes = message.emit();
+            prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
+        }
+
+        #[test]
+        fn mutated_bytes_that_parse_emit_themselves(at in 0_usize..200, value: u8, cut in 0_usize..220) {
+            let mut bytes = example(&[7; 40], &[9; 30]).emit();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            bytes.truncate(cut);
+            if let Ok(parsed) = Handshake::parse(&bytes) {
+                prop_assert_eq!(parsed.emit(), bytes);
+            }
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = Handshake::parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let bytes = example(&[0xcc; 5], &[0xdd; 3]).emit();
+        assert_eq!(bytes[0], 0x23);
+        assert_eq!(bytes[SITE_TAG_AT..18], [0x11; 16]);
+        assert_eq!(bytes[46..54], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(bytes[54..70], [0x22; 16]);
+        assert_eq!(bytes[70..84], [1, 1, 1, 1, 0, 0, 0x10, 0, 0, 0, 7, 8, 0, 1]);
+        assert_eq!(bytes[84..116], [0x33; 32]);
+        assert_eq!(bytes[132..134], [0, 5]);
+        assert_eq!(bytes[139..], [0, 3, 0xdd, 0xdd, 0xdd]);
+        assert_eq!(Handshake::signed_parts(&bytes, 5).concat().len(), 139 - 16);
+    }
+
+    #[test]
+    fn every_truncation_and_every_trailing_byte_is_refused() {
+        let bytes = example(&[0xcc; 5], &[0xdd; 3]).emit();
+        for len in 0..bytes.len() {
+            assert!(matches!(Handshake::parse(&bytes[..len]), Err(Error::Truncated(_))), "{len} bytes");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert_eq!(Handshake::parse(&longer), Err(Error::Trailing(Field::CllSignature)));
+    }
+}
