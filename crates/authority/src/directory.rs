@@ -147,7 +147,7 @@ impl Directory {
     ///
     /// # Errors
     /// As [`Site::issue`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`]; or what the operating system
-    /// says. After an error nothing is issued.
+    /// says. After an error nothing was handed out.
     pub fn issue(
         &self,
         request: &Request,

@@ -134,10 +134,10 @@ impl Error {
                 write!(f, "the recorded certificate is refused: {refusal}; move it out of 'issued'")
             }
             Error::MacTaken { mac, holder } => {
-                write!(f, "{holder:?} holds {mac}; use its name to renew, or allow shared addresses")
+                write!(f, "{holder:?} holds {mac}; use its name to renew, or --allow-shared-addresses")
             }
             Error::AddressTaken { address, holder } => {
-                write!(f, "{holder:?} holds {address}; use its name to renew, or allow shared addresses")
+                write!(f, "{holder:?} holds {address}; use its name to renew, or --allow-shared-addresses")
             }
             Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
             Error::SiteExists => f.write_str("the directory is not empty; choose another, a site is never overwritten"),

@@ -63,6 +63,8 @@ impl Staged {
         if overwrite == Overwrite::Never && target.symlink_metadata().is_ok() {
             return Err(Error::Exists);
         }
+        // Asked first for the sake of the message: the error of the next call names a file nobody has heard of.
+        directory_of(target).metadata()?;
         let mut file =
             Builder::new().prefix(".new-").permissions(secrecy.permissions()).tempfile_in(directory_of(target))?;
         file.write_all(text.as_bytes())?;

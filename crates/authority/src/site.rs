@@ -7,7 +7,7 @@ use identity::certificate::names::Names;
 use identity::certificate::{CertificateRequest, HostCertificate, KeyKind, TrustAnchor, Verified};
 use identity::signing::ed25519_pkcs8_from_seed;
 use identity::site_key::SiteKey;
-use identity::{HostIdentity, pem};
+use identity::{HostIdentity, KeyError, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PublicKeyData, SerialNumber, SignatureAlgorithm,
@@ -67,8 +67,8 @@ impl Site {
     pub fn from_pem(certificate: &str, key: &str, site_key: SiteKey) -> Result<Self, Error> {
         let certificate_der = pem::single(certificate, pem::CERTIFICATE)?;
         let anchor = TrustAnchor::from_der(&certificate_der).map_err(Error::Authority)?;
-        let key_der = pem::single(key, pem::PRIVATE_KEY)?;
-        let pair = KeyPair::try_from(key_der.as_slice()).map_err(|_| Error::Key(identity::KeyError::Unsupported))?;
+        let key_der = pem::single(key, pem::PRIVATE_KEY).map_err(KeyError::from)?;
+        let pair = KeyPair::try_from(key_der.as_slice()).map_err(|_| Error::Key(KeyError::Unsupported))?;
         if pair.public_key_raw() != anchor.public_key() {
             return Err(Error::KeyOfAnotherAuthority);
         }

@@ -161,8 +161,7 @@ impl Answer {
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
         let signed = signed_reply(&self.request, &reply, settings.identity.certificate().der().len());
-        let signature =
-            settings.identity.sign(&signed).map_err(|error| Refusal::new(DropReason::JobLost, error))?;
+        let signature = settings.identity.sign(&signed).map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         append_signature(&mut reply, &signature);
         let transcript = transcript(&self.request, &reply);
         let shared =

@@ -120,4 +120,3 @@ impl Material {
         &self.key[..suite.key_len()]
     }
 }
-

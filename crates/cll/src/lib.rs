@@ -30,7 +30,7 @@ mod window;
 
 use std::sync::Arc;
 
-use bump::{Generator, LaneId, Now, Sink, Whole};
+use bump::{Generator, Now, Sink, Whole};
 
 pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
@@ -46,7 +46,7 @@ pub type Cll = Whole<Control, Lane>;
 #[must_use]
 pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sink) -> Cll {
     let settings = Arc::new(settings);
-    let lanes = (0..settings.lanes).map(|lane| Lane::new(LaneId(lane), Arc::clone(&settings))).collect();
+    let lanes = (0..settings.lanes).map(|_| Lane::new(Arc::clone(&settings))).collect();
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
     cll.with_control(now, sink, |control, _, out| control.start(out));
     cll

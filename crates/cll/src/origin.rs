@@ -24,11 +24,7 @@ pub(crate) struct Origin {
 impl Origin {
     /// What the host with this certificate may claim.
     pub(crate) fn of(certificate: &Verified<HostCertificate>) -> Origin {
-        Origin {
-            mac: certificate.mac(),
-            addresses: certificate.addresses().to_vec(),
-            router: certificate.is_router(),
-        }
+        Origin { mac: certificate.mac(), addresses: certificate.addresses().to_vec(), router: certificate.is_router() }
     }
 
     /// What the legacy host at this address pair may claim.

@@ -42,8 +42,10 @@ fn first_contact_makes_one_association_and_answers_the_arp_request() {
     assert_eq!((answer.sender_mac, answer.sender_ip), (mac(2), ip(2)));
     assert_they_talk(&mut lan);
     for kind in [PacketType::HandshakeRequest, PacketType::HandshakeReply] {
-        assert_eq!(sent(&lan, 0, kind).len() + sent(&lan, 1, kind).len(), 1 + sent(&lan, 1, PacketType::Challenge).len()
-            * usize::from(kind == PacketType::HandshakeRequest));
+        assert_eq!(
+            sent(&lan, 0, kind).len() + sent(&lan, 1, kind).len(),
+            1 + sent(&lan, 1, PacketType::Challenge).len() * usize::from(kind == PacketType::HandshakeRequest)
+        );
     }
     assert_eq!(lan.hosts[0].ledger().held + lan.hosts[1].ledger().held, 0);
 }

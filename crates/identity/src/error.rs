@@ -16,11 +16,6 @@ pub enum KeyError {
     },
     /// The text is not one well-formed PEM block.
     Pem(PemError),
-    /// The PEM block is not labelled so.
-    WrongLabel {
-        /// The label that was wanted.
-        expected: &'static str,
-    },
     /// Neither Ed25519, nor ECDSA on P-256, nor RSA of 2048 to 8192 bits, in PKCS#8.
     Unsupported,
     /// The library refused to compute; with a valid key this means a message beyond its limits.
@@ -32,7 +27,6 @@ impl fmt::Display for KeyError {
         match self {
             KeyError::Length { expected, found } => write!(f, "the key has {found} bytes instead of {expected}"),
             KeyError::Pem(error) => error.fmt(f),
-            KeyError::WrongLabel { expected } => write!(f, "the PEM block is not labelled {expected}"),
             KeyError::Unsupported => {
                 f.write_str("the key is neither Ed25519, ECDSA P-256 nor RSA of 2048 to 8192 bits in PKCS#8")
             }

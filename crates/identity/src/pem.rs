@@ -5,7 +5,6 @@ use std::fmt;
 use x509_cert::der::pem::{LineEnding, decode_vec, encode_string};
 use zeroize::Zeroizing;
 
-use crate::KeyError;
 use crate::limits::{MAX_PEM_BLOCKS, MAX_PEM_LEN};
 
 /// The label of an X.509 certificate.
@@ -28,16 +27,20 @@ pub enum PemError {
     TooLong,
     /// It holds several blocks where one was wanted.
     Several,
+    /// Its block has another label than this.
+    WrongLabel(&'static str),
 }
 
 impl fmt::Display for PemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             PemError::Empty => "the file holds no PEM block",
             PemError::Malformed => "a PEM block is cut short or damaged",
             PemError::TooLong => "the file is too long to be a key or certificate file",
             PemError::Several => "the file holds several PEM blocks where one is wanted",
-        })
+            PemError::WrongLabel(expected) => return write!(f, "the file's PEM block is no {expected}"),
+        };
+        f.write_str(text)
     }
 }
 
@@ -81,12 +84,12 @@ pub fn blocks(text: &str) -> Result<Vec<Block>, PemError> {
 ///
 /// # Errors
 /// Malformed PEM, several blocks, or another label.
-pub fn single(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+pub fn single(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8>>, PemError> {
     let mut found = blocks(text)?;
     match (found.pop(), found.is_empty()) {
         (Some(block), true) if block.label == label => Ok(block.bytes),
-        (Some(_), true) => Err(KeyError::WrongLabel { expected: label }),
-        _ => Err(KeyError::Pem(PemError::Several)),
+        (Some(_), true) => Err(PemError::WrongLabel(label)),
+        _ => Err(PemError::Several),
     }
 }
 
@@ -129,6 +132,7 @@ mod tests {
     fn damage_is_named() {
         let whole = encode(CERTIFICATE, &[7; 100]);
         assert_eq!(blocks("hello"), Err(PemError::Empty));
+        assert_eq!(blocks(&encode(CERTIFICATE, &[])), Err(PemError::Malformed), "a block holds something");
         assert_eq!(blocks(&whole[..80]), Err(PemError::Malformed));
         assert_eq!(blocks(&whole.replacen("BwcH", "Bw*H", 1)), Err(PemError::Malformed));
         assert_eq!(blocks(&whole.replacen("END CERT", "END CART", 1)), Err(PemError::Malformed));
@@ -138,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_block_reads_back(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn every_block_reads_back(bytes in proptest::collection::vec(any::<u8>(), 1..300)) {
             prop_assert_eq!(&*single(&encode(PRIVATE_KEY, &bytes), PRIVATE_KEY).expect("own text"), &bytes);
         }
 

@@ -117,7 +117,7 @@ mod tests {
         let refusal = |text: &str| SigningKey::from_pkcs8_pem(text).map(drop).expect_err("not a key");
         assert_eq!(refusal("no key"), KeyError::Pem(PemError::Empty));
         assert_eq!(refusal(&pem::encode(pem::PRIVATE_KEY, b"junk")), KeyError::Unsupported);
-        let wrong = KeyError::WrongLabel { expected: pem::PRIVATE_KEY };
+        let wrong = KeyError::Pem(PemError::WrongLabel(pem::PRIVATE_KEY));
         assert_eq!(refusal(&pem::encode(pem::CERTIFICATE, b"junk")), wrong);
     }
 }

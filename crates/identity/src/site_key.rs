@@ -123,7 +123,10 @@ mod tests {
     fn other_files_are_refused_by_name() {
         let refusal = |text: &str| SiteKey::from_pem(text).map(drop).expect_err("not a site key");
         assert_eq!(refusal(""), KeyError::Pem(PemError::Empty));
-        assert_eq!(refusal(&pem::encode(pem::PRIVATE_KEY, &[0; 32])), KeyError::WrongLabel { expected: pem::SITE_KEY });
+        assert_eq!(
+            refusal(&pem::encode(pem::PRIVATE_KEY, &[0; 32])),
+            KeyError::Pem(PemError::WrongLabel(pem::SITE_KEY))
+        );
         assert_eq!(refusal(&pem::encode(pem::SITE_KEY, &[0; 31])), KeyError::Length { expected: 32, found: 31 });
         assert_eq!(refusal(&key().to_pem().repeat(2)), KeyError::Pem(PemError::Several));
     }

@@ -1,4 +1,5 @@
 //! Every reason for which a certificate or an identity file is refused, and what holds of those that are not.
+#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 mod support;
 

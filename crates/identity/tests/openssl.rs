@@ -1,4 +1,5 @@
 //! The openssl program as an independent witness: it makes authorities, hosts, requests and signatures that are read here.
+#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 use std::fs;
 use std::path::Path;

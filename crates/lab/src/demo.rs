@@ -31,9 +31,9 @@ pub struct Args {
 pub struct AttackArgs {
     /// Number of the attack
     number: u16,
-    /// Under which guard
-    #[arg(long, value_enum, default_value = "none")]
-    guard: Guard,
+    /// Under which guard; by default the one under which it succeeds
+    #[arg(long, value_enum)]
+    guard: Option<Guard>,
     #[command(flatten)]
     common: Common,
 }
@@ -80,8 +80,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// # Errors
 /// As [`run`].
 pub fn run_one(args: &AttackArgs) -> Result<ExitCode, Failure> {
-    let attack = chosen(&[args.number])?;
-    let plays: Vec<(&Attack, Guard)> = attack.into_iter().map(|attack| (attack, args.guard)).collect();
+    let mut plays = Vec::new();
+    for attack in chosen(&[args.number])? {
+        let guard = args.guard.unwrap_or(attack.unguarded());
+        if ![attack.unguarded(), Guard::Cll].contains(&guard) {
+            let said = format!("attack {} is run under guard {} or cll", attack.number, attack.unguarded());
+            return Err(Failure::Usage(said));
+        }
+        plays.push((attack, guard));
+    }
     let rows = play_all(&plays, &args.common)?;
     let as_it_must_be = rows.iter().all(Row::is_as_it_must_be);
     for row in rows {

@@ -68,7 +68,10 @@ pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
 
 fn print_status(status: &Status) {
     let takeover = &status.takeover;
-    println!("{} {}: mode {}, up {} s, ringwall {}", status.interface, status.state, status.mode, status.uptime_s, status.version);
+    println!(
+        "{} {}: mode {}, up {} s, ringwall {}",
+        status.interface, status.state, status.mode, status.uptime_s, status.version
+    );
     if !status.weakened.is_empty() || status.mode == "null" {
         println!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
     }
@@ -107,7 +110,10 @@ fn print_frames(status: &Status) {
         frames.received_from_wire,
         frames.forwarded_to_stack
     );
-    println!("answered {}, consumed {}, held {}, dropped {}", frames.answered, frames.consumed, frames.held, frames.dropped);
+    println!(
+        "answered {}, consumed {}, held {}, dropped {}",
+        frames.answered, frames.consumed, frames.held, frames.dropped
+    );
     for (reason, count) in status.drops.iter().filter(|(_, count)| **count > 0) {
         println!("  {count:>10}  {reason}");
     }
@@ -120,7 +126,10 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     if args.json {
         return print_json(&peers);
     }
-    println!("{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives", "name", "mac", "addresses", "state", "age", "heard");
+    println!(
+        "{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives",
+        "name", "mac", "addresses", "state", "age", "heard"
+    );
     for peer in &peers {
         print_peer(peer);
     }
@@ -173,7 +182,14 @@ fn print_event(event: &Event, json: bool) -> Result<(), Failure> {
     if json {
         println!("{}", serde_json::to_string(event).map_err(Failure::new)?);
     } else {
-        println!("{:>6}  {}.{:03}  {:<12}  {}", event.number, event.unix_ms / 1000, event.unix_ms % 1000, event.event, event.text);
+        println!(
+            "{:>6}  {}.{:03}  {:<12}  {}",
+            event.number,
+            event.unix_ms / 1000,
+            event.unix_ms % 1000,
+            event.event,
+            event.text
+        );
     }
     Ok(())
 }

@@ -165,12 +165,8 @@ pub(crate) struct Lab {
 }
 
 /// The EtherTypes that may pass in clear, by the name an operator uses.
-const PASSABLE: [(&str, EtherType); 4] = [
-    ("802.1x", EtherType::EAPOL),
-    ("lldp", EtherType::LLDP),
-    ("lacp", EtherType::SLOW),
-    ("ptp", EtherType::PTP),
-];
+const PASSABLE: [(&str, EtherType); 4] =
+    [("802.1x", EtherType::EAPOL), ("lldp", EtherType::LLDP), ("lacp", EtherType::SLOW), ("ptp", EtherType::PTP)];
 
 /// Longest clock tolerance; it stays below the shortest lifetime of an association.
 const CLOCK_TOLERANCE_MAX: Duration = Duration::from_secs(10 * 60);
@@ -189,7 +185,11 @@ impl Config {
     fn check(&self, file: &Path) -> Result<(), Failure> {
         let lab = self.host.profile == Profile::Lab;
         if self.lab.is_some() && !lab {
-            return Err(Failure::file(file, "[lab] needs profile = \"lab\"", "remove the section: it is not for real use"));
+            return Err(Failure::file(
+                file,
+                "[lab] needs profile = \"lab\"",
+                "remove the section: it is not for real use",
+            ));
         }
         if self.host.mode == Mode::Null && !lab {
             let what = "mode = \"null\" protects nothing and needs profile = \"lab\"";
@@ -236,7 +236,11 @@ impl Config {
         let suites = self.cll.require_suites.iter();
         let suites = suites.map(|name| self.suite(file, "cll.require_suites", name)).collect::<Result<Vec<_>, _>>()?;
         if suites.is_empty() {
-            return Err(Failure::file(file, "cll.require_suites is empty", "list at least one suite, or remove the key"));
+            return Err(Failure::file(
+                file,
+                "cll.require_suites is empty",
+                "list at least one suite, or remove the key",
+            ));
         }
         Ok(Requirement { suites, confidential: self.cll.require_confidentiality })
     }
@@ -287,7 +291,12 @@ impl Config {
     }
 
     /// The link layer's settings for `identity` on an interface with this MTU.
-    pub(crate) fn settings(&self, file: &Path, identity: Arc<HostIdentity>, wire_mtu: u16) -> Result<Settings, Failure> {
+    pub(crate) fn settings(
+        &self,
+        file: &Path,
+        identity: Arc<HostIdentity>,
+        wire_mtu: u16,
+    ) -> Result<Settings, Failure> {
         let mut settings = Settings::new(identity, wire_mtu);
         settings.ethertype = EtherType(self.cll.ethertype);
         settings.send_suite = self.suite(file, "cll.send_suite", &self.cll.send_suite)?;

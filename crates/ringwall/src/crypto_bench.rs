@@ -33,8 +33,8 @@ const SIGNED_LEN: usize = 600;
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let text = std::fs::read_to_string(&args.identity)
         .map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
-    let identity = HostIdentity::from_pem(&text)
-        .map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
+    let identity =
+        HostIdentity::from_pem(&text).map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
     let mut random = Generator::from_seed([7; 32]);
     let message = [0x5a; SIGNED_LEN];
     let signature = identity.sign(&message).map_err(Failure::new)?;
@@ -46,10 +46,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let rows = [
         ("sign", median_ns(args.runs, || used(identity.sign(&message)))),
         ("verify", median_ns(args.runs, || used(certificate.verify_signature(&message, &signature)))),
-        (
-            "certificate_verify",
-            median_ns(args.runs, || used(identity.anchor().verify(certificate.der(), valid_at))),
-        ),
+        ("certificate_verify", median_ns(args.runs, || used(identity.anchor().verify(certificate.der(), valid_at)))),
         ("agree", median_ns(args.runs, || used(mine.agree(&peer.public())))),
         ("derive", median_ns(args.runs, || derive(&shared))),
         ("site_tag", median_ns(args.runs, || used(site_key.tag(b"handshake", &[&message])))),

@@ -22,8 +22,11 @@ use site::SiteCommand;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted.
 #[derive(Parser, Debug)]
-#[command(version, after_help = "First steps: `ringwall site init --help`, then `ringwall host run --help`. \
-    Manual: ringwall(8).")]
+#[command(
+    version,
+    after_help = "First steps: `ringwall site init --help`, then `ringwall host run --help`. \
+    Manual: ringwall(8)."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -84,8 +84,7 @@ fn register_peers(registry: &mut Registry, status: &Status, peers: &[Peer]) {
     let age = Family::<PeerLabels, Gauge>::default();
     let heard = Family::<PeerLabels, Gauge>::default();
     for peer in peers.iter().filter(|peer| peer.state == "established") {
-        let labels =
-            PeerLabels { interface: status.interface.clone(), name: peer.name.clone(), mac: peer.mac.clone() };
+        let labels = PeerLabels { interface: status.interface.clone(), name: peer.name.clone(), mac: peer.mac.clone() };
         age.get_or_create(&labels).set(i64::try_from(peer.age_s).unwrap_or(i64::MAX));
         if let Some(seconds) = peer.last_opened_s {
             heard.get_or_create(&labels).set(i64::try_from(seconds).unwrap_or(i64::MAX));

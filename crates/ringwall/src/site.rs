@@ -39,7 +39,7 @@ pub(crate) enum SiteCommand {
     /// For a request that the host made with 'ringwall host enroll request'; the bundle holds the site key:
     ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
     ///
-    /// Name, MAC and IP given beside --request must equal those in it. The role is always the manager's to give.
+    /// Name, MAC and IP given beside --request must equal those in it. A role beyond host must be granted by --role.
     #[command(verbatim_doc_comment)]
     Issue(IssueArguments),
     /// List every certificate that the site has issued
@@ -266,7 +266,11 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
     let out = arguments.out.display();
     let mut value = entry_json(&entry);
     value["file"] = json!(arguments.out);
-    surroundings.print(arguments.json, &value, &format!("issued {}\nwritten to {out}; it is secret", entry_text(&entry)))
+    surroundings.print(
+        arguments.json,
+        &value,
+        &format!("issued {}\nwritten to {out}; it is secret", entry_text(&entry)),
+    )
 }
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -384,5 +388,140 @@ fn whole_days(validity: Duration) -> u32 {
 impl From<authority::Error> for Failure {
     fn from(error: authority::Error) -> Failure {
         Failure::new(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+    use identity::HostIdentity;
+
+    use super::*;
+
+    /// 2027-01-15T08:00:00Z.
+    const NOW_UNIX_S: u64 = 1_800_000_000;
+
+    #[derive(Parser)]
+    enum Line {
+        #[command(subcommand)]
+        Site(SiteCommand),
+        #[command(subcommand)]
+        Enroll(EnrollCommand),
+    }
+
+    /// Runs one line in a directory of its own; `@` stands for that directory.
+    fn run(place: &Path, line: &str) -> Result<String, String> {
+        let line = line.replace('@', &place.display().to_string());
+        let parsed = Line::try_parse_from(std::iter::once("ringwall").chain(line.split(' ')));
+        let mut generator = Generator::from_seed(identity::hash::sha256(&[line.as_bytes()]));
+        let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
+        let mut output = Vec::new();
+        let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random: &mut random, output: &mut output };
+        match parsed.map_err(|error| error.to_string())? {
+            Line::Site(command) => command.run_in(&mut surroundings),
+            Line::Enroll(command) => command.run_in(&mut surroundings),
+        }
+        .map_err(|failure| failure.to_string())?;
+        Ok(String::from_utf8(output).expect("text").replace(&place.display().to_string(), "@"))
+    }
+
+    fn new_site() -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("directory");
+        let printed = run(place.path(), "site init --dir @/site --name lab").expect("site");
+        assert!(printed.starts_with("site lab is in @/site until 2037-01-12T08:00:00Z;"), "{printed}");
+        place
+    }
+
+    fn load(file: &Path) -> HostIdentity {
+        HostIdentity::from_pem(&fs::read_to_string(file).expect("there")).expect("identity")
+    }
+
+    #[test]
+    fn a_manager_makes_a_host_in_one_step() {
+        let place = new_site();
+        let line = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --ip 10.0.0.2 --out @/a.pem";
+        let printed = run(place.path(), line).expect("issued");
+        assert!(
+            printed.starts_with("issued host a: 02:00:00:00:00:01, 10.0.0.1, 10.0.0.2, until 2028-01-15T08:00:00Z")
+        );
+        assert_eq!(load(&place.path().join("a.pem")).certificate().addresses().len(), 2);
+        let again = run(place.path(), line).expect_err("exists");
+        assert!(again.ends_with("a.pem: the file exists; choose another name or overwrite it with --force"), "{again}");
+        run(place.path(), &format!("{line} --force --days 7")).expect("issued again");
+    }
+
+    #[test]
+    fn a_host_enrols_by_file_and_the_manager_gives_the_role() {
+        let place = new_site();
+        let ask =
+            "enroll request --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2 --role router --key @/b.key --out @/b.csr";
+        run(place.path(), ask).expect("requested");
+        let grant = "site issue --dir @/site --request @/b.csr --out @/b.bundle";
+        let refused = run(place.path(), grant).expect_err("role");
+        assert!(refused.ends_with("it asks for the role router, not host; grant it with --role router or refuse it"));
+        let grant = &format!("{grant} --role router");
+        for (expectation, what) in [
+            ("--name c", "name than --name"),
+            ("--mac 02:00:00:00:00:03", "hardware address than --mac"),
+            ("--ip 10.0.0.3", "list of addresses than --ip"),
+        ] {
+            let refused = run(place.path(), &format!("{grant} {expectation}")).expect_err(what);
+            assert!(refused.contains(what), "{refused}");
+        }
+        assert_eq!(run(place.path(), "site list --dir @/site").as_deref(), Ok("nothing was issued yet\n"));
+        run(place.path(), &format!("{grant} --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2")).expect("granted");
+        run(place.path(), "enroll install --key @/b.key --bundle @/b.bundle --out @/b.pem").expect("installed");
+        assert!(load(&place.path().join("b.pem")).certificate().is_router());
+    }
+
+    #[test]
+    fn a_request_leaves_no_key_behind_when_it_fails() {
+        let place = new_site();
+        let ask = "enroll request --name b --mac 02:00:00:00:00:02 --key @/b.key --out @/missing/b.csr";
+        let refused = run(place.path(), ask).expect_err("no such directory");
+        assert!(refused.contains("missing/b.csr: No such file"), "{refused}");
+        assert!(!place.path().join("b.key").exists());
+    }
+
+    #[test]
+    fn the_wrong_key_is_named_and_nothing_is_installed() {
+        let place = new_site();
+        for name in ["a", "b"] {
+            let ask = format!(
+                "enroll request --name {name} --mac 02:00:00:00:00:0{name} --key @/{name}.key --out @/{name}.csr"
+            );
+            run(place.path(), &ask).expect("requested");
+        }
+        run(place.path(), "site issue --dir @/site --request @/a.csr --out @/a.bundle").expect("issued");
+        let refused =
+            run(place.path(), "enroll install --key @/b.key --bundle @/a.bundle --out @/a.pem").expect_err("key");
+        assert!(refused.contains("b.key and ") && refused.contains("PRIVATE KEY does not belong"), "{refused}");
+        assert!(!refused.contains('\n') && !place.path().join("a.pem").exists());
+    }
+
+    #[test]
+    fn json_is_for_programs() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem --json";
+        let issued: Value = serde_json::from_str(&run(place.path(), issue).expect("issued")).expect("json");
+        let listed: Value =
+            serde_json::from_str(&run(place.path(), "site list --dir @/site --json").expect("listed")).expect("json");
+        assert_eq!(listed[0]["serial"], issued["serial"]);
+        assert_eq!(listed[0]["addresses"], json!(["10.0.0.1"]));
+        assert_eq!(issued["file"], json!("@/a.pem"));
+        assert_eq!(issued["not_after"], json!("2028-01-15T08:00:00Z"));
+    }
+
+    #[test]
+    fn what_is_missing_on_the_line_is_named() {
+        let place = new_site();
+        let refused = run(place.path(), "site issue --dir @/site --out @/a.pem").expect_err("incomplete");
+        assert!(refused.contains("--name <NAME>") && refused.contains("--mac <MAC>"), "{refused}");
+        let refused = run(place.path(), "site issue --dir @/site --name a --mac 02 --out @/a.pem").expect_err("mac");
+        assert!(refused.contains("--mac <MAC>"), "{refused}");
+        let days = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --days 0 --out @/a.pem";
+        assert!(run(place.path(), days).expect_err("days").contains("use 1 to 36525 days"));
     }
 }

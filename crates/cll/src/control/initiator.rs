@@ -281,8 +281,7 @@ impl Control {
         header: &Header,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        let message = &frame[ETHERNET_LEN..];
-        let reply = Handshake::parse(message).map_err(|_| DropReason::Malformed)?;
+        let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if reply.arp.sender_mac != header.source || header.destination != self.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
@@ -290,26 +289,31 @@ impl Control {
         if !self.is_own_site(frame, &reply.site_tag) {
             return Err(DropReason::HandshakeSiteMac);
         }
-        let unix_s = self.certificate_time(call.now);
-        let settings = Arc::clone(&self.settings);
-        let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
-        let State::Reply { interval, .. } = opening.state else { return Err(DropReason::HandshakeUnasked) };
-        let Some(key_pair) = opening.key_pair.clone() else { return Err(DropReason::HandshakeUnasked) };
-        let finish = Finish {
-            settings,
-            unix_s,
-            request: opening.message.clone(),
-            reply: message.to_vec(),
-            key_pair,
-            asked_ip: opening.asked_ip(),
-            asked_mac: opening.asked_mac,
-        };
-        opening.state = State::Verdict { reply_frame: frame.to_vec(), interval };
+        let finish = self.await_verdict(call, id, frame).ok_or(DropReason::HandshakeUnasked)?;
         if !self.task(call.out, Task::Opening(id), JobKind::Finish(Box::new(finish))) {
             self.reopen(call, id);
             return Err(DropReason::ControlBusy);
         }
         Ok(Fate::Held)
+    }
+
+    /// Has the opening wait for the verdict on the reply in `frame`, if it waits for a reply at all.
+    fn await_verdict(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<Finish> {
+        let unix_s = self.certificate_time(call.now);
+        let settings = Arc::clone(&self.settings);
+        let opening = self.openings.by_id.get_mut(&id)?;
+        let State::Reply { interval, .. } = opening.state else { return None };
+        let finish = Finish {
+            settings,
+            unix_s,
+            request: opening.message.clone(),
+            reply: frame[ETHERNET_LEN..].to_vec(),
+            key_pair: opening.key_pair.clone()?,
+            asked_ip: opening.asked_ip(),
+            asked_mac: opening.asked_mac,
+        };
+        opening.state = State::Verdict { reply_frame: frame.to_vec(), interval };
+        Some(finish)
     }
 
     /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
@@ -335,12 +339,7 @@ impl Control {
     }
 
     /// The verdict on a reply.
-    pub(super) fn reply_judged(
-        &mut self,
-        call: &mut Call<'_>,
-        id: OpeningId,
-        result: Result<Box<Finished>, Refusal>,
-    ) {
+    pub(super) fn reply_judged(&mut self, call: &mut Call<'_>, id: OpeningId, result: Result<Box<Finished>, Refusal>) {
         match result {
             Err(refusal) => {
                 if let Some(frame) = self.reopen(call, id) {
@@ -367,8 +366,7 @@ impl Control {
         self.freshness.remember(mac, reply.timestamp_ms, reply.nonce);
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(&own, &reply.offer);
-        let birth =
-            Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime };
+        let birth = Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
@@ -430,7 +428,10 @@ impl Control {
         let now = call.now.since_boot;
         let over = |opening: &Opening| now.since(opening.started) >= HANDSHAKE_GIVE_UP;
         let due = |opening: &Opening| matches!(opening.state, State::Reply { next_send, .. } if next_send <= now);
-        let ready: Vec<(OpeningId, bool)> = self.openings.by_id.iter()
+        let ready: Vec<(OpeningId, bool)> = self
+            .openings
+            .by_id
+            .iter()
             .filter(|(_, opening)| over(opening) || due(opening))
             .map(|(id, opening)| (*id, over(opening)))
             .take(budget)

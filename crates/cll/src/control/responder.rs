@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Side};
+use identity::agreement::KeyPair;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
@@ -176,24 +177,11 @@ impl Control {
         let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
         let receiver_index = self.peers.draw_index(&mut self.random);
         let own = self.offer(receiver_index);
-        let settings = Arc::clone(&self.settings);
-        let unsigned_reply = Handshake {
-            kind: PacketType::HandshakeReply,
-            site_tag: [0; SITE_TAG_LEN],
-            arp: self.reply_arp(&request.arp),
-            timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
-            nonce: request.nonce,
-            offer: own,
-            key_share: key_pair.public(),
-            cookie: [0; COOKIE_LEN],
-            certificate: settings.identity.certificate().der(),
-            signature: &[],
-        }
-        .emit_unsigned();
+        let unsigned_reply = self.unsigned_reply(call, request, own, &key_pair);
         let unix_s = self.certificate_time(call.now);
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let answer =
-            Answer { settings: Arc::clone(&settings), unix_s, request: request_message, unsigned_reply, key_pair };
+            Answer { settings: Arc::clone(&self.settings), unix_s, request: request_message, unsigned_reply, key_pair };
         if !self.task(call.out, Task::Answer(id), JobKind::Answer(Box::new(answer))) {
             self.peers.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
@@ -203,14 +191,27 @@ impl Control {
         Ok(Fate::Held)
     }
 
+    fn unsigned_reply(&self, call: &Call<'_>, request: &Handshake<'_>, own: Offer, key_pair: &KeyPair) -> Vec<u8> {
+        Handshake {
+            kind: PacketType::HandshakeReply,
+            site_tag: [0; SITE_TAG_LEN],
+            arp: self.reply_arp(&request.arp),
+            timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
+            nonce: request.nonce,
+            offer: own,
+            key_share: key_pair.public(),
+            cookie: [0; COOKIE_LEN],
+            certificate: self.settings.identity.certificate().der(),
+            signature: &[],
+        }
+        .emit_unsigned()
+    }
+
     /// The ARP reply that our stack will give; for a request by hardware address alone, one for our first address.
     fn reply_arp(&self, request: &Arp) -> Arp {
         let first = self.settings.identity.certificate().addresses().first().copied();
-        let sender_ip = if request.target_ip.is_unspecified() {
-            first.unwrap_or(Ipv4Addr::UNSPECIFIED)
-        } else {
-            request.target_ip
-        };
+        let sender_ip =
+            if request.target_ip.is_unspecified() { first.unwrap_or(Ipv4Addr::UNSPECIFIED) } else { request.target_ip };
         Arp {
             operation: Operation::Reply,
             sender_mac: self.settings.mac,
@@ -221,12 +222,7 @@ impl Control {
     }
 
     /// The verdict on a request.
-    pub(super) fn request_judged(
-        &mut self,
-        call: &mut Call<'_>,
-        id: AnswerId,
-        result: Result<Box<Answered>, Refusal>,
-    ) {
+    pub(super) fn request_judged(&mut self, call: &mut Call<'_>, id: AnswerId, result: Result<Box<Answered>, Refusal>) {
         let Some(entry) = self.answers.by_id.remove(&id) else { return };
         let State::Verdict { request_frame, own } = entry.state else { return };
         match result {
@@ -294,7 +290,10 @@ impl Control {
 
     /// Our stack answered for its address: sends the replies that waited for that. False if none did.
     pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, stack: &Arp) -> bool {
-        let waiting: Vec<AnswerId> = self.answers.by_id.iter()
+        let waiting: Vec<AnswerId> = self
+            .answers
+            .by_id
+            .iter()
             .filter(|(id, entry)| {
                 id.mac == stack.target_mac
                     && entry.arp.target_ip == stack.sender_ip

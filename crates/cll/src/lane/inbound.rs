@@ -60,13 +60,7 @@ impl Lane {
         }
     }
 
-    fn inbound_cll(
-        &mut self,
-        now: Now,
-        header: &Header,
-        frame: &Frame<'_>,
-        out: &mut Outputs<'_>,
-    ) -> Option<Fate> {
+    fn inbound_cll(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
         let kind = match PacketType::of(&frame.bytes[ETHERNET_LEN..]) {
             Ok(kind) => kind,
             Err(Error::Unsupported(_)) => return Some(Fate::Dropped(DropReason::BadVersion)),
@@ -175,7 +169,7 @@ impl Receiver {
         room: &mut [u8],
     ) -> Result<InnerHeader, DropReason> {
         let (body, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(DropReason::Malformed)?;
-        let clear_len = ETHERNET_LEN + data.len();
+        let clear_len = ETHERNET_LEN + data.emitted_len();
         let plaintext = &mut room[ETHERNET_LEN - INNER_HEADER_LEN..];
         let sequence = u64::from(data.sequence);
         if self.key.confidential {

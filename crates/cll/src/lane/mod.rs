@@ -9,7 +9,7 @@ mod outbound;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bump::{Batch, DropReason, Fate, Frame, Instant, LaneId, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
+use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
 use wire::layer::{protocol, transport_layer};
 use wire::{EtherType, MacAddress, tcp, udp};
 
@@ -43,7 +43,6 @@ struct Receiver {
 /// One queue's share of the link layer.
 pub struct Lane {
     settings: Arc<Settings>,
-    id: LaneId,
     ledger: Ledger,
     senders: BTreeMap<MacAddress, Sender>,
     receivers: BTreeMap<u32, Receiver>,
@@ -56,11 +55,10 @@ pub struct Lane {
 impl Lane {
     /// A lane without associations.
     #[must_use]
-    pub fn new(id: LaneId, settings: Arc<Settings>) -> Lane {
+    pub fn new(settings: Arc<Settings>) -> Lane {
         let legacy = settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect();
         Lane {
             settings,
-            id,
             ledger: Ledger::new(),
             senders: BTreeMap::new(),
             receivers: BTreeMap::new(),

@@ -315,23 +315,31 @@ fn arp_answer(frame: &[u8], own: u8) -> Option<Vec<u8>> {
     let (header, message) = Header::parse(frame).ok()?;
     let arp = Arp::parse(message).ok().filter(|_| header.ethertype == EtherType::ARP)?;
     let asked = arp.operation == Operation::Request && arp.target_ip == ip(own);
-    asked.then(|| arp_frame(arp.sender_mac, Arp {
-        operation: Operation::Reply,
-        sender_mac: mac(own),
-        sender_ip: ip(own),
-        target_mac: arp.sender_mac,
-        target_ip: arp.sender_ip,
-    }))
+    asked.then(|| {
+        arp_frame(
+            arp.sender_mac,
+            Arp {
+                operation: Operation::Reply,
+                sender_mac: mac(own),
+                sender_ip: ip(own),
+                target_mac: arp.sender_mac,
+                target_ip: arp.sender_ip,
+            },
+        )
+    })
 }
 
 pub fn arp_request(from: u8, to: u8) -> Vec<u8> {
-    arp_frame(MacAddress::BROADCAST, Arp {
-        operation: Operation::Request,
-        sender_mac: mac(from),
-        sender_ip: ip(from),
-        target_mac: MacAddress::ZERO,
-        target_ip: ip(to),
-    })
+    arp_frame(
+        MacAddress::BROADCAST,
+        Arp {
+            operation: Operation::Request,
+            sender_mac: mac(from),
+            sender_ip: ip(from),
+            target_mac: MacAddress::ZERO,
+            target_ip: ip(to),
+        },
+    )
 }
 
 pub fn arp_frame(destination: MacAddress, arp: Arp) -> Vec<u8> {

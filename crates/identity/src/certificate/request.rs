@@ -16,7 +16,7 @@ use super::public_key::{KeyKind, PublicKey};
 use super::subject::{Role, common_name, role};
 use super::{BadSignature, Refusal};
 use crate::limits::MAX_CERTIFICATE_LEN;
-use crate::{KeyError, pem};
+use crate::pem::{self, PemError};
 
 /// A request whose maker proved to hold the private key. Nothing else in it is proved: the manager decides.
 pub struct CertificateRequest {
@@ -30,7 +30,7 @@ pub struct CertificateRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// The file is not one PEM block labelled as a request.
-    File(KeyError),
+    File(PemError),
     /// The signature under it is not that of its key.
     Signature(BadSignature),
     /// What it asks for makes no sense.

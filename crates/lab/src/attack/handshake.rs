@@ -1,4 +1,6 @@
 //! Attack 11 in its CLL form: a handshake that was captured earlier is played again.
+//!
+//! Both hosts are restarted in between, so that neither remembers the handshake: only proofs of freshness can stop it.
 
 use std::time::Duration;
 
@@ -15,8 +17,8 @@ const PER_SECOND: u32 = 20;
 /// How long two hosts get to settle into a new association.
 const SETTLE: Duration = Duration::from_millis(1200);
 
-/// Attack 11: b's request and a's reply of b's previous life are replayed while both talk under a newer association. The
-/// aim is that a moves to an association whose other end is gone, so that the two lose each other.
+/// Attack 11: b's request and a's reply of their previous lives are replayed while both talk under a newer association.
+/// The aim is that a moves to an association whose other end is gone, so that the two lose each other.
 pub fn replayed_handshake(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let (a, b) = (scene.host("a")?, scene.host("b")?);
     let request = |frame: &Frame| frame.source() == b.mac && frame.cll_type() == Some(PacketType::HandshakeRequest);
@@ -30,8 +32,8 @@ pub fn replayed_handshake(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let requests = count(&wire_of_a.stop()?, |frame| request(frame) && replayed(frame));
     let record = scene.close(window)?;
     let replies = count(&record.wire, |frame| reply(frame) && replayed(frame));
-    let answers = count(&record.loot, |frame| reply(frame) && !replayed(frame));
     let challenges = count(&record.loot, |frame| from_a(frame, PacketType::Challenge));
+    let answers = count(&record.loot, |frame| reply(frame) && !replayed(frame));
     let ping = record.ping;
     Ok(Finding {
         reached: !ping.lived(),
@@ -45,13 +47,15 @@ pub fn replayed_handshake(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     })
 }
 
-/// Listens to a handshake that b opens, restarts b, and lets both settle into the next association.
+/// Listens to a handshake that b opens, restarts both, and lets them settle into the next association.
 fn capture(scene: &mut Scene<'_>, a: &Host, b: &Host, wanted: impl Fn(&Frame) -> bool) -> Result<Vec<Frame>, Failure> {
     let spy = scene.spy()?;
     scene.lan.acquaint(b, a)?;
     let captured: Vec<Frame> = spy.stop()?.into_iter().filter(wanted).collect();
-    if let Some(daemon) = scene.daemon("b") {
-        daemon.restart()?;
+    for name in [a.name, b.name] {
+        if let Some(daemon) = scene.daemon(name) {
+            daemon.restart()?;
+        }
     }
     scene.lan.acquaint(b, a)?;
     process::pause(SETTLE)?;

@@ -106,7 +106,7 @@ pub const ALL: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         weaken: &["freshness", "promotion"],
-        // The old request only earns a challenge or the old reply once more; the old reply is what is dropped.
+        // The old request only earns a challenge, which b never asked for either; what is dropped is dropped at b.
         victim: "b",
         reasons: &["handshake-unasked"],
         strike: handshake::replayed_handshake,

@@ -151,7 +151,7 @@ impl Window {
 /// Runs `attack` under `guard` on a LAN of its own and judges it. `site` is needed for every guard but none.
 ///
 /// # Errors
-/// The LAN, the daemons or the witnesses fail; an attack that fails is an outcome.
+/// [`Failure::Interrupted`]. Any other failure of the LAN, the daemons or the witnesses makes the row unproved.
 pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Row, Failure> {
     let row = |outcome, evidence| Row {
         attack: format!("{} {}", attack.number, attack.name),
@@ -163,13 +163,12 @@ pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed:
     if let Some(tool) = attack.missing_tool() {
         return Ok(row(Outcome::Skipped, format!("{tool} is not installed")));
     }
-    let mut scene = Scene::set(attack, guard, run, site, seed)?;
-    let finding = match (attack.strike)(&mut scene) {
-        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-        Err(failure) => return Ok(row(Outcome::Unproved, failure.to_string())),
-        Ok(finding) => finding,
-    };
-    Ok(row(judge(attack, guard, &finding), evidence(attack, guard, &finding)))
+    let struck = Scene::set(attack, guard, run, site, seed).and_then(|mut scene| (attack.strike)(&mut scene));
+    match struck {
+        Ok(finding) => Ok(row(judge(attack, guard, &finding), evidence(attack, guard, &finding))),
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => Ok(row(Outcome::Unproved, failure.to_string())),
+    }
 }
 
 fn judge(attack: &Attack, guard: Guard, finding: &Finding) -> Outcome {
@@ -189,7 +188,9 @@ fn judge(attack: &Attack, guard: Guard, finding: &Finding) -> Outcome {
 
 fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
     let record = &finding.record;
-    let mut parts = vec![finding.said.clone(), format!("{} frames struck", finding.struck)];
+    let place =
+        if attack.reasons.is_empty() { "overheard".to_owned() } else { format!("on the wire of {}", attack.victim) };
+    let mut parts = vec![finding.said.clone(), format!("{place}: {}", finding.struck)];
     if guard != Guard::None {
         let drops: Vec<String> = record.drops.iter().map(|(word, rise)| format!("{word} +{rise}")).collect();
         let drops = if drops.is_empty() { "none".to_owned() } else { drops.join(" ") };

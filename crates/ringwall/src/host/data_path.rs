@@ -72,8 +72,8 @@ where
     pub(crate) fn run(mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
-            let mut busy = self.from_wire(now)?;
-            busy |= self.from_stack(now)?;
+            let mut busy = self.take_from_wire(now)?;
+            busy |= self.take_from_stack(now)?;
             self.take_results(now);
             self.run_timers(now);
             self.hand_out(now);
@@ -88,7 +88,7 @@ where
     }
 
     /// Frames of the wire towards the stack. The stack's side always takes frames, so these never wait.
-    fn from_wire(&mut self, now: Now) -> io::Result<bool> {
+    fn take_from_wire(&mut self, now: Now) -> io::Result<bool> {
         let (receiver, mut sinks) = self.ports.from_wire();
         if !receiver.fill()? {
             return Ok(false);
@@ -100,7 +100,7 @@ where
 
     /// Frames of the stack towards the wire. While the wire is full they stay in the stack's own queue, which slows its
     /// senders down instead of losing what they send.
-    fn from_stack(&mut self, now: Now) -> io::Result<bool> {
+    fn take_from_stack(&mut self, now: Now) -> io::Result<bool> {
         if self.ports.backlog(Side::WIRE).waits() {
             return Ok(false);
         }

@@ -37,8 +37,10 @@ pub(crate) struct ConfigArgs {
 #[derive(Subcommand, Debug)]
 pub(crate) enum HostCommand {
     /// Guards the interface until it is told to stop (needs root).
-    #[command(after_help = "Example, on a host far away:\n  ringwall host run --revert-after 5m\n  ringwall host confirm\n\n\
-        Stop it with SIGTERM; with on_exit = \"closed\" the interface stays closed until the next start or `host release`.")]
+    #[command(
+        after_help = "Example, on a host far away:\n  ringwall host run --revert-after 5m\n  ringwall host confirm\n\n\
+        Stop it with SIGTERM; with on_exit = \"closed\" the interface stays closed until the next start or `host release`."
+    )]
     Run {
         #[command(flatten)]
         config: ConfigArgs,

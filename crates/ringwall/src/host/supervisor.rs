@@ -199,7 +199,8 @@ impl Supervisor {
                 }
                 Change::Mtu(mtu) => self.follower.apply_mtu(mtu.saturating_sub(self.overhead())),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
-                    let line = format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
+                    let line =
+                        format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
                     return Err(Failure::new(line));
                 }
                 Change::NicUp(_) | Change::InnerMtu(_) => Ok(()),

@@ -1,6 +1,6 @@
 //! The thread for slow work: signatures, certificates, key agreement. Beside the data path, never on it.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use bump::{Generator, Ticket};
@@ -50,10 +50,7 @@ where
 
     /// The next result, if one is ready.
     pub(crate) fn result(&self) -> Option<(Ticket, G::Completion)> {
-        match self.results.try_recv() {
-            Ok(result) => Some(result),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.results.try_recv().ok()
     }
 }
 

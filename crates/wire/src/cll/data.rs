@@ -77,7 +77,7 @@ impl DataHeader {
 
     /// Bytes that [`emit`](DataHeader::emit) writes.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn emitted_len(&self) -> usize {
         HEADER_LEN + if self.second_nonce.is_some() { SECOND_NONCE_LEN } else { 0 }
     }
 
@@ -152,7 +152,7 @@ mod tests {
             header.emit(&mut bytes);
             let (parsed, rest) = DataHeader::parse(&bytes).expect("valid");
             prop_assert_eq!(parsed, header);
-            prop_assert_eq!(rest.len(), bytes.len() - header.len());
+            prop_assert_eq!(rest.len(), bytes.len() - header.emitted_len());
         }
 
         #[test]
@@ -164,7 +164,7 @@ mod tests {
             if let Ok((header, rest)) = DataHeader::parse(&bytes) {
                 let mut again = vec![0xa5; bytes.len()];
                 header.emit(&mut again);
-                again[header.len()..].copy_from_slice(rest);
+                again[header.emitted_len()..].copy_from_slice(rest);
                 prop_assert_eq!(again, bytes);
             } else {
                 prop_assert!(bytes.len() < HEADER_LEN + SECOND_NONCE_LEN * usize::from(flags));
