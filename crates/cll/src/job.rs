@@ -139,7 +139,7 @@ fn prepare(count: usize, keys: &mut Generator) -> Vec<KeyPair> {
 }
 
 impl SignRequest {
-    fn run(self) -> Option<Vec<u8>> {
+    pub(crate) fn run(self) -> Option<Vec<u8>> {
         let signature = self.identity.sign(&signed_request(&self.unsigned, self.certificate_len())).ok()?;
         let mut message = self.unsigned;
         append_signature(&mut message, &signature);
@@ -152,7 +152,7 @@ impl SignRequest {
 }
 
 impl Answer {
-    fn run(self) -> Result<Answered, Refusal> {
+    pub(crate) fn run(self) -> Result<Answered, Refusal> {
         let settings = &self.settings;
         let request = parse(&self.request)?;
         let signed = signed_request(&self.request, request.certificate.len());
@@ -173,7 +173,7 @@ impl Answer {
 }
 
 impl Finish {
-    fn run(self) -> Result<Finished, Refusal> {
+    pub(crate) fn run(self) -> Result<Finished, Refusal> {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.request, &self.reply, reply.certificate.len());
@@ -260,7 +260,7 @@ fn signed_reply(request: &[u8], reply: &[u8], certificate_len: usize) -> Vec<u8>
     [REPLY_LABEL, &hash_without_tag(request), before, after].concat()
 }
 
-fn transcript(request: &[u8], reply: &[u8]) -> [u8; 32] {
+pub(crate) fn transcript(request: &[u8], reply: &[u8]) -> [u8; 32] {
     hash::sha256(&[b"ringwall cll 2 transcript", &hash_without_tag(request), &hash_without_tag(reply)])
 }
 

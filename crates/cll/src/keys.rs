@@ -100,14 +100,14 @@ pub(crate) fn derive(
 
 const LONGEST_KEY: usize = 32;
 
-struct Material {
+pub(crate) struct Material {
     key: Zeroizing<[u8; LONGEST_KEY]>,
-    iv: Zeroizing<[u8; 12]>,
-    spin: Zeroizing<[u8; SPIN_KEY_LEN]>,
+    pub(crate) iv: Zeroizing<[u8; 12]>,
+    pub(crate) spin: Zeroizing<[u8; SPIN_KEY_LEN]>,
 }
 
 impl Material {
-    fn derive(schedule: &Schedule, direction: Direction, lane: u8, suite: Suite) -> Material {
+    pub(crate) fn derive(schedule: &Schedule, direction: Direction, lane: u8, suite: Suite) -> Material {
         let context: [&[u8]; 2] = [direction.label(), &[lane, suite.id()]];
         Material {
             key: schedule.expand(&[b"ringwall cll 2 key", context[0], context[1]]),
@@ -116,7 +116,7 @@ impl Material {
         }
     }
 
-    fn key(&self, suite: Suite) -> &[u8] {
+    pub(crate) fn key(&self, suite: Suite) -> &[u8] {
         &self.key[..suite.key_len()]
     }
 }

@@ -26,6 +26,8 @@ mod message;
 mod origin;
 mod settings;
 mod spin;
+#[cfg(test)]
+mod vectors;
 mod window;
 
 use std::sync::Arc;

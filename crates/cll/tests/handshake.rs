@@ -126,6 +126,26 @@ fn a_challenge_that_comes_twice_does_no_harm() {
 }
 
 #[test]
+fn a_request_that_was_challenged_twice_is_answered_as_it_stands() {
+    let mut lan = Lan::pair();
+    // Just before cookies change.
+    lan.pass(Duration::from_millis(18_200));
+    lan.wire = Box::new(|_, _, _| false);
+    lan.ask(0, 2);
+    lan.wire = Box::new(|frame, _, _| frame[14] != PacketType::HandshakeReply.first_byte());
+    lan.pass(Duration::from_millis(1_100));
+    let requests = sent(&lan, 0, PacketType::HandshakeRequest);
+    assert_eq!(requests.len(), 3, "twice without a cookie and once with one");
+    lan.pass(Duration::from_millis(750));
+    lan.wire = Box::new(|_, _, _| true);
+    lan.inject(1, requests[0].clone());
+    assert_eq!(sent(&lan, 1, PacketType::Challenge).len(), 2);
+    assert!(lan.hosts[0].established_with(2));
+    assert_eq!(lan.hosts[0].count("refused"), 0);
+    assert_they_talk(&mut lan);
+}
+
+#[test]
 fn hosts_that_ask_at_once_agree_on_the_handshake_of_the_higher_address() {
     let mut lan = Lan::pair();
     // Nothing arrives before both requests are on the wire.

@@ -131,26 +131,6 @@ impl SealingKey {
         let sealed = self.0.key.seal_in_place_separate_tag(nonce, Aad::from(associated), in_out);
         tag_bytes(sealed.map_err(|_| KeyError::Refused)?.as_ref())
     }
-
-    /// Like [`seal`](SealingKey::seal), but reads `plaintext` and writes `ciphertext`, of the same length, in one pass.
-    ///
-    /// # Errors
-    /// [`KeyError::Refused`] when the two lengths differ or pass the suite's limit.
-    pub fn seal_between(
-        &self,
-        sequence: u64,
-        associated: &[u8],
-        plaintext: &[u8],
-        ciphertext: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], KeyError> {
-        let nonce = self.0.nonce(sequence);
-        let mut tag = [0; TAG_LEN];
-        self.0
-            .key
-            .seal_out_of_place_scatter(nonce, Aad::from(associated), plaintext, ciphertext, &[], &mut tag)
-            .map_err(|_| KeyError::Refused)?;
-        Ok(tag)
-    }
 }
 
 impl fmt::Debug for SealingKey {
@@ -282,10 +262,6 @@ mod tests {
                 assert_eq!(sealing.seal(sequence, &vector.associated, &mut in_place), Ok(vector.tag));
                 assert_eq!(in_place, vector.ciphertext);
 
-                let mut between = vec![0; vector.plaintext.len()];
-                let tag = sealing.seal_between(sequence, &vector.associated, &vector.plaintext, &mut between);
-                assert_eq!((tag, &between), (Ok(vector.tag), &vector.ciphertext));
-
                 let mut opened = vec![0; vector.ciphertext.len()];
                 let result = opening.open(sequence, &vector.associated, &vector.ciphertext, &vector.tag, &mut opened);
                 assert_eq!((result, opened), (Ok(()), vector.plaintext.clone()));
@@ -341,9 +317,7 @@ mod tests {
 
     #[test]
     fn lengths_that_differ_are_refused() {
-        let sealing = SealingKey::new(Suite::Aes128Gcm, &[0; 16], [0; 12]).expect("key");
         let opening = OpeningKey::new(Suite::Aes128Gcm, &[0; 16], [0; 12]).expect("key");
-        assert_eq!(sealing.seal_between(0, &[], &[0; 8], &mut [0; 7]), Err(KeyError::Refused));
         assert_eq!(opening.open(0, &[], &[0; 8], &[0; 16], &mut [0; 7]), Err(BadTag));
     }
 }

@@ -9,16 +9,13 @@
 
 mod attack;
 mod bench;
-mod cleanup;
 mod demo;
-mod failure;
-mod guard;
-mod net;
 mod standing;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ringwall_lab::{cleanup, failure, guard, net};
 
 use crate::failure::Failure;
 

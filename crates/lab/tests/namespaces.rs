@@ -2,6 +2,8 @@
 //!
 //! Needs root and the tools of the attacks; skips by name without.
 
+#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;

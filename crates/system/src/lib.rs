@@ -6,8 +6,10 @@
 //!
 //! It knows no protocol of ours, no key and no policy.
 
+pub mod capture;
 pub mod clock;
 mod files;
+pub mod memory;
 pub mod namespace;
 mod netlink;
 pub mod null;

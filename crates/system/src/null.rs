@@ -87,3 +87,64 @@ impl Bump for NullBump {
         total.add(&self.ledger);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bump::sink::Collected;
+    use bump::{Checksum, Gso, GsoKind};
+
+    use super::*;
+
+    const NOW: Now = Now { since_boot: Instant::from_millis(1), wall: None };
+    const SIZE: u16 = 1000;
+
+    /// A TCP super-frame over IPv4 with 2500 bytes of payload.
+    fn super_frame() -> (Vec<u8>, Meta) {
+        let mut frame = vec![0x11; 14 + 40 + 2500];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14..34].copy_from_slice(&[0x45, 0, 0, 0, 0, 5, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame[16..18].copy_from_slice(&2540_u16.to_be_bytes());
+        frame[34..54].copy_from_slice(&[1, 2, 3, 4, 0, 0, 0, 9, 0, 0, 0, 0, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+        let gso = Gso { kind: GsoKind::TcpV4, size: SIZE, ecn: false };
+        let meta =
+            Meta { checksum: Checksum::Partial { start: 34, offset: 16 }, gso: Some(gso), queue: 3, ..Meta::default() };
+        (frame, meta)
+    }
+
+    fn process(from: Side, frame: (Vec<u8>, Meta), sink: &mut Collected) -> Ledger {
+        let mut bump = NullBump::new();
+        let mut frames = [frame];
+        bump.process(NOW, from, &mut bump::frame::Frames::new(&mut frames), sink);
+        let mut ledger = Ledger::new();
+        bump.add_to_ledger(&mut ledger);
+        assert_eq!(ledger.balance(), 0);
+        ledger
+    }
+
+    #[test]
+    fn super_frames_are_cut_towards_the_wire_and_stay_whole_towards_the_stack() {
+        let mut sink = Collected::new();
+        let ledger = process(Side::STACK, super_frame(), &mut sink);
+        let sent = sink.take();
+        assert_eq!(sent.iter().map(|(_, bytes, _)| bytes.len()).collect::<Vec<_>>(), [1054, 1054, 554]);
+        for (side, _, meta) in &sent {
+            assert_eq!((*side, meta.gso, meta.queue), (Side::WIRE, None, 3));
+            assert_eq!(meta.checksum, Checksum::Partial { start: 34, offset: 16 });
+        }
+        assert_eq!((ledger.forwarded[0], ledger.emitted[1]), (1, 3));
+
+        process(Side::WIRE, super_frame(), &mut sink);
+        let (bytes, meta) = super_frame();
+        assert_eq!(sink.take(), [(Side::STACK, bytes, meta)]);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_or_finds_no_room_is_dropped_by_name() {
+        let (mut bytes, meta) = super_frame();
+        bytes.pop();
+        let ledger = process(Side::STACK, (bytes, meta), &mut Collected::new());
+        assert_eq!(ledger.drops(DropReason::BadSuperFrame), 1);
+        let ledger = process(Side::STACK, super_frame(), &mut Collected::with_room_for(0));
+        assert_eq!(ledger.drops(DropReason::PortFull), 1);
+    }
+}

@@ -55,11 +55,7 @@ pub fn pseudo_header_v4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, l
 /// The sum of the pseudo header of a segment of `len` bytes over IPv6.
 #[must_use]
 pub fn pseudo_header_v6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, len: u32) -> Sum {
-    Sum::ZERO
-        .bytes(&source.octets())
-        .bytes(&destination.octets())
-        .bytes(&len.to_be_bytes())
-        .word(u16::from(protocol))
+    Sum::ZERO.bytes(&source.octets()).bytes(&destination.octets()).bytes(&len.to_be_bytes()).word(u16::from(protocol))
 }
 
 /// The checksum after one of the summed words changed from `old` to `new` (RFC 1624, equation 3).

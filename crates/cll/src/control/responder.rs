@@ -41,6 +41,8 @@ enum State {
 struct AnswerEntry {
     /// The request's ARP message.
     arp: Arp,
+    /// The request's cookie. One that was signed anew has another.
+    cookie: [u8; COOKIE_LEN],
     forget_at: Instant,
     state: State,
 }
@@ -81,7 +83,7 @@ impl Control {
             return Err(DropReason::HandshakeYields);
         }
         let id = AnswerId { mac: header.source, nonce: request.nonce };
-        if let Some(fate) = self.answer_duplicate(call, id) {
+        if let Some(fate) = self.answer_duplicate(call, id, &request.cookie) {
             return Ok(fate);
         }
         match self.age_of(call, &request) {
@@ -117,21 +119,21 @@ impl Control {
         self.freshness.judge(call.now, &stamp)
     }
 
-    /// The same request again: the reply was lost, or is still being made. The paper answers from the cache. A request
-    /// that now carries a cookie was never accepted and is not a duplicate of anything here.
-    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
+    /// The same request again: the reply was lost, or is still being made. The paper answers from the cache. With another
+    /// cookie it is another request, to which the reply in the cache is no answer: its signature covers the first.
+    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId, cookie: &[u8; COOKIE_LEN]) -> Option<Fate> {
         let now = call.now.since_boot;
         let entry = self.answers.by_id.get_mut(&id)?;
+        let is_other = entry.cookie != *cookie || self.settings.weaken.freshness;
         match &mut entry.state {
-            State::Verdict { .. } => Some(Fate::Consumed),
-            State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
+            State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { silent_at, .. } => {
                 *silent_at = Some(now + STACK_ANSWER_MAX);
                 let arp = entry.arp;
                 self.send_arp_up(call, &arp);
                 Some(Fate::Consumed)
             }
-            State::Duplicates { .. } if self.settings.weaken.freshness => None,
+            State::Duplicates { .. } if is_other => None,
             State::Duplicates { last_sent, .. } if now.since(*last_sent) < REPLY_REPEAT_MIN => Some(Fate::Consumed),
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
@@ -187,7 +189,8 @@ impl Control {
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own };
-        self.answers.by_id.insert(id, AnswerEntry { arp: request.arp, forget_at: now + ANSWER_CACHED, state });
+        let (arp, cookie, forget_at) = (request.arp, request.cookie, now + ANSWER_CACHED);
+        self.answers.by_id.insert(id, AnswerEntry { arp, cookie, forget_at, state });
         Ok(Fate::Held)
     }
 
@@ -261,7 +264,8 @@ impl Control {
             self.send_arp_up(call, &arp);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.by_id.insert(id, AnswerEntry { arp, forget_at: now + ANSWER_CACHED, state });
+        let (cookie, forget_at) = (request.cookie, now + ANSWER_CACHED);
+        self.answers.by_id.insert(id, AnswerEntry { arp, cookie, forget_at, state });
     }
 
     fn add_candidate(

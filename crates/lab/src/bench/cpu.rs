@@ -43,11 +43,12 @@ pub fn processes(ids: &[u32]) -> Result<Duration, Failure> {
     Ok(total)
 }
 
-/// Waits until the machine is quiet, or for a second and a half, so that one run's tail does not load the next.
+/// Waits until the machine is quiet, or for a second and a half, so that one run's tail does not load the next. Returns
+/// whether it became quiet.
 ///
 /// # Errors
 /// `/proc` is not there, or the lab is interrupted.
-pub fn settle() -> Result<(), Failure> {
+pub fn settle() -> Result<bool, Failure> {
     let start = Instant::now();
     let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
     while start.elapsed() < SETTLE_LIMIT {
@@ -55,10 +56,10 @@ pub fn settle() -> Result<(), Failure> {
         process::pause(SETTLE_WINDOW)?;
         let busy = machine()?.saturating_sub(before);
         if busy.as_secs_f64() <= QUIET_LOAD * cores * SETTLE_WINDOW.as_secs_f64() {
-            return Ok(());
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 fn from_ticks(ticks: u64) -> Duration {

@@ -56,9 +56,9 @@ fn first(track: &mut Track) -> Result<f64, Failure> {
 
 /// Has the program time its operations, once per pair, and counts that for each round of the pair.
 fn time_steps(arena: &Arena, found: &mut Found) -> Result<(), Failure> {
-    let Some(site) = &arena.site else { return Ok(()) };
+    let (Some(site), Some(track)) = (&arena.site, arena.track(Mode::Encrypted)) else { return Ok(()) };
     cpu::settle()?;
-    let measured = twice("the steps of a handshake", || work::time_operations(site))?.unwrap_or_default();
+    let measured = twice("the steps of a handshake", || work::time_operations(site, &track.a))?.unwrap_or_default();
     for (operation, _) in CRITICAL_PATH {
         let time = measured.iter().find(|(name, _)| name == operation).map(|(_, time)| microseconds(*time));
         found.steps.entry(operation).or_default().extend((0..ROUNDS).map(|_| time));
@@ -83,7 +83,7 @@ impl Found {
         if let Some(plain) = self.pings.get(&Mode::Plain) {
             row = row.against_plain(ours, plain);
         }
-        if let Some(null) = self.pings.get(&Mode::Null) {
+        if let Some(null) = self.pings.get(&Mode::Null).filter(|_| mode != Mode::Plain) {
             row = row.against_null(ours, null);
         }
         let paper_ratio = (mode == Mode::Encrypted).then_some(paper::FIRST_PING_RATIO);

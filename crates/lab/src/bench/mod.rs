@@ -72,7 +72,7 @@ struct Options {
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
     /// Seconds per TCP run.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=20))]
     seconds: u32,
     /// One pair of one-second runs: shows that everything works, not how fast.
     #[arg(long)]
@@ -120,6 +120,9 @@ struct Schedule {
 /// The experiment cannot be set up, or the file cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let run = cleanup::begin_transient()?;
+    if !cpu::settle()? {
+        eprintln!("ringwall-lab: the machine is busy with something else: the figures will not be worth much");
+    }
     match &args.experiment {
         Experiment::Cll { options, only } => {
             let program = options.program();

@@ -60,7 +60,7 @@ fn row(mode: Mode, found: &BTreeMap<Mode, Found>) -> Option<Row> {
     if let Some(plain) = found.get(&Mode::Plain) {
         row = row.against_plain(&ours.medians, &plain.medians);
     }
-    if let Some(null) = found.get(&Mode::Null) {
+    if let Some(null) = found.get(&Mode::Null).filter(|_| mode != Mode::Plain) {
         let difference = paired(&ours.medians, &null.medians, |one, other| one - other);
         row = row.against_null(&ours.medians, &null.medians).with_stat(MINUS_NULL, difference);
     }

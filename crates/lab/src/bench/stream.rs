@@ -80,7 +80,8 @@ impl View<'_> {
         let ours = self.series(self.mode, quantity);
         let plain = self.series(Mode::Plain, quantity);
         let null = self.series(Mode::Null, quantity);
-        Some(Row::new(NAME, name, unit, &ours)?.against_plain(&ours, &plain).against_null(&ours, &null))
+        let row = Row::new(NAME, name, unit, &ours)?.against_plain(&ours, &plain);
+        Some(if self.mode == Mode::Plain { row } else { row.against_null(&ours, &null) })
     }
 
     fn throughput(&self) -> Option<Row> {

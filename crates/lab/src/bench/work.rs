@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::guard::Site;
-use crate::net::{lan, process};
+use crate::net::{Host, lan, process};
 
 /// What a daemon does to frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +38,14 @@ impl Work {
     }
 }
 
-/// What each cryptographic operation of a handshake costs on this machine, as `(operation, time)`.
+/// What each cryptographic operation of a handshake costs on this machine with the keys of `host`, as
+/// `(operation, time)`.
 ///
 /// # Errors
 /// The program fails or its report is not what it was.
-pub fn time_operations(site: &Site) -> Result<Vec<(String, Duration)>, Failure> {
+pub fn time_operations(site: &Site, host: &Host) -> Result<Vec<(String, Duration)>, Failure> {
     let mut command = site.command();
-    command.args(["bench-crypto", "--json"]);
+    command.args(["bench-crypto", "--json", "--identity"]).arg(site.identity(host)?);
     operations(&process::must(command)?)
 }
 

@@ -42,6 +42,21 @@ impl Watch {
         directory: &Path,
         label: &str,
     ) -> Result<Watch, Failure> {
+        Watch::start_matching(namespace, interface, direction, directory, label, "")
+    }
+
+    /// As [`start`](Watch::start), for frames that match `expression` (pcap-filter(7)) only, as bulk traffic needs.
+    ///
+    /// # Errors
+    /// As [`start`](Watch::start), or the expression is none.
+    pub fn start_matching(
+        namespace: &Namespace,
+        interface: &str,
+        direction: Direction,
+        directory: &Path,
+        label: &str,
+        expression: &str,
+    ) -> Result<Watch, Failure> {
         let file = directory.join(format!("{label}.pcap"));
         let mut command = namespace.command("tcpdump");
         // Debian's tcpdump changes to a user of its own, which may not write here, unless told otherwise.
@@ -50,6 +65,7 @@ impl Watch {
             Direction::In => command.args(["-Q", "in"]),
             Direction::Out => command.args(["-Q", "out"]),
         };
+        command.args(expression.split_whitespace());
         let mut process = Running::start(command, &directory.join(format!("{label}.log")))?;
         process.await_output("listening on", READY_LIMIT)?;
         Ok(Watch { process, file })

@@ -63,15 +63,18 @@ impl Fabric {
         Fabric { kind, harm, ports, learned: BTreeMap::new(), random }
     }
 
-    /// From now on every frame arrives once, soon, and as it was sent.
+    /// From now on every frame arrives once, soon, and as it was sent, and the switch has forgotten cloned addresses.
     pub fn heal(&mut self) {
         self.harm = Harm::default();
+        self.learned.clear();
     }
 
     /// What becomes of `frame`, which enters at port `from`.
     pub fn carry(&mut self, from: usize, frame: &[u8]) -> Vec<Flight> {
-        let Ok((header, _)) = Header::parse(frame) else { return Vec::new() };
-        let ports = self.ports_for(from, &header);
+        let ports = match Header::parse(frame) {
+            Ok((header, _)) => self.ports_for(from, &header),
+            Err(_) => (0..self.ports).filter(|&port| port != from).collect(),
+        };
         ports.into_iter().flat_map(|port| self.fly(port, frame)).collect()
     }
 
@@ -105,7 +108,7 @@ impl Fabric {
 
     fn perhaps_corrupted(&mut self, frame: &[u8]) -> Vec<u8> {
         let mut frame = frame.to_vec();
-        if self.random.chance(self.harm.corrupted_one_in) {
+        if !frame.is_empty() && self.random.chance(self.harm.corrupted_one_in) {
             for _ in 0..=self.random.below(3) {
                 let at = self.random.below(frame.len() as u64) as usize;
                 frame[at] ^= 1 << self.random.below(8);

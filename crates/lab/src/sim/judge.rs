@@ -266,9 +266,11 @@ impl Judge {
         }
     }
 
-    /// A host without link layer got this frame, or a link layer got it from one.
+    /// A host without link layer got this frame, or a link layer got it from one. Nothing protects it on the way, so it
+    /// counts only when it is as it was sent.
     pub fn reached(&mut self, at: Instant, frame: &[u8]) {
-        if let Some(number) = number_in(frame) {
+        let Some(number) = number_in(frame) else { return };
+        if self.books.record(number).is_some_and(|record| is_padded(frame, &record.frame)) {
             self.books.deliver(number, at);
         }
     }

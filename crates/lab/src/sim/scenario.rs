@@ -7,7 +7,7 @@ use identity::aead::Suite;
 
 use super::datagram::Shape;
 use super::fabric::{Harm, Kind};
-use super::site::{POOL, START_UNIX_S};
+use super::site::{POOL, ROUTER, START_UNIX_S};
 
 /// A run starts at this moment of the simulated clock.
 pub const START: Instant = Instant::from_millis(1_000);
@@ -104,6 +104,7 @@ impl Scenario {
         let hosts = draw_hosts(random, clean);
         let span = Duration::from_millis(if clean { 30_000 } else { 15_000 + random.below(25_000) });
         let faults_stop = START + span;
+        let job_delay_max_micros = if random.chance(4) { 300_000 } else { 4_000 };
         let fabric = if random.chance(3) { Kind::Switch } else { Kind::Hub };
         let mut scenario = Scenario {
             flows: draw_flows(random, &hosts, clean),
@@ -112,7 +113,7 @@ impl Scenario {
             attack_every: None,
             lifetime: random.chance(3).then(|| Duration::from_secs(14 + random.below(30))),
             rekey_after_frames: random.chance(4).then(|| 60 + random.below(300) as u32),
-            job_delay_max: Duration::from_micros(1 + random.below(if random.chance(4) { 300_000 } else { 4_000 })),
+            job_delay_max: Duration::from_micros(1 + random.below(job_delay_max_micros)),
             job_lost_one_in: 0,
             port_full_one_in: 0,
             passes: random.chance(4),
@@ -175,6 +176,7 @@ impl Scenario {
 }
 
 fn draw_harm(random: &mut Generator) -> Harm {
+    let late_by_max_millis = if random.chance(3) { 3_000 } else { 50 };
     let mut one_in = |often: u64, rarely: u64| {
         if random.chance(2) { often + random.below(rarely - often) } else { 0 }
     };
@@ -183,7 +185,7 @@ fn draw_harm(random: &mut Generator) -> Harm {
         doubled_one_in: one_in(3, 100),
         late_one_in: one_in(3, 50),
         corrupted_one_in: one_in(5, 200),
-        late_by_max: Duration::from_millis(1 + random.below(if random.chance(3) { 3_000 } else { 50 })),
+        late_by_max: Duration::from_millis(late_by_max_millis),
     }
 }
 
@@ -194,8 +196,10 @@ fn draw_hosts(random: &mut Generator, clean: bool) -> Vec<HostPlan> {
     let mut identities: Vec<usize> = (0..POOL).collect();
     let mut hosts = Vec::new();
     for at in 0..honest + usize::from(insider) {
-        let identity = identities.remove(random.below(identities.len() as u64) as usize);
         let part = if at < honest { Part::Honest } else { Part::Insider };
+        // A router may carry anybody's address, so nothing that it says of others is a lie.
+        let choice = identities.len() - usize::from(part == Part::Insider && identities.contains(&ROUTER));
+        let identity = identities.remove(random.below(choice as u64) as usize);
         hosts.push(draw_host(random, identity, part));
     }
     if legacy {

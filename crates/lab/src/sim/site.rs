@@ -10,8 +10,10 @@ use wire::MacAddress;
 
 use crate::failure::Failure;
 
-/// Hosts of the site. The last one is a router.
+/// Hosts of the site.
 pub const POOL: usize = 6;
+/// The host of the site that is a router, the last one.
+pub const ROUTER: usize = POOL - 1;
 /// The moment at which every run starts, in seconds since 1970; the certificates are issued an hour before.
 pub const START_UNIX_S: u64 = 1_800_000_000;
 
@@ -45,7 +47,7 @@ fn make() -> Result<Vec<Arc<HostIdentity>>, authority::Error> {
     let site = Site::create("sim", &mut random, unix_s)?;
     (0..POOL)
         .map(|number| {
-            let role = if number == POOL - 1 { Role::Router } else { Role::Host };
+            let role = if number == ROUTER { Role::Router } else { Role::Host };
             let request = Request::new(&format!("h{number}"), mac(number), vec![ip(number)])?.with_role(role);
             let pem = site.issue_identity(&request, &mut random, unix_s)?;
             Ok(Arc::new(HostIdentity::from_pem(&pem)?))

@@ -9,11 +9,12 @@ pub const WIRE_BATCH_MAX_FRAMES: usize = 64;
 pub const STACK_BATCH_MAX_FRAMES: usize = 16;
 /// Frames handed to the kernel by one call.
 pub const SEND_BATCH_MAX_FRAMES: usize = 128;
-/// Frames that wait in an arena, sent or not, until it is flushed.
-pub const ARENA_MAX_FRAMES: usize = 1024;
+/// Frames that wait in an arena. All segments of a batch from the stack fit, down to segments of 536 bytes, so that a
+/// wire that stops in the middle of a batch costs no frame.
+pub const ARENA_MAX_FRAMES: usize = 2048;
 /// Bytes of frames that wait in an arena. It is used from the front again after every complete flush, so under usual
 /// load only its first few hundred KiB are touched and stay in the cache.
-pub const ARENA_BYTES: usize = 1 << 20;
+pub const ARENA_BYTES: usize = 2 << 20;
 /// Segments joined into one super-frame: one buffer each in one system call.
 pub const JOINED_MAX_FRAMES: usize = 64;
 /// Distance between receive buffers. Not a multiple of 4 KiB, or the headers of all frames of a batch would compete for
@@ -23,5 +24,8 @@ pub const RECEIVE_STRIDE_BYTES: usize = 66_240;
 pub const SOCKET_BUFFER_BYTES: usize = 8 << 20;
 
 const _: () = assert!(RECEIVE_STRIDE_BYTES >= SUPER_FRAME_MAX_BYTES + crate::port::vnet::LEN);
-const _: () = assert!(RECEIVE_STRIDE_BYTES % 64 == 0 && RECEIVE_STRIDE_BYTES % 4096 != 0);
-const _: () = assert!(ARENA_BYTES > 8 * SUPER_FRAME_MAX_BYTES);
+const _: () = assert!(RECEIVE_STRIDE_BYTES.is_multiple_of(64) && !RECEIVE_STRIDE_BYTES.is_multiple_of(4096));
+// Half as much again for the headers of the segments and the room between them.
+const _: () = assert!(ARENA_BYTES * 2 > 3 * STACK_BATCH_MAX_FRAMES * SUPER_FRAME_MAX_BYTES);
+const _: () = assert!(ARENA_MAX_FRAMES >= STACK_BATCH_MAX_FRAMES * SUPER_FRAME_MAX_BYTES.div_ceil(536));
+const _: () = assert!(ARENA_MAX_FRAMES > SEND_BATCH_MAX_FRAMES);

@@ -342,6 +342,10 @@ impl PacketSender {
 
 impl Sender for PacketSender {
     fn reserve(&mut self, capacity: usize) -> Option<&mut [u8]> {
+        if !self.backlog.waits() && self.arena.waiting().len() >= SEND_BATCH_MAX_FRAMES {
+            // A full call's worth leaves while it is still in the cache.
+            self.flush();
+        }
         if self.arena.reserve(capacity).is_none() {
             if self.backlog.waits() || !self.arena.could_hold(capacity) {
                 return None;

@@ -20,7 +20,8 @@ pub struct Fastd {
 }
 
 impl Fastd {
-    /// Its fastest authenticated cipher. (`salsa2012+umac`, the default, establishes but carries no frame here.)
+    /// Its fastest authenticated cipher. About every third session of fastd 22 with UMAC carries no frame on a machine
+    /// that this was tried on, whatever the cipher and whoever begins; the next attempt does.
     pub const AES128_CTR_UMAC: Fastd =
         Fastd { name: "fastd-aes128-ctr+umac", method: "aes128-ctr+umac", interface: "fastd-aes", port: 10001 };
     /// Only the handshake is authenticated.

@@ -28,8 +28,10 @@ use tools::Tools;
 
 /// The experiment's name in its rows.
 const NAME: &str = "peers";
-/// How long a tunnel may take from its start until it carries a ping.
-const REACH_LIMIT: Duration = Duration::from_secs(15);
+/// How long a tunnel may take from its start until it carries a ping; tinc's second attempt comes after 5 s.
+const REACH_LIMIT: Duration = Duration::from_secs(8);
+/// How often a tunnel is started before its peer is skipped: some establish sessions that carry nothing.
+const ATTEMPTS_MAX: u32 = 4;
 /// How long a program may take to make its interface.
 const INTERFACE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -67,8 +69,11 @@ struct Tunnel {
     name: &'static str,
     version: String,
     ends: [End; 2],
-    programs: Vec<Running>,
+    programs: Programs,
 }
+
+/// The programs of a tunnel, one per end.
+struct Programs(Vec<Running>);
 
 /// One stream per pair, missing where it failed.
 type Samples = Vec<Option<Sample>>;
@@ -110,7 +115,7 @@ fn raise_all(run: &Run, arena: &Arena) -> Result<Vec<Tunnel>, Failure> {
     let Some(plain) = arena.track(Mode::Plain) else { return Ok(Vec::new()) };
     let mut tunnels = Vec::new();
     for (peer, number) in peers.into_iter().zip(1..) {
-        match Tunnel::raise(peer, &tools, [&plain.a, &plain.b], number) {
+        match Tunnel::raise_patiently(peer, &tools, [&plain.a, &plain.b], number) {
             Ok(tunnel) => tunnels.push(tunnel),
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => eprintln!("ringwall-lab: skipped {}: {failure}", peer.name()),
@@ -120,7 +125,17 @@ fn raise_all(run: &Run, arena: &Arena) -> Result<Vec<Tunnel>, Failure> {
 }
 
 impl Tunnel {
-    /// Starts `peer` between `hosts` and waits until it carries a ping. `number` tells tunnels apart.
+    /// Starts `peer` between `hosts` until it carries a ping. `number` tells tunnels apart.
+    fn raise_patiently(peer: &dyn Peer, tools: &Tools<'_>, hosts: [&Host; 2], number: u8) -> Result<Tunnel, Failure> {
+        let mut attempts = 1;
+        loop {
+            match Tunnel::raise(peer, tools, hosts, number) {
+                Err(Failure::Late { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
     fn raise(peer: &dyn Peer, tools: &Tools<'_>, hosts: [&Host; 2], number: u8) -> Result<Tunnel, Failure> {
         let version = peer.version(tools)?;
         let end = |host: &Host, last| {
@@ -129,27 +144,27 @@ impl Tunnel {
             Ok(End { host: host.clone(), inner: Ipv4Addr::new(10, 78, number, last), directory })
         };
         let ends = [end(hosts[0], 1)?, end(hosts[1], 2)?];
-        let mut programs = peer.start(tools, &ends)?;
-        for (end, program) in ends.iter().zip(&mut programs) {
+        let mut programs = Programs(peer.start(tools, &ends)?.into());
+        for (end, program) in ends.iter().zip(&mut programs.0) {
             end.configure(&peer.interface(end), peer.mtu(), program)?;
         }
         talk::reach(&ends[0].host.namespace, ends[1].inner, REACH_LIMIT)?;
-        Ok(Tunnel { name: peer.name(), version, ends, programs: programs.into() })
+        Ok(Tunnel { name: peer.name(), version, ends, programs })
     }
 
     fn stream(&self, seconds: u32) -> Result<Sample, Failure> {
         let [client, server] = &self.ends;
-        let ids: Vec<u32> = self.programs.iter().map(Running::id).collect();
+        let ids: Vec<u32> = self.programs.0.iter().map(Running::id).collect();
         let (client_daemons, server_daemons) = ids.split_at(1);
         let ends = Ends { client: &client.host, address: server.inner, client_daemons, server_daemons };
         tcp::run(&ends, Direction::Forward, seconds)
     }
 }
 
-impl Drop for Tunnel {
+impl Drop for Programs {
     /// Asks the programs to end, so that they remove what they made outside of the hosts.
     fn drop(&mut self) {
-        for program in self.programs.drain(..) {
+        for program in self.0.drain(..) {
             program.stop(Signal::TERM);
         }
     }

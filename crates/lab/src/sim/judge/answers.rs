@@ -21,6 +21,8 @@ pub struct Answers {
     asked: HashMap<[u8; NONCE_LEN], u32>,
     /// By the host that answered and the base of the indices it would send to.
     answers: HashMap<(usize, u32), Answer>,
+    /// The key above, by the host that answered and the base of the indices under which it receives.
+    by_own_index: HashMap<(usize, u32), u32>,
 }
 
 impl Answers {
@@ -36,13 +38,15 @@ impl Answers {
             if answer.own_index != own_index {
                 *answer = Answer { own_index, proved: false };
             }
+            self.by_own_index.insert((host, own_index), index);
         }
     }
 
     /// `host` sees a genuine frame under `own_index`.
     pub fn heard(&mut self, host: usize, own_index: u32) {
-        for ((answerer, _), answer) in &mut self.answers {
-            answer.proved |= *answerer == host && answer.own_index == own_index;
+        let Some(index) = self.by_own_index.remove(&(host, own_index)) else { return };
+        if let Some(answer) = self.answers.get_mut(&(host, index)) {
+            answer.proved = true;
         }
     }
 

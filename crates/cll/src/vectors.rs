@@ -1,0 +1,416 @@
+//! The golden vectors of `vectors/`, which an independent program made from the written protocol alone. Everything in them
+//! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use bump::frame::Frames;
+use bump::sink::Collected;
+use bump::{Bump, Checksum, ClockTrust, Generator, Instant, Lane as _, Mailbox, Meta, Now, Side, Wall};
+use identity::aead::Suite;
+use identity::agreement::KeyPair;
+use identity::schedule::Schedule;
+use identity::signing::ed25519_pkcs8_from_seed;
+use identity::{HostIdentity, Role, pem};
+use siphasher::sip::SipHasher24;
+use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::cll::{Challenge, Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+
+use crate::job::{Answer, Answered, Finish, Finished, SignRequest, transcript};
+use crate::keys::{AssociationKeys, Direction, Material, ReceiveKey, SendKey};
+use crate::limits::CLOCK_TOLERANCE;
+use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing};
+use crate::origin::Origin;
+use crate::spin::Spin;
+use crate::{Lane, Settings};
+
+const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
+const SITE: &str = include_str!("../../../vectors/site.txt");
+const HANDSHAKES: [&str; 3] = [
+    include_str!("../../../vectors/handshake-1.txt"),
+    include_str!("../../../vectors/handshake-2.txt"),
+    include_str!("../../../vectors/handshake-3.txt"),
+];
+const START_UNIX_S: u64 = 1_800_000_000;
+const WIRE_MTU: u16 = 1500;
+
+/// One vector file: lines of `name = hex`, and comments.
+struct Vectors(BTreeMap<&'static str, Vec<u8>>);
+
+impl Vectors {
+    fn read(text: &'static str) -> Vectors {
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let pairs = lines.map(|line| line.split_once(" =").expect("name = hex"));
+        Vectors(pairs.map(|(name, digits)| (name, bytes_of(digits.trim()))).collect())
+    }
+
+    fn bytes(&self, name: &str) -> &[u8] {
+        self.0.get(name).unwrap_or_else(|| panic!("no vector {name}"))
+    }
+
+    fn array<const N: usize>(&self, name: &str) -> [u8; N] {
+        self.bytes(name).try_into().unwrap_or_else(|_| panic!("{name} has not {N} bytes"))
+    }
+
+    fn number(&self, name: &str) -> u32 {
+        u32::from_be_bytes(self.array(name))
+    }
+
+    fn byte(&self, name: &str) -> u8 {
+        self.array::<1>(name)[0]
+    }
+
+    /// Values whose names start with `prefix`, with the rest of the name.
+    fn under(&self, prefix: &'static str) -> impl Iterator<Item = (&'static str, &[u8])> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_slice())))
+    }
+}
+
+fn bytes_of(digits: &str) -> Vec<u8> {
+    assert!(digits.len().is_multiple_of(2), "{digits}");
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex")).collect()
+}
+
+fn identity_of(site: &Vectors, host: &str) -> Arc<HostIdentity> {
+    let block = |label, name: &str| pem::encode(label, site.bytes(name));
+    let text = [
+        block(pem::CERTIFICATE, &format!("{host}.certificate")),
+        block(pem::CERTIFICATE, "authority.certificate"),
+        block(pem::PRIVATE_KEY, &format!("{host}.pkcs8")),
+        block(pem::SITE_KEY, "site_key"),
+    ];
+    Arc::new(HostIdentity::from_pem(&text.map(|block| block.to_string()).concat()).expect("an identity"))
+}
+
+/// One of the two hosts of a handshake, with what it chose.
+struct Party {
+    prefix: &'static str,
+    settings: Arc<Settings>,
+    offer: Offer,
+    private: [u8; 32],
+    timestamp_ms: u64,
+}
+
+impl Party {
+    fn read(site: &Vectors, vectors: &Vectors, prefix: &'static str, host: &str) -> Party {
+        let name = |field: &str| format!("{prefix}.{field}");
+        let mut settings = Settings::new(identity_of(site, host), WIRE_MTU);
+        settings.send_suite = Suite::from_id(vectors.byte(&name("suite"))).expect("a suite");
+        settings.confidential = vectors.byte(&name("confidential")) != 0;
+        settings.lanes = vectors.byte(&name("lanes"));
+        let offer = Offer {
+            suite: settings.send_suite.id(),
+            confidential: settings.confidential,
+            lanes: settings.lanes,
+            receiver_index: vectors.number(&name("receiver_index")),
+            lifetime_s: vectors.number(&name("lifetime_s")),
+        };
+        Party {
+            prefix,
+            settings: Arc::new(settings),
+            offer,
+            private: vectors.array(&name("x25519_private")),
+            timestamp_ms: u64::from_be_bytes(vectors.array(&name("timestamp_ms"))),
+        }
+    }
+
+    fn key_pair(&self) -> KeyPair {
+        KeyPair::from_random(self.private).expect("a key pair")
+    }
+
+    fn lane(&self) -> Lane {
+        Lane::new(Arc::clone(&self.settings))
+    }
+
+    /// The message up to the certificate.
+    fn unsigned(&self, kind: PacketType, arp: Arp, nonce: [u8; 16], cookie: [u8; 16]) -> Vec<u8> {
+        Handshake {
+            kind,
+            site_tag: [0; SITE_TAG_LEN],
+            arp,
+            timestamp_ms: self.timestamp_ms,
+            nonce,
+            offer: self.offer,
+            key_share: self.key_pair().public(),
+            cookie,
+            certificate: self.settings.identity.certificate().der(),
+            signature: &[],
+        }
+        .emit_unsigned()
+    }
+
+    /// The whole frame of `message` to `destination`, tagged.
+    fn frame(&self, destination: MacAddress, mut message: Vec<u8>) -> Vec<u8> {
+        let header = Header { destination, source: self.settings.mac, ethertype: self.settings.ethertype }.emit();
+        let [before, after] = tagged_parts(&message);
+        let tag = self.settings.identity.site_key().tag(b"handshake", &[&header, before, after]);
+        set_site_tag(&mut message, &tag);
+        [&header[..], &message].concat()
+    }
+}
+
+/// One handshake of the vectors.
+struct Scene {
+    vectors: Vectors,
+    initiator: Party,
+    responder: Party,
+}
+
+impl Scene {
+    fn all() -> impl Iterator<Item = Scene> {
+        HANDSHAKES.into_iter().map(|text| {
+            let (site, vectors) = (Vectors::read(SITE), Vectors::read(text));
+            let initiator = Party::read(&site, &vectors, "initiator", "alpha");
+            let responder = Party::read(&site, &vectors, "responder", "omega");
+            Scene { vectors, initiator, responder }
+        })
+    }
+
+    fn request(&self) -> &[u8] {
+        &self.vectors.bytes("request.frame")[ETHERNET_LEN..]
+    }
+
+    fn reply(&self) -> &[u8] {
+        &self.vectors.bytes("reply.frame")[ETHERNET_LEN..]
+    }
+
+    fn answer(&self) -> Answered {
+        let request = Handshake::parse(self.request()).expect("a request");
+        let arp = Arp {
+            operation: Operation::Reply,
+            sender_mac: self.responder.settings.mac,
+            sender_ip: self.responder.settings.identity.certificate().addresses()[0],
+            target_mac: request.arp.sender_mac,
+            target_ip: request.arp.sender_ip,
+        };
+        let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, arp, request.nonce, [0; 16]);
+        let answer = Answer {
+            settings: Arc::clone(&self.responder.settings),
+            unix_s: START_UNIX_S,
+            request: self.request().to_vec(),
+            unsigned_reply,
+            key_pair: self.responder.key_pair(),
+        };
+        answer.run().map_err(|refusal| refusal.detail).expect("a good request")
+    }
+
+    fn finish(&self) -> Finished {
+        let finish = Finish {
+            settings: Arc::clone(&self.initiator.settings),
+            unix_s: START_UNIX_S,
+            request: self.request().to_vec(),
+            reply: self.reply().to_vec(),
+            key_pair: Arc::new(self.initiator.key_pair()),
+            asked_ip: None,
+            asked_mac: Some(self.responder.settings.mac),
+        };
+        finish.run().map_err(|refusal| refusal.detail).expect("a good reply")
+    }
+
+    /// Sender, receiver, the sender's direction, and the keys that each of them derived.
+    fn directions(&self) -> [(&Party, &Party, Direction, Vec<SendKey>, Vec<ReceiveKey>); 2] {
+        let AssociationKeys { send: from_initiator, receive: at_initiator } = self.finish().keys;
+        let AssociationKeys { send: from_responder, receive: at_responder } = self.answer().keys;
+        let (initiator, responder) = (&self.initiator, &self.responder);
+        [
+            (initiator, responder, Direction::FromInitiator, from_initiator, at_responder),
+            (responder, initiator, Direction::FromResponder, from_responder, at_initiator),
+        ]
+    }
+}
+
+/// The examples of one lane in the order of their sequence numbers, with what the port of the stack knows of them.
+fn examples() -> [(&'static str, Option<Meta>); 5] {
+    // A TCP header behind Ethernet's 14 and IPv4's 20 bytes keeps its checksum at 16.
+    let partial = Meta { checksum: Checksum::Partial { start: 34, offset: 16 }, ..Meta::plain() };
+    let plain = Some(Meta::plain());
+    [("udp", plain), ("short", plain), ("least", plain), ("partial", Some(partial)), ("empty", None)]
+}
+
+fn now(unix_s: u64) -> Now {
+    let wall = Wall { unix_ms: unix_s * 1000, trust: ClockTrust::Synchronised };
+    Now { since_boot: Instant::from_millis(unix_s * 1000), wall: Some(wall) }
+}
+
+#[test]
+fn spinning_nonces_follow_the_published_hash() {
+    let vectors = Vectors::read(SIPHASH);
+    let message: [u8; 16] = std::array::from_fn(|at| at as u8);
+    for (len, value) in vectors.under("siphash.") {
+        let mut hasher = SipHasher24::new_with_key(&message);
+        hasher.write(&message[..len.parse().expect("a length")]);
+        assert_eq!(hasher.finish().to_le_bytes(), value, "{len} bytes");
+    }
+    let spin = Spin::new(&vectors.array("spin.key"));
+    for (sequence, value) in vectors.under("spin.").filter(|(name, _)| *name != "key") {
+        assert_eq!(spin.at(u32::from_str_radix(sequence, 16).expect("hex")).to_be_bytes(), value, "{sequence}");
+    }
+}
+
+#[test]
+fn keys_and_certificates_of_the_site_are_read() {
+    let site = Vectors::read(SITE);
+    for (host, role) in [("alpha", Role::Host), ("omega", Role::Router)] {
+        let identity = identity_of(&site, host);
+        let certificate = identity.anchor().verify(site.bytes(&format!("{host}.certificate")), START_UNIX_S);
+        let certificate = certificate.expect("a certificate of this site");
+        assert_eq!((certificate.name(), certificate.role()), (host, role));
+        assert_eq!(certificate.mac().0, site.array(&format!("{host}.mac")));
+        let addresses: Vec<u8> = certificate.addresses().iter().flat_map(|address| address.octets()).collect();
+        assert_eq!(addresses, site.bytes(&format!("{host}.addresses")));
+        let pkcs8 = ed25519_pkcs8_from_seed(&site.array(&format!("{host}.seed"))).expect("a key");
+        assert_eq!(*pkcs8, site.bytes(&format!("{host}.pkcs8")));
+    }
+}
+
+#[test]
+fn requests_are_signed_and_tagged_alike() {
+    for scene in Scene::all() {
+        let parsed = Handshake::parse(scene.request()).expect("a request");
+        assert_eq!(parsed.emit(), scene.request());
+        let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
+        let party = &scene.initiator;
+        assert_eq!(party.key_pair().public(), scene.vectors.array("initiator.x25519_public"));
+        let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.arp, nonce, cookie);
+        let signed = SignRequest { identity: Arc::clone(&party.settings.identity), unsigned }.run().expect("signed");
+        let by_address = !parsed.arp.target_ip.is_unspecified();
+        let destination = if by_address { MacAddress::BROADCAST } else { scene.responder.settings.mac };
+        assert_eq!(party.frame(destination, signed), scene.vectors.bytes("request.frame"));
+    }
+}
+
+#[test]
+fn replies_and_challenges_are_signed_and_tagged_alike() {
+    for scene in Scene::all() {
+        let reply = scene.answer().reply;
+        assert_eq!(scene.responder.key_pair().public(), scene.vectors.array("responder.x25519_public"));
+        let destination = scene.initiator.settings.mac;
+        assert_eq!(scene.responder.frame(destination, reply), scene.vectors.bytes("reply.frame"));
+        assert_eq!(transcript(scene.request(), scene.reply()), scene.vectors.array("transcript"));
+        if scene.vectors.array("cookie") != [0; 16] {
+            let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
+            let challenge = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie };
+            let frame = scene.responder.frame(destination, challenge.emit().to_vec());
+            assert_eq!(frame, scene.vectors.bytes("challenge.frame"));
+            let parsed = Challenge::parse(&frame[ETHERNET_LEN..]).expect("a challenge");
+            assert_eq!((parsed.nonce, parsed.cookie), (nonce, cookie));
+        }
+    }
+}
+
+#[test]
+fn every_key_is_derived_alike() {
+    for scene in Scene::all() {
+        let shared = scene.initiator.key_pair().agree(&scene.responder.key_pair().public()).expect("agreed");
+        let schedule = Schedule::new(&shared, &scene.vectors.array("transcript"));
+        for (sender, _, direction, _, _) in scene.directions() {
+            for lane in 0..sender.offer.lanes {
+                let name = |field| format!("{}.lane{lane}.{field}", sender.prefix);
+                let suite = sender.settings.send_suite;
+                let material = Material::derive(&schedule, direction, lane, suite);
+                assert_eq!(material.key(suite), scene.vectors.bytes(&name("key")));
+                assert_eq!(*material.iv, scene.vectors.array(&name("iv")));
+                assert_eq!(*material.spin, scene.vectors.array(&name("spin_key")));
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_of_the_stack_are_sealed_alike() {
+    for scene in Scene::all() {
+        for (sender, receiver, _, keys, _) in scene.directions() {
+            for (lane, key) in keys.into_iter().enumerate() {
+                let prefix = format!("{}.lane{lane}", sender.prefix);
+                let first_sequence = scene.vectors.number(&format!("{prefix}.first_sequence"));
+                let peer = receiver.settings.mac;
+                let outgoing = Outgoing { association: AssociationId(1), peer, key, first_sequence };
+                let sealed = seal_all(&scene, sender.lane(), outgoing, &prefix);
+                let expected = examples().map(|(name, _)| scene.vectors.bytes(&format!("{prefix}.{name}.wire")));
+                assert_eq!(sealed, expected, "{prefix}");
+            }
+        }
+    }
+}
+
+/// Gives a lane this key and all plain frames; what it sends to the wire.
+fn seal_all(scene: &Scene, mut lane: Lane, outgoing: Outgoing, prefix: &str) -> Vec<Vec<u8>> {
+    let (mut sink, mut requests) = (Collected::new(), Mailbox::new(8));
+    let (at, peer) = (now(START_UNIX_S), outgoing.peer);
+    lane.obey(at, Order(OrderKind::Send(Box::new(outgoing))), &mut sink, &mut requests);
+    for (name, meta) in examples() {
+        let Some(meta) = meta else {
+            lane.obey(at, Order(OrderKind::ShowLife(peer)), &mut sink, &mut requests);
+            continue;
+        };
+        let mut batch = [(scene.vectors.bytes(&format!("{prefix}.{name}.plain")).to_vec(), meta)];
+        lane.process(at, Side::STACK, &mut Frames::new(&mut batch), &mut sink, &mut requests);
+    }
+    sink.take().into_iter().inspect(|(side, ..)| assert_eq!(*side, Side::WIRE)).map(|(_, frame, _)| frame).collect()
+}
+
+#[test]
+fn sealed_frames_are_opened_once() {
+    for scene in Scene::all() {
+        for (sender, receiver, _, _, keys) in scene.directions() {
+            for (lane, key) in keys.into_iter().enumerate() {
+                let prefix = format!("{}.lane{lane}", sender.prefix);
+                let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
+                let association = AssociationId(1);
+                let incoming = Incoming { association, origin, key, awaits_first_frame: false };
+                open_all(&scene, receiver.lane(), incoming, &prefix);
+            }
+        }
+    }
+}
+
+/// Gives a lane this key and all sealed frames, each of them twice.
+fn open_all(scene: &Scene, mut lane: Lane, incoming: Incoming, prefix: &str) {
+    let (mut sink, mut requests) = (Collected::new(), Mailbox::new(8));
+    let at = now(START_UNIX_S);
+    lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
+    for (name, meta) in examples() {
+        let sealed = scene.vectors.bytes(&format!("{prefix}.{name}.wire"));
+        let mut batch = [(sealed.to_vec(), Meta::plain()), (sealed.to_vec(), Meta::plain())];
+        lane.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink, &mut requests);
+        let opened = meta.map(|meta| {
+            (Side::STACK, scene.vectors.bytes(&format!("{prefix}.{name}.opened")).to_vec(), meta)
+        });
+        assert_eq!(sink.take(), Vec::from_iter(opened), "{prefix}.{name}");
+    }
+    let ledger = lane.ledger();
+    let wire = Side::WIRE as usize;
+    assert_eq!((ledger.forwarded[wire], ledger.consumed[wire]), (4, 1));
+    assert_eq!(ledger.drops(bump::DropReason::Replayed), 5);
+}
+
+/// The whole program, not only its parts, believes the other one: a host that started long enough ago answers its request.
+#[test]
+fn a_host_answers_the_requests() {
+    for scene in Scene::all().filter(|scene| scene.vectors.array("cookie") == [0; 16]) {
+        let started = now(START_UNIX_S - 2 * CLOCK_TOLERANCE.as_secs());
+        let mut sink = Collected::new();
+        let settings = Settings::clone(&scene.responder.settings);
+        let mut host = crate::start(started, settings, Generator::from_seed([1; 32]), &mut sink);
+        let mut keys = Generator::from_seed([2; 32]);
+        let at = now(START_UNIX_S);
+        let mut batch = [(scene.vectors.bytes("request.frame").to_vec(), Meta::plain())];
+        while let Some((ticket, job)) = host.next_job() {
+            host.complete(at, ticket, job.run(&mut keys), &mut sink);
+        }
+        host.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink);
+        while let Some((ticket, job)) = host.next_job() {
+            host.complete(at, ticket, job.run(&mut keys), &mut sink);
+        }
+        let parsed = Handshake::parse(scene.request()).expect("a request");
+        let expected = if parsed.arp.target_ip.is_unspecified() { Side::WIRE } else { Side::STACK };
+        let sent: Vec<Side> = sink.take().into_iter().map(|(side, ..)| side).collect();
+        assert_eq!(sent, [expected], "a reply, or the proved question for the stack");
+        let peers = host.control.peers(at.since_boot);
+        assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["alpha"]);
+    }
+}

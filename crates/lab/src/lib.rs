@@ -1,0 +1,7 @@
+//! The lab's LAN, for its own programs and tests: namespaces, witnesses, honest traffic, the real program, and the
+//! clean-up that leaves nothing behind.
+
+pub mod cleanup;
+pub mod failure;
+pub mod guard;
+pub mod net;

@@ -1,0 +1,203 @@
+//! A host without certificate that sees what the LAN lets it see and sends whatever it likes.
+
+use std::net::Ipv4Addr;
+
+use bump::Generator;
+use wire::arp::{Arp, Operation};
+use wire::cll::data;
+use wire::cll::{DataHeader, PacketType};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::{EtherType, MacAddress};
+
+use super::datagram::{Number, Parcel, Shape};
+use super::stack::arp_frame;
+
+/// Frames that it keeps; a random one goes for a new one, so that old ones stay around.
+const CAPTURED_MAX: usize = 400;
+/// Most frames of one burst.
+const BURST_MAX: u64 = 20;
+
+/// The attacker.
+pub struct Attacker {
+    random: Generator,
+    captured: Vec<Vec<u8>>,
+    victims: Vec<(MacAddress, Ipv4Addr)>,
+    /// Numbers in forged datagrams; no stack ever sends them.
+    next: u64,
+}
+
+impl Attacker {
+    /// An attacker on the LAN of `victims`.
+    pub fn new(victims: Vec<(MacAddress, Ipv4Addr)>, random: Generator) -> Attacker {
+        Attacker { random, captured: Vec::new(), victims, next: 1 << 60 }
+    }
+
+    /// It sees a frame.
+    pub fn see(&mut self, frame: &[u8]) {
+        if self.captured.len() < CAPTURED_MAX {
+            self.captured.push(frame.to_vec());
+        } else {
+            let at = self.below(CAPTURED_MAX);
+            self.captured[at] = frame.to_vec();
+        }
+    }
+
+    /// What it sends now.
+    pub fn deed(&mut self) -> Vec<Vec<u8>> {
+        match self.random.below(12) {
+            0 | 1 => self.replay(),
+            2 => self.altered(reflect),
+            3 => self.splice(),
+            4 => self.altered(flip_bits),
+            5 => self.altered(cut),
+            6 => self.altered(mutate),
+            7 => vec![self.noise()],
+            8 => vec![self.unknown_index()],
+            9 => vec![self.forged_arp()],
+            10 => vec![self.forged_datagram()],
+            _ => self.altered(|frame, random| clone_address(frame, random, EtherType::CLL)),
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.random.below(bound as u64) as usize
+    }
+
+    fn any_captured(&mut self) -> Option<Vec<u8>> {
+        let at = self.below(self.captured.len());
+        self.captured.get(at).cloned()
+    }
+
+    fn any_victim(&mut self) -> (MacAddress, Ipv4Addr) {
+        let at = self.below(self.victims.len());
+        self.victims[at]
+    }
+
+    /// The same bytes again, one frame or a row of them.
+    fn replay(&mut self) -> Vec<Vec<u8>> {
+        let count = if self.random.chance(8) { 1 + self.random.below(BURST_MAX) } else { 1 };
+        (0..count).filter_map(|_| self.any_captured()).collect()
+    }
+
+    fn altered(&mut self, alter: impl FnOnce(&mut Vec<u8>, &mut Generator)) -> Vec<Vec<u8>> {
+        let Some(mut frame) = self.any_captured() else { return Vec::new() };
+        alter(&mut frame, &mut self.random);
+        vec![frame]
+    }
+
+    /// A captured frame with the addresses or the index of another.
+    fn splice(&mut self) -> Vec<Vec<u8>> {
+        let (Some(mut frame), Some(other)) = (self.any_captured(), self.any_captured()) else { return Vec::new() };
+        let range = match self.random.below(5) {
+            0 => 0..6,
+            1 => 6..12,
+            2 => 0..12,
+            3 => 16..20,
+            _ => 16..24,
+        };
+        if let (Some(place), Some(bytes)) = (frame.get_mut(range.clone()), other.get(range)) {
+            place.copy_from_slice(bytes);
+        }
+        vec![frame]
+    }
+
+    /// Random bytes under our EtherType, or under any.
+    fn noise(&mut self) -> Vec<u8> {
+        let (to, _) = self.any_victim();
+        let ethertype = if self.random.chance(4) { EtherType(self.random.number() as u16) } else { EtherType::CLL };
+        let source = MacAddress(self.random.bytes());
+        let mut frame = Header { destination: to, source, ethertype }.emit().to_vec();
+        let len = self.below(200);
+        frame.extend((0..len).map(|_| self.random.bytes::<1>()[0]));
+        if let (Some(first), false) = (frame.get_mut(ETHERNET_LEN), self.random.chance(4)) {
+            *first = [0x21, 0x23, 0x24, 0x28][self.random.below(4) as usize];
+        }
+        frame
+    }
+
+    /// A well-formed sealed frame that nobody sealed, from a random or a cloned address.
+    fn unknown_index(&mut self) -> Vec<u8> {
+        let (destination, _) = self.any_victim();
+        let mut source = MacAddress(self.random.bytes());
+        source.0[0] &= 0xfe;
+        if self.random.chance(2) {
+            source = self.any_victim().0;
+        }
+        let header = DataHeader {
+            receiver_index: self.random.number(),
+            sequence: self.random.number(),
+            spin: self.random.number(),
+            second_nonce: None,
+        };
+        let mut frame = Header { destination, source, ethertype: EtherType::CLL }.emit().to_vec();
+        frame.resize(ETHERNET_LEN + data::HEADER_LEN, 0);
+        header.emit(&mut frame[ETHERNET_LEN..]);
+        frame.extend(self.random.bytes::<64>());
+        frame
+    }
+
+    /// "I am that host", as a reply, a request or a gratuitous announcement, under its own or the victim's address.
+    fn forged_arp(&mut self) -> Vec<u8> {
+        let ((target_mac, target_ip), (claimed_mac, claimed_ip)) = (self.any_victim(), self.any_victim());
+        let own = MacAddress([2, 0, 0, 0, 0, 0xee]);
+        let sender_mac = if self.random.chance(3) { claimed_mac } else { own };
+        let operation = if self.random.chance(2) { Operation::Request } else { Operation::Reply };
+        let target_ip = if self.random.chance(4) { claimed_ip } else { target_ip };
+        let destination = if self.random.chance(3) { MacAddress::BROADCAST } else { target_mac };
+        arp_frame(destination, &Arp { operation, sender_mac, sender_ip: claimed_ip, target_mac, target_ip })
+    }
+
+    /// A plain datagram in another's name.
+    fn forged_datagram(&mut self) -> Vec<u8> {
+        let ((to, destination), (from, source)) = (self.any_victim(), self.any_victim());
+        self.next += 1;
+        let shape = if self.random.chance(3) {
+            Shape::Raw { payload_len: 40 }
+        } else {
+            Shape::Udp { payload_len: 60, partial: false }
+        };
+        let parcel = Parcel { first: Number(self.next), shape, source, destination, port: 53, secret: false };
+        parcel.pack(from, to).bytes
+    }
+}
+
+fn reflect(frame: &mut Vec<u8>, _: &mut Generator) {
+    if let Some(addresses) = frame.get_mut(..12) {
+        addresses.rotate_left(6);
+    }
+}
+
+fn flip_bits(frame: &mut Vec<u8>, random: &mut Generator) {
+    for _ in 0..=random.below(2) {
+        let at = random.below(frame.len() as u64) as usize;
+        frame[at] ^= 1 << random.below(8);
+    }
+}
+
+fn cut(frame: &mut Vec<u8>, random: &mut Generator) {
+    frame.truncate(random.below(frame.len() as u64 + 1) as usize);
+    if random.chance(8) {
+        frame.extend(random.bytes::<32>());
+    }
+}
+
+fn mutate(frame: &mut Vec<u8>, random: &mut Generator) {
+    let from = random.below(frame.len() as u64) as usize;
+    for byte in frame.iter_mut().skip(from).take(1 + random.below(16) as usize) {
+        *byte = random.bytes::<1>()[0];
+    }
+}
+
+/// The victim's own address as a source, or a group address as destination.
+fn clone_address(frame: &mut Vec<u8>, random: &mut Generator, ethertype: EtherType) {
+    let Ok((mut header, message)) = Header::parse(frame) else { return };
+    if random.chance(2) {
+        header.source = header.destination;
+    } else {
+        header.destination = MacAddress::BROADCAST;
+    }
+    if PacketType::of(message).is_ok() {
+        header.ethertype = ethertype;
+    }
+    frame[..ETHERNET_LEN].copy_from_slice(&header.emit());
+}

@@ -1,0 +1,521 @@
+//! One run: hosts on a LAN under virtual time, driven event by event. The same scenario and seed give the same run.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{Bump, Generator, Instant, Ledger, Meta, Side, Ticket};
+use cll::{Job, Weaken};
+use identity::HostIdentity;
+
+use super::attacker::Attacker;
+use super::datagram::{Number, Parcel};
+use super::fabric::{Fabric, Kind};
+use super::host::{Host, Outcome};
+use super::insider;
+use super::judge::{Judge, PASSED, Violation};
+use super::scenario::{Part, START, Scenario, Step};
+use super::site;
+use super::stack::Output;
+use super::trace::Trace;
+
+/// Frames of the ring that are looked at together.
+const POLL_BATCH: usize = 8;
+/// Longest wait between the arrival of a frame and the look at it.
+const POLL_DELAY_MICROS: u64 = 60;
+/// Time between two lies of the insider.
+const LIE_EVERY_MILLIS: u64 = 400;
+/// Time between two frames that pass in clear by configuration.
+const PASS_EVERY: Duration = Duration::from_secs(5);
+
+/// Something that is due.
+enum Event {
+    Arrive { port: usize, frame: Vec<u8> },
+    Poll { host: usize },
+    FromStack { host: usize, output: Output, is_lie: bool },
+    Job { host: usize, life: u32, ticket: Ticket, job: Option<Box<Job>> },
+    Tick { host: usize },
+    StackTick { host: usize },
+    Application { flow: usize },
+    Step { host: usize, step: Step },
+    Restart { host: usize },
+    Attack,
+    Lie { host: usize },
+    Pass { host: usize },
+    FaultsStop,
+}
+
+impl Event {
+    /// A letter for the trace.
+    fn letter(&self) -> u8 {
+        match self {
+            Event::Arrive { .. } => b'a',
+            Event::Poll { .. } => b'p',
+            Event::FromStack { .. } => b's',
+            Event::Job { .. } => b'j',
+            Event::Tick { .. } => b't',
+            Event::StackTick { .. } => b'n',
+            Event::Application { .. } => b'o',
+            Event::Step { .. } => b'x',
+            Event::Restart { .. } => b'r',
+            Event::Attack => b'm',
+            Event::Lie { .. } => b'l',
+            Event::Pass { .. } => b'c',
+            Event::FaultsStop => b'f',
+        }
+    }
+
+    /// The host that must be awake for it.
+    fn host(&self) -> Option<usize> {
+        match self {
+            Event::Poll { host }
+            | Event::FromStack { host, .. }
+            | Event::Job { host, .. }
+            | Event::Tick { host }
+            | Event::StackTick { host }
+            | Event::Lie { host }
+            | Event::Pass { host } => Some(*host),
+            _ => None,
+        }
+    }
+}
+
+struct Scheduled {
+    at: Instant,
+    order: u64,
+    event: Event,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    /// The heap gives the greatest first, and what is due first is the greatest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+/// What a run came to.
+pub struct Report {
+    /// What the seed drew.
+    pub summary: String,
+    /// Hash over every event and frame.
+    pub hash: [u8; 32],
+    /// How many things happened.
+    pub events: u64,
+    /// Frames that were delivered and were right.
+    pub deliveries: u64,
+    /// Violations that were kept.
+    pub violations: Vec<Violation>,
+    /// All violations.
+    pub violation_count: u64,
+    /// The books of all link layers together.
+    pub ledger: Ledger,
+}
+
+/// The world of one run.
+pub struct World {
+    scenario: Scenario,
+    at: Instant,
+    queue: BinaryHeap<Scheduled>,
+    order: u64,
+    hosts: Vec<Host>,
+    fabric: Fabric,
+    attacker: Option<Attacker>,
+    judge: Judge,
+    trace: Trace,
+    random: Generator,
+    next_number: u64,
+    job_lost_one_in: u64,
+    /// Whether to tell what happens while it happens.
+    tells: bool,
+}
+
+impl World {
+    /// The world of `seed`. `weaken` is what the laboratory switches off on the honest hosts.
+    pub fn new(seed: u64, identities: &[Arc<HostIdentity>], weaken: Weaken, tells: bool) -> World {
+        let mut seed_bytes = [0; 32];
+        seed_bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut random = Generator::from_seed(seed_bytes);
+        let scenario = Scenario::draw(&mut random);
+        let numbers = 0..scenario.hosts.len();
+        let hosts: Vec<Host> =
+            numbers.map(|number| Host::new(number, &scenario, identities, weaken, &mut random)).collect();
+        let ports = hosts.len() + usize::from(scenario.attack_every.is_some());
+        let victims = scenario.hosts.iter().map(|plan| (site::mac(plan.identity), site::ip(plan.identity))).collect();
+        let attacker = Attacker::new(victims, Generator::from_seed(random.bytes()));
+        World {
+            at: START,
+            queue: BinaryHeap::new(),
+            order: 0,
+            fabric: Fabric::new(scenario.fabric, scenario.harm, ports, Generator::from_seed(random.bytes())),
+            attacker: scenario.attack_every.map(|_| attacker),
+            judge: Judge::new(&scenario),
+            trace: Trace::default(),
+            next_number: 1,
+            job_lost_one_in: scenario.job_lost_one_in,
+            hosts,
+            random,
+            scenario,
+            tells,
+        }
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Report {
+        self.begin();
+        let end = self.scenario.end();
+        while let Some(Scheduled { at, event, .. }) = self.queue.pop() {
+            if at > end {
+                break;
+            }
+            self.at = at;
+            self.trace.note(at, event.letter(), event.host().unwrap_or(usize::MAX), &[]);
+            self.happen(event);
+        }
+        self.at = end;
+        self.finish()
+    }
+
+    fn begin(&mut self) {
+        for host in 0..self.hosts.len() {
+            let outcome = self.hosts[host].start(self.at);
+            self.absorb(host, outcome, true);
+            match self.hosts[host].plan.part {
+                Part::Insider => self.schedule_in(Duration::from_secs(2), Event::Lie { host }),
+                Part::Honest if self.scenario.passes => self.schedule_in(PASS_EVERY, Event::Pass { host }),
+                _ => {}
+            }
+        }
+        for (flow, plan) in self.scenario.flows.clone().iter().enumerate() {
+            self.schedule(plan.first, Event::Application { flow });
+        }
+        for (at, host, step) in self.scenario.steps.clone() {
+            self.schedule(at, Event::Step { host, step });
+        }
+        if let Some(every) = self.scenario.attack_every {
+            self.schedule_in(every, Event::Attack);
+        }
+        self.schedule(self.scenario.faults_stop, Event::FaultsStop);
+    }
+
+    fn finish(mut self) -> Report {
+        let mut ledger = Ledger::new();
+        for host in &self.hosts {
+            ledger.add(&host.past);
+            if let Some(link) = &host.link {
+                link.add_to_ledger(&mut ledger);
+            }
+        }
+        let links: Vec<_> = self.hosts.iter_mut().map(|host| host.link.take()).collect();
+        self.judge.close(self.at, &links);
+        let (violations, violation_count) = self.judge.verdict();
+        Report {
+            summary: self.scenario.summary(),
+            events: self.trace.events(),
+            deliveries: self.judge.deliveries(),
+            violations: violations.to_vec(),
+            violation_count,
+            ledger,
+            hash: self.trace.hash(),
+        }
+    }
+
+    fn schedule(&mut self, at: Instant, event: Event) {
+        self.order += 1;
+        self.queue.push(Scheduled { at, order: self.order, event });
+    }
+
+    fn schedule_in(&mut self, time: Duration, event: Event) {
+        self.schedule(self.at + time, event);
+    }
+
+    fn micros(&mut self, below: u64) -> Duration {
+        Duration::from_micros(self.random.below(below))
+    }
+
+    fn happen(&mut self, event: Event) {
+        if let Some(until) = event.host().map(|host| self.hosts[host].paused_until).filter(|&until| until > self.at) {
+            return self.schedule(until, event);
+        }
+        match event {
+            Event::Arrive { port, frame } => self.arrive(port, frame),
+            Event::Poll { host } => self.poll(host),
+            Event::FromStack { host, output, is_lie } => self.from_stack(host, &output, is_lie),
+            Event::Job { host, life, ticket, job } if self.hosts[host].life == life => {
+                let outcome = self.hosts[host].complete(self.at, ticket, job.map(|job| *job));
+                self.absorb(host, outcome, true);
+            }
+            Event::Job { .. } => {}
+            Event::Tick { host } => self.tick(host),
+            Event::StackTick { host } => self.stack_tick(host),
+            Event::Application { flow } => self.application(flow),
+            Event::Step { host, step } => self.step(host, step),
+            Event::Restart { host } => self.restart(host),
+            Event::Attack => self.attack(),
+            Event::Lie { host } => self.lie(host),
+            Event::Pass { host } => self.pass(host),
+            Event::FaultsStop => self.faults_stop(),
+        }
+    }
+
+    /// Carries away what a call into a link layer brought forth, and has the judge look at all of it.
+    fn absorb(&mut self, host: usize, outcome: Outcome, thoroughly: bool) {
+        for event in &outcome.events {
+            if self.tells {
+                println!("{:.6} host {host}: {event}", self.at.since(START).as_secs_f64());
+            }
+        }
+        for frame in outcome.wire {
+            self.judge.to_wire(self.at, host, &frame);
+            self.transmit(host, &frame);
+        }
+        for (frame, meta) in outcome.stack {
+            self.trace.note(self.at, b'd', host, &frame);
+            self.judge.to_stack(self.at, host, &frame, meta);
+            let outputs = self.hosts[host].stack.receive(self.at, &frame);
+            self.stack_sends(host, outputs);
+        }
+        for (ticket, job) in outcome.jobs {
+            let life = self.hosts[host].life;
+            let job = (!self.random.chance(self.job_lost_one_in)).then(|| Box::new(job));
+            let delay = self.micros(self.scenario.job_delay_max.as_micros() as u64 + 1);
+            self.schedule_in(delay, Event::Job { host, life, ticket, job });
+        }
+        if let Some(link) = &self.hosts[host].link {
+            let now = self.hosts[host].now(self.at).since_boot;
+            self.judge.after_call(self.at, now, host, link, thoroughly);
+        }
+        self.schedule_upkeep(host);
+    }
+
+    fn schedule_upkeep(&mut self, host: usize) {
+        let at = self.at;
+        let this = &mut self.hosts[host];
+        let sooner = |next: &Instant, scheduled: Option<Instant>| scheduled.is_none_or(|scheduled| *next < scheduled);
+        let tick = this.deadline().map(|next| next.max(at)).filter(|next| sooner(next, this.tick_at));
+        let stack_tick = this.stack.deadline().map(|next| next.max(at)).filter(|next| sooner(next, this.stack_tick_at));
+        this.tick_at = tick.or(this.tick_at);
+        this.stack_tick_at = stack_tick.or(this.stack_tick_at);
+        if let Some(next) = tick {
+            self.schedule(next, Event::Tick { host });
+        }
+        if let Some(next) = stack_tick {
+            self.schedule(next, Event::StackTick { host });
+        }
+    }
+
+    fn tick(&mut self, host: usize) {
+        if self.hosts[host].tick_at.is_some_and(|scheduled| scheduled > self.at) {
+            return;
+        }
+        self.hosts[host].tick_at = None;
+        if self.hosts[host].deadline().is_some_and(|deadline| deadline <= self.at) {
+            let outcome = self.hosts[host].tick(self.at);
+            self.absorb(host, outcome, true);
+        }
+        self.schedule_upkeep(host);
+    }
+
+    fn stack_tick(&mut self, host: usize) {
+        if self.hosts[host].stack_tick_at.is_some_and(|scheduled| scheduled > self.at) {
+            return;
+        }
+        self.hosts[host].stack_tick_at = None;
+        let outputs = self.hosts[host].stack.tick(self.at);
+        self.stack_sends(host, outputs);
+        self.schedule_upkeep(host);
+    }
+
+    fn transmit(&mut self, port: usize, frame: &[u8]) {
+        self.trace.note(self.at, b'w', port, frame);
+        for flight in self.fabric.carry(port, frame) {
+            self.schedule_in(flight.delay, Event::Arrive { port: flight.port, frame: flight.frame });
+        }
+    }
+
+    fn arrive(&mut self, port: usize, frame: Vec<u8>) {
+        let Some(host) = self.hosts.get_mut(port) else {
+            return self.attacker.iter_mut().for_each(|attacker| attacker.see(&frame));
+        };
+        if host.plan.part == Part::Legacy {
+            self.judge.reached(self.at, &frame);
+            let outputs = host.stack.receive(self.at, &frame);
+            return self.stack_sends(port, outputs);
+        }
+        host.arrive(frame);
+        if !std::mem::replace(&mut host.poll_scheduled, true) {
+            let delay = self.micros(POLL_DELAY_MICROS);
+            self.schedule_in(delay, Event::Poll { host: port });
+        }
+    }
+
+    /// The program looks at what has arrived: a few frames, in as many calls as there are changes of lane.
+    fn poll(&mut self, host: usize) {
+        let this = &mut self.hosts[host];
+        let mut batches: Vec<(usize, Vec<(Vec<u8>, Meta)>)> = Vec::new();
+        let count = this.ring.len().min(POLL_BATCH);
+        for frame in this.ring.drain(..count).collect::<Vec<_>>() {
+            let lane = this.lane_of(Side::WIRE, &frame);
+            match batches.last_mut().filter(|(last, _)| *last == lane) {
+                Some((_, batch)) => batch.push((frame, Meta::plain())),
+                None => batches.push((lane, vec![(frame, Meta::plain())])),
+            }
+        }
+        this.poll_scheduled = !this.ring.is_empty();
+        if this.poll_scheduled {
+            self.schedule_in(Duration::from_micros(1), Event::Poll { host });
+        }
+        for (lane, batch) in batches {
+            batch.iter().for_each(|(frame, _)| self.judge.from_wire(host, frame));
+            let outcome = self.hosts[host].process(self.at, Side::WIRE, lane, batch);
+            self.absorb(host, outcome, false);
+        }
+    }
+
+    fn stack_sends(&mut self, host: usize, outputs: Vec<Output>) {
+        for output in outputs {
+            let delay = self.micros(20);
+            self.schedule_in(delay, Event::FromStack { host, output, is_lie: false });
+        }
+        self.schedule_upkeep(host);
+    }
+
+    fn from_stack(&mut self, host: usize, output: &Output, is_lie: bool) {
+        if let Output::Datagrams(packed) = output {
+            self.judge.sent(host, &packed.pieces, is_lie);
+        }
+        let (frame, meta) = output.frame();
+        self.trace.note(self.at, b'u', host, frame);
+        if self.hosts[host].plan.part == Part::Legacy {
+            let frame = frame.to_vec();
+            return self.transmit(host, &frame);
+        }
+        let lane = self.hosts[host].lane_of(Side::STACK, frame);
+        let outcome = self.hosts[host].process(self.at, Side::STACK, lane, vec![(frame.to_vec(), meta)]);
+        self.absorb(host, outcome, false);
+    }
+
+    fn application(&mut self, flow: usize) {
+        if self.at >= self.scenario.traffic_stops() {
+            return;
+        }
+        let plan = self.scenario.flows[flow];
+        let paused_until = self.hosts[plan.from].paused_until;
+        if paused_until > self.at {
+            return self.schedule(paused_until, Event::Application { flow });
+        }
+        for _ in 0..plan.burst {
+            let parcel = self.parcel(flow);
+            let outputs = self.hosts[plan.from].stack.send(self.at, parcel);
+            self.stack_sends(plan.from, outputs);
+        }
+        self.schedule_in(plan.every, Event::Application { flow });
+    }
+
+    fn parcel(&mut self, flow: usize) -> Parcel {
+        let plan = self.scenario.flows[flow];
+        let first = self.take_numbers(plan.shape.count());
+        for at in 0..plan.shape.count() {
+            self.judge.offered(flow, Number(first.0 + at as u64), self.at);
+        }
+        let [from, to] = [plan.from, plan.to].map(|host| &self.scenario.hosts[host]);
+        Parcel {
+            first,
+            shape: plan.shape,
+            source: site::ip(from.identity),
+            destination: site::ip(to.identity),
+            port: 40_000 + flow as u16,
+            secret: from.confidential && from.part == Part::Honest && to.part != Part::Legacy,
+        }
+    }
+
+    fn take_numbers(&mut self, count: usize) -> Number {
+        let first = Number(self.next_number);
+        self.next_number += count as u64;
+        first
+    }
+
+    fn step(&mut self, host: usize, step: Step) {
+        if self.hosts[host].plan.part == Part::Legacy {
+            return;
+        }
+        let last = self.scenario.faults_stop;
+        match step {
+            Step::Crash(time) => {
+                self.hosts[host].crash();
+                self.schedule((self.at + time).min(last), Event::Restart { host });
+            }
+            Step::Pause(time) => self.hosts[host].paused_until = (self.at + time).min(last),
+            Step::SetClock(error_ms) => self.hosts[host].set_clock(error_ms),
+        }
+    }
+
+    fn restart(&mut self, host: usize) {
+        if self.hosts[host].link.is_none() {
+            let outcome = self.hosts[host].start(self.at);
+            self.absorb(host, outcome, true);
+        }
+    }
+
+    fn attack(&mut self) {
+        let (Some(every), Some(attacker)) = (self.scenario.attack_every, &mut self.attacker) else { return };
+        let port = self.hosts.len();
+        for frame in attacker.deed() {
+            self.transmit(port, &frame);
+        }
+        // On a switch a cloned address takes the victim's frames away, and no link layer can help that.
+        let until = match self.scenario.fabric {
+            Kind::Hub => self.scenario.traffic_stops(),
+            Kind::Switch => self.scenario.faults_stop,
+        };
+        if self.at < until {
+            self.schedule_in(every, Event::Attack);
+        }
+    }
+
+    fn lie(&mut self, host: usize) {
+        if self.at >= self.scenario.traffic_stops() {
+            return;
+        }
+        let victims: Vec<usize> = (0..self.hosts.len()).filter(|&other| other != host).collect();
+        let first = self.take_numbers(1);
+        if let Some(output) = insider::lie(&mut self.random, &self.scenario, host, &victims, first) {
+            self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: true });
+        }
+        let wait = Duration::from_millis(1 + self.random.below(LIE_EVERY_MILLIS));
+        self.schedule_in(wait, Event::Lie { host });
+    }
+
+    /// The stack sends what the configuration lets pass.
+    fn pass(&mut self, host: usize) {
+        let source = site::mac(self.hosts[host].plan.identity);
+        let destination = wire::MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+        let header = wire::ethernet::Header { destination, source, ethertype: PASSED };
+        let output = Output::Arp([&header.emit()[..], &[0; 46]].concat());
+        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
+        self.schedule_in(PASS_EVERY, Event::Pass { host });
+    }
+
+    fn faults_stop(&mut self) {
+        self.fabric.heal();
+        self.job_lost_one_in = 0;
+        for host in 0..self.hosts.len() {
+            self.hosts[host].heal();
+            self.restart(host);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The real program on real kernel stacks: what an operator does and what a network does to it, seen from outside.
+//!
+//! `cargo build --release -p ringwall && cargo test -p ringwall-lab --test guarded`. Needs root; skips by name without.
+//! `RINGWALL_LONG=1` watches and floods for as long as a release asks for. `RINGWALL_PROGRAM` names another program.
+
+mod admin;
+mod bad_input;
+mod hostile;
+mod liveness;
+mod peers;
+mod stage;
+mod takeover;
+mod traffic;
+mod wire;

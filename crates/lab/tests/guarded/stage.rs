@@ -1,0 +1,427 @@
+//! The stage of one test: a LAN of its own, a site, and the real program on the hosts that the test wants guarded.
+//!
+//! Tests run one after another, because each loads the machine and all share the name of this process's run. Whatever
+//! way a test ends, its daemons are ended, its interfaces given back and its namespaces removed.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use authority::directory::{Delivery, Sharing};
+use authority::files::Overwrite;
+use authority::{Directory, Request};
+use ringwall_lab::cleanup::{self, Run};
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::lan::INTERFACE;
+use ringwall_lab::net::process::{self, Answer};
+use ringwall_lab::net::{Host, Lan, LanPlan, Running};
+use rustix::process::{Signal, geteuid};
+use serde_json::Value;
+
+/// What a test's body returns.
+pub type Outcome = Result<(), Failure>;
+
+/// Names another program than the one that was built last.
+const PROGRAM_VARIABLE: &str = "RINGWALL_PROGRAM";
+/// Set for the long form of the tests that run for a time.
+const LONG_VARIABLE: &str = "RINGWALL_LONG";
+/// How long a daemon may take until it guards its interface, with room for a loaded machine.
+const READY_LIMIT: Duration = Duration::from_secs(15);
+/// How long things may take that have no limit of their own.
+pub const SOON: Duration = Duration::from_secs(10);
+/// The tools that the tests cannot do without.
+const TOOLS: [&str; 6] = ["ip", "nsenter", "ping", "arping", "tcpdump", "nft"];
+
+static TURN: Mutex<()> = Mutex::new(());
+static RUN: OnceLock<&'static Run> = OnceLock::new();
+
+/// Runs `test` on a LAN of `hosts`, or says by name that it cannot.
+///
+/// # Panics
+/// The test fails, or leaves something behind.
+pub fn perform<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test: T) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
+    if let Some(reason) = impossible() {
+        eprintln!("SKIPPED {name}: {reason}");
+        return;
+    }
+    let run = RUN.get_or_init(begin);
+    if let Err(failure) = Stage::set(run, hosts).and_then(|stage| test(&stage)) {
+        panic!("{name}: {failure}");
+    }
+    let left = leftovers(run);
+    assert!(left.is_empty(), "{name} left behind: {left:?}");
+    assert_eq!(cleanup::sweep(run), Vec::<String>::new(), "{name}");
+}
+
+fn impossible() -> Option<String> {
+    if !geteuid().is_root() {
+        return Some("needs root".to_owned());
+    }
+    let missing: Vec<_> = TOOLS.into_iter().filter(|tool| !process::installed(tool)).collect();
+    (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
+}
+
+fn begin() -> &'static Run {
+    // Other runs of the lab clear away what belongs to no living lab, and know one by this name.
+    std::fs::write("/proc/self/comm", "ringwall-lab-t").expect("a process may name itself");
+    let run = cleanup::begin_transient().expect("root can begin a run");
+    let usual = std::panic::take_hook();
+    let directory = run.directory();
+    std::panic::set_hook(Box::new(move |cause| {
+        // The usual hook sweeps the run away, logs included.
+        show_logs(&directory);
+        usual(cause);
+    }));
+    run
+}
+
+fn show_logs(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let log = entry.path().join("log");
+        if let Ok(text) = std::fs::read_to_string(&log) {
+            let start = text.len().saturating_sub(4000);
+            eprintln!("--- {}\n{}", log.display(), text.get(start..).unwrap_or(&text));
+        }
+    }
+}
+
+/// Namespaces and mounts of `run` that are still there.
+fn leftovers(run: &Run) -> Vec<String> {
+    let prefix = run.namespace("");
+    let entries = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let mut left: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    left.retain(|name| name.starts_with(&prefix));
+    left.extend(mounts_below(&run.directory()));
+    left
+}
+
+/// Mounts below `directory`, in this program's mount tree and in that of process 1.
+pub fn mounts_below(directory: &Path) -> Vec<String> {
+    let tables = ["self", "1"].map(|process| {
+        std::fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default()
+    });
+    let points = tables.iter().flat_map(|table| table.lines()).filter_map(|line| line.split(' ').nth(4));
+    points.filter(|point| Path::new(point).starts_with(directory)).map(str::to_owned).collect()
+}
+
+/// The program under test: the one that is named, or the one that was built last for this test's target directory.
+///
+/// # Panics
+/// There is none.
+pub fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os(PROGRAM_VARIABLE) {
+        return named.into();
+    }
+    let test = std::env::current_exe().expect("this program has a file");
+    let target = test.ancestors().nth(3).expect("target/profile/deps/test").to_owned();
+    let built = ["release", "debug"].map(|profile| target.join(profile).join("ringwall"));
+    let age = |file: &PathBuf| file.metadata().and_then(|data| data.modified()).ok();
+    let newest = built.iter().filter(|file| file.is_file()).max_by_key(|file| age(file));
+    newest.expect("build the program first: cargo build --release -p ringwall").clone()
+}
+
+/// How long a test that watches for a time does so: `short`, or `long` with `RINGWALL_LONG=1`.
+pub fn span(short: Duration, long: Duration) -> Duration {
+    if std::env::var_os(LONG_VARIABLE).is_some() { long } else { short }
+}
+
+/// A LAN with a site.
+pub struct Stage {
+    pub run: &'static Run,
+    pub lan: Lan,
+    pub site: Site,
+}
+
+impl Stage {
+    fn set(run: &'static Run, hosts: &[&'static str]) -> Result<Stage, Failure> {
+        let directory = run.directory();
+        std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
+        let lan = Lan::create(run, &LanPlan { hosts: hosts.to_vec(), ..LanPlan::default() })?;
+        Ok(Stage { run, lan, site: Site::found(run, "site")? })
+    }
+
+    pub fn host(&self, name: &str) -> &Host {
+        self.lan.host(name).expect("the test asked for this host")
+    }
+
+    /// Where files of this test go.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.run.directory().join(name)
+    }
+
+    /// Writes the configuration of host `name`, which gets an identity of the stage's site unless the plan has one.
+    pub fn prepare(&self, name: &str, plan: Plan) -> Result<Guarded, Failure> {
+        let host = self.host(name).clone();
+        let identity = match &plan.identity {
+            Some(file) => file.clone(),
+            None => self.site.issue(host.name, &format!("--mac {} --ip {}", host.mac, host.ip))?,
+        };
+        let directory = self.file(&format!("host-{name}"));
+        std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
+        let config = directory.join("host.toml");
+        let text = plan.text(&identity, &directory);
+        std::fs::write(&config, text).map_err(Failure::file("writing", &config))?;
+        Ok(Guarded { host, run: self.run, directory, config, process: None })
+    }
+
+    /// Guards host `name` and waits until it is.
+    pub fn guard(&self, name: &str, plan: Plan) -> Result<Guarded, Failure> {
+        let mut guarded = self.prepare(name, plan)?;
+        guarded.start(&[])?;
+        Ok(guarded)
+    }
+}
+
+/// An authority of its own.
+pub struct Site {
+    run: &'static Run,
+    directory: PathBuf,
+}
+
+impl Site {
+    /// Founds a site in the directory `name` of the run.
+    pub fn found(run: &'static Run, name: &str) -> Result<Site, Failure> {
+        let site = Site { run, directory: run.directory().join(name) };
+        let mut init = site.command("init");
+        init.args(["--name", "lab"]);
+        process::must(init)?;
+        Ok(site)
+    }
+
+    fn command(&self, word: &str) -> Command {
+        let mut command = Command::new(program());
+        self.run.mark(&mut command);
+        command.args(["site", word, "--dir"]).arg(&self.directory);
+        command
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Issues an identity to the host called `name`; `options` are separated by blanks. Returns its file.
+    pub fn issue(&self, name: &str, options: &str) -> Result<PathBuf, Failure> {
+        let file = self.directory.with_extension(format!("{name}.pem"));
+        let mut issue = self.command("issue");
+        issue.args(["--force", "--allow-shared-addresses", "--name", name]).args(options.split(' '));
+        issue.arg("--out").arg(&file);
+        process::must(issue)?;
+        Ok(file)
+    }
+
+    /// Issues an identity for `host` that ends after `validity`, which is shorter than the program lets a manager choose.
+    pub fn issue_for(&self, host: &Host, validity: Duration) -> Result<PathBuf, Failure> {
+        let file = self.directory.with_extension(format!("{}.short.pem", host.name));
+        let delivery = Delivery { output: &file, overwrite: Overwrite::Force, sharing: Sharing::Allowed };
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        let mut generator = bump::Generator::from_seed([7; 32]);
+        let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
+        let issued = Request::new(host.name, host.mac, vec![host.ip])
+            .and_then(|request| request.with_validity(validity))
+            .and_then(|request| {
+                let directory = Directory::open(&self.directory)?;
+                directory.issue_identity(&request, &delivery, &mut random, since_epoch.as_secs())
+            });
+        issued.map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(file)
+    }
+}
+
+/// What differs from the shortest configuration.
+#[derive(Default)]
+pub struct Plan {
+    identity: Option<PathBuf>,
+    host: String,
+    cll: String,
+    tail: String,
+}
+
+impl Plan {
+    /// With a line in `[host]`.
+    pub fn host(mut self, line: &str) -> Plan {
+        self.host.push_str(&format!("{line}\n"));
+        self
+    }
+
+    /// With a line in `[cll]`.
+    pub fn cll(mut self, line: &str) -> Plan {
+        self.cll.push_str(&format!("{line}\n"));
+        self
+    }
+
+    /// With sections at the end.
+    pub fn tail(mut self, text: &str) -> Plan {
+        self.tail.push_str(text);
+        self
+    }
+
+    /// With this identity file.
+    pub fn identity(mut self, file: PathBuf) -> Plan {
+        self.identity = Some(file);
+        self
+    }
+
+    /// With the card kept away from the stack in this way.
+    pub fn way(way: &str) -> Plan {
+        Plan::default().host(&format!("takeover = \"{way}\""))
+    }
+
+    fn text(&self, identity: &Path, directory: &Path) -> String {
+        let (identity, directory) = (identity.display(), directory.display());
+        let Plan { host, cll, tail, .. } = self;
+        format!(
+            "[host]\ninterface = \"{INTERFACE}\"\nidentity = \"{identity}\"\nrun_dir = \"{directory}/run\"\n\
+             state_dir = \"{directory}/state\"\n{host}\n[cll]\n{cll}\n{tail}\n"
+        )
+    }
+}
+
+/// A host with the program. Dropping it ends the daemon and gives the interface back.
+pub struct Guarded {
+    pub host: Host,
+    run: &'static Run,
+    pub directory: PathBuf,
+    pub config: PathBuf,
+    process: Option<Running>,
+}
+
+impl Guarded {
+    /// The program with `words`, in this host's namespace, with this host's configuration.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.host.namespace.command(&program().to_string_lossy());
+        command.args(words).arg("--config").arg(&self.config);
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn ask(&self, words: &[&str]) -> Result<Answer, Failure> {
+        process::ask(self.command(words), &[])
+    }
+
+    /// Starts the daemon, with these further options; it need not be ready yet. An older log goes.
+    pub fn launch(&mut self, options: &[&str]) -> Result<(), Failure> {
+        let mut command = self.command(&["host", "run"]);
+        command.args(options).env("RINGWALL_LOG", "debug");
+        self.launch_command(command)
+    }
+
+    /// Starts the daemon by `command`.
+    pub fn launch_command(&mut self, command: Command) -> Result<(), Failure> {
+        self.process = Some(Running::start(command, &self.directory.join("log"))?);
+        Ok(())
+    }
+
+    /// Starts the daemon and waits until it guards the interface.
+    pub fn start(&mut self, options: &[&str]) -> Result<(), Failure> {
+        self.launch(options)?;
+        self.await_ready()
+    }
+
+    /// Waits until the daemon guards the interface.
+    pub fn await_ready(&mut self) -> Result<(), Failure> {
+        let mut process = self.process.take().expect("the test has started it");
+        let ready = process::until(&format!("the daemon of host {}", self.host.name), READY_LIMIT, || {
+            process.ensure_alive()?;
+            Ok(self.status().is_ok_and(|status| status["state"] == "running"))
+        });
+        self.process = Some(process);
+        ready
+    }
+
+    /// The daemon's process id.
+    pub fn id(&self) -> u32 {
+        self.process.as_ref().expect("the test has started it").id()
+    }
+
+    /// Ends the daemon with `signal` and waits until it is gone.
+    pub fn stop(&mut self, signal: Signal) {
+        if let Some(process) = self.process.take() {
+            process.stop(signal);
+        }
+    }
+
+    /// Checks that the daemon runs.
+    pub fn ensure_alive(&mut self) -> Result<(), Failure> {
+        self.process.as_mut().expect("the test has started it").ensure_alive()
+    }
+
+    /// Gives the interface back.
+    pub fn release(&mut self) -> Result<(), Failure> {
+        process::must(self.command(&["host", "release"])).map(drop)
+    }
+
+    /// What a command says in JSON.
+    pub fn json(&self, words: &[&str]) -> Result<Value, Failure> {
+        let mut command = self.command(words);
+        command.arg("--json");
+        let text = process::must(command)?;
+        serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("{words:?}: {error}: {text}")))
+    }
+
+    pub fn status(&self) -> Result<Value, Failure> {
+        self.json(&["status"])
+    }
+
+    /// How many frames were dropped for the reason `word`.
+    pub fn drops(&self, word: &str) -> Result<u64, Failure> {
+        let status = self.status()?;
+        status["drops"][word].as_u64().ok_or_else(|| Failure::Unreadable(format!("no drop reason {word}: {status}")))
+    }
+
+    /// Waits until at least `count` frames were dropped for the reason `word`.
+    pub fn await_drops(&self, word: &str, count: u64) -> Outcome {
+        process::until(&format!("{count} frames dropped as {word} by {}", self.host.name), SOON, || {
+            Ok(self.drops(word)? >= count)
+        })
+    }
+
+    /// What the daemon wrote, and the events it remembers.
+    pub fn events(&self) -> Result<String, Failure> {
+        Ok(self.ask(&["events"])?.stdout)
+    }
+
+    /// Waits until an event contains `text`.
+    pub fn await_event(&self, text: &str, limit: Duration) -> Outcome {
+        process::until(&format!("the event \"{text}\" on {}", self.host.name), limit, || {
+            Ok(self.events()?.contains(text))
+        })
+    }
+
+    /// The daemon's log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
+    }
+
+    /// Runs `ip` where the card is; `CARD` stands for its name there.
+    pub fn on_card(&self, arguments: &str) -> Result<String, Failure> {
+        let pin = self.directory.join(format!("run/{INTERFACE}.netns"));
+        if !pin.exists() {
+            return self.host.namespace.ip(&arguments.replace("CARD", &format!("rw.{INTERFACE}")));
+        }
+        let mut command = Command::new("nsenter");
+        // The pin is in the mount tree of process 1.
+        command.args(["--mount=/proc/1/ns/mnt", "--", "nsenter"]).arg(format!("--net={}", pin.display()));
+        command.args(["--", "ip"]).args(arguments.replace("CARD", INTERFACE).split(' '));
+        process::must(command)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // After an interrupt or a failed assertion the sweep has done it already.
+        if cleanup::permit().is_err() || !self.config.exists() {
+            return;
+        }
+        self.stop(Signal::TERM);
+        let _never_taken = self.ask(&["host", "release"]);
+    }
+}
+
+/// The addresses that plain hosts and tests name.
+pub fn ip(text: &str) -> Ipv4Addr {
+    text.parse().expect("a test writes addresses right")
+}

@@ -1,0 +1,528 @@
+#!/usr/bin/env python3
+"""Golden vectors of the cryptographic link layer, made without any of the program's code.
+
+Everything here is built from the written protocol (docs/protocol.md) with Python's own HMAC and SHA-256 and Debian's
+python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); SipHash-2-4 is written out below and checked against
+the table of its authors. All keys are fixed, so the same files come out every time:
+
+    vectors/make.py            writes the files beside this script
+    vectors/make.py --check    compares them with what it would write; status 1 where they differ
+
+A line of a vector file is `name = hex`. Numbers stand in network order and in the width of their field. The private
+keys in these files are public and protect nothing.
+"""
+
+import datetime
+import hashlib
+import hmac
+import struct
+import sys
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.x509.oid import NameOID, ObjectIdentifier
+
+ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
+BROADCAST = bytes([0xFF] * 6)
+TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE = 0x21, 0x23, 0x24, 0x28
+AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
+KEY_LEN = {AES_256_GCM: 32, AES_128_GCM: 16, CHACHA20_POLY1305: 32}
+SUITE_NAME = {AES_256_GCM: "aes-256-gcm", AES_128_GCM: "aes-128-gcm", CHACHA20_POLY1305: "chacha20-poly1305"}
+INNER_CHECKSUM_PARTIAL = 0x01
+# The shortest sealed frame has Ethernet's 60 bytes: 14 + 14 + 3 + 13 + 16.
+PAYLOAD_MIN = 13
+MAC_ADDRESS_OID = ObjectIdentifier("1.3.6.1.5.5.7.8.12")
+START_UNIX_S = 1_800_000_000
+DAY_S = 86_400
+
+
+# ---- SipHash-2-4 (Aumasson and Bernstein, 2012) -------------------------------------------------------------------
+
+
+def rotate(word, bits):
+    return ((word << bits) | (word >> (64 - bits))) & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def sip_round(v0, v1, v2, v3):
+    mask = 0xFFFF_FFFF_FFFF_FFFF
+    v0 = (v0 + v1) & mask
+    v1 = rotate(v1, 13) ^ v0
+    v0 = rotate(v0, 32)
+    v2 = (v2 + v3) & mask
+    v3 = rotate(v3, 16) ^ v2
+    v0 = (v0 + v3) & mask
+    v3 = rotate(v3, 21) ^ v0
+    v2 = (v2 + v1) & mask
+    v1 = rotate(v1, 17) ^ v2
+    v2 = rotate(v2, 32)
+    return v0, v1, v2, v3
+
+
+def siphash_2_4(key, message):
+    """The 64-bit value, as a number."""
+    k0, k1 = struct.unpack("<QQ", key)
+    state = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+    padded = message + bytes(7 - len(message) % 8) + bytes([len(message) & 0xFF])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        state[3] ^= word
+        state = list(sip_round(*sip_round(*state)))
+        state[0] ^= word
+    state[2] ^= 0xFF
+    state = sip_round(*sip_round(*sip_round(*sip_round(*state))))
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+# Key 00..0f, message 00..n-1: the start of the table `vectors_sip64` in the authors' reference code, and the example in
+# appendix A of their paper (15 bytes).
+SIPHASH_TABLE = {
+    0: "310e0edd47db6f72", 1: "fd67dc93c539f874", 2: "5a4fa9d909806c0d", 3: "2d7efbd796666785",
+    4: "b7877127e09427cf", 5: "8da699cd64557618", 6: "cee3fe586e46c9cb", 7: "37d1018bf50002ab",
+    15: "e545be4961ca29a1",
+}
+
+
+def check_siphash():
+    for length, expected in SIPHASH_TABLE.items():
+        value = struct.pack("<Q", siphash_2_4(bytes(range(16)), bytes(range(length))))
+        assert value.hex() == expected, f"SipHash-2-4 of {length} bytes"
+
+
+def spin(key, sequence):
+    """The spinning nonce: the low 32 bits of SipHash-2-4 over the sequence number in network order."""
+    return siphash_2_4(key, struct.pack("!I", sequence)) & 0xFFFF_FFFF
+
+
+# ---- The site: one authority, two hosts ----------------------------------------------------------------------------
+
+
+def fixed(label, length=32):
+    """Bytes that look random and are the same every time."""
+    return hashlib.shake_256(b"ringwall golden vectors: " + label.encode()).digest(length)
+
+
+def pkcs8(key):
+    encoding, form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8
+    return key.private_bytes(encoding, form, serialization.NoEncryption())
+
+
+def distinguished_name(common_name, unit=None):
+    units = [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit)] if unit else []
+    return x509.Name(units + [x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def key_usage(**allowed):
+    names = (
+        "digital_signature content_commitment key_encipherment data_encipherment key_agreement key_cert_sign crl_sign "
+        "encipher_only decipher_only"
+    ).split()
+    return x509.KeyUsage(**{name: allowed.get(name, False) for name in names})
+
+
+def certificate_builder(subject, issuer, key, serial, days):
+    start = datetime.datetime.utcfromtimestamp(START_UNIX_S - DAY_S)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(serial)
+        .not_valid_before(start)
+        .not_valid_after(start + datetime.timedelta(days=days))
+    )
+
+
+def der(certificate):
+    return certificate.public_bytes(serialization.Encoding.DER)
+
+
+class Authority:
+    """A self-signed Ed25519 authority."""
+
+    def __init__(self):
+        self.seed = fixed("authority")
+        self.key = Ed25519PrivateKey.from_private_bytes(self.seed)
+        self.name = distinguished_name("golden")
+        builder = certificate_builder(self.name, self.name, self.key, 1, 3650)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(key_usage(key_cert_sign=True, crl_sign=True), critical=True)
+        self.certificate = der(builder.sign(self.key, None))
+        self.site_key = fixed("site key")
+
+    def issue(self, host):
+        """A certificate with the hardware address as otherName (an OCTET STRING) and the addresses as iPAddress."""
+        names = [x509.OtherName(MAC_ADDRESS_OID, b"\x04\x06" + host.mac)]
+        names += [x509.IPAddress(address) for address in host.addresses]
+        subject = distinguished_name(host.name, host.role)
+        builder = certificate_builder(subject, self.name, host.key, host.serial, 365)
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        builder = builder.add_extension(key_usage(digital_signature=True), critical=True)
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        return der(builder.add_extension(identifier, critical=False).sign(self.key, None))
+
+
+class Host:
+    def __init__(self, authority, name, serial, mac, addresses, role):
+        self.name, self.serial, self.mac, self.role = name, serial, mac, role
+        self.addresses = [IPv4Address(address) for address in addresses]
+        self.seed = fixed(f"host {name}")
+        self.key = Ed25519PrivateKey.from_private_bytes(self.seed)
+        self.certificate = authority.issue(self)
+
+    @property
+    def ip(self):
+        return self.addresses[0].packed
+
+
+# ---- Messages ------------------------------------------------------------------------------------------------------
+
+
+def ethernet(destination, source, ethertype):
+    return destination + source + struct.pack("!H", ethertype)
+
+
+def arp(operation, sender_mac, sender_ip, target_mac, target_ip):
+    head = struct.pack("!HHBBH", 1, ETHERTYPE_IPV4, 6, 4, operation)
+    return head + sender_mac + sender_ip + target_mac + target_ip
+
+
+@dataclass
+class Offer:
+    suite: int
+    confidential: bool
+    lanes: int
+    receiver_index: int
+    lifetime_s: int
+
+    def emit(self):
+        head = struct.pack("!BBBB", 1, self.suite, self.confidential, self.lanes)
+        return head + struct.pack("!IIBB", self.receiver_index, self.lifetime_s, 0, 1)
+
+
+def counted(content):
+    return struct.pack("!H", len(content)) + content
+
+
+def unsigned_message(kind, arp_message, timestamp_ms, nonce, offer, key_share, cookie, certificate):
+    """A handshake message up to the certificate, its site tag still zero."""
+    head = bytes([kind, 0]) + bytes(16) + arp_message
+    return head + struct.pack("!Q", timestamp_ms) + nonce + offer.emit() + key_share + cookie + counted(certificate)
+
+
+def without_tag(message):
+    return message[:2] + message[18:]
+
+
+def with_tag(message, site_key, header):
+    """The site tag covers the Ethernet header and all of the message but the tag itself."""
+    covered = counted(b"handshake") + header + without_tag(message)
+    return message[:2] + hmac.new(site_key, covered, hashlib.sha256).digest()[:16] + message[18:]
+
+
+def sha256(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+# ---- Keys ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class LaneKeys:
+    key: bytes
+    iv: bytes
+    spin: bytes
+
+
+def lane_keys(shared, transcript, direction, lane, suite):
+    def expand(use, length):
+        info = b"ringwall cll 2 " + use + direction.encode() + bytes([lane, suite])
+        return HKDF(algorithm=hashes.SHA256(), length=length, salt=transcript, info=info).derive(shared)
+
+    return LaneKeys(expand(b"key", 32)[: KEY_LEN[suite]], expand(b"iv", 12), expand(b"spin", 16))
+
+
+# ---- Data frames ---------------------------------------------------------------------------------------------------
+
+
+def aead(suite, key):
+    return ChaCha20Poly1305(key) if suite == CHACHA20_POLY1305 else AESGCM(key)
+
+
+def data_frame(header, offer, keys, receiver_index, sequence, inner):
+    """Seals `inner` (inner header and payload) under the sender's `offer`."""
+    clear = header + struct.pack("!BBIII", TYPE_UNICAST, 0, receiver_index, sequence, spin(keys.spin, sequence))
+    nonce = bytes(a ^ b for a, b in zip(keys.iv, bytes(4) + struct.pack("!Q", sequence)))
+    cipher = aead(offer.suite, keys.key)
+    if offer.confidential:
+        return clear + cipher.encrypt(nonce, inner, clear)
+    return clear + inner + cipher.encrypt(nonce, b"", clear + inner)
+
+
+def checksum(data):
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def ipv4_packet(source, destination, protocol, payload):
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0x1234, 0x4000, 64, protocol, 0) + source + destination
+    return head[:10] + struct.pack("!H", checksum(head) ^ 0xFFFF) + head[12:] + payload
+
+
+def pseudo_header(source, destination, protocol, length):
+    return source + destination + struct.pack("!BBH", 0, protocol, length)
+
+
+def udp_packet(source, destination, payload):
+    segment = struct.pack("!HHHH", 4660, 22136, 8 + len(payload), 0) + payload
+    value = checksum(pseudo_header(source, destination, 17, len(segment)) + segment) ^ 0xFFFF
+    return ipv4_packet(source, destination, 17, segment[:6] + struct.pack("!H", value or 0xFFFF) + segment[8:])
+
+
+def tcp_packet_with_partial_checksum(source, destination, payload):
+    """The checksum field holds the folded sum of the pseudo header, not complemented."""
+    segment = struct.pack("!HHIIBBHHH", 443, 40000, 1, 2, 0x50, 0x18, 500, 0, 0) + payload
+    value = checksum(pseudo_header(source, destination, 6, len(segment)))
+    return ipv4_packet(source, destination, 6, segment[:16] + struct.pack("!H", value) + segment[18:])
+
+
+def plain_frames(sender, receiver):
+    """Name, EtherType, inner flags and payload of every example."""
+    source, destination = sender.ip, receiver.ip
+    return [
+        ("udp", ETHERTYPE_IPV4, 0, udp_packet(source, destination, b"a datagram with a complete checksum")),
+        ("short", ETHERTYPE_EXPERIMENT, 0, b"short"),
+        ("least", ETHERTYPE_EXPERIMENT, 0, b"thirteen byte"),
+        ("partial", ETHERTYPE_IPV4, INNER_CHECKSUM_PARTIAL,
+         tcp_packet_with_partial_checksum(source, destination, b"a segment with a partial checksum")),
+        ("empty", 0, 0, b""),
+    ]
+
+
+# ---- One handshake -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """What differs from one handshake to the next."""
+
+    number: int
+    about: str
+    initiator: Offer
+    responder: Offer
+    by_address: bool = True
+    challenged: bool = False
+    timestamps_ms: tuple = field(default=(START_UNIX_S * 1000 + 123, START_UNIX_S * 1000 + 456))
+
+    def fixed(self, label, length=32):
+        return fixed(f"handshake {self.number} {label}", length)
+
+
+class Handshake:
+    def __init__(self, case, authority, initiator, responder):
+        self.case, self.authority, self.hosts = case, authority, (initiator, responder)
+        self.nonce = case.fixed("nonce", 16)
+        self.cookie = case.fixed("cookie", 16) if case.challenged else bytes(16)
+        self.private = [X25519PrivateKey.from_private_bytes(case.fixed(f"x25519 {side}")) for side in ("i", "r")]
+        self.share = [self.raw(key.public_key()) for key in self.private]
+        self.request_header, self.request = self.make_request()
+        self.reply_header, self.reply = self.make_reply()
+        self.shared = self.private[0].exchange(X25519PublicKey.from_public_bytes(self.share[1]))
+        assert self.shared == self.private[1].exchange(X25519PublicKey.from_public_bytes(self.share[0]))
+        request, reply = sha256(without_tag(self.request)), sha256(without_tag(self.reply))
+        self.transcript = sha256(b"ringwall cll 2 transcript", request, reply)
+
+    @staticmethod
+    def raw(key):
+        return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+    def make_request(self):
+        """Asks for the responder's IP address with a broadcast, or for its hardware address alone."""
+        ours, theirs = self.hosts
+        question = (bytes(6), theirs.ip) if self.case.by_address else (theirs.mac, bytes(4))
+        header = ethernet(BROADCAST if self.case.by_address else theirs.mac, ours.mac, ETHERTYPE_CLL)
+        unsigned = unsigned_message(
+            TYPE_REQUEST, arp(1, ours.mac, ours.ip, *question), self.case.timestamps_ms[0], self.nonce,
+            self.case.initiator, self.share[0], self.cookie, ours.certificate,
+        )
+        signature = ours.key.sign(b"ringwall cll 2 request" + without_tag(unsigned))
+        return header, with_tag(unsigned + counted(signature), self.authority.site_key, header)
+
+    def make_reply(self):
+        """Its signature covers the whole request too."""
+        theirs, ours = self.hosts
+        header = ethernet(theirs.mac, ours.mac, ETHERTYPE_CLL)
+        unsigned = unsigned_message(
+            TYPE_REPLY, arp(2, ours.mac, ours.ip, theirs.mac, theirs.ip), self.case.timestamps_ms[1], self.nonce,
+            self.case.responder, self.share[1], bytes(16), ours.certificate,
+        )
+        request = sha256(without_tag(self.request))
+        signature = ours.key.sign(b"ringwall cll 2 reply" + request + without_tag(unsigned))
+        return header, with_tag(unsigned + counted(signature), self.authority.site_key, header)
+
+    def challenge(self):
+        initiator, responder = self.hosts
+        header = ethernet(initiator.mac, responder.mac, ETHERTYPE_CLL)
+        message = bytes([TYPE_CHALLENGE, 0]) + bytes(16) + self.nonce + self.cookie
+        return header + with_tag(message, self.authority.site_key, header)
+
+    def sides(self):
+        """For each direction: its name, label, sender, receiver, the sender's offer and the receiver's."""
+        initiator, responder = self.hosts
+        yield "initiator", "from initiator", initiator, responder, self.case.initiator, self.case.responder
+        yield "responder", "from responder", responder, initiator, self.case.responder, self.case.initiator
+
+
+# ---- Files ---------------------------------------------------------------------------------------------------------
+
+
+class Vectors:
+    """The text of one file."""
+
+    def __init__(self, *about):
+        self.lines = ["# Made by vectors/make.py; do not edit."]
+        self.comment(*about)
+
+    def comment(self, *lines):
+        self.lines += [""] + [f"# {line}" for line in lines]
+
+    def put(self, name, value):
+        self.lines.append(f"{name} = {value.hex()}")
+
+    def text(self):
+        return "\n".join(self.lines) + "\n"
+
+
+def siphash_file():
+    out = Vectors("SipHash-2-4 as its authors published it: key 00..0f, message 00..n-1, the value in little-endian order.")
+    for length, value in SIPHASH_TABLE.items():
+        out.put(f"siphash.{length}", bytes.fromhex(value))
+    out.comment("Spinning nonces: the low 32 bits of that value over a sequence number in network order.")
+    key = bytes(range(16))
+    out.put("spin.key", key)
+    for sequence in (0, 1, 2, 0x01020304, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE):
+        out.put(f"spin.{sequence:08x}", struct.pack("!I", spin(key, sequence)))
+    return out.text()
+
+
+def site_file(authority, hosts):
+    out = Vectors("A site with two hosts. The names are in the certificates.")
+    out.put("site_key", authority.site_key)
+    out.put("authority.seed", authority.seed)
+    out.put("authority.certificate", authority.certificate)
+    for host in hosts:
+        out.comment(f"{host.name}, role {host.role}")
+        out.put(f"{host.name}.seed", host.seed)
+        out.put(f"{host.name}.pkcs8", pkcs8(host.key))
+        out.put(f"{host.name}.mac", host.mac)
+        out.put(f"{host.name}.addresses", b"".join(address.packed for address in host.addresses))
+        out.put(f"{host.name}.certificate", host.certificate)
+    return out.text()
+
+
+def put_side(out, shake, side):
+    name, _, sender, _, offer, _ = side
+    index = 0 if name == "initiator" else 1
+    protection = "encrypts" if offer.confidential else "authenticates only"
+    out.comment(f"The {name} is {sender.name}; it {protection} with {SUITE_NAME[offer.suite]} on {offer.lanes} lane(s).")
+    out.put(f"{name}.x25519_private", shake.case.fixed(f"x25519 {'ir'[index]}"))
+    out.put(f"{name}.x25519_public", shake.share[index])
+    out.put(f"{name}.timestamp_ms", struct.pack("!Q", shake.case.timestamps_ms[index]))
+    out.put(f"{name}.suite", bytes([offer.suite]))
+    out.put(f"{name}.confidential", bytes([offer.confidential]))
+    out.put(f"{name}.lanes", bytes([offer.lanes]))
+    out.put(f"{name}.receiver_index", struct.pack("!I", offer.receiver_index))
+    out.put(f"{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
+
+
+def put_messages(out, shake):
+    out.comment("Whole frames, with Ethernet header, site tag and signature.")
+    out.put("nonce", shake.nonce)
+    out.put("cookie", shake.cookie)
+    if shake.case.challenged:
+        out.put("challenge.frame", shake.challenge())
+    out.put("request.frame", shake.request_header + shake.request)
+    out.put("reply.frame", shake.reply_header + shake.reply)
+    out.comment("SHA-256 of label, SHA-256 of the request and SHA-256 of the reply, both without site tag.")
+    out.put("transcript", shake.transcript)
+    out.comment("X25519, and HKDF-Extract of it with the transcript as salt.")
+    out.put("shared_secret", shake.shared)
+    out.put("pseudorandom_key", hmac.new(shake.transcript, shake.shared, hashlib.sha256).digest())
+
+
+def put_lane(out, shake, side, lane):
+    name, label, sender, receiver, offer, peers = side
+    keys = lane_keys(shake.shared, shake.transcript, label, lane, offer.suite)
+    prefix = f"{name}.lane{lane}"
+    out.comment(f"Keys and frames {label}, lane {lane}.")
+    out.put(f"{prefix}.key", keys.key)
+    out.put(f"{prefix}.iv", keys.iv)
+    out.put(f"{prefix}.spin_key", keys.spin)
+    header = ethernet(receiver.mac, sender.mac, ETHERTYPE_CLL)
+    sequence = 0x0100_0000 * (lane + 1) + shake.case.number
+    out.put(f"{prefix}.first_sequence", struct.pack("!I", sequence))
+    for frame_name, ethertype, flags, payload in plain_frames(sender, receiver):
+        filled = payload + bytes(max(0, PAYLOAD_MIN - len(payload)))
+        inner = struct.pack("!HB", ethertype, flags) + filled
+        sealed = data_frame(header, offer, keys, peers.receiver_index + lane, sequence, inner)
+        if ethertype:
+            plain = ethernet(receiver.mac, sender.mac, ethertype)
+            out.put(f"{prefix}.{frame_name}.plain", plain + payload)
+            out.put(f"{prefix}.{frame_name}.opened", plain + filled)
+        out.put(f"{prefix}.{frame_name}.wire", sealed)
+        sequence += 1
+
+
+def handshake_file(shake):
+    out = Vectors(shake.case.about)
+    for side in shake.sides():
+        put_side(out, shake, side)
+    put_messages(out, shake)
+    for side in shake.sides():
+        for lane in range(side[4].lanes):
+            put_lane(out, shake, side, lane)
+    return out.text()
+
+
+CASES = [
+    Case(1, "First contact by IP address; one side encrypts, the other only authenticates.",
+         Offer(AES_256_GCM, True, 1, 0x00010000, 1800), Offer(AES_256_GCM, False, 1, 0xFFFFFFF8, 3600)),
+    Case(2, "The request answers a challenge.",
+         Offer(AES_128_GCM, True, 1, 0x12345678, 1800), Offer(CHACHA20_POLY1305, False, 1, 0x00000008, 900),
+         challenged=True),
+    Case(3, "By hardware address alone, and with lanes.",
+         Offer(CHACHA20_POLY1305, True, 2, 0x0BADCAF8, 60), Offer(AES_128_GCM, False, 3, 0x7FFFFFF0, 86400),
+         by_address=False),
+]
+
+
+def all_files():
+    authority = Authority()
+    alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
+    omega = Host(authority, "omega", 0x1002, bytes.fromhex("0200000000ff"), ["10.0.0.254", "192.168.7.1"], "router")
+    files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
+    for case in CASES:
+        files[f"handshake-{case.number}.txt"] = handshake_file(Handshake(case, authority, alpha, omega))
+    return files
+
+
+def main():
+    check_siphash()
+    here = Path(__file__).resolve().parent
+    files = all_files()
+    if sys.argv[1:] == ["--check"]:
+        differ = [name for name, text in files.items() if (here / name).read_text() != text]
+        sys.exit(f"differ from vectors/make.py: {', '.join(differ)}" if differ else 0)
+    for name, text in files.items():
+        (here / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
