@@ -122,6 +122,12 @@ pub(crate) struct Finished {
 }
 
 impl Job {
+    /// Whether a handshake waits for the result; key pairs are made ahead and nobody waits for them.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        !matches!(self.0, JobKind::PrepareKeyPairs(_))
+    }
+
     /// Does the work. `keys` is the generator for key pairs and for nothing else.
     #[must_use]
     pub fn run(self, keys: &mut Generator) -> Completion {

@@ -24,6 +24,7 @@ mod lane;
 pub mod limits;
 mod message;
 mod origin;
+mod self_test;
 mod settings;
 mod spin;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
 pub use lane::Lane;
 pub use message::{Activity, AssociationId, Order, Request};
+pub use self_test::SelfTestError;
 pub use settings::{Legacy, Requirement, Settings, Weaken};
 
 /// The link layer of one interface, on one thread.

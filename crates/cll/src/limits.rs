@@ -63,7 +63,11 @@ pub const ANSWER_CACHED: Duration = Duration::from_secs(30);
 /// A cached reply is not repeated sooner than this.
 pub const REPLY_REPEAT_MIN: Duration = Duration::from_millis(200);
 /// A challenge's cookie is good for one to two of these.
-pub const COOKIE_EPOCH: Duration = Duration::from_secs(30);
+pub const COOKIE_EPOCH: Duration = Duration::from_secs(15);
+const _: () = assert!(
+    ANSWER_CACHED.as_secs() >= 2 * COOKIE_EPOCH.as_secs(),
+    "while its cookie is good, a repeated request is known as a duplicate and never accepted a second time"
+);
 
 /// Peers with an association. A peer needs a certificate, so only a very large site reaches this.
 pub const PEERS_MAX: usize = 4096;

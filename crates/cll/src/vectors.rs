@@ -377,9 +377,8 @@ fn open_all(scene: &Scene, mut lane: Lane, incoming: Incoming, prefix: &str) {
         let sealed = scene.vectors.bytes(&format!("{prefix}.{name}.wire"));
         let mut batch = [(sealed.to_vec(), Meta::plain()), (sealed.to_vec(), Meta::plain())];
         lane.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink, &mut requests);
-        let opened = meta.map(|meta| {
-            (Side::STACK, scene.vectors.bytes(&format!("{prefix}.{name}.opened")).to_vec(), meta)
-        });
+        let opened =
+            meta.map(|meta| (Side::STACK, scene.vectors.bytes(&format!("{prefix}.{name}.opened")).to_vec(), meta));
         assert_eq!(sink.take(), Vec::from_iter(opened), "{prefix}.{name}");
     }
     let ledger = lane.ledger();

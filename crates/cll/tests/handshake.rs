@@ -127,22 +127,31 @@ fn a_challenge_that_comes_twice_does_no_harm() {
 
 #[test]
 fn a_request_that_was_challenged_twice_is_answered_as_it_stands() {
+    let is_reply = |frame: &[u8]| frame[14] == PacketType::HandshakeReply.first_byte();
+    let has_cookie =
+        |frame: &[u8]| frame[14] == PacketType::HandshakeRequest.first_byte() && frame[130..146] != [0; 16];
     let mut lan = Lan::pair();
-    // Just before cookies change.
+    // Just before cookies change, a first request is lost; the cookie for the second one brings forth a third.
     lan.pass(Duration::from_millis(18_200));
     lan.wire = Box::new(|_, _, _| false);
     lan.ask(0, 2);
-    lan.wire = Box::new(|frame, _, _| frame[14] != PacketType::HandshakeReply.first_byte());
+    lan.wire = Box::new(move |frame, _, _| !has_cookie(frame));
     lan.pass(Duration::from_millis(1_100));
-    let requests = sent(&lan, 0, PacketType::HandshakeRequest);
-    assert_eq!(requests.len(), 3, "twice without a cookie and once with one");
     lan.pass(Duration::from_millis(750));
-    lan.wire = Box::new(|_, _, _| true);
+    let requests = sent(&lan, 0, PacketType::HandshakeRequest);
     lan.inject(1, requests[0].clone());
-    assert_eq!(sent(&lan, 1, PacketType::Challenge).len(), 2);
+    let requests = sent(&lan, 0, PacketType::HandshakeRequest);
+    assert_eq!(requests.len(), 4, "twice without a cookie and once with either");
+    // Both requests with cookies arrive, and the reply to the first does not.
+    lan.wire = Box::new(move |frame, _, _| !is_reply(frame));
+    lan.inject(1, requests[2].clone());
+    lan.wire = Box::new(|_, _, _| true);
+    lan.inject(1, requests[3].clone());
     assert!(lan.hosts[0].established_with(2));
     assert_eq!(lan.hosts[0].count("refused"), 0);
     assert_they_talk(&mut lan);
+    lan.inject(1, requests[2].clone());
+    assert_eq!(lan.hosts[1].drops(DropReason::HandshakeStale), 1, "a late copy is not a new request");
 }
 
 #[test]
@@ -184,6 +193,19 @@ fn traffic_flows_again_after_a_restart_of_the_side_that_receives() {
     lan.send(0, datagram(1, 2, b"are you there?"));
     assert_eq!(lan.hosts[1].drops(DropReason::UnknownIndex), 1);
     lan.pass(seconds(2));
+    assert_they_talk(&mut lan);
+}
+
+#[test]
+fn a_host_that_starts_again_at_once_is_not_taken_for_one_that_asked_at_once() {
+    let mut lan = Lan::pair();
+    // The host with the higher address asks, which would go first had both asked at once.
+    lan.ask(1, 1);
+    assert_they_talk(&mut lan);
+    lan.pass(Duration::from_millis(1200));
+    lan.restart(0);
+    lan.send(1, datagram(2, 1, b"are you there?"));
+    lan.pass(seconds(1));
     assert_they_talk(&mut lan);
 }
 

@@ -1,7 +1,7 @@
 //! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
 //!
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
-//! `bench` (the papers' tables).
+//! `bench` (the papers' tables), `sim` (a LAN in memory).
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -10,6 +10,7 @@
 mod attack;
 mod bench;
 mod demo;
+mod sim;
 mod standing;
 
 use std::process::ExitCode;
@@ -35,12 +36,17 @@ enum Subject {
     Attack(demo::AttackArgs),
     /// Measure the papers' tables here, beside the plain path, the null bump and other tunnels
     Bench(bench::Args),
+    /// Run link layers on simulated LANs with faults and attackers and check what must always hold
+    Sim(sim::Args),
     /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
     Up(standing::UpArgs),
     /// Run a command on a host of the standing LAN
     Exec(standing::ExecArgs),
     /// Remove the standing LAN and whatever dead runs left
     Down,
+    /// Join two interfaces of this namespace by a link that treats frames badly
+    #[command(hide = true)]
+    Link(net::link::LinkArgs),
 }
 
 fn main() -> ExitCode {
@@ -48,9 +54,11 @@ fn main() -> ExitCode {
         Subject::Demo(args) => demo::run(args),
         Subject::Attack(args) => demo::run_one(args),
         Subject::Bench(args) => bench::run(args),
+        Subject::Sim(args) => sim::run(args),
         Subject::Up(args) => standing::up(args),
         Subject::Exec(args) => standing::exec(args),
         Subject::Down => standing::down(),
+        Subject::Link(args) => net::link::run(args),
     };
     finish(outcome)
 }
@@ -71,5 +79,15 @@ fn finish(outcome: Result<ExitCode, Failure>) -> ExitCode {
     match outcome {
         Ok(code) if left.is_empty() => code,
         _ => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn no_two_options_of_a_command_are_in_each_others_way() {
+        super::Arguments::command().debug_assert();
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{self, Daemon, Guard, Site};
-use crate::net::{Forwarding, Lan, LanPlan, Namespace};
+use crate::net::{Forwarding, ImpairedPort, Impairment, Lan, LanPlan, Namespace};
 
 /// What LAN to make.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,6 +26,33 @@ pub struct UpArgs {
     /// The ringwall program; by default the one beside this program
     #[arg(long, value_name = "PATH")]
     ringwall: Option<PathBuf>,
+    /// Put our own impairing link before this host; what it does is said by the options below
+    #[arg(long, value_name = "HOST")]
+    impair: Option<String>,
+    /// Seed of what the link leaves to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten, next_help_heading = "Impairing link")]
+    impairment: Impairment,
+}
+
+impl UpArgs {
+    fn plan(&self) -> Result<LanPlan, Failure> {
+        let forwarding = if self.hub { Forwarding::Hub } else { Forwarding::Switch };
+        let plan = LanPlan { forwarding, rate_mbit: self.rate, ..LanPlan::default() };
+        let impaired = self.impair.as_deref().map(|name| self.impaired(&plan, name)).transpose()?;
+        if impaired.is_none() && self.impairment != Impairment::default() {
+            return Err(Failure::Usage("there is no link to impair: name a host with --impair HOST".to_owned()));
+        }
+        Ok(LanPlan { impaired, ..plan })
+    }
+
+    fn impaired(&self, plan: &LanPlan, name: &str) -> Result<ImpairedPort, Failure> {
+        let unknown =
+            || Failure::Usage(format!("--impair: there is no host {name}; there are {}", plan.hosts.join(", ")));
+        let host = plan.hosts.iter().copied().find(|&host| host == name).ok_or_else(unknown)?;
+        Ok(ImpairedPort { host, impairment: self.impairment.clone(), seed: self.seed, program: None })
+    }
 }
 
 /// What to run where.
@@ -51,9 +78,8 @@ pub fn up(args: &UpArgs) -> Result<ExitCode, Failure> {
         Guard::None => None,
         _ => Some(guard::find_program(args.ringwall.as_deref())?),
     };
+    let plan = args.plan()?;
     let run = cleanup::begin(standing)?;
-    let forwarding = if args.hub { Forwarding::Hub } else { Forwarding::Switch };
-    let plan = LanPlan { forwarding, rate_mbit: args.rate, ..LanPlan::default() };
     let mut lan = Lan::create(run, &plan)?;
     if let Some(program) = program {
         let site = Site::found(run, &program)?;

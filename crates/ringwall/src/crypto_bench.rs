@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bump::Generator;
 use clap::Args;
@@ -21,6 +21,10 @@ pub(crate) struct BenchArgs {
     /// How often each operation is measured.
     #[arg(long, default_value_t = 200)]
     runs: usize,
+    /// Rests so long before each measurement. A handshake meets its operations after a rest, with cold caches; without one
+    /// the best case is measured.
+    #[arg(long, default_value_t = 0)]
+    rest_ms: u64,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -44,12 +48,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let shared = mine.agree(&peer.public()).map_err(Failure::new)?;
     let site_key = identity.site_key();
     let rows = [
-        ("sign", median_ns(args.runs, || used(identity.sign(&message)))),
-        ("verify", median_ns(args.runs, || used(certificate.verify_signature(&message, &signature)))),
-        ("certificate_verify", median_ns(args.runs, || used(identity.anchor().verify(certificate.der(), valid_at)))),
-        ("agree", median_ns(args.runs, || used(mine.agree(&peer.public())))),
-        ("derive", median_ns(args.runs, || derive(&shared))),
-        ("site_tag", median_ns(args.runs, || used(site_key.tag(b"handshake", &[&message])))),
+        ("sign", median_ns(args, || used(identity.sign(&message)))),
+        ("verify", median_ns(args, || used(certificate.verify_signature(&message, &signature)))),
+        ("certificate_verify", median_ns(args, || used(identity.anchor().verify(certificate.der(), valid_at)))),
+        ("agree", median_ns(args, || used(mine.agree(&peer.public())))),
+        ("derive", median_ns(args, || derive(&shared))),
+        ("site_tag", median_ns(args, || used(site_key.tag(b"handshake", &[&message])))),
     ];
     print(&rows, args.json)
 }
@@ -73,9 +77,10 @@ fn derive(shared: &identity::agreement::SharedSecret) {
     }
 }
 
-fn median_ns(runs: usize, mut operation: impl FnMut()) -> u64 {
-    let mut times: Vec<u64> = (0..runs.max(1))
+fn median_ns(args: &BenchArgs, mut operation: impl FnMut()) -> u64 {
+    let mut times: Vec<u64> = (0..args.runs.max(1))
         .map(|_| {
+            std::thread::sleep(Duration::from_millis(args.rest_ms));
             let start = Instant::now();
             operation();
             u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)

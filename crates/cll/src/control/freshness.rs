@@ -35,8 +35,8 @@ pub(crate) struct Stamp<'a> {
     pub(crate) cookie: &'a [u8; COOKIE_LEN],
 }
 
-/// The newest stamp of a verified sender. Its nonce tells a replay from a second request of the same moment, which a host
-/// without a clock always sends.
+/// The newest stamp of a verified sender. Its nonce tells a replay, or a late copy of what was signed anew since, from
+/// another request of the same moment, which is all that a host without a clock ever sends.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     timestamp_ms: u64,
@@ -65,7 +65,7 @@ impl Freshness {
     /// Judges a request that nobody has verified yet.
     pub(crate) fn judge(&self, now: Now, stamp: &Stamp<'_>) -> Age {
         let last = self.stamps.get(&stamp.sender);
-        if last.is_some_and(|last| last.timestamp_ms == stamp.timestamp_ms && last.nonce == *stamp.nonce) {
+        if last.is_some_and(|last| last.nonce == *stamp.nonce && stamp.timestamp_ms <= last.timestamp_ms) {
             return Age::Replay;
         }
         if *stamp.cookie != [0; COOKIE_LEN] {
@@ -165,7 +165,9 @@ mod tests {
         let same_moment = Stamp { nonce: &[8; NONCE_LEN], ..stamp(1010) };
         assert_eq!(freshness.judge(at(1020), &same_moment), Age::Unknown, "another request of the same moment");
         assert_eq!(freshness.judge(at(1020), &stamp(1011)), Age::Fresh);
-        assert_eq!(freshness.judge(at(1020), &stamp(1009)), Age::Unknown, "its clock may have been set back");
+        assert_eq!(freshness.judge(at(1020), &stamp(1009)), Age::Replay, "a late copy of the same request");
+        let set_back = Stamp { nonce: &[8; NONCE_LEN], ..stamp(1009) };
+        assert_eq!(freshness.judge(at(1020), &set_back), Age::Unknown, "its clock may have been set back");
         assert_eq!(freshness.judge(at(1020), &stamp(1300)), Age::Unknown, "its clock is far ahead");
     }
 

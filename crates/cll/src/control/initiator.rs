@@ -366,7 +366,9 @@ impl Control {
         self.freshness.remember(mac, reply.timestamp_ms, reply.nonce);
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(&own, &reply.offer);
-        let birth = Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime };
+        let asked = opening.started;
+        let birth =
+            Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime, asked };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);

@@ -146,6 +146,14 @@ impl Control {
         self.order_key_pairs(out);
     }
 
+    /// A handshake with ourselves, to be called once before the first frame. `keys` is the generator for key pairs.
+    ///
+    /// # Errors
+    /// What does not work, in words.
+    pub fn self_test(&self, keys: &mut Generator) -> Result<(), crate::SelfTestError> {
+        crate::self_test::run(&self.settings, keys)
+    }
+
     /// All associations.
     #[must_use]
     pub fn peers(&self, now: Instant) -> Vec<PeerReport> {

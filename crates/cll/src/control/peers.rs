@@ -28,6 +28,8 @@ pub(crate) struct Association {
     pub(crate) initiated_by_us: bool,
     pub(crate) own: Offer,
     pub(crate) peers: Offer,
+    /// When its handshake began here: we asked, or believed the peer's request.
+    pub(crate) asked: Instant,
     pub(crate) born: Instant,
     pub(crate) expires: Instant,
     pub(crate) last_opened: Option<Instant>,
@@ -48,6 +50,7 @@ pub(crate) struct Birth {
     pub(crate) own: Offer,
     pub(crate) peers: Offer,
     pub(crate) lifetime: Duration,
+    pub(crate) asked: Instant,
 }
 
 impl Association {
@@ -125,11 +128,12 @@ impl Peer {
     }
 
     /// Whether `new` must not replace the current association, because both sides asked at once and the host with the
-    /// higher address wins (paper, section 5.2). Both hosts see the same two associations and decide alike.
+    /// higher address wins (paper, section 5.2). Both hosts see the same two associations and decide alike. A handshake
+    /// that began when the other was over is no such conflict: its host has lost the other, for instance by a restart.
     pub(crate) fn keeps_current_against(&self, new: &Association, own_mac: MacAddress) -> bool {
         self.current.as_ref().is_some_and(|current| {
             let apart = new.born.since(current.born).max(current.born.since(new.born));
-            apart <= SIMULTANEOUS && current.initiator(own_mac) > new.initiator(own_mac)
+            apart <= SIMULTANEOUS && new.asked <= current.born && current.initiator(own_mac) > new.initiator(own_mac)
         })
     }
 }
@@ -169,6 +173,7 @@ impl Peers {
             initiated_by_us: birth.initiated_by_us,
             own: birth.own,
             peers: birth.peers,
+            asked: birth.asked,
             born: now,
             expires: now + birth.lifetime,
             last_opened: None,

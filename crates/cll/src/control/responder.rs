@@ -279,7 +279,7 @@ impl Control {
         let now = call.now.since_boot;
         self.make_room(call, certificate.mac());
         let lifetime = self.agreed_lifetime(&own, &peers);
-        let birth = Birth { certificate, initiated_by_us: false, own, peers, lifetime };
+        let birth = Birth { certificate, initiated_by_us: false, own, peers, lifetime, asked: now };
         let association = self.peers.bear(now, birth);
         let association_id = association.id;
         self.install_receivers(call, &association, keys.receive, true);

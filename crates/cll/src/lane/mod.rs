@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
 use wire::layer::{protocol, transport_layer};
-use wire::{EtherType, MacAddress, tcp, udp};
+use wire::{EtherType, MacAddress, ethernet, tcp, udp};
 
 use crate::hold::Hold;
 use crate::keys::ReceiveKey;
@@ -50,6 +50,8 @@ pub struct Lane {
     hold: Hold,
     activity: BTreeMap<AssociationId, Activity>,
     report_at: Option<Instant>,
+    /// Longest frame on the wire, with its Ethernet header.
+    wire_frame_max: usize,
 }
 
 impl Lane {
@@ -58,6 +60,7 @@ impl Lane {
     pub fn new(settings: Arc<Settings>) -> Lane {
         let legacy = settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect();
         Lane {
+            wire_frame_max: settings.wire_frame_max(),
             settings,
             ledger: Ledger::new(),
             senders: BTreeMap::new(),
@@ -85,6 +88,11 @@ impl Lane {
     #[must_use]
     pub fn receiving_keys(&self) -> usize {
         self.receivers.len()
+    }
+
+    /// The wire carries packets of another size from now on, in bytes.
+    pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.wire_frame_max = usize::from(wire_mtu) + ethernet::HEADER_LEN;
     }
 
     fn passes_in_clear(&self, ethertype: EtherType) -> bool {

@@ -95,7 +95,7 @@ impl Lane {
     fn seal_for(&self, peer: MacAddress) -> Seal {
         Seal {
             ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
-            wire_frame_max: self.settings.wire_frame_max(),
+            wire_frame_max: self.wire_frame_max,
         }
     }
 

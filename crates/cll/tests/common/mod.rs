@@ -2,7 +2,7 @@
 //! stacks answer ARP for their own address, and a test may drop or change any frame on its way.
 
 // Each test file uses its own share of this.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -244,7 +244,7 @@ impl Lan {
         let mut answers = Vec::new();
         self.sort(host, &mut sink, &mut answers);
         let this = &mut self.hosts[host];
-        while let Some((ticket, job)) = this.cll.next_job() {
+        if let Some((ticket, job)) = this.cll.next_job() {
             let completion = if this.loses_jobs { Completion::lost() } else { job.run(&mut this.keys) };
             let mut sink = Collected::new();
             this.cll.complete(now, ticket, completion, &mut sink);

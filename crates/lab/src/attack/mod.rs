@@ -235,7 +235,8 @@ fn available(tool: &str) -> bool {
             probe.args(["-c", "import importlib.util as u; exit(u.find_spec('scapy') is None)"]);
             process::ask(probe, &[]).is_ok_and(|answer| answer.status.success())
         }
-        "impairing link" => process::installed(PYTHON),
+        // Our own.
+        "impairing link" => true,
         program => process::installed(program),
     }
 }

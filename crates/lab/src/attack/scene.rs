@@ -8,16 +8,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use wire::cll::data;
 
 use crate::attack::{Attack, PYTHON};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Guard, Site};
-use crate::net::flip::{self, Zones};
 use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
-use crate::net::{Direction, Frame, Host, Lan, LanPlan, Running, Watch, process};
+use crate::net::{
+    Direction, Frame, Host, ImpairedPort, Impairment, Lan, LanPlan, Percent, Place, Running, Watch, process,
+};
 
 /// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as long.
 pub const MARKED_LEN: usize = 700;
@@ -120,8 +120,6 @@ pub struct Scene<'a> {
     pub guard: Guard,
     /// Daemons of the enrolled hosts; declared before the LAN so that they end before their interfaces go.
     pub daemons: Vec<Daemon>,
-    /// The impairing link of an attacker on the path.
-    pub link: Option<Running>,
     /// The LAN.
     pub lan: Lan,
     seed: u64,
@@ -201,30 +199,31 @@ fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
     parts.join("; ")
 }
 
+/// An attacker on the wire of b, who flips one bit in each marked frame. The rest of the traffic shows whether the wire
+/// itself works.
+fn flipping_port(guard: Guard, seed: u64) -> ImpairedPort {
+    let flip_at = match guard {
+        Guard::None => vec![Place::Body],
+        _ => vec![Place::Header, Place::Body, Place::Tag],
+    };
+    let (corrupt, only_from_bytes) = (Percent::whole(100), MARKED_LEN);
+    let impairment = Impairment { corrupt, flip_at, only_from_bytes, mend_udp: true, ..Impairment::default() };
+    ImpairedPort { host: "b", impairment, seed, program: None }
+}
+
 impl<'a> Scene<'a> {
     fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Scene<'a>, Failure> {
         let outsider = if attack.has_insider() { "i" } else { "c" };
-        let impaired = attack.is_on_path().then_some("b");
+        let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
         let hosts = vec!["a", "b", outsider, "m"];
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
-        let mut scene = Scene { attack, guard, daemons: Vec::new(), link: None, lan, seed };
-        scene.join_link()?;
+        let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed };
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
         }
         Ok(scene)
-    }
-
-    fn join_link(&mut self) -> Result<(), Failure> {
-        let Some(namespace) = self.lan.link() else { return Ok(()) };
-        let zones = match self.guard {
-            Guard::None => Zones::PlainUdp,
-            _ => Zones::Sealed { header_len: data::HEADER_LEN, tag_len: data::TAG_LEN },
-        };
-        self.link = Some(flip::start(namespace, zones, MARKED_LEN, self.seed, &self.lan.directory)?);
-        Ok(())
     }
 
     fn start_daemons(&mut self, site: &Site) -> Result<(), Failure> {

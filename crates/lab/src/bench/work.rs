@@ -45,7 +45,7 @@ impl Work {
 /// The program fails or its report is not what it was.
 pub fn time_operations(site: &Site, host: &Host) -> Result<Vec<(String, Duration)>, Failure> {
     let mut command = site.command();
-    command.args(["bench-crypto", "--json", "--identity"]).arg(site.identity(host)?);
+    command.args(["bench-crypto", "--json", "--runs", "50", "--rest-ms", "5", "--identity"]).arg(site.identity(host)?);
     operations(&process::must(command)?)
 }
 

@@ -10,7 +10,8 @@ use wire::MacAddress;
 
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::net::{Namespace, process, talk};
+use crate::net::link::{self, ImpairedPort, LinkCounters};
+use crate::net::{Namespace, Running, process, talk};
 
 /// Name of every host's interface, in its own namespace.
 pub const INTERFACE: &str = "e0";
@@ -41,8 +42,8 @@ pub struct LanPlan {
     pub forwarding: Forwarding,
     /// Rate of every port in each direction, in Mbit/s; `None` is as fast as the machine.
     pub rate_mbit: Option<u32>,
-    /// The host between whom and the bridge a namespace is put for our own impairing link.
-    pub impaired: Option<&'static str>,
+    /// The host between whom and the bridge our own impairing link is put.
+    pub impaired: Option<ImpairedPort>,
 }
 
 impl Default for LanPlan {
@@ -111,6 +112,7 @@ pub struct Lan {
     /// Where files of this LAN go.
     pub directory: PathBuf,
     link: Option<Namespace>,
+    link_process: Option<Running>,
     stays: bool,
 }
 
@@ -121,7 +123,8 @@ impl Lan {
     /// iproute2 fails, for example because the LAN exists already.
     pub fn create(run: &Run, plan: &LanPlan) -> Result<Lan, Failure> {
         let bridge = Namespace::create(run, BRIDGE)?;
-        let mut lan = Lan { bridge, hosts: Vec::new(), directory: run.directory(), link: None, stays: false };
+        let mut lan =
+            Lan { bridge, hosts: Vec::new(), directory: run.directory(), link: None, link_process: None, stays: false };
         lan.make_bridge(plan.forwarding)?;
         for &name in &plan.hosts {
             lan.add_host(run, name, plan)?;
@@ -140,10 +143,13 @@ impl Lan {
             .ok_or_else(|| Failure::Usage(format!("there is no host {name} on this LAN")))
     }
 
-    /// The impairing link's namespace, whose interfaces `inner` (towards the host) and `outer` are to be joined.
-    #[must_use]
-    pub fn link(&self) -> Option<&Namespace> {
-        self.link.as_ref()
+    /// Ends the impairing link, which cuts its host off, and returns what became of its frames.
+    ///
+    /// # Errors
+    /// The plan had none, it was ended already, or it ended by itself.
+    pub fn end_link(&mut self) -> Result<LinkCounters, Failure> {
+        let missing = || Failure::Usage("there is no impairing link on this LAN".to_owned());
+        link::stop(self.link_process.take().ok_or_else(missing)?)
     }
 
     /// The bridge's interface towards `host`: what it sends is what the host's wire carries.
@@ -171,6 +177,9 @@ impl Lan {
     /// Leaves the LAN standing when this value goes.
     pub fn leave_standing(&mut self) {
         self.stays = true;
+        if let Some(process) = self.link_process.take() {
+            process.release();
+        }
     }
 
     fn make_bridge(&self, forwarding: Forwarding) -> Result<(), Failure> {
@@ -187,20 +196,15 @@ impl Lan {
         let (ip, mac) = address_of(name);
         let host = Host { name, ip, mac, namespace: Namespace::create(run, name)? };
         let port = Lan::port(&host);
-        let pair = |near: &str, far: &str, there: &Namespace| {
-            self.bridge.ip(&format!("link add {near} type veth peer name {far} netns {}", there.name()))
-        };
-        if plan.impaired == Some(name) {
-            let link = Namespace::create(run, "link")?;
-            pair(&port, "outer", &link)?;
-            link.ip(&format!("link add inner type veth peer name {INTERFACE} netns {}", host.namespace.name()))?;
-            for side in ["inner", "outer"] {
-                link.ip(&format!("link set {side} up"))?;
-                set_offloads(&link, side, &["tx", "off"])?;
+        let impaired = plan.impaired.as_ref().filter(|impaired| impaired.host == name);
+        match impaired {
+            Some(_) => {
+                let namespace = Namespace::create(run, "link")?;
+                pair(&self.bridge, &port, &namespace, link::OUTER)?;
+                pair(&namespace, link::INNER, &host.namespace, INTERFACE)?;
+                self.link = Some(namespace);
             }
-            self.link = Some(link);
-        } else {
-            pair(&port, INTERFACE, &host.namespace)?;
+            None => pair(&self.bridge, &port, &host.namespace, INTERFACE)?,
         }
         host.namespace.ip(&format!("link set {INTERFACE} address {mac} up"))?;
         host.namespace.ip(&format!("address add {ip}/{PREFIX_LEN} dev {INTERFACE}"))?;
@@ -209,7 +213,21 @@ impl Lan {
             limit_rate(&self.bridge, &port, rate_mbit)?;
             limit_rate(&host.namespace, INTERFACE, rate_mbit)?;
         }
+        impaired.map_or(Ok(()), |impaired| self.start_link(&host, impaired))?;
         self.hosts.push(host);
+        Ok(())
+    }
+
+    fn start_link(&mut self, host: &Host, impaired: &ImpairedPort) -> Result<(), Failure> {
+        let Some(namespace) = &self.link else { return Ok(()) };
+        let ends = [(&host.namespace, INTERFACE), (namespace, link::INNER)];
+        let port = Lan::port(host);
+        for (there, interface) in ends.into_iter().chain([(namespace, link::OUTER), (&self.bridge, &port)]) {
+            // What sends into the link must send what a wire would carry; what the link receives is not to be joined.
+            set_offloads(there, interface, &["tx", "off", "tso", "off", "gso", "off", "gro", "off"])?;
+            there.ip(&format!("link set {interface} up"))?;
+        }
+        self.link_process = Some(link::start(namespace, impaired, &self.directory)?);
         Ok(())
     }
 }
@@ -219,12 +237,19 @@ impl Drop for Lan {
         if self.stays {
             return;
         }
+        // The link goes first: a process inside would keep its namespace alive.
+        drop(self.link_process.take());
         let members = self.hosts.iter().map(|host| &host.namespace).chain([&self.bridge]).chain(&self.link);
         for namespace in members {
             // What cannot be removed here is tried again, and reported, by the sweep at the end of the run.
             let _swept_later = namespace.delete();
         }
     }
+}
+
+/// Joins a new interface `near` in `here` to a new one called `far` in `there`.
+fn pair(here: &Namespace, near: &str, there: &Namespace, far: &str) -> Result<(), Failure> {
+    here.ip(&format!("link add {near} type veth peer name {far} netns {}", there.name())).map(drop)
 }
 
 /// Addresses of the host called `name`. The attacker's stand out in captures and tables.

@@ -7,11 +7,14 @@
 //!   m e0 ---- p-m  /
 //!   i e0 ---- p-i /
 //! ```
+//! An impaired host has our own link between its port and itself: `b e0 -- inner [link] outer -- p-b`.
+//!
 //! Trusts: that it runs as root, and iproute2.
 
-pub mod flip;
 pub mod frame;
+pub mod impairment;
 pub mod lan;
+pub mod link;
 pub mod namespace;
 pub mod pcap;
 pub mod process;
@@ -19,7 +22,9 @@ pub mod talk;
 pub mod watch;
 
 pub use frame::Frame;
+pub use impairment::{Impairment, Percent, Place};
 pub use lan::{Forwarding, Host, Lan, LanPlan};
+pub use link::{ImpairedPort, LinkCounters};
 pub use namespace::Namespace;
 pub use process::Running;
 pub use watch::{Direction, Watch};

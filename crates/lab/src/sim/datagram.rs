@@ -85,7 +85,8 @@ impl Parcel {
     /// Packs the parcel for a host with the hardware address `to`.
     pub fn pack(&self, from: MacAddress, to: MacAddress) -> Packed {
         let numbers = (0..self.shape.count()).map(|at| Number(self.first.0 + at as u64));
-        let pieces: Vec<_> = numbers.enumerate().map(|(at, number)| (number, self.piece(from, to, at, number))).collect();
+        let pieces: Vec<_> =
+            numbers.enumerate().map(|(at, number)| (number, self.piece(from, to, at, number))).collect();
         let whole = match self.shape {
             Shape::Raw { .. } | Shape::Udp { partial: false, .. } => (pieces[0].1.clone(), Meta::plain()),
             Shape::Udp { partial: true, .. } => self.join(&pieces, udp::HEADER_LEN, None),
@@ -162,7 +163,12 @@ impl Parcel {
     }
 
     /// The super-frame that stands for `pieces`: headers of the first, all payloads, flags of the last, a partial checksum.
-    fn join(&self, pieces: &[(Number, Vec<u8>)], transport_len: usize, gso: Option<(GsoKind, usize)>) -> (Vec<u8>, Meta) {
+    fn join(
+        &self,
+        pieces: &[(Number, Vec<u8>)],
+        transport_len: usize,
+        gso: Option<(GsoKind, usize)>,
+    ) -> (Vec<u8>, Meta) {
         let payload_at = TRANSPORT_AT + transport_len;
         let mut bytes = pieces[0].1[..payload_at].to_vec();
         for (_, piece) in pieces {

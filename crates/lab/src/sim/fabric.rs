@@ -83,7 +83,13 @@ impl Fabric {
             self.learned.insert(header.source, from);
         }
         match self.learned.get(&header.destination) {
-            Some(&port) => if port == from { Vec::new() } else { vec![port] },
+            Some(&port) => {
+                if port == from {
+                    Vec::new()
+                } else {
+                    vec![port]
+                }
+            }
             None => (0..self.ports).filter(|&port| port != from).collect(),
         }
     }

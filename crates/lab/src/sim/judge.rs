@@ -27,6 +27,10 @@ use books::{Books, Record};
 const KEPT_MAX: usize = 20;
 /// In a clean run no handshake is needed after this.
 const SETTLED: Duration = Duration::from_secs(8);
+/// In a clean run a key is replaced before it has sealed this many times as many frames as it should.
+const WORN_FACTOR: u32 = 2;
+/// Frames that may leave while the handshake that replaces it is under way.
+const SLACK_FRAMES: u32 = 512;
 /// Shortest frame on a wire, to which cards pad.
 const PADDED_LEN: usize = 60;
 /// The EtherType that passes in clear in some runs.
@@ -61,13 +65,22 @@ struct Facts {
     confidential: bool,
 }
 
+/// How a key was used.
+#[derive(Clone, Copy, Debug)]
+struct KeyUse {
+    since: Instant,
+    first_sequence: u32,
+    last_sequence: u32,
+}
+
 /// The judge of one run.
 pub struct Judge {
     facts: Vec<Facts>,
     scenario: Scenario,
     books: Books,
     answers: Answers,
-    sequences: HashMap<(usize, MacAddress, u32), u32>,
+    /// By who sends with it to whom.
+    keys: HashMap<(usize, MacAddress, u32), KeyUse>,
     sealed: HashSet<u64>,
     violations: Vec<Violation>,
     uncounted: u64,
@@ -89,7 +102,7 @@ impl Judge {
             scenario: scenario.clone(),
             books: Books::new(scenario.flows.len()),
             answers: Answers::default(),
-            sequences: HashMap::new(),
+            keys: HashMap::new(),
             sealed: HashSet::new(),
             violations: Vec::new(),
             uncounted: 0,
@@ -166,16 +179,32 @@ impl Judge {
             return self.violate(at, host, "unreadable frame on the wire", "sealed frame");
         };
         let key = (host, header.destination, data.receiver_index);
-        let last = self.sequences.insert(key, data.sequence);
-        if last.is_some_and(|last| last >= data.sequence) {
-            let detail = format!("{last:?} then {} under {:08x}", data.sequence, data.receiver_index);
-            self.violate(at, host, "sequence number used again", detail);
+        let new = KeyUse { since: at, first_sequence: data.sequence, last_sequence: data.sequence };
+        let before = self.keys.insert(key, new);
+        if let Some(before) = before {
+            self.keys.insert(key, KeyUse { last_sequence: data.sequence, ..before });
+            self.check_key_use(at, host, &data, before);
         }
         if self.answers.is_unproved(host, base(data.receiver_index)) {
             let detail = format!("index {:08x} to {}", data.receiver_index, header.destination);
             self.violate(at, host, "responder sent before it opened a frame", detail);
         }
         self.sealed.insert(hash(frame));
+    }
+
+    /// A number is used once, and a worn key is replaced.
+    fn check_key_use(&mut self, at: Instant, host: usize, data: &DataHeader, before: KeyUse) {
+        let detail = format!("{} under {:08x}", data.sequence, data.receiver_index);
+        if data.sequence <= before.last_sequence {
+            return self.violate(at, host, "sequence number used again", detail);
+        }
+        let used = data.sequence - before.first_sequence;
+        let used_max = self.scenario.rekey_after_frames.map_or(u32::MAX, |frames| WORN_FACTOR * frames);
+        // A key that is worn sooner than this lives on, because its successor would count as simultaneous with it.
+        let is_old = at.since(before.since) > limits::SIMULTANEOUS + limits::SWEEP_INTERVAL;
+        if self.scenario.clean && is_old && used > used_max + SLACK_FRAMES {
+            self.violate(at, host, "key used for too long", detail);
+        }
     }
 
     fn to_wire_handshake(&mut self, at: Instant, host: usize, message: &[u8]) {
@@ -285,7 +314,9 @@ impl Judge {
         let others = self.facts.len() - 1;
         let keys_max = others * usize::from(LANES_MAX) * (2 + limits::CANDIDATES_PER_PEER_MAX);
         let within = lanes().all(|lane| {
-            lane.held_bytes() <= limits::HELD_BYTES_MAX && lane.sending_to() <= others && lane.receiving_keys() <= keys_max
+            lane.held_bytes() <= limits::HELD_BYTES_MAX
+                && lane.sending_to() <= others
+                && lane.receiving_keys() <= keys_max
         });
         if !within || cll.control.open_handshakes() > limits::HANDSHAKES_OPEN_MAX {
             self.violate(at, host, "limit exceeded", "held bytes, keys or open handshakes");
@@ -329,8 +360,9 @@ impl Judge {
     fn check_flow(&mut self, at: Instant, number: usize) {
         let flow = self.scenario.flows[number];
         let with_legacy = [flow.from, flow.to].iter().any(|&end| self.facts[end].part == Part::Legacy);
-        // A legacy host believes any ARP message, so nobody owes it anything while an attacker is there.
-        if with_legacy && self.scenario.attack_every.is_some() {
+        // A legacy host believes any ARP message, also a forged or damaged one, so then nobody owes it anything.
+        let harmed = self.scenario.attack_every.is_some() || self.scenario.harm.corrupted_one_in != 0;
+        if with_legacy && harmed {
             return;
         }
         let stop = self.scenario.faults_stop;

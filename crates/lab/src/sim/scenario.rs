@@ -62,6 +62,8 @@ pub struct Flow {
     /// Frames that leave at one moment.
     pub burst: u64,
     pub shape: Shape,
+    /// A router sends it on for a host elsewhere.
+    pub forwarded: bool,
 }
 
 /// Something that happens to a host.
@@ -151,9 +153,9 @@ impl Scenario {
         self.faults_stop + RECOVERY + CALM
     }
 
-    /// When the run is over.
+    /// When the run is over: associations that were in use may ask for a successor until their lifetime ends.
     pub fn end(&self) -> Instant {
-        self.traffic_stops() + DRAIN
+        self.traffic_stops() + self.lifetime.unwrap_or_default() + DRAIN
     }
 
     /// What the seed drew, in a line.
@@ -244,18 +246,19 @@ fn draw_flows(random: &mut Generator, hosts: &[HostPlan], clean: bool) -> Vec<Fl
             }
             let (from, to) = if random.chance(2) { (to, from) } else { (from, to) };
             let first = START + Duration::from_millis(random.below(3_000));
-            let plain = hosts[from].part == Part::Legacy || hosts[to].part == Part::Legacy;
-            flows.push(draw_flow(random, (from, to), first, plain, clean));
+            flows.push(draw_flow(random, hosts, (from, to), first, clean));
             if !one_sided {
                 let first = if together { first } else { first + Duration::from_millis(random.below(2_000)) };
-                flows.push(draw_flow(random, (to, from), first, plain, clean));
+                flows.push(draw_flow(random, hosts, (to, from), first, clean));
             }
         }
     }
     flows
 }
 
-fn draw_flow(random: &mut Generator, ends: (usize, usize), first: Instant, plain: bool, clean: bool) -> Flow {
+fn draw_flow(random: &mut Generator, hosts: &[HostPlan], ends: (usize, usize), first: Instant, clean: bool) -> Flow {
+    let plain = hosts[ends.0].part == Part::Legacy || hosts[ends.1].part == Part::Legacy;
+    let forwarded = hosts[ends.0].identity == ROUTER && !plain && random.chance(2);
     let every = Duration::from_millis(50 + random.below(900));
     let size = 8 + random.below(1_400) as usize;
     let count = 2 + random.below(8) as usize;
@@ -268,5 +271,5 @@ fn draw_flow(random: &mut Generator, ends: (usize, usize), first: Instant, plain
         _ => Shape::Raw { payload_len: 8 },
     };
     let burst = if clean || !random.chance(5) { 1 } else { 1 + random.below(12) };
-    Flow { from: ends.0, to: ends.1, first, every, burst, shape }
+    Flow { from: ends.0, to: ends.1, first, every, burst, shape, forwarded }
 }

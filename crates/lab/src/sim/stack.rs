@@ -134,7 +134,8 @@ impl Stack {
         }
         let own_mac = self.mac;
         let Some(neighbour) = self.neighbours.get_mut(&arp.sender_ip) else { return Vec::new() };
-        let fresh = matches!(neighbour.state, State::Reachable { until } if until > now && neighbour.mac == arp.sender_mac);
+        let fresh =
+            matches!(neighbour.state, State::Reachable { until } if until > now && neighbour.mac == arp.sender_mac);
         if neighbour.state == State::Permanent || (fresh && state == State::Stale) {
             return Vec::new();
         }
@@ -228,8 +229,7 @@ impl Neighbour {
 fn request(mac: MacAddress, ip: Ipv4Addr, target_ip: Ipv4Addr, unicast_to: Option<MacAddress>) -> Output {
     let destination = unicast_to.unwrap_or(MacAddress::BROADCAST);
     let target_mac = unicast_to.unwrap_or(MacAddress::ZERO);
-    let question =
-        Arp { operation: Operation::Request, sender_mac: mac, sender_ip: ip, target_mac, target_ip };
+    let question = Arp { operation: Operation::Request, sender_mac: mac, sender_ip: ip, target_mac, target_ip };
     Output::Arp(arp_frame(destination, &question))
 }
 

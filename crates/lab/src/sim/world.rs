@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use cll::{Job, Weaken};
 use identity::HostIdentity;
 
 use super::attacker::Attacker;
+use super::babble;
 use super::datagram::{Number, Parcel};
 use super::fabric::{Fabric, Kind};
 use super::host::{Host, Outcome};
@@ -26,8 +28,13 @@ const POLL_BATCH: usize = 8;
 const POLL_DELAY_MICROS: u64 = 60;
 /// Time between two lies of the insider.
 const LIE_EVERY_MILLIS: u64 = 400;
+/// Longest time between two frames of a stack that nobody carries.
+const BABBLE_EVERY_MILLIS: u64 = 5_000;
 /// Time between two frames that pass in clear by configuration.
 const PASS_EVERY: Duration = Duration::from_secs(5);
+
+/// A host behind a router of the site.
+const BEYOND: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 
 /// Something that is due.
 enum Event {
@@ -42,6 +49,7 @@ enum Event {
     Restart { host: usize },
     Attack,
     Lie { host: usize },
+    Babble { host: usize },
     Pass { host: usize },
     FaultsStop,
 }
@@ -61,6 +69,7 @@ impl Event {
             Event::Restart { .. } => b'r',
             Event::Attack => b'm',
             Event::Lie { .. } => b'l',
+            Event::Babble { .. } => b'b',
             Event::Pass { .. } => b'c',
             Event::FaultsStop => b'f',
         }
@@ -75,6 +84,7 @@ impl Event {
             | Event::Tick { host }
             | Event::StackTick { host }
             | Event::Lie { host }
+            | Event::Babble { host }
             | Event::Pass { host } => Some(*host),
             _ => None,
         }
@@ -194,11 +204,7 @@ impl World {
         for host in 0..self.hosts.len() {
             let outcome = self.hosts[host].start(self.at);
             self.absorb(host, outcome, true);
-            match self.hosts[host].plan.part {
-                Part::Insider => self.schedule_in(Duration::from_secs(2), Event::Lie { host }),
-                Part::Honest if self.scenario.passes => self.schedule_in(PASS_EVERY, Event::Pass { host }),
-                _ => {}
-            }
+            self.begin_chatter(host);
         }
         for (flow, plan) in self.scenario.flows.clone().iter().enumerate() {
             self.schedule(plan.first, Event::Application { flow });
@@ -210,6 +216,20 @@ impl World {
             self.schedule_in(every, Event::Attack);
         }
         self.schedule(self.scenario.faults_stop, Event::FaultsStop);
+    }
+
+    /// What a host sends beside its flows.
+    fn begin_chatter(&mut self, host: usize) {
+        match self.hosts[host].plan.part {
+            Part::Insider => self.schedule_in(Duration::from_secs(2), Event::Lie { host }),
+            Part::Honest => {
+                self.schedule_in(Duration::from_secs(1), Event::Babble { host });
+                if self.scenario.passes {
+                    self.schedule_in(PASS_EVERY, Event::Pass { host });
+                }
+            }
+            Part::Legacy => {}
+        }
     }
 
     fn finish(mut self) -> Report {
@@ -267,6 +287,7 @@ impl World {
             Event::Restart { host } => self.restart(host),
             Event::Attack => self.attack(),
             Event::Lie { host } => self.lie(host),
+            Event::Babble { host } => self.babble(host),
             Event::Pass { host } => self.pass(host),
             Event::FaultsStop => self.faults_stop(),
         }
@@ -335,6 +356,10 @@ impl World {
             return;
         }
         self.hosts[host].stack_tick_at = None;
+        // The silence at the end is real: a stack that probes its neighbours would open handshakes to the last moment.
+        if self.at >= self.scenario.traffic_stops() {
+            return;
+        }
         let outputs = self.hosts[host].stack.tick(self.at);
         self.stack_sends(host, outputs);
         self.schedule_upkeep(host);
@@ -436,7 +461,7 @@ impl World {
         Parcel {
             first,
             shape: plan.shape,
-            source: site::ip(from.identity),
+            source: if plan.forwarded { BEYOND } else { site::ip(from.identity) },
             destination: site::ip(to.identity),
             port: 40_000 + flow as u16,
             secret: from.confidential && from.part == Part::Honest && to.part != Part::Legacy,
@@ -498,6 +523,17 @@ impl World {
         }
         let wait = Duration::from_millis(1 + self.random.below(LIE_EVERY_MILLIS));
         self.schedule_in(wait, Event::Lie { host });
+    }
+
+    fn babble(&mut self, host: usize) {
+        if self.at >= self.scenario.traffic_stops() {
+            return;
+        }
+        let number = self.take_numbers(1);
+        let output = babble::babble(&mut self.random, &self.scenario, host, number);
+        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
+        let wait = Duration::from_millis(1 + self.random.below(BABBLE_EVERY_MILLIS));
+        self.schedule_in(wait, Event::Babble { host });
     }
 
     /// The stack sends what the configuration lets pass.

@@ -42,6 +42,14 @@ static RUN: OnceLock<&'static Run> = OnceLock::new();
 /// # Panics
 /// The test fails, or leaves something behind.
 pub fn perform<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test: T) {
+    perform_on(&LanPlan { hosts: hosts.to_vec(), ..LanPlan::default() }, test);
+}
+
+/// As [`perform`], on any LAN.
+///
+/// # Panics
+/// The test fails, or leaves something behind.
+pub fn perform_on<T: FnOnce(&Stage) -> Outcome>(plan: &LanPlan, test: T) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
     if let Some(reason) = impossible() {
@@ -49,7 +57,7 @@ pub fn perform<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test: T) {
         return;
     }
     let run = RUN.get_or_init(begin);
-    if let Err(failure) = Stage::set(run, hosts).and_then(|stage| test(&stage)) {
+    if let Err(failure) = Stage::set(run, plan).and_then(|stage| test(&stage)) {
         panic!("{name}: {failure}");
     }
     let left = leftovers(run);
@@ -95,17 +103,22 @@ fn leftovers(run: &Run) -> Vec<String> {
     let entries = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let mut left: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     left.retain(|name| name.starts_with(&prefix));
-    left.extend(mounts_below(&run.directory()));
+    left.extend(mounts_below(&run.directory()).iter().map(|point| point.display().to_string()));
     left
 }
 
 /// Mounts below `directory`, in this program's mount tree and in that of process 1.
-pub fn mounts_below(directory: &Path) -> Vec<String> {
-    let tables = ["self", "1"].map(|process| {
-        std::fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default()
-    });
-    let points = tables.iter().flat_map(|table| table.lines()).filter_map(|line| line.split(' ').nth(4));
-    points.filter(|point| Path::new(point).starts_with(directory)).map(str::to_owned).collect()
+pub fn mounts_below(directory: &Path) -> Vec<PathBuf> {
+    ["self", "1"].iter().flat_map(|process| mounts(process)).filter(|point| point.starts_with(directory)).collect()
+}
+
+fn is_mounted(point: &Path, process: &str) -> bool {
+    mounts(process).iter().any(|mounted| mounted == point)
+}
+
+fn mounts(process: &str) -> Vec<PathBuf> {
+    let table = std::fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+    table.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from).collect()
 }
 
 /// The program under test: the one that is named, or the one that was built last for this test's target directory.
@@ -137,10 +150,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    fn set(run: &'static Run, hosts: &[&'static str]) -> Result<Stage, Failure> {
+    fn set(run: &'static Run, plan: &LanPlan) -> Result<Stage, Failure> {
         let directory = run.directory();
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
-        let lan = Lan::create(run, &LanPlan { hosts: hosts.to_vec(), ..LanPlan::default() })?;
+        let lan = Lan::create(run, plan)?;
         Ok(Stage { run, lan, site: Site::found(run, "site")? })
     }
 
@@ -165,7 +178,7 @@ impl Stage {
         let config = directory.join("host.toml");
         let text = plan.text(&identity, &directory);
         std::fs::write(&config, text).map_err(Failure::file("writing", &config))?;
-        Ok(Guarded { host, run: self.run, directory, config, process: None })
+        Ok(Guarded { host, directory, config, process: None })
     }
 
     /// Guards host `name` and waits until it is.
@@ -283,7 +296,6 @@ impl Plan {
 /// A host with the program. Dropping it ends the daemon and gives the interface back.
 pub struct Guarded {
     pub host: Host,
-    run: &'static Run,
     pub directory: PathBuf,
     pub config: PathBuf,
     process: Option<Running>,
@@ -403,8 +415,11 @@ impl Guarded {
             return self.host.namespace.ip(&arguments.replace("CARD", &format!("rw.{INTERFACE}")));
         }
         let mut command = Command::new("nsenter");
-        // The pin is in the mount tree of process 1.
-        command.args(["--mount=/proc/1/ns/mnt", "--", "nsenter"]).arg(format!("--net={}", pin.display()));
+        if !is_mounted(&pin, "self") {
+            // The pin is in the mount tree of process 1.
+            command.args(["--mount=/proc/1/ns/mnt", "--", "nsenter"]);
+        }
+        command.arg(format!("--net={}", pin.display()));
         command.args(["--", "ip"]).args(arguments.replace("CARD", INTERFACE).split(' '));
         process::must(command)
     }

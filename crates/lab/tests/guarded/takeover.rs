@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use wire::EtherType;
 
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, mounts_below, perform, span};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, ip, mounts_below, perform, span};
 use crate::wire::*;
 
 /// How long a stack is given for what it must not do.
@@ -147,10 +147,15 @@ fn a_kill_under_load_leaks_nothing(stage: &Stage, way: &str) -> Outcome {
     let (a, b) = (stage.host("a"), stage.host("b"));
     let (mut near, _far) = (stage.guard("a", Plan::way(way))?, stage.guard("b", Plan::way(way))?);
     // Another way out, as a second card with a default route would be.
-    for line in ["link add other type dummy", "link set other up", "address add 192.0.2.1/24 dev other"] {
+    for line in [
+        "link add other type veth peer name beyond",
+        "link set other up",
+        "link set beyond up",
+        "address add 192.0.2.1/24 dev other",
+        "route add default via 192.0.2.2",
+    ] {
         a.namespace.ip(line)?;
     }
-    a.namespace.ip("route add default via 192.0.2.2")?;
     let upload = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
     let download = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
     upload.await_progress(1 << 22, SOON)?;
@@ -209,7 +214,7 @@ fn a_release_restores_all(stage: &Stage, way: &str) -> Outcome {
 }
 
 /// Addresses, routes, a permanent neighbour and settings that a release must bring back.
-fn furnish(host: &Host) -> Outcome {
+pub fn furnish(host: &Host) -> Outcome {
     for line in [
         "address add 10.77.0.41/24 dev e0",
         "address add 192.0.2.41/32 dev e0 scope link",
@@ -224,7 +229,7 @@ fn furnish(host: &Host) -> Outcome {
 }
 
 /// The interface with its addresses, routes, permanent neighbours and settings, as `ip` and `sysctl` tell them.
-fn picture(host: &Host) -> Result<Vec<(&'static str, Value)>, ringwall_lab::failure::Failure> {
+pub fn picture(host: &Host) -> Result<Vec<(&'static str, Value)>, ringwall_lab::failure::Failure> {
     let questions = [
         "-j link show dev e0",
         "-j address show dev e0",
@@ -235,7 +240,8 @@ fn picture(host: &Host) -> Result<Vec<(&'static str, Value)>, ringwall_lab::fail
     let mut answers = Vec::new();
     for question in questions {
         let text = host.namespace.ip(question)?;
-        answers.push((question, serde_json::from_str(if text.trim().is_empty() { "[]" } else { &text }).expect("JSON")));
+        answers
+            .push((question, serde_json::from_str(if text.trim().is_empty() { "[]" } else { &text }).expect("JSON")));
     }
     let mut settings = host.namespace.command("sysctl");
     settings.args(["-a", "-r", r"net\.ipv[46]\.conf\.e0\."]);
@@ -243,7 +249,8 @@ fn picture(host: &Host) -> Result<Vec<(&'static str, Value)>, ringwall_lab::fail
     Ok(answers)
 }
 
-fn assert_same(before: &[(&str, Value)], after: &[(&str, Value)], when: &str) {
+/// Compares two pictures, question by question.
+pub fn assert_same(before: &[(&str, Value)], after: &[(&str, Value)], when: &str) {
     for ((question, was), (_, is)) in before.iter().zip(after) {
         assert_eq!(was, is, "{question} ({when})");
     }
@@ -251,8 +258,7 @@ fn assert_same(before: &[(&str, Value)], after: &[(&str, Value)], when: &str) {
 
 /// No namespace, mount, table, state file, lock or socket of this host's daemon is there.
 pub fn assert_nothing_left(guarded: &Guarded) -> Outcome {
-    let below: Vec<_> = mounts_below(&guarded.directory);
-    assert_eq!(below, Vec::<String>::new());
+    assert_eq!(mounts_below(&guarded.directory), Vec::<std::path::PathBuf>::new());
     for directory in ["run", "state"] {
         let entries = std::fs::read_dir(guarded.directory.join(directory)).into_iter().flatten().flatten();
         let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
@@ -353,15 +359,18 @@ fn addresses_added_and_removed_are_kept() {
         let identity = stage.site.issue("a", &both)?;
         let mut near = stage.guard("a", Plan::default().identity(identity))?;
         let _far = stage.guard("b", Plan::default())?;
-        a.namespace.ip("address add 10.77.0.51/24 dev e0")?;
-        reach(&b.namespace, "10.77.0.51".parse().expect("an address"), SOON)?;
+        let added = ip("10.77.0.51");
+        for address in [added, ip("10.77.0.52")] {
+            a.namespace.ip(&format!("address add {address}/24 dev e0"))?;
+        }
+        reach(&b.namespace, added, SOON)?;
         near.stop(Signal::KILL);
         near.start(&[])?;
-        reach(&b.namespace, "10.77.0.51".parse().expect("an address"), SOON)?;
-        a.namespace.ip(&format!("address del {}/24 dev e0", a.ip))?;
+        reach(&b.namespace, added, SOON)?;
+        a.namespace.ip("address del 10.77.0.52/24 dev e0")?;
         near.release()?;
         let addresses = a.namespace.ip("-j address show dev e0")?;
-        assert!(addresses.contains("10.77.0.51") && !addresses.contains(&format!("\"{}\"", a.ip)), "{addresses}");
+        assert!(addresses.contains("10.77.0.51") && !addresses.contains("10.77.0.52"), "{addresses}");
         near.stop(Signal::TERM);
         Ok(())
     });

@@ -1,1 +1,164 @@
-//! Soon.
+//! What stacks send arrives as it was sent: large, fragmented, segmented by the kernel, tunnelled.
+
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::Running;
+use ringwall_lab::net::talk::reach;
+
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, ip, perform};
+use crate::wire::*;
+
+/// Bytes over TCP that need many super-frames each way.
+const BULK: u64 = 32 << 20;
+
+fn guard_both(stage: &Stage) -> Result<(Guarded, Guarded), Failure> {
+    let guarded = (stage.guard("a", Plan::default())?, stage.guard("b", Plan::default())?);
+    reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
+    Ok(guarded)
+}
+
+#[test]
+fn tcp_arrives_unchanged_both_ways_at_once() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let (near, far) = guard_both(stage)?;
+        let up = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
+        let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
+        up.await_progress(BULK, SOON)?;
+        down.await_progress(BULK, SOON)?;
+        for guarded in [near, far] {
+            let ports = &guarded.status()?["ports"];
+            assert!(ports["stack_received_super_frames"].as_u64() > Some(0), "offloads are not in use: {ports}");
+            assert_eq!(ports["wire_send_errors"], 0, "{ports}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn datagrams_larger_than_a_packet_arrive_whole() {
+    perform(&["a", "b"], |stage| {
+        let _guarded = guard_both(stage)?;
+        let receiver = start_receiver(stage)?;
+        python(stage.host("a"), SEND_LARGE, &[&stage.host("b").ip.to_string()])?;
+        await_report(receiver, "received 20 of 60000")
+    });
+}
+
+#[test]
+fn datagrams_that_the_kernel_segments_arrive_as_they_were() {
+    perform(&["a", "b"], |stage| {
+        let _guarded = guard_both(stage)?;
+        let receiver = start_receiver(stage)?;
+        let sent = python(stage.host("a"), SEND_SEGMENTED, &[&stage.host("b").ip.to_string()])?;
+        if sent.contains("unsupported") {
+            eprintln!("SKIPPED datagrams_that_the_kernel_segments_arrive_as_they_were: this kernel has no UDP_SEGMENT");
+            return Ok(());
+        }
+        // Forty super-datagrams of sixteen segments each.
+        await_report(receiver, "received 640 of 1300")
+    });
+}
+
+fn start_receiver(stage: &Stage) -> Result<Running, Failure> {
+    let b = stage.host("b");
+    let script = stage.file("receive.py");
+    std::fs::write(&script, RECEIVE).expect("a writable directory");
+    let mut receiver = launch(stage, b, "python3", &format!("-u {}", script.display()))?;
+    receiver.await_output("ready", SOON)?;
+    Ok(receiver)
+}
+
+/// Waits for the receiver's report. Of a burst a socket may lose some, not all: what counts is that all of one length
+/// come, and unchanged.
+fn await_report(mut receiver: Running, wanted: &str) -> Outcome {
+    receiver
+        .await_output(wanted, SOON)
+        .map_err(|failure| Failure::Unreadable(format!("{failure}: {}", receiver.output())))?;
+    assert!(!receiver.output().contains("damaged"), "{}", receiver.output());
+    Ok(())
+}
+
+/// Counts datagrams by length and checks their content.
+const RECEIVE: &str = r#"
+import socket, collections
+inlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+inlet.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+inlet.bind(("0.0.0.0", 4000))
+print("ready")
+seen = collections.Counter()
+while True:
+    payload = inlet.recv(70000)
+    if any(byte != payload[0] for byte in payload[::97]) or payload[-1] != payload[0]:
+        print("damaged", payload[:32])
+    seen[len(payload)] += 1
+    print("received", seen[len(payload)], "of", len(payload))
+"#;
+
+const SEND_LARGE: &str = r#"
+import socket, sys, time
+outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(20):
+    outlet.sendto(bytes([number + 1]) * 60000, (sys.argv[1], 4000))
+    time.sleep(0.02)
+"#;
+
+const SEND_SEGMENTED: &str = r#"
+import socket, sys, time
+outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    outlet.setsockopt(17, 103, 1300)
+except OSError:
+    print("unsupported")
+    sys.exit()
+for number in range(40):
+    payload = b"".join(bytes([16 * number % 240 + part + 1]) * 1300 for part in range(16))
+    outlet.sendto(payload, (sys.argv[1], 4000))
+    time.sleep(0.01)
+"#;
+
+#[test]
+fn tcp_through_a_tunnel_over_the_guarded_interface_is_not_black_holed() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let _guarded = guard_both(stage)?;
+        for (host, other, inner) in [(a, b, 1), (b, a, 2)] {
+            let add = format!("link add vx0 type vxlan id 5 remote {} local {} dstport 4789 dev e0", other.ip, host.ip);
+            if let Err(failure) = host.namespace.ip(&add) {
+                eprintln!("SKIPPED tcp_through_a_tunnel_over_the_guarded_interface_is_not_black_holed: {failure}");
+                return Ok(());
+            }
+            host.namespace.ip(&format!("address add 10.88.0.{inner}/24 dev vx0"))?;
+            host.namespace.ip("link set vx0 up")?;
+        }
+        let far = ip("10.88.0.2");
+        reach(&a.namespace, far, SOON)?;
+        let up = Stream::start(&a.namespace, &b.namespace, far, 5001)?;
+        up.await_progress(BULK, SOON)?;
+        drop(up);
+        let down = Stream::start(&b.namespace, &a.namespace, ip("10.88.0.1"), 5002)?;
+        down.await_progress(BULK, SOON)
+    });
+}
+
+#[test]
+fn a_tagged_frame_is_dropped_by_name_both_ways() {
+    perform(&["a", "c"], |stage| {
+        let (a, c) = (stage.host("a"), stage.host("c"));
+        let guarded = stage.guard("a", Plan::default())?;
+        let sent = watch_sent(stage, a)?;
+        for host in [a, c] {
+            if let Err(failure) = host.namespace.ip("link add link e0 name v7 type vlan id 7") {
+                eprintln!("SKIPPED a_tagged_frame_is_dropped_by_name_both_ways: {failure}");
+                return Ok(());
+            }
+            host.namespace.ip("link set v7 up")?;
+            host.namespace.ip(&format!("address add 10.70.0.{}/24 dev v7", host.ip.octets()[3]))?;
+        }
+        assert!(!pings(&a.namespace, ip("10.70.0.3"), "")?);
+        assert!(!pings(&c.namespace, ip("10.70.0.1"), "")?);
+        guarded.await_drops("vlan-tagged", 2)?;
+        a.namespace.ip("link del v7")?;
+        assert!(sent.stop()?.iter().all(|frame| !is_clear(frame)));
+        Ok(())
+    });
+}

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::Mailbox;
-use ringwall_lab::net::{Direction, Host, Lan, Namespace, Running, Watch, process};
-use wire::{EtherType, MacAddress};
+use ringwall_lab::net::{Direction, Frame, Host, Lan, Namespace, Running, Watch, process};
+use wire::EtherType;
 
 use crate::stage::{Outcome, SOON, Stage};
 
@@ -20,7 +20,13 @@ pub const PORT: u16 = 4000;
 
 /// What `host` puts on the wire, from now on.
 pub fn watch_sent(stage: &Stage, host: &Host) -> Result<Watch, Failure> {
-    Watch::start(&stage.lan.bridge, &Lan::port(host), Direction::In, &stage.run.directory(), &format!("sent-{}", host.name))
+    Watch::start(
+        &stage.lan.bridge,
+        &Lan::port(host),
+        Direction::In,
+        &stage.run.directory(),
+        &format!("sent-{}", host.name),
+    )
 }
 
 /// As [`watch_sent`], for frames that Ringwall did not make.
@@ -32,7 +38,13 @@ pub fn watch_sent_in_clear(stage: &Stage, host: &Host) -> Result<Watch, Failure>
 
 /// What the wire brings to `host`, from now on.
 pub fn watch_arriving(stage: &Stage, host: &Host) -> Result<Watch, Failure> {
-    Watch::start(&stage.lan.bridge, &Lan::port(host), Direction::Out, &stage.run.directory(), &format!("to-{}", host.name))
+    Watch::start(
+        &stage.lan.bridge,
+        &Lan::port(host),
+        Direction::Out,
+        &stage.run.directory(),
+        &format!("to-{}", host.name),
+    )
 }
 
 /// What the stack of `host` is given, from now on.
@@ -41,12 +53,7 @@ pub fn watch_stack(stage: &Stage, host: &Host) -> Result<Watch, Failure> {
 }
 
 /// Waits until `count` frames for which `wanted` holds have been seen.
-pub fn await_frames(
-    watch: &Watch,
-    what: &str,
-    count: usize,
-    wanted: impl Fn(&ringwall_lab::net::Frame) -> bool,
-) -> Outcome {
+pub fn await_frames(watch: &Watch, what: &str, count: usize, wanted: impl Fn(&Frame) -> bool) -> Outcome {
     process::until(what, SOON, || Ok(watch.so_far()?.iter().filter(|frame| wanted(frame)).count() >= count))
 }
 
@@ -77,13 +84,8 @@ pub fn await_datagram(from: &Mailbox, to: &Host, into: &Mailbox, limit: Duration
 }
 
 /// Whether the frame is of another kind than ours.
-pub fn is_clear(frame: &ringwall_lab::net::Frame) -> bool {
+pub fn is_clear(frame: &Frame) -> bool {
     !frame.is(EtherType::CLL)
-}
-
-/// Whether the frame is for or from this hardware address.
-pub fn concerns(frame: &ringwall_lab::net::Frame, mac: MacAddress) -> bool {
-    frame.source() == mac || frame.destination() == mac
 }
 
 /// A TCP connection over which one host sends a counted pattern without end and the other checks it.

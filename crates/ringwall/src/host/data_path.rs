@@ -7,13 +7,14 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
-use bump::{Ledger, Now, Side};
+use bump::{Generator, Ledger, Now, Side, Ticket};
 use cll::{Effect, PeerReport};
 use system::clock::Clock;
 use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::guard::{Described, Guard};
+use super::quiet::Quiet;
 use super::worker::Worker;
 
 /// Pieces of due work in one turn of the loop, so that timers never starve frames.
@@ -25,6 +26,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum Command {
     /// Answer with a snapshot.
     Snapshot(SyncSender<Snapshot>),
+    /// The wire carries packets of this size from now on, in bytes.
+    WireMtu(u16),
     /// End.
     Stop,
 }
@@ -61,6 +64,9 @@ pub(crate) struct DataPath<G: Guard> {
     /// Rings the supervisor.
     pub(crate) supervisor: Waker,
     pub(crate) news_lost: u64,
+    /// For key pairs that are made here, and for nothing else.
+    pub(crate) keys: Generator,
+    pub(crate) quiet: Quiet,
 }
 
 impl<G: Guard> DataPath<G>
@@ -70,14 +76,16 @@ where
 {
     /// Runs until it is told to stop or a port breaks.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        self.guard.self_test(&mut self.keys).map_err(io::Error::other)?;
         loop {
             let now = self.clock.now();
             let mut busy = self.take_from_wire(now)?;
             busy |= self.take_from_stack(now)?;
             self.take_results(now);
             self.run_timers(now);
-            self.hand_out(now);
+            self.run_jobs(now);
             self.ports.flush();
+            self.tell_news();
             if self.obey() {
                 return Ok(());
             }
@@ -125,14 +133,22 @@ where
         }
     }
 
-    /// Jobs to the worker, news to the supervisor.
-    fn hand_out(&mut self, now: Now) {
+    /// Jobs to the worker, or done here while nothing waits behind them.
+    fn run_jobs(&mut self, now: Now) {
+        let frames = self.ports.counters(Side::STACK).0.frames + self.ports.counters(Side::WIRE).0.frames;
+        let quiet = self.quiet.is_quiet(now.since_boot, frames);
         while let Some((ticket, job)) = self.guard.next_job() {
-            let refused = self.worker.accept(ticket, job).err();
-            if let (Some(ticket), Some(lost)) = (refused, G::lost()) {
-                self.guard.complete(now, ticket, lost, &mut self.ports.sinks());
+            if quiet && G::is_urgent(&job) {
+                let completion = G::run_job(job, &mut self.keys);
+                self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
+            } else {
+                self.delegate(now, ticket, job);
             }
         }
+    }
+
+    /// News to the supervisor, after the frames: waking it takes longer than sending one.
+    fn tell_news(&mut self) {
         let mut rang = false;
         while let Some(effect) = self.guard.next_effect() {
             rang |= self.tell(News::Effect(G::neighbour(effect)));
@@ -142,6 +158,13 @@ where
         }
         if rang {
             self.supervisor.wake();
+        }
+    }
+
+    fn delegate(&mut self, now: Now, ticket: Ticket, job: G::Job) {
+        let refused = self.worker.accept(ticket, job).err();
+        if let (Some(ticket), Some(lost)) = (refused, G::lost()) {
+            self.guard.complete(now, ticket, lost, &mut self.ports.sinks());
         }
     }
 
@@ -159,6 +182,7 @@ where
                 Ok(Command::Snapshot(reply)) => {
                     let _ = reply.try_send(self.snapshot());
                 }
+                Ok(Command::WireMtu(wire_mtu)) => self.guard.set_wire_mtu(wire_mtu),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
@@ -197,7 +221,9 @@ where
             PollFd::new(&self.waker, PollFlags::IN),
         ];
         wait(&mut watched, Some(timeout))?;
-        self.waker.drain();
+        if !watched[2].revents().is_empty() {
+            self.waker.drain();
+        }
         Ok(())
     }
 }

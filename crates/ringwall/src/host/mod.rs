@@ -8,6 +8,7 @@
 mod data_path;
 mod guard;
 mod journal;
+mod quiet;
 mod reports;
 mod revert;
 mod start;
@@ -99,12 +100,24 @@ fn release(args: &ConfigArgs) -> Result<(), Failure> {
         println!("{} is not taken over", config.host.interface);
         return Ok(());
     }
+    give_back(&config)?;
+    println!("{} is given back; its traffic is in clear", config.host.interface);
+    Ok(())
+}
+
+/// Gives the interface back after its daemon has ended. One that was killed has left its socket behind.
+fn give_back(config: &Config) -> Result<(), Failure> {
     let report = system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
     for warning in &report.warnings {
         eprintln!("ringwall: {warning}");
     }
-    println!("{} is given back; its traffic is in clear", config.host.interface);
-    Ok(())
+    // The take-over's lock has shown that nobody listens there.
+    match std::fs::remove_file(config.socket()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::file(&config.socket(), error, "remove it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Tells a living daemon to stop and waits until it has.

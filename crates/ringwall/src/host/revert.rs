@@ -47,6 +47,5 @@ pub(super) fn stand_guard(file: &Path) -> Result<(), Failure> {
     }
     eprintln!("ringwall: {} was not confirmed in time and is given back", config.host.interface);
     super::stop_daemon(&config)?;
-    system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
-    Ok(())
+    super::give_back(&config)
 }

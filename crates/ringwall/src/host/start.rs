@@ -15,12 +15,14 @@ use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports, TapPort};
 use system::privilege::{self, Capability};
-use system::takeover::{self, Follower, Request, Taken};
+use system::takeover::{self, Follower, Request, Taken, state};
 use system::wait::Waker;
+use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
 
 use super::data_path::DataPath;
 use super::guard::Guard;
+use super::quiet::Quiet;
 use super::revert;
 use super::supervisor::{Link, Supervisor};
 use super::worker::Worker;
@@ -38,19 +40,18 @@ pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Fai
         Mode::Cll => Some(load_identity(&config, clock.now())?),
         Mode::Null => None,
     };
-    let mut taken = take(&config)?;
-    if let Some(identity) = &identity {
-        check_interface(&config, identity, &taken)?;
+    let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
+    if let (Some(identity), Some(mac)) = (&identity, takeover::hardware_address(&config.host.interface)?) {
+        check_interface(&config, identity, mac)?;
     }
+    let taken = take(&config)?;
     log_start(&config, &taken);
-    let follower = Follower::open(&taken).map_err(|error| failed(&config, "following the card", &error))?;
-    let (ports, queue) = open_ports(&config, &mut taken)?;
-    takeover::flush_neighbours(&config.host.interface)?;
-    if let Some(time) = revert_after {
-        revert::arm(file, &config, clock.now().since_boot, time)?;
-    }
-    let supervisor = Supervisor::open(&config, identity.clone(), taken, follower, queue)?;
-    drop_privileges(&config)?;
+    let arm = || match revert_after {
+        Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
+        None => Ok(()),
+    };
+    let prepared = prepare(&config, identity.as_ref(), taken, arm);
+    let (ports, supervisor) = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
     match identity {
         None => guard_with(NullBump::new(), ports, clock, supervisor),
         Some(identity) => {
@@ -60,6 +61,38 @@ pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Fai
             let cll = cll::start(clock.now(), settings, random, &mut ports.sinks());
             guard_with(cll, ports, clock, supervisor)
         }
+    }
+}
+
+/// Everything between the take-over and the first frame.
+fn prepare(
+    config: &Config,
+    identity: Option<&Arc<HostIdentity>>,
+    mut taken: Taken,
+    arm: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(Ports, Supervisor), Failure> {
+    if let Some(identity) = identity {
+        // Without an inner device, after a crash, the card's address was not known before.
+        check_interface(config, identity, taken.inner_mac)?;
+    }
+    let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
+    let (ports, queue) = open_ports(config, &mut taken)?;
+    takeover::flush_neighbours(&config.host.interface)?;
+    let supervisor = Supervisor::open(config, identity.cloned(), taken, follower, queue)?;
+    arm()?;
+    drop_privileges(config)?;
+    Ok((ports, supervisor))
+}
+
+/// A start that failed leaves nothing half done: what it took goes back. An interface that had been closed before stays
+/// closed.
+fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
+    if was_taken {
+        return failure;
+    }
+    match super::give_back(config) {
+        Ok(()) => failure,
+        Err(error) => Failure::new(format!("{failure}; and it could not be given back: {error}")),
     }
 }
 
@@ -84,6 +117,8 @@ where
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
+        keys: generator()?,
+        quiet: Quiet::default(),
     };
     let ring = supervisor.waker();
     let thread = std::thread::Builder::new()
@@ -128,13 +163,13 @@ fn take(config: &Config) -> Result<Taken, Failure> {
     Ok(takeover::take(&request)?)
 }
 
-/// A certificate for another card is found only once the card is known; then the interface goes back as it was.
-fn check_interface(config: &Config, identity: &HostIdentity, taken: &Taken) -> Result<(), Failure> {
+/// The certificate is for this card.
+fn check_interface(config: &Config, identity: &HostIdentity, mac: MacAddress) -> Result<(), Failure> {
     let bound = identity.certificate().mac();
-    if bound == taken.inner_mac {
+    if bound == mac {
         return Ok(());
     }
-    let what = format!("the certificate is for {bound}, but {} is {}", config.host.interface, taken.inner_mac);
+    let what = format!("the certificate is for {bound}, but {} is {mac}", config.host.interface);
     Err(Failure::file(&config.host.identity, what, "issue a certificate for this interface"))
 }
 

@@ -46,6 +46,12 @@ pub(super) struct Link {
 }
 
 impl Link {
+    fn command(&self, command: Command) -> io::Result<()> {
+        let sent = self.commands.try_send(command);
+        self.waker.wake();
+        sent.map_err(|_| io::Error::other("the data path takes no commands"))
+    }
+
     fn snapshot(&self) -> Option<Snapshot> {
         let (sender, receiver) = sync_channel(1);
         self.commands.try_send(Command::Snapshot(sender)).ok()?;
@@ -134,7 +140,7 @@ impl Supervisor {
         while !self.stopping && !link.thread.is_finished() {
             self.wait_for_something().map_err(Failure::new)?;
             self.hear_news(link);
-            self.follow_card()?;
+            self.follow_card(link)?;
             self.serve_clients(link);
             self.hear_signals();
             if fed.elapsed() >= TURN_MAX {
@@ -189,7 +195,7 @@ impl Supervisor {
     }
 
     /// The inner device does what the card does.
-    fn follow_card(&mut self) -> Result<(), Failure> {
+    fn follow_card(&mut self, link: &Link) -> Result<(), Failure> {
         while let Some(change) = self.follower.next_change().map_err(Failure::new)? {
             self.journal.enter(unix_ms(), "interface", &format!("{change:?}"));
             let applied = match change {
@@ -197,7 +203,7 @@ impl Supervisor {
                     self.carrier = carrier;
                     self.follower.apply_carrier(self.queue.as_fd(), carrier)
                 }
-                Change::Mtu(mtu) => self.follower.apply_mtu(mtu.saturating_sub(self.overhead())),
+                Change::Mtu(mtu) => self.follow_mtu(mtu, link),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =
                         format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
@@ -216,8 +222,13 @@ impl Supervisor {
         Ok(())
     }
 
-    fn overhead(&self) -> u32 {
-        self.taken.nic_mtu.saturating_sub(self.taken.inner_mtu)
+    /// What is sealed must fit the card, and the stack must know how much that leaves.
+    fn follow_mtu(&mut self, nic_mtu: u32, link: &Link) -> io::Result<()> {
+        let overhead = self.taken.nic_mtu.saturating_sub(self.taken.inner_mtu);
+        self.taken.nic_mtu = nic_mtu;
+        self.taken.inner_mtu = nic_mtu.saturating_sub(overhead);
+        link.command(Command::WireMtu(self.wire_mtu()))?;
+        self.follower.apply_mtu(self.taken.inner_mtu)
     }
 
     /// The kernel forgets permanent neighbours when a device goes down.

@@ -130,6 +130,17 @@ pub fn in_wire_namespace<T: Send>(taken: &Taken, work: impl FnOnce() -> T + Send
     }
 }
 
+/// The hardware address of `interface`, which taking it does not change; none if there is no such interface.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn hardware_address(interface: &str) -> Result<Option<MacAddress>, TakeoverError> {
+    use error::Doing;
+    let mut connection = Connection::open().doing(interface, "open a routing socket")?;
+    let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
+    Ok(link.map(|link| link.mac))
+}
+
 /// Forgets every hardware address that the stack learned on `interface`.
 ///
 /// # Errors

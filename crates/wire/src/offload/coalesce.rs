@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::IP_PACKET_MAX_BYTES;
+use super::segment::TCP_SIZE_MIN_BYTES;
 use crate::checksum::pseudo_header_v4;
 use crate::layer::{network_layer, protocol};
 use crate::tcp::flag;
@@ -75,6 +76,10 @@ impl Run {
             return None;
         }
         let payload_len = first.tcp.payload().len();
+        // What is too small to be cut again must not be joined.
+        if payload_len < usize::from(TCP_SIZE_MIN_BYTES) {
+            return None;
+        }
         Some(Run {
             network: first.network,
             transport: first.network + ipv4::HEADER_LEN,

@@ -1,0 +1,28 @@
+# `make help` says what there is. What takes more than a line stands in packaging/.
+PREFIX ?= /usr/local
+.DEFAULT_GOAL := help
+.PHONY: help demo test fuzz sim bench install clean
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+
+demo: ## Set up, build, and run every attack without and with its guard (ARGS="--only 4")
+	@packaging/demo.sh $(ARGS)
+
+test: ## Set up, then everything: format, lints, tests, simulation, fuzz smoke, the demo
+	@packaging/test.sh
+
+fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs cargo-fuzz and nightly Rust
+	@fuzz/run.sh $(ARGS)
+
+sim: ## The LAN in memory: ARGS="--seed 1 --runs 1000"
+	@packaging/lab.sh sim $(or $(ARGS),--seed 1 --runs 1000)
+
+bench: ## The papers' tables, measured here: ARGS="cll --json FILE" or "peers"
+	@packaging/lab.sh bench $(or $(ARGS),cll)
+
+install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh
+
+clean: ## Remove what was built
+	@cargo clean

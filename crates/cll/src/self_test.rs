@@ -1,0 +1,89 @@
+//! A handshake with ourselves, before the first frame: does this machine's cryptography work with this identity?
+//!
+//! It finds a broken library, a key that does not fit, or an identity that no peer would accept, at start and not at the
+//! first contact. And it brings all code of the handshake into memory, which halves the time of the first one.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bump::Generator;
+use identity::agreement::KeyPair;
+use wire::arp::{Arp, Operation};
+use wire::cll::data::TAG_LEN;
+use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
+
+use crate::job::{Answer, Finish, SignRequest};
+use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
+use crate::settings::Settings;
+
+/// What went wrong, in words.
+pub type SelfTestError = String;
+
+const BROKEN: &str = "the cryptographic library does not work on this machine";
+
+/// Opens a handshake, answers it, judges the answer, and sends one frame each way, all within this function.
+pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), SelfTestError> {
+    let certificate = settings.identity.certificate();
+    let Some(own_ip) = certificate.addresses().first().copied() else { return Ok(()) };
+    let unix_s = certificate.not_before_unix();
+    let (ours, theirs) = (key_pair(keys)?, key_pair(keys)?);
+    let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours);
+    let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
+    let request = sign.run().ok_or(BROKEN)?;
+    let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
+    let settings = Arc::clone(settings);
+    let answer =
+        Answer { settings: Arc::clone(&settings), unix_s, request: request.clone(), unsigned_reply, key_pair: theirs };
+    let answered = answer.run().map_err(|refusal| refusal.detail)?;
+    let reply = answered.reply;
+    let key_pair = Arc::new(ours);
+    let finish = Finish { settings, unix_s, request, reply, key_pair, asked_ip: Some(own_ip), asked_mac: None };
+    let finished = finish.run().map_err(|refusal| refusal.detail)?;
+    exchange(&finished.keys, &answered.keys)?;
+    exchange(&answered.keys, &finished.keys)
+}
+
+fn key_pair(keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
+    KeyPair::from_random(keys.bytes()).map_err(|error| error.to_string())
+}
+
+fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &KeyPair) -> Vec<u8> {
+    let mac = settings.identity.certificate().mac();
+    let operation = match kind {
+        PacketType::HandshakeRequest => Operation::Request,
+        _ => Operation::Reply,
+    };
+    let offer = Offer {
+        suite: settings.send_suite.id(),
+        confidential: settings.confidential,
+        lanes: 1,
+        receiver_index: 0,
+        lifetime_s: 0,
+    };
+    Handshake {
+        kind,
+        site_tag: [0; SITE_TAG_LEN],
+        arp: Arp { operation, sender_mac: mac, sender_ip: own_ip, target_mac: mac, target_ip: own_ip },
+        timestamp_ms: 0,
+        nonce: [0; NONCE_LEN],
+        offer,
+        key_share: key_pair.public(),
+        cookie: [0; COOKIE_LEN],
+        certificate: settings.identity.certificate().der(),
+        signature: &[],
+    }
+    .emit_unsigned()
+}
+
+/// Seals with the one's keys and opens with the other's.
+fn exchange(sender: &AssociationKeys, receiver: &AssociationKeys) -> Result<(), SelfTestError> {
+    let pair: Option<(&SendKey, &ReceiveKey)> = sender.send.first().zip(receiver.receive.first());
+    let (send, receive) = pair.ok_or(BROKEN)?;
+    let (clear, text) = ([1; 28], [2; 64]);
+    let mut sealed = text;
+    let tag: [u8; TAG_LEN] = send.key.seal(7, &clear, &mut sealed).map_err(|error| error.to_string())?;
+    let mut opened = [0; 64];
+    receive.key.open(7, &clear, &sealed, &tag, &mut opened).map_err(|error| error.to_string())?;
+    let same = opened == text && sealed != text && send.spin.at(7) == receive.spin.at(7);
+    if same { Ok(()) } else { Err(BROKEN.to_owned()) }
+}

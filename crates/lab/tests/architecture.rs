@@ -1,0 +1,379 @@
+//! The house as a test: who may import whom, what the pure rooms may not do, and that documents and code agree.
+//!
+//! It reads the source as text and needs neither root nor a network.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+#[path = "architecture/source.rs"]
+mod source;
+
+use std::collections::BTreeSet;
+
+use source::{code, files_below, is_word, item_end, product_files, read};
+
+/// Each room, the rooms it may import, and those it may import in tests besides. `scrub` never imports `identity`; `sarp`,
+/// `cll` and `scrub` never import each other.
+const ROOMS: &[(&str, &[&str], &[&str])] = &[
+    ("bump", &[], &[]),
+    ("wire", &[], &[]),
+    ("identity", &["wire"], &[]),
+    ("authority", &["wire", "identity"], &[]),
+    ("dhcp", &["bump", "wire"], &[]),
+    ("shield", &["bump", "wire"], &[]),
+    ("sarp", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
+    ("cll", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
+    ("scrub", &["bump", "wire"], &[]),
+    ("system", &["bump", "wire"], &[]),
+    ("ringwall", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
+    ("lab", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
+];
+
+/// Rooms that take time, randomness and frames as arguments.
+const PURE: &[&str] = &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub"];
+
+/// What only `system`, `ringwall` and `lab` may do.
+const IMPURE: &[&str] = &[
+    "std::time::Instant",
+    "Instant::now",
+    "SystemTime",
+    "UdpSocket",
+    "TcpStream",
+    "TcpListener",
+    "UnixStream",
+    "UnixListener",
+    "UnixDatagram",
+    "std::thread",
+    "thread::",
+    "std::env",
+    "env::var",
+    "std::process",
+    "Command::new",
+    "rand::",
+    "getrandom",
+    "OsRng",
+    "thread_rng",
+    "SystemRandom",
+    "tracing::",
+    "log::",
+    "print!",
+    "println!",
+    "eprint!",
+    "eprintln!",
+    "dbg!",
+];
+
+/// Exceptions from [`IMPURE`], each with its file and its reason.
+const IMPURE_ALL_THE_SAME: &[(&str, &[&str], &str)] = &[(
+    "crates/identity/src/signing.rs",
+    &["SystemRandom", "rand::"],
+    "the library takes no other source for the randomness inside ECDSA and RSA-PSS signatures",
+)];
+
+/// Longest function outside of tests, in lines from `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Functions that are longer: file, name, lines. This list only ever shrinks.
+const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
+
+/// The rooms that exist, by directory.
+fn rooms() -> Vec<String> {
+    let manifests = files_below("crates").into_iter().filter(|name| name.ends_with("/Cargo.toml"));
+    let mut rooms: Vec<String> = manifests.filter_map(|name| name.split('/').nth(1).map(str::to_owned)).collect();
+    rooms.dedup();
+    rooms
+}
+
+/// The keys of the section `[section]` of a manifest, as far as they name dependencies.
+fn section(manifest: &str, section: &str) -> Vec<String> {
+    let header = format!("[{section}]");
+    let lines = manifest.lines().skip_while(|line| line.trim() != header).skip(1);
+    let entries = lines.take_while(|line| !line.trim_start().starts_with('['));
+    let entries = entries.map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    entries.filter_map(|line| line.split(['.', '=', ' ']).next()).map(str::to_owned).collect()
+}
+
+fn assert_none(problems: &[String], what: &str) {
+    assert!(problems.is_empty(), "{what}:\n  {}", problems.join("\n  "));
+}
+
+#[test]
+fn arrows_between_rooms_point_as_designed() {
+    let all: BTreeSet<String> = rooms().into_iter().collect();
+    let mut wrong = Vec::new();
+    for room in &all {
+        let Some((_, allowed, in_tests)) = ROOMS.iter().find(|(name, ..)| name == room) else {
+            wrong.push(format!("crates/{room} is no room of the design: add it to ROOMS with its arrows"));
+            continue;
+        };
+        let manifest = read(&format!("crates/{room}/Cargo.toml"));
+        let ours = |kind: &str| {
+            section(&manifest, kind).into_iter().filter(|name| all.contains(name) || name == "ringwall-lab")
+        };
+        let product = ours("dependencies").chain(ours("build-dependencies"));
+        wrong.extend(product.filter(|name| !allowed.contains(&name.as_str())).map(|name| format!("{room} -> {name}")));
+        let tests = ours("dev-dependencies").filter(|name| !allowed.contains(&name.as_str()));
+        let tests = tests.filter(|name| !in_tests.contains(&name.as_str()));
+        wrong.extend(tests.map(|name| format!("{room} -> {name} (in tests)")));
+    }
+    assert_none(&wrong, "arrows that the design does not have");
+}
+
+#[test]
+fn dependencies_are_pinned_in_one_place() {
+    let mut wrong = Vec::new();
+    for room in rooms() {
+        let manifest = read(&format!("crates/{room}/Cargo.toml"));
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            for name in section(&manifest, kind) {
+                if !manifest.contains(&format!("\n{name}.workspace = true")) {
+                    wrong.push(format!("{room}: {name} is not taken from the workspace"));
+                }
+            }
+        }
+    }
+    let workspace = read("Cargo.toml");
+    for line in workspace.lines().skip_while(|line| *line != "[workspace.dependencies]").skip(1) {
+        if line.starts_with('[') {
+            break;
+        }
+        if line.contains('=') && !line.contains("path = ") && !line.contains("\"=") {
+            wrong.push(format!("not pinned to one version: {line}"));
+        }
+    }
+    assert_none(&wrong, "dependencies");
+}
+
+#[test]
+fn pure_rooms_take_time_randomness_and_frames_as_arguments() {
+    let mut wrong = Vec::new();
+    for room in PURE {
+        for file in product_files(room) {
+            let code = code(&file);
+            for call in IMPURE.iter().filter(|call| contains_word(&code, call)) {
+                if !IMPURE_ALL_THE_SAME.iter().any(|(place, excused, _)| *place == file && excused.contains(call)) {
+                    wrong.push(format!("{file}: {call}"));
+                }
+            }
+        }
+    }
+    assert_none(&wrong, "clock, socket, randomness, process or log call in a pure room");
+}
+
+/// Whether `word` stands in `code` and is not the end of a longer word.
+fn contains_word(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| !code[..at].ends_with(is_word))
+}
+
+#[test]
+fn unsafe_code_is_in_system_only() {
+    let mut wrong = Vec::new();
+    for room in rooms().iter().filter(|room| *room != "system") {
+        for file in product_files(room) {
+            let code = code(&file);
+            let mut words = code.split(|letter| !is_word(letter));
+            if words.any(|word| word == "unsafe" || word == "unsafe_code") {
+                wrong.push(file);
+            }
+        }
+    }
+    assert_none(&wrong, "unsafe outside of system");
+}
+
+#[test]
+fn unsafe_blocks_say_why_they_are_sound() {
+    let mut wrong = Vec::new();
+    for file in product_files("system") {
+        let text = read(&file);
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let is_block = line.contains("unsafe {") || line.contains("unsafe impl");
+            let is_said = lines[at.saturating_sub(6)..=at].iter().any(|line| line.contains("// SAFETY:"));
+            if is_block && !is_said {
+                wrong.push(format!("{file}:{}", at + 1));
+            }
+        }
+    }
+    assert_none(&wrong, "unsafe without a // SAFETY: line in front of it");
+}
+
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for room in rooms() {
+        for file in product_files(&room) {
+            let found = functions(&code(&file)).into_iter().filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
+            long.extend(found.map(|(name, lines)| (file.clone(), name, lines)));
+        }
+    }
+    let mut wrong = Vec::new();
+    for (file, name, lines) in &long {
+        let allowed = LONG_FUNCTIONS.iter().find(|(place, function, _)| place == file && function == name);
+        if allowed.is_none_or(|(_, _, most)| lines > most) {
+            wrong.push(format!("{file}: {name} has {lines} lines: at most {FUNCTION_LINES_MAX}"));
+        }
+    }
+    for (file, name, _) in LONG_FUNCTIONS {
+        if !long.iter().any(|(place, function, _)| place == file && function == name) {
+            wrong.push(format!("{file}: {name} is short now: take it off the list, which only shrinks"));
+        }
+    }
+    assert_none(&wrong, "long functions");
+}
+
+/// Names of the functions in `code` and their lines, the signature included.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let starts = code.match_indices("fn ").filter(|(at, _)| !code[..*at].ends_with(is_word));
+    let function = |(at, mark): (usize, &str)| {
+        let name: String = code[at + mark.len()..].chars().take_while(|letter| is_word(*letter)).collect();
+        let lines = code[at..item_end(code, at)].lines().count();
+        (!name.is_empty()).then_some((name, lines))
+    };
+    starts.filter_map(function).collect()
+}
+
+#[test]
+fn every_drop_reason_has_its_row_in_the_manual() {
+    let manual = read("docs/operating.md");
+    let reasons = drop_reasons();
+    assert!(reasons.len() > 40, "the macro in fate.rs is read: {} reasons", reasons.len());
+    let rows: Vec<String> =
+        reasons.iter().map(|[word, meaning, remedy]| format!("| `{word}` | {meaning} | {remedy} |")).collect();
+    let missing: Vec<String> = rows.iter().filter(|row| !manual.lines().any(|line| line == *row)).cloned().collect();
+    assert_none(&missing, "rows that docs/operating.md lacks or has otherwise");
+    let rows_there = manual.lines().skip_while(|line| !line.starts_with("| reason | meaning | remedy |")).skip(2);
+    let there = rows_there.take_while(|line| line.starts_with('|')).count();
+    assert_eq!(there, rows.len(), "docs/operating.md has rows for reasons that are gone");
+}
+
+/// Word, meaning and remedy of every reason, as `bump` declares them.
+fn drop_reasons() -> Vec<[String; 3]> {
+    let source = read("crates/bump/src/fate.rs");
+    let start = source.find("\ndrop_reasons! {").expect("the declaration");
+    let block = &source[start..];
+    let block = &block[..block.find("\n}").expect("its end")];
+    let texts: Vec<String> = block.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+    texts.chunks(3).map(|three| <[String; 3]>::try_from(three.to_vec()).expect("three texts")).collect()
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let reasons = read("docs/decisions/dependencies.md");
+    let manifest = read("Cargo.toml");
+    let ours: BTreeSet<String> = rooms().into_iter().collect();
+    let names = section(&manifest, "workspace.dependencies").into_iter().filter(|name| !ours.contains(name));
+    let names: Vec<String> = names.collect();
+    let has_row = |name: &String| reasons.lines().any(|line| line.starts_with(&format!("| `{name}` |")));
+    let missing: Vec<String> = names.iter().filter(|name| !has_row(name)).cloned().collect();
+    assert_none(&missing, "dependencies without a line in docs/decisions/dependencies.md");
+    let listed = reasons.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let gone: Vec<String> = listed.filter(|name| !names.iter().any(|other| other == name)).map(str::to_owned).collect();
+    assert_none(&gone, "lines in docs/decisions/dependencies.md for what is no dependency");
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_names_a_machine() {
+    // Put together here, or this file would find itself.
+    let marks = ["to", "unim", "FIX", "XX", "#[ign", "../sha", ".libr", "/wo", "/ro"];
+    let ends = ["do!(", "plemented!(", "ME", "X", "ore", "red", "ary/", "rk/", "ot/"];
+    let forbidden: Vec<String> = marks.iter().zip(ends).map(|(mark, end)| format!("{mark}{end}")).collect();
+    let kinds = [".rs", ".py", ".sh", ".c", ".h", ".toml", ".md", ".service", "Makefile", ".ci/run", ".json"];
+    let mut wrong = Vec::new();
+    for file in files_below(".").iter().filter(|name| kinds.iter().any(|kind| name.ends_with(kind))) {
+        let text = read(file);
+        for (number, line) in text.lines().enumerate() {
+            let found = forbidden.iter().find(|mark| line.contains(mark.as_str()));
+            wrong.extend(found.map(|mark| format!("{file}:{}: {mark}", number + 1)));
+        }
+    }
+    assert_none(&wrong, "unfinished marks and paths of a machine");
+}
+
+#[test]
+fn commands_in_the_documents_exist() {
+    let makefile = read("Makefile");
+    let sources = |room: &str| product_files(room).iter().map(|file| read(file)).collect::<String>();
+    let programs = [("ringwall", sources("ringwall")), ("ringwall-lab", sources("lab"))];
+    let mut wrong = Vec::new();
+    for document in ["README.md", "CONTRIBUTING.md", "docs/operating.md"] {
+        for line in commands(&read(document)) {
+            let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word == "sudo").collect();
+            let known = match words.split_first() {
+                Some((&"make", rest)) => {
+                    let mut targets = rest.iter().filter(|word| !word.contains('=') && !word.starts_with('-'));
+                    targets.all(|target| makefile.contains(&format!("\n{target}:")))
+                }
+                Some((program, rest)) => {
+                    programs.iter().find(|(name, _)| name == program).is_none_or(|(_, source)| takes(source, rest))
+                }
+                None => true,
+            };
+            if !known {
+                wrong.push(format!("{document}: {line}"));
+            }
+        }
+    }
+    assert_none(&wrong, "commands that do not exist");
+}
+
+/// The lines of all code blocks and the code spans of a document, without comments and prompts.
+fn commands(document: &str) -> Vec<String> {
+    let mut in_block = false;
+    let mut found = Vec::new();
+    for line in document.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if in_block {
+            found.push(line.split(" #").next().unwrap_or_default().trim().to_owned());
+        } else {
+            found.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// Whether a program with this source has the subcommands and long options in `words`.
+fn takes(source: &str, words: &[&str]) -> bool {
+    let subcommands =
+        words.iter().take_while(|word| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'));
+    let is_variant = |word: &str| {
+        let parts = word.split('-').map(|part| part[..1].to_uppercase() + &part[1..]);
+        contains_word(source, &parts.collect::<String>())
+    };
+    let options = words.iter().filter_map(|word| word.strip_prefix("--")).filter(|name| !name.is_empty());
+    let is_option = |name: &str| {
+        let field = name.split('=').next().unwrap_or(name).replace('-', "_");
+        contains_word(source, &format!("{field}:"))
+    };
+    subcommands.take(2).filter(|word| !word.starts_with('-')).all(|word| is_variant(word))
+        && options.into_iter().all(is_option)
+}
+
+#[test]
+fn every_configuration_key_is_in_the_manual_and_in_the_example() {
+    let source = read("crates/ringwall/src/config.rs");
+    let (manual, example) = (read("docs/operating.md"), read("packaging/host.toml"));
+    let mut wrong = Vec::new();
+    for (section, kind, in_example) in
+        [("host", "Host", true), ("cll", "Cll", true), ("cll.legacy", "LegacyHost", true), ("lab", "Lab", false)]
+    {
+        let start = source.find(&format!("pub(crate) struct {kind} {{")).expect("the section");
+        let fields = &source[start..item_end(&source, start)];
+        let keys = fields.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split(':').next());
+        for key in keys.filter(|key| !key.starts_with("struct") && *key != "legacy") {
+            if !manual.contains(&format!("| `{section}.{key}` |")) {
+                wrong.push(format!("docs/operating.md lacks {section}.{key}"));
+            }
+            if in_example && !example.contains(&format!("{key} = ")) {
+                wrong.push(format!("packaging/host.toml lacks {section}.{key}"));
+            }
+        }
+    }
+    assert_none(&wrong, "configuration keys");
+}
+
+#[test]
+fn the_reader_of_source_sees_code_only() {
+    let source = "fn a() { \"}}{\"; '{'; // fn b() {\n r#\"fn c() { \"#; let l: &'static [u8; 1]; }\n#[cfg(test)]\nmod t { fn d() {} }\nfn e() {\n}\n";
+    let text = source::without_text(source);
+    assert_eq!(text.matches('\n').count(), source.matches('\n').count());
+    assert_eq!(functions(&text), [("a".to_owned(), 2), ("d".to_owned(), 1), ("e".to_owned(), 2)]);
+}

@@ -1,0 +1,9 @@
+#![no_main]
+#![allow(missing_docs)]
+
+// The program is no library, so its room for the configuration is taken in by path.
+#[path = "../src/program.rs"]
+mod program;
+use program::failure;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| program::config_file(data));

@@ -1,0 +1,85 @@
+//! The parsers of `wire`.
+
+use wire::arp::{self, Arp};
+use wire::cll::handshake::tagged_parts;
+use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType};
+use wire::ethernet::Header;
+use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
+
+/// Ethernet headers, the way through tags and IP headers, and hardware addresses as text.
+pub fn ethernet(data: &[u8]) {
+    if let Ok((header, payload)) = Header::parse(data) {
+        assert_eq!([&header.emit()[..], payload].concat(), data);
+    }
+    if let Some((_, at)) = layer::network_layer(data) {
+        assert!(at <= data.len(), "the network header starts at {at} of {}", data.len());
+    }
+    if let Some((_, at)) = layer::transport_layer(data) {
+        assert!(at <= data.len(), "the transport header starts at {at} of {}", data.len());
+    }
+    let _ = layer::ipv4_source(data);
+    if let Ok(mac) = String::from_utf8_lossy(data).parse::<MacAddress>() {
+        assert_eq!(mac.to_string().parse(), Ok(mac));
+    }
+}
+
+/// ARP messages.
+pub fn arp(data: &[u8]) {
+    if let Ok(message) = Arp::parse(data) {
+        assert_eq!(message.emit(), data[..arp::LEN]);
+    }
+}
+
+/// Headers of sealed frames, in clear and inside the seal.
+pub fn cll_data(data: &[u8]) {
+    if let Ok((header, sealed)) = DataHeader::parse(data) {
+        let mut emitted = vec![0xa5; header.emitted_len()];
+        header.emit(&mut emitted);
+        assert_eq!([&emitted, sealed].concat(), data);
+        assert_eq!(PacketType::of(data), Ok(PacketType::Unicast));
+    }
+    if let Ok((inner, payload)) = InnerHeader::parse(data) {
+        assert_eq!([&inner.emit()[..], payload].concat(), data);
+    }
+}
+
+/// Handshake requests and replies.
+pub fn cll_handshake(data: &[u8]) {
+    let Ok(message) = Handshake::parse(data) else { return };
+    assert_eq!(message.emit(), data);
+    let signed = Handshake::signed_parts(data, message.certificate.len()).concat();
+    assert_eq!(signed.len() + message.site_tag.len() + 2 + message.signature.len(), data.len());
+    assert_eq!(tagged_parts(data).concat().len() + message.site_tag.len(), data.len());
+}
+
+/// Challenges.
+pub fn cll_challenge(data: &[u8]) {
+    if let Ok(challenge) = Challenge::parse(data) {
+        assert_eq!(challenge.emit(), data);
+    }
+}
+
+/// Views of IP, TCP and UDP headers, in any order over the same bytes.
+pub fn internet(data: &[u8]) {
+    if let Ok(view) = ipv4::View::new(data) {
+        let _ = (view.type_of_service(), view.total_len(), view.identification(), view.dont_fragment());
+        let _ = (view.more_fragments(), view.fragment_offset(), view.is_fragment(), view.time_to_live());
+        let _ = (view.checksum(), view.source(), view.destination());
+        assert!(view.header_len() + view.payload().len() <= data.len());
+        let mut fixed = data.to_vec();
+        ipv4::fill_checksum(&mut fixed[..view.header_len()]);
+        assert!(ipv4::View::new(&fixed).expect("as before").checksum_is_right());
+    }
+    if let Ok(view) = ipv6::View::new(data) {
+        let _ = (view.payload_len(), view.source(), view.destination(), view.skip_extensions());
+    }
+    if let Ok(view) = tcp::View::new(data) {
+        let _ = (view.source_port(), view.destination_port(), view.sequence(), view.acknowledgement());
+        let _ = (view.flags(), view.window(), view.checksum(), view.urgent_pointer());
+        assert_eq!(tcp::HEADER_LEN + view.options().len() + view.payload().len(), data.len());
+    }
+    if let Ok(view) = udp::View::new(data) {
+        let _ = (view.source_port(), view.destination_port(), view.length(), view.checksum());
+        assert!(udp::HEADER_LEN + view.payload().len() <= data.len());
+    }
+}

@@ -1,0 +1,176 @@
+//! Where fuzzing starts: the golden vectors cut to what each target reads, and scripts for the bumps.
+
+use crate::input::Input;
+use crate::site;
+use crate::vectors;
+
+const ETHERNET_LEN: usize = 14;
+
+/// First inputs for `target`; at least one.
+#[must_use]
+pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let owned = |values: &mut dyn Iterator<Item = &'static [u8]>| values.map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let behind_ethernet =
+        |ending| vectors::ending_with(ending).map(|frame| frame[ETHERNET_LEN..].to_vec()).collect::<Vec<_>>();
+    match target {
+        "ethernet" => {
+            let mut all = owned(&mut vectors::ending_with(".plain"));
+            all.extend([b"02:00:00:00:00:01".to_vec(), tagged()]);
+            all
+        }
+        "arp" => vectors::ending_with("request.frame").map(|frame| frame[32..60].to_vec()).collect(),
+        "cll_data" => behind_ethernet(".wire"),
+        "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
+        "cll_challenge" => behind_ethernet("challenge.frame"),
+        "internet" => {
+            let packets = behind_ethernet(".plain");
+            let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);
+            segments.chain(packets.clone()).collect()
+        }
+        "segment" => cuts(),
+        "coalesce" => vec![flow(&[100, 100, 100, 40]), flow(&[1400; 8])],
+        "capture" => captures(),
+        "certificate" => certificates(),
+        "pem" => pem_files(),
+        "null_bump" => vec![null_script()],
+        "cll_bump" => scripts(),
+        "config" => configs(),
+        _ => Vec::new(),
+    }
+}
+
+/// A TCP frame of alpha with `len` bytes of payload from `sequence` on.
+fn tcp(sequence: u32, len: usize) -> Vec<u8> {
+    let mut frame = vectors::ending_with("initiator.lane0.partial.plain").next().expect("a vector")[..54].to_vec();
+    frame[38..42].copy_from_slice(&sequence.to_be_bytes());
+    // ACK alone: a pushed segment ends a run.
+    frame[47] = 0x10;
+    frame.resize(54 + len, 0x55);
+    frame[16..18].copy_from_slice(&((40 + len) as u16).to_be_bytes());
+    frame
+}
+
+fn tagged() -> Vec<u8> {
+    let plain = tcp(1, 10);
+    [&plain[..12], &[0x81, 0, 0, 5], &plain[12..]].concat()
+}
+
+/// TCP over IPv4, tagged, and inside VXLAN.
+fn cuts() -> Vec<Vec<u8>> {
+    let inner = tcp(1, 1000);
+    let mut outer = vectors::ending_with("initiator.lane0.udp.plain").next().expect("a vector")[..42].to_vec();
+    outer[36..38].copy_from_slice(&4789_u16.to_be_bytes());
+    outer[38..40].copy_from_slice(&((8 + 8 + inner.len()) as u16).to_be_bytes());
+    outer.extend([8, 0, 0, 0, 0, 0, 42, 0]);
+    outer.extend(&inner);
+    vec![
+        [&[0, 0, 0, 100][..], &inner].concat(),
+        [&[0, 1, 34, 0, 100][..], &inner].concat(),
+        [&[0, 0, 0, 100][..], &tagged()].concat(),
+        [&[0, 1, 84, 0, 100][..], &outer].concat(),
+        [&[2, 0, 0, 10][..], &outer].concat(),
+    ]
+}
+
+/// Segments that follow each other, each behind its length.
+fn flow(lens: &[usize]) -> Vec<u8> {
+    let mut sequence = 1;
+    let mut input = Vec::new();
+    for &len in lens {
+        let frame = tcp(sequence, len);
+        sequence += len as u32;
+        input.extend((frame.len() as u16).to_be_bytes());
+        input.extend(frame);
+    }
+    input
+}
+
+/// A pcap file, and a pcapng file as the writer makes them.
+fn captures() -> Vec<Vec<u8>> {
+    let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
+    pcap.extend([1, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 9, 9, 9, 9]);
+    let section = [0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0];
+    let mut ng = section.to_vec();
+    ng.extend([0xff; 8]);
+    ng.extend([28, 0, 0, 0]);
+    ng.extend([1, 0, 0, 0, 32, 0, 0, 0, 1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
+    ng.extend([6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 9, 9, 9, 9]);
+    ng.extend([36, 0, 0, 0]);
+    vec![pcap, ng]
+}
+
+fn certificates() -> Vec<Vec<u8>> {
+    let plain = vectors::ending_with(".certificate").map(|der| [&[0], der].concat());
+    // subjectAltName: an otherName with the hardware address, and an iPAddress.
+    let mut names = vec![0x30, 0x1c, 0xa0, 0x14, 0x06, 8, 0x2b, 6, 1, 5, 5, 7, 8, 12, 0xa0, 8, 4, 6, 2, 0, 0, 0, 0, 1];
+    names.extend([0x87, 4, 10, 0, 0, 1]);
+    plain.chain([[&[1][..], &names].concat()]).collect()
+}
+
+fn pem_files() -> Vec<Vec<u8>> {
+    let text = |text: String| [&[4][..], text.as_bytes()].concat();
+    let mut all = vec![text(site::identity_text("alpha", None)), text(site::identity_text("omega", None))];
+    all.extend([[&[0][..], site::value("alpha.certificate")].concat(), [&[1][..], site::value("alpha.pkcs8")].concat()]);
+    all.extend([[&[2][..], site::value("site_key")].concat()]);
+    let request = rcgen::KeyPair::try_from(site::value("alpha.pkcs8"))
+        .and_then(|key| rcgen::CertificateParams::default().serialize_request(&key).map(|request| request.der().to_vec()));
+    all.extend(request.map(|der| [&[3][..], &der].concat()));
+    all
+}
+
+fn null_script() -> Vec<u8> {
+    let frame = tcp(1, 60);
+    let mut script = vec![1, 200, 1];
+    script.extend((frame.len() as u16).to_be_bytes());
+    script.extend(&frame);
+    // A partial checksum at 34 + 16, to be cut every 20 bytes.
+    script.extend([4, 0, 34, 16, 0, 0, 20, 0, 0]);
+    script
+}
+
+/// Scripts of the link layer: the first five bytes choose the world and its hosts, then steps follow.
+fn scripts() -> Vec<Vec<u8>> {
+    let world = |first: u8, one: u8, other: u8| vec![first, one, 0, other, 0];
+    let steps = |mut script: Vec<u8>, steps: &[u8]| {
+        script.extend(steps);
+        script
+    };
+    vec![
+        // Honest datagrams both ways, a segment, a super-frame, ARP.
+        steps(world(0, 0, 0), &[0x1f, 5, 1, 2, 3, 4, 5, 0x9f, 5, 1, 2, 3, 4, 5, 0, 9, 7, 1, 0x0f, 0xa0, 7, 5, 0xb4, 0, 2, 0]),
+        // Replays, reflections, damage, splices.
+        steps(world(0, 1, 8), &[0x1f, 2, 1, 2, 7, 0, 0x87, 0, 0x88, 0, 0, 0, 60, 1, 0, 0x89, 1, 0, 0, 60, 1, 0, 0x8a, 0, 1, 40]),
+        // A lying stack.
+        steps(world(0, 0x10, 0), &[4, 4, 1, 2, 3, 4, 2, 2, 2, 3, 2, 0x1a, 3, 0, 1, 0, 1, 20, 0x45]),
+        // Nothing established, slow jobs, lost frames, time, a restart.
+        steps(world(5, 0, 0), &[2, 0, 12, 12, 5, 0x8c, 5, 13, 14, 40, 0, 6, 0x8f, 16, 14, 0xff, 0xff, 15, 14, 40, 0]),
+        // Short lifetimes, frequent new keys, and a stack that does not answer.
+        steps(world(8, 0x60, 0x60), &[0x1f, 1, 1, 0x1f, 1, 1, 0x9f, 1, 1, 14, 0xff, 0xff, 0x91, 0x1f, 1, 1, 14, 0xff, 0xff]),
+    ]
+}
+
+fn configs() -> Vec<Vec<u8>> {
+    let full = "[host]\ninterface = \"eth0\"\nmode = \"cll\"\nprofile = \"lab\"\non_exit = \"restore\"\n[cll]\n\
+        ethertype = 2000\nsend_suite = \"aes-128-gcm\"\nconfidentiality = false\nrequire_suites = [\"aes-256-gcm\"]\n\
+        lifetime_s = 1800\npass = [\"lldp\"]\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n\
+        role = \"router\"\n[lab]\nweaken = [\"tag\"]\nlifetime_min_s = 20\n";
+    vec![b"[host]\ninterface = \"eth0\"\n".to_vec(), full.as_bytes().to_vec()]
+}
+
+/// A changed copy of one of `seeds` by the choices in `input`: what a fuzzer does, in small.
+#[must_use]
+pub fn mutate(seeds: &[Vec<u8>], input: &mut Input<'_>) -> Vec<u8> {
+    let mut data = seeds[input.below(seeds.len())].clone();
+    for _ in 0..=input.below(6) {
+        let at = usize::from(input.word()) % (data.len() + 1);
+        match input.below(5) {
+            0 => data.truncate(at),
+            1 => data.insert(at, input.byte()),
+            2 if at < data.len() => drop(data.remove(at)),
+            3 => data.extend(input.take(4)),
+            _ if at < data.len() => data[at] ^= 1 << input.below(8),
+            _ => {}
+        }
+    }
+    data
+}

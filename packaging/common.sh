@@ -1,0 +1,59 @@
+# Sourced by the other scripts, from the root of the tree: what all of them need. POSIX shell.
+# shellcheck shell=sh
+
+say() {
+    printf '\n==> %s\n' "$*"
+}
+
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    exit 1
+}
+
+# What cannot be done here is said by name, never passed over.
+skip() {
+    echo "SKIPPED: $*"
+    skipped="${skipped:-}
+  $*"
+}
+
+is_root() {
+    [ "$(id -u)" -eq 0 ]
+}
+
+# Runs a command as root; fails where there is no way to.
+as_root() {
+    if is_root; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "needs root for '$1' and there is no sudo: run as root"
+    fi
+}
+
+# The oldest Rust that builds this tree, as Cargo.toml says.
+rust_wanted() {
+    sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml
+}
+
+# Whether the cargo and the rustc in the path are new enough.
+rust_is_new_enough() {
+    for program in cargo rustc; do
+        found=$("$program" --version 2>/dev/null | cut -d' ' -f2) || return 1
+        [ -n "$found" ] || return 1
+        lowest=$(printf '%s\n%s\n' "$(rust_wanted)" "$found" | sort -V | head -n 1)
+        [ "$lowest" = "$(rust_wanted)" ] || return 1
+    done
+}
+
+# Administrators' directories are missing from the path of ordinary users, and Rust may have been installed for this user.
+PATH=$PATH:/usr/sbin:/sbin
+if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then
+    PATH=$HOME/.cargo/bin:$PATH
+fi
+# Where the Rust in front is too old, Debian's may be new enough.
+if ! rust_is_new_enough && [ -x /usr/bin/cargo ]; then
+    PATH=/usr/bin:$PATH
+fi
+export PATH

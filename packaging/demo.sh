@@ -1,0 +1,13 @@
+#!/bin/sh
+# `make demo`: set up, build, and run the demo.
+set -eu
+cd "$(dirname "$0")/.."
+packaging/setup.sh demo
+. packaging/common.sh
+cargo build --release --locked -p ringwall -p ringwall-lab
+is_root || command -v sudo >/dev/null || fail "the demo makes network namespaces: run as root"
+# The demo takes the place of this script, so that Ctrl-C reaches it and it cleans up.
+if is_root; then
+    exec target/release/ringwall-lab demo "$@"
+fi
+exec sudo target/release/ringwall-lab demo "$@"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# `make install`: program, units, manual page, an example configuration, and /etc/ringwall for root only.
+set -eu
+cd "$(dirname "$0")/.."
+packaging/setup.sh build
+. packaging/common.sh
+
+prefix=${PREFIX:-/usr/local}
+root=${DESTDIR:-}
+sbin=$prefix/sbin
+libexec=$prefix/lib/ringwall
+cargo build --release --locked -p ringwall
+
+page=$(mktemp)
+unit=$(mktemp)
+trap 'rm -f "$page" "$unit"' EXIT
+target/release/ringwall manual >"$page"
+
+put() {
+    as_root install -D -m "$1" "$2" "$root$3"
+}
+
+put 755 target/release/ringwall "$sbin/ringwall"
+put 755 packaging/closed.sh "$libexec/closed.sh"
+put 644 "$page" "$prefix/share/man/man8/ringwall.8"
+put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
+for name in ringwall@.service ringwall-closed@.service; do
+    sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
+    put 644 "$unit" "$prefix/lib/systemd/system/$name"
+done
+as_root install -d -m 700 "$root/etc/ringwall"
+if [ -z "$root" ] && [ -d /run/systemd/system ]; then
+    as_root systemctl daemon-reload
+fi
+echo "installed $root$sbin/ringwall; next: docs/operating.md, or man ringwall"

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|test. Touches nothing when all is there.
+set -eu
+cd "$(dirname "$0")/.."
+. packaging/common.sh
+
+build_packages="gcc libc6-dev make cmake"
+# The LAN (iproute2, nftables, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
+demo_packages="iproute2 iputils-ping util-linux nftables ethtool tcpdump \
+    iputils-arping dsniff ettercap-text-only python3-scapy tcpreplay hping3"
+# Independent makers and readers of what we write: certificates, capture files, golden vectors.
+test_packages="openssl tshark python3-cryptography"
+# Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
+rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
+
+missing_packages() {
+    for package in "$@"; do
+        state=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+        [ "$state" = installed ] || printf '%s ' "$package"
+    done
+}
+
+install_packages() {
+    # shellcheck disable=SC2046,SC2086 # one word for each package is what is wanted
+    set -- $(missing_packages "$@")
+    [ $# -gt 0 ] || return 0
+    say "installing $*"
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+case ${1:-} in
+build) packages=$build_packages ;;
+demo) packages="$build_packages $demo_packages" ;;
+test) packages="$build_packages $demo_packages $test_packages" ;;
+*) fail "usage: setup.sh build|demo|test" ;;
+esac
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+    # shellcheck disable=SC2086
+    install_packages $packages
+    # shellcheck disable=SC2086
+    rust_is_new_enough || install_packages $rust_packages
+else
+    echo "setup.sh: not a Debian machine: install what is missing yourself: $packages" >&2
+fi
+
+# Read again: /usr/bin/cargo may be there only now.
+. packaging/common.sh
+rust_is_new_enough || fail "Rust $(rust_wanted) or newer is missing: install it (on Debian 12: $rust_packages)"

@@ -1,0 +1,89 @@
+#!/bin/sh
+# `make test`: everything that says whether this tree is good. Each step stops at the first failure; what a machine cannot
+# do is skipped by name and listed again at the end.
+set -eu
+cd "$(dirname "$0")/.."
+packaging/setup.sh test
+. packaging/common.sh
+
+SIM_RUNS=${SIM_RUNS:-50}
+FUZZ_SMOKE_SECONDS=${FUZZ_SMOKE_SECONDS:-10}
+privileged=yes
+is_root || sudo -n true 2>/dev/null || privileged=no
+
+# What the tests and the lab could leave behind, by the names they use.
+traces() {
+    ip netns list 2>/dev/null | cut -d' ' -f1 | grep -E '^(rl|rw)' || true
+    if [ "$privileged" = yes ]; then
+        as_root nft list tables 2>/dev/null | grep ringwall || true
+    fi
+}
+
+check_style() {
+    say "format"
+    if cargo fmt --version >/dev/null 2>&1; then
+        cargo fmt --all --check
+    else
+        skip "format check: no rustfmt"
+    fi
+    say "lints"
+    if cargo clippy --version >/dev/null 2>&1; then
+        cargo clippy --workspace --all-targets --locked -- -D warnings
+    else
+        skip "lints: no clippy"
+    fi
+}
+
+# Debug builds, because the assertions of the contract are in them. Only the tests run as root, never the compiler.
+run_tests() {
+    say "unit, property, documentation, architecture and namespace tests"
+    if [ "$privileged" = no ]; then
+        skip "tests that make network namespaces: neither root nor sudo without a password"
+    elif ! is_root; then
+        host=$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
+        export "CARGO_TARGET_${host}_RUNNER=sudo --preserve-env"
+    fi
+    cargo test --workspace --locked --no-fail-fast
+    say "the fuzz targets' harnesses on their examples, without a fuzzer"
+    cargo test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked
+    unset "CARGO_TARGET_${host:-NONE}_RUNNER"
+}
+
+check_vectors() {
+    say "golden vectors, made anew from the written protocol"
+    /usr/bin/python3 vectors/make.py --check
+}
+
+run_programs() {
+    say "release build"
+    cargo build --release --locked -p ringwall -p ringwall-lab
+    say "simulation, $SIM_RUNS runs"
+    target/release/ringwall-lab sim --seed 1 --runs "$SIM_RUNS"
+    say "fuzz smoke"
+    status=0
+    fuzz/run.sh "$FUZZ_SMOKE_SECONDS" || status=$?
+    case $status in
+    0) ;;
+    3) skip "fuzz smoke: no fuzzer here; the harnesses above ran on their examples instead" ;;
+    *) fail "a fuzz target failed" ;;
+    esac
+    say "demo, the test from end to end"
+    if [ "$privileged" = yes ]; then
+        as_root target/release/ringwall-lab demo
+    else
+        skip "demo: neither root nor sudo without a password"
+    fi
+}
+
+before=$(traces)
+check_style
+check_vectors
+run_tests
+run_programs
+after=$(traces)
+[ "$before" = "$after" ] || fail "something was left behind: $after"
+if [ -n "${skipped:-}" ]; then
+    say "all that ran passed; skipped:$skipped"
+else
+    say "all passed, nothing skipped"
+fi
