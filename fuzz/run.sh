@@ -18,23 +18,29 @@ targets=${*:-$(cargo +nightly fuzz list)}
 logs=fuzz/artifacts/logs
 mkdir -p "$logs"
 cargo run --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target --example seeds -- fuzz/corpus
+# Built once and then run as they are, so that a source file that changes meanwhile does not build all of it again.
 cargo +nightly fuzz build
+programs=fuzz/target/$(rustc +nightly -vV | sed -n 's/^host: //p')/release
 
 failed=
 for target in $targets; do
     log=$logs/$target.log
+    kept=fuzz/artifacts/$target
+    inputs=fuzz/corpus/$target
+    mkdir -p "$kept" "$inputs"
+    # What once broke a law is tried at once, not by luck.
+    [ ! -d "fuzz/regressions/$target" ] || inputs="$inputs fuzz/regressions/$target"
     status=0
-    # A crash that is known by its file in regressions/ is found again at once, not by luck.
-    mkdir -p "fuzz/corpus/$target" "fuzz/regressions/$target"
-    cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/regressions/$target" -- \
-        -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 >"$log" 2>&1 || status=$?
-    rmdir "fuzz/regressions/$target" 2>/dev/null || true
+    # The limit for one input is generous, because the fuzzer measures it by the wall clock of a machine that may be busy.
+    # shellcheck disable=SC2086
+    "$programs/$target" $inputs -artifact_prefix="$kept/" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
+        -max_len=8192 -print_final_stats=1 >"$log" 2>&1 || status=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    coverage=$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "$log" | tail -1)
+    edges=$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "$log" | tail -1)
     if [ "$status" -eq 0 ]; then
-        echo "$target: $runs runs in $seconds s, $coverage edges, nothing found"
+        echo "$target: $runs runs in $seconds s, $edges edges, nothing found"
     else
-        echo "$target: BROKEN, see $log and fuzz/artifacts/$target" >&2
+        echo "$target: BROKEN, see $log and $kept" >&2
         failed="$failed $target"
     fi
 done

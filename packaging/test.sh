@@ -34,6 +34,12 @@ check_style() {
     fi
 }
 
+# Some tests run the program itself, so it is there before them.
+build_programs() {
+    say "release build"
+    cargo build --release --locked -p ringwall -p ringwall-lab
+}
+
 # Debug builds, because the assertions of the contract are in them. Only the tests run as root, never the compiler.
 run_tests() {
     say "unit, property, documentation, architecture and namespace tests"
@@ -54,9 +60,13 @@ check_vectors() {
     /usr/bin/python3 vectors/make.py --check
 }
 
-run_programs() {
+# The tests in namespaces and the demo run the programs as they are installed.
+build_programs() {
     say "release build"
     cargo build --release --locked -p ringwall -p ringwall-lab
+}
+
+run_programs() {
     say "simulation, $SIM_RUNS runs"
     target/release/ringwall-lab sim --seed 1 --runs "$SIM_RUNS"
     say "fuzz smoke"
@@ -78,6 +88,7 @@ run_programs() {
 before=$(traces)
 check_style
 check_vectors
+build_programs
 run_tests
 run_programs
 after=$(traces)

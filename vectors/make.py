@@ -407,7 +407,7 @@ def siphash_file():
     out.comment("Spinning nonces: the low 32 bits of that value over a sequence number in network order.")
     key = bytes(range(16))
     out.put("spin.key", key)
-    for sequence in (0, 1, 2, 0x01020304, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE):
+    for sequence in (0, 1, 2, 0x00010203, 0x01020304, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE):
         out.put(f"spin.{sequence:08x}", struct.pack("!I", spin(key, sequence)))
     return out.text()
 

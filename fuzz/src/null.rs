@@ -25,7 +25,8 @@ pub fn null_bump(data: &[u8]) {
         let left = sink.take();
         assert!(left.len() <= room);
         if sent.iter().all(|(_, meta)| meta.gso.is_none()) {
-            let expected: Vec<_> = sent.into_iter().take(room).map(|(frame, meta)| (from.other(), frame, meta)).collect();
+            let expected: Vec<_> =
+                sent.into_iter().take(room).map(|(frame, meta)| (from.other(), frame, meta)).collect();
             assert_eq!(left, expected);
         }
         assert!(left.iter().all(|(to, frame, _)| *to == from.other() && frame.len() <= SUPER_FRAME_MAX_BYTES));

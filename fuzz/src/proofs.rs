@@ -50,7 +50,8 @@ fn check_is_genuine(certificate: &HostCertificate) {
 
 /// The names of a certificate are read only behind a good signature; so the site signs whatever comes.
 fn signed_names(names: &[u8]) {
-    let read = SubjectAltName::from_der(names).ok().and_then(|SubjectAltName(names)| Names::from_general_names(&names).ok());
+    let read =
+        SubjectAltName::from_der(names).ok().and_then(|SubjectAltName(names)| Names::from_general_names(&names).ok());
     if let Some(read) = &read {
         let value = read.to_extension_value().expect("encoded");
         let SubjectAltName(again) = SubjectAltName::from_der(&value).expect("our own encoding");

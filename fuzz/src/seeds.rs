@@ -110,10 +110,14 @@ fn certificates() -> Vec<Vec<u8>> {
 fn pem_files() -> Vec<Vec<u8>> {
     let text = |text: String| [&[4][..], text.as_bytes()].concat();
     let mut all = vec![text(site::identity_text("alpha", None)), text(site::identity_text("omega", None))];
-    all.extend([[&[0][..], site::value("alpha.certificate")].concat(), [&[1][..], site::value("alpha.pkcs8")].concat()]);
+    all.extend([
+        [&[0][..], site::value("alpha.certificate")].concat(),
+        [&[1][..], site::value("alpha.pkcs8")].concat(),
+    ]);
     all.extend([[&[2][..], site::value("site_key")].concat()]);
-    let request = rcgen::KeyPair::try_from(site::value("alpha.pkcs8"))
-        .and_then(|key| rcgen::CertificateParams::default().serialize_request(&key).map(|request| request.der().to_vec()));
+    let request = rcgen::KeyPair::try_from(site::value("alpha.pkcs8")).and_then(|key| {
+        rcgen::CertificateParams::default().serialize_request(&key).map(|request| request.der().to_vec())
+    });
     all.extend(request.map(|der| [&[3][..], &der].concat()));
     all
 }
@@ -137,15 +141,24 @@ fn scripts() -> Vec<Vec<u8>> {
     };
     vec![
         // Honest datagrams both ways, a segment, a super-frame, ARP.
-        steps(world(0, 0, 0), &[0x1f, 5, 1, 2, 3, 4, 5, 0x9f, 5, 1, 2, 3, 4, 5, 0, 9, 7, 1, 0x0f, 0xa0, 7, 5, 0xb4, 0, 2, 0]),
+        steps(
+            world(0, 0, 0),
+            &[0x1f, 5, 1, 2, 3, 4, 5, 0x9f, 5, 1, 2, 3, 4, 5, 0, 9, 7, 1, 0x0f, 0xa0, 7, 5, 0xb4, 0, 2, 0],
+        ),
         // Replays, reflections, damage, splices.
-        steps(world(0, 1, 8), &[0x1f, 2, 1, 2, 7, 0, 0x87, 0, 0x88, 0, 0, 0, 60, 1, 0, 0x89, 1, 0, 0, 60, 1, 0, 0x8a, 0, 1, 40]),
+        steps(
+            world(0, 1, 8),
+            &[0x1f, 2, 1, 2, 7, 0, 0x87, 0, 0x88, 0, 0, 0, 60, 1, 0, 0x89, 1, 0, 0, 60, 1, 0, 0x8a, 0, 1, 40],
+        ),
         // A lying stack.
         steps(world(0, 0x10, 0), &[4, 4, 1, 2, 3, 4, 2, 2, 2, 3, 2, 0x1a, 3, 0, 1, 0, 1, 20, 0x45]),
         // Nothing established, slow jobs, lost frames, time, a restart.
         steps(world(5, 0, 0), &[2, 0, 12, 12, 5, 0x8c, 5, 13, 14, 40, 0, 6, 0x8f, 16, 14, 0xff, 0xff, 15, 14, 40, 0]),
         // Short lifetimes, frequent new keys, and a stack that does not answer.
-        steps(world(8, 0x60, 0x60), &[0x1f, 1, 1, 0x1f, 1, 1, 0x9f, 1, 1, 14, 0xff, 0xff, 0x91, 0x1f, 1, 1, 14, 0xff, 0xff]),
+        steps(
+            world(8, 0x60, 0x60),
+            &[0x1f, 1, 1, 0x1f, 1, 1, 0x9f, 1, 1, 14, 0xff, 0xff, 0x91, 0x1f, 1, 1, 14, 0xff, 0xff],
+        ),
     ]
 }
 

@@ -211,16 +211,38 @@ impl Scene {
         finish.run().map_err(|refusal| refusal.detail).expect("a good reply")
     }
 
-    /// Sender, receiver, the sender's direction, and the keys that each of them derived.
-    fn directions(&self) -> [(&Party, &Party, Direction, Vec<SendKey>, Vec<ReceiveKey>); 2] {
+    /// Both ways, each with the keys that its two ends derived apart.
+    fn directions(&self) -> [Way<'_>; 2] {
         let AssociationKeys { send: from_initiator, receive: at_initiator } = self.finish().keys;
         let AssociationKeys { send: from_responder, receive: at_responder } = self.answer().keys;
         let (initiator, responder) = (&self.initiator, &self.responder);
+        let (there, back) = (Direction::FromInitiator, Direction::FromResponder);
         [
-            (initiator, responder, Direction::FromInitiator, from_initiator, at_responder),
-            (responder, initiator, Direction::FromResponder, from_responder, at_initiator),
+            Way {
+                sender: initiator,
+                receiver: responder,
+                direction: there,
+                send: from_initiator,
+                receive: at_responder,
+            },
+            Way {
+                sender: responder,
+                receiver: initiator,
+                direction: back,
+                send: from_responder,
+                receive: at_initiator,
+            },
         ]
     }
+}
+
+/// One direction of an association.
+struct Way<'s> {
+    sender: &'s Party,
+    receiver: &'s Party,
+    direction: Direction,
+    send: Vec<SendKey>,
+    receive: Vec<ReceiveKey>,
 }
 
 /// The examples of one lane in the order of their sequence numbers, with what the port of the stack knows of them.
@@ -307,7 +329,7 @@ fn every_key_is_derived_alike() {
     for scene in Scene::all() {
         let shared = scene.initiator.key_pair().agree(&scene.responder.key_pair().public()).expect("agreed");
         let schedule = Schedule::new(&shared, &scene.vectors.array("transcript"));
-        for (sender, _, direction, _, _) in scene.directions() {
+        for Way { sender, direction, .. } in scene.directions() {
             for lane in 0..sender.offer.lanes {
                 let name = |field| format!("{}.lane{lane}.{field}", sender.prefix);
                 let suite = sender.settings.send_suite;
@@ -323,7 +345,7 @@ fn every_key_is_derived_alike() {
 #[test]
 fn frames_of_the_stack_are_sealed_alike() {
     for scene in Scene::all() {
-        for (sender, receiver, _, keys, _) in scene.directions() {
+        for Way { sender, receiver, send: keys, .. } in scene.directions() {
             for (lane, key) in keys.into_iter().enumerate() {
                 let prefix = format!("{}.lane{lane}", sender.prefix);
                 let first_sequence = scene.vectors.number(&format!("{prefix}.first_sequence"));
@@ -356,7 +378,7 @@ fn seal_all(scene: &Scene, mut lane: Lane, outgoing: Outgoing, prefix: &str) -> 
 #[test]
 fn sealed_frames_are_opened_once() {
     for scene in Scene::all() {
-        for (sender, receiver, _, _, keys) in scene.directions() {
+        for Way { sender, receiver, receive: keys, .. } in scene.directions() {
             for (lane, key) in keys.into_iter().enumerate() {
                 let prefix = format!("{}.lane{lane}", sender.prefix);
                 let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));

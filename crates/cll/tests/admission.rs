@@ -209,6 +209,21 @@ fn a_legacy_host_talks_in_clear_in_both_directions_and_only_as_itself() {
 }
 
 #[test]
+fn a_forger_in_a_lively_peers_name_cannot_have_the_association_replaced() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    for number in 0..60_u8 {
+        lan.send(1, datagram(2, 1, &[number; 30]));
+        let mut forged = [&mac(1).0[..], &mac(2).0, &[0x07, 0xd0, 0x21, 0]].concat();
+        forged.extend([number; 60]);
+        lan.inject(0, forged);
+        lan.pass(Duration::from_secs(1));
+    }
+    assert_eq!(lan.hosts[0].drops(DropReason::UnknownIndex), 60);
+    assert_eq!((lan.hosts[0].count("established"), lan.hosts[1].count("established")), (1, 1));
+}
+
+#[test]
 fn a_flood_of_unknown_indices_leaves_room_for_our_own_handshakes() {
     let mut lan = Lan::pair();
     for number in 0..40_000_u32 {

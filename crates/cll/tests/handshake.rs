@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use bump::{ClockTrust, DropReason};
-use common::{Lan, Site, arp_request, datagram, ip, mac, settings};
+use common::{Lan, Site, arp_frame, arp_request, datagram, ip, mac, settings};
 use wire::EtherType;
 use wire::arp::Arp;
 use wire::cll::PacketType;
@@ -340,4 +340,18 @@ fn an_association_in_use_is_renewed_before_it_ends_and_an_idle_one_ends() {
     lan.pass(seconds(60));
     assert_eq!(lan.hosts[0].cll.control.peers(lan.at).len(), 0);
     assert_eq!(lan.hosts[0].cll.lanes[0].sending_to() + lan.hosts[1].cll.lanes[0].receiving_keys(), 0);
+}
+
+#[test]
+fn an_association_answers_only_for_addresses_in_the_peers_certificate() {
+    let mut lan = Lan::pair();
+    lan.wire = Box::new(|_, from, _| from != 0);
+    // As the kernel asks again for an entry that it has: one host alone, here for an address that is not that host's.
+    let target = Arp { target_mac: mac(2), target_ip: ip(77), ..Arp::parse(&arp_request(1, 2)[14..]).unwrap() };
+    lan.send(0, arp_frame(mac(2), target));
+    lan.wire = Box::new(|_, _, _| true);
+    lan.ask(1, 1);
+    assert!(lan.hosts[0].established_with(2));
+    let answered = lan.hosts[0].payloads(EtherType::ARP).iter().any(|arp| Arp::parse(arp).unwrap().sender_ip == ip(77));
+    assert!(!answered, "its certificate does not say so");
 }

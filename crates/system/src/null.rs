@@ -5,14 +5,19 @@ use std::convert::Infallible;
 
 use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
 use wire::offload::Plan;
+use wire::{EtherType, ethernet};
 
 use crate::port::cutter::{plan_of, segment_meta};
 
 /// Forwards every frame. What leaves on the wire is cut into plain frames, as it would be if each had to be sealed; on
 /// the way to the stack frames stay as they are.
+///
+/// Disguised, it gives IPv4 frames another EtherType on the wire, as sealed frames have. Otherwise the card's own network
+/// stack and the bridge's packet filter look at every frame of the yardstick and at none of what is measured with it.
 #[derive(Debug, Default)]
 pub struct NullBump {
     ledger: Ledger,
+    disguise: Option<EtherType>,
 }
 
 impl NullBump {
@@ -22,11 +27,23 @@ impl NullBump {
         NullBump::default()
     }
 
-    fn forward(&mut self, to: Side, frame: &Frame<'_>, sink: &mut dyn Sink) -> Fate {
+    /// A null bump whose IPv4 frames carry `ethertype` on the wire.
+    #[must_use]
+    pub fn disguised(ethertype: EtherType) -> NullBump {
+        NullBump { disguise: Some(ethertype), ..NullBump::default() }
+    }
+
+    fn forward(&mut self, to: Side, frame: &mut Frame<'_>, sink: &mut dyn Sink) -> Fate {
         let plan = match (to, frame.meta.gso) {
             (Side::Outer, Some(_)) => plan_of(frame.bytes, &frame.meta).map(Some),
             _ => Ok(None),
         };
+        if let Some(disguise) = self.disguise {
+            match to {
+                Side::Outer => swap_ethertype(frame.bytes, EtherType::IPV4, disguise),
+                Side::Inner => swap_ethertype(frame.bytes, disguise, EtherType::IPV4),
+            }
+        }
         let emitted = match plan {
             Err(_) => return Fate::Dropped(DropReason::BadSuperFrame),
             Ok(None) => usize::from(sink::copy(sink, to, frame.bytes, frame.meta)),
@@ -34,6 +51,13 @@ impl NullBump {
         };
         self.ledger.emitted[to as usize] += emitted as u64;
         if emitted == 0 { Fate::Dropped(DropReason::PortFull) } else { Fate::Forwarded }
+    }
+}
+
+fn swap_ethertype(frame: &mut [u8], from: EtherType, to: EtherType) {
+    let place = frame.get_mut(12..ethernet::HEADER_LEN);
+    if let Some(place) = place.filter(|place| **place == from.0.to_be_bytes()) {
+        place.copy_from_slice(&to.0.to_be_bytes());
     }
 }
 
@@ -54,9 +78,9 @@ impl Bump for NullBump {
     type Event = Infallible;
 
     fn process(&mut self, now: Now, from: Side, batch: &mut dyn Batch, sink: &mut dyn Sink) {
-        while let Some(frame) = batch.next_frame() {
+        while let Some(mut frame) = batch.next_frame() {
             self.ledger.receive(from);
-            let fate = self.forward(from.other(), &frame, sink);
+            let fate = self.forward(from.other(), &mut frame, sink);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
         }
     }
@@ -146,5 +170,22 @@ mod tests {
         assert_eq!(ledger.drops(DropReason::BadSuperFrame), 1);
         let ledger = process(Side::STACK, super_frame(), &mut Collected::with_room_for(0));
         assert_eq!(ledger.drops(DropReason::PortFull), 1);
+    }
+
+    #[test]
+    fn a_disguise_is_put_on_towards_the_wire_and_taken_off_again() {
+        let disguise = wire::EtherType(0x07d0);
+        let mut bump = NullBump::disguised(disguise);
+        let mut sink = bump::sink::Collected::new();
+        let now = Now { since_boot: Instant::default(), wall: None };
+        let plain = [&[2; 12][..], &[0x08, 0x00, 0x45, 1, 2]].concat();
+        let mut pass = |bump: &mut NullBump, from, bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            bump.process(now, from, &mut Some(Frame { bytes: &mut bytes, meta: Meta::plain() }), &mut sink);
+            sink.take().pop().expect("forwarded").1
+        };
+        let disguised = pass(&mut bump, Side::STACK, &plain);
+        assert_eq!(disguised[12..14], [0x07, 0xd0]);
+        assert_eq!(pass(&mut bump, Side::WIRE, &disguised), plain);
     }
 }

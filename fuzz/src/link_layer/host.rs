@@ -141,5 +141,8 @@ fn start(settings: &Settings, number: usize, life: u8, now: Now) -> Cll {
 fn now(at: Instant, clock_error_s: Option<i64>) -> Now {
     let true_ms = (START_UNIX_S * 1000 + at.as_nanos() / 1_000_000) as i64;
     let unix_ms = |error: i64| u64::try_from(true_ms + error * 1000).expect("after 1970");
-    Now { since_boot: at, wall: clock_error_s.map(|error| Wall { unix_ms: unix_ms(error), trust: ClockTrust::Plausible }) }
+    Now {
+        since_boot: at,
+        wall: clock_error_s.map(|error| Wall { unix_ms: unix_ms(error), trust: ClockTrust::Plausible }),
+    }
 }

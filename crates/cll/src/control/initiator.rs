@@ -116,12 +116,13 @@ impl Openings {
 
 impl Control {
     /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
-    /// which may have asked for the last time.
+    /// which may have asked for the last time; for an address that is not in it nobody answers.
     pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         for opening in self.openings.take_answered(mac, &self.peers) {
             self.peers.return_index(opening.receiver_index);
             self.drop_unjudged_reply(call, &opening, DropReason::HandshakeUnasked);
-            if opening.asked_ip().is_some() {
+            let current = self.peers.current_by_mac(mac);
+            if current.is_some_and(|current| current.certificate.binds(mac, opening.arp.target_ip)) {
                 self.send_arp_up(call, &answer_for(&opening.arp, mac));
             }
         }

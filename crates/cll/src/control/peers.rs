@@ -76,6 +76,11 @@ impl Association {
         self.in_use |= activity.sealed_payload || activity.opened_payload;
     }
 
+    /// Whether the peer was heard under this association lately.
+    pub(crate) fn is_lively(&self, now: Instant) -> bool {
+        now.since(self.last_opened.unwrap_or(self.born)) < SILENCE_MAX && !self.doubted
+    }
+
     /// Whether the peer seems to be gone.
     pub(crate) fn is_silent(&self, now: Instant) -> bool {
         self.unanswered_since.is_some_and(|since| now.since(since) >= SILENCE_MAX)

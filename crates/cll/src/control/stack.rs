@@ -6,7 +6,6 @@ use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
 use super::{Call, Control};
-use crate::limits::SILENCE_MAX;
 use crate::message::OrderKind;
 
 impl Control {
@@ -49,9 +48,7 @@ impl Control {
     /// The peer that has the wanted address, if its association works: it can be asked under the seal.
     fn lively_peer(&self, call: &Call<'_>, arp: &Arp) -> Option<MacAddress> {
         let current = self.peers.current_by_ip(arp.target_ip)?;
-        let heard = current.last_opened.unwrap_or(current.born);
-        let lively = call.now.since_boot.since(heard) < SILENCE_MAX && !current.doubted;
-        lively.then(|| current.certificate.mac())
+        current.is_lively(call.now.since_boot).then(|| current.certificate.mac())
     }
 
     fn stack_answers(&mut self, call: &mut Call<'_>, header: &Header, arp: &Arp, frame: &[u8]) -> Fate {

@@ -79,9 +79,13 @@ impl Control {
     }
 
     /// Somebody sends under an association that we do not have: after our restart, the peer's old one. The source address
-    /// is only a claim, so this is rare by budget and costs at most a handshake that nobody answers.
+    /// is only a claim, so this is rare by budget and costs at most a handshake that nobody answers. In the name of a host
+    /// that we hear under its association it costs nothing, or a forger could have that association replaced every second.
     pub(super) fn unknown_index(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let now = call.now.since_boot;
+        if self.peers.current_by_mac(mac).is_some_and(|current| current.is_lively(now)) {
+            return;
+        }
         self.unknown_asked.retain(|_, asked| now.since(*asked) < UNKNOWN_INTERVAL);
         if self.unknown_asked.contains_key(&mac) || self.unknown_asked.len() >= UNKNOWN_ASKED_MAX {
             return;

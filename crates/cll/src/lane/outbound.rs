@@ -40,6 +40,10 @@ impl Lane {
             return Some(Fate::Dropped(reason));
         }
         if self.legacy.contains_key(&header.destination) {
+            // A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
+            if header.ethertype.is_vlan() {
+                return Some(Fate::Dropped(DropReason::Vlan));
+            }
             return Some(out.forward(Side::WIRE, frame));
         }
         if self.senders.contains_key(&header.destination) {

@@ -189,6 +189,10 @@ impl Lan {
             Forwarding::Hub => "mcast_snooping 0 ageing_time 0",
         };
         self.bridge.ip(&format!("link add {BRIDGE_INTERFACE} type bridge {options}"))?;
+        // A switch does not filter; this kernel would show every IP frame on the bridge to its packet filter.
+        for family in ["iptables", "ip6tables", "arptables"] {
+            self.bridge.set_kernel_parameter_if_there(&format!("bridge/bridge-nf-call-{family}"), "0")?;
+        }
         self.bridge.ip(&format!("link set {BRIDGE_INTERFACE} up")).map(drop)
     }
 

@@ -93,6 +93,16 @@ impl Namespace {
         self.enter(|| std::fs::write(&path, value).map_err(Failure::io(format!("writing {path}"))))
     }
 
+    /// As [`Self::set_kernel_parameter`], where a kernel without the parameter has nothing to be set.
+    ///
+    /// # Errors
+    /// The parameter refuses the value.
+    pub fn set_kernel_parameter_if_there(&self, key: &str, value: &str) -> Result<(), Failure> {
+        let path = format!("/proc/sys/net/{key}");
+        let there = self.enter(|| Ok(std::path::Path::new(&path).exists()))?;
+        if there { self.set_kernel_parameter(key, value) } else { Ok(()) }
+    }
+
     /// Removes it, with all interfaces in it.
     ///
     /// # Errors

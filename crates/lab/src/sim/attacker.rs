@@ -3,8 +3,10 @@
 use std::net::Ipv4Addr;
 
 use bump::Generator;
+use identity::site_key::SiteKey;
 use wire::arp::{Arp, Operation};
 use wire::cll::data;
+use wire::cll::handshake::{SIGNED_FROM, set_site_tag, tagged_parts};
 use wire::cll::{DataHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
@@ -16,20 +18,29 @@ use super::stack::arp_frame;
 const CAPTURED_MAX: usize = 400;
 /// Most frames of one burst.
 const BURST_MAX: u64 = 20;
+/// Frames of a flood.
+const FLOOD: usize = 200;
 
 /// The attacker.
 pub struct Attacker {
     random: Generator,
     captured: Vec<Vec<u8>>,
     victims: Vec<(MacAddress, Ipv4Addr)>,
+    /// The key that all hosts of the site share, if a host gave it away.
+    site_key: Option<SiteKey>,
     /// Numbers in forged datagrams; no stack ever sends them.
     next: u64,
 }
 
 impl Attacker {
     /// An attacker on the LAN of `victims`.
-    pub fn new(victims: Vec<(MacAddress, Ipv4Addr)>, random: Generator) -> Attacker {
-        Attacker { random, captured: Vec::new(), victims, next: 1 << 60 }
+    pub fn new(victims: Vec<(MacAddress, Ipv4Addr)>, site_key: Option<SiteKey>, random: Generator) -> Attacker {
+        Attacker { random, captured: Vec::new(), victims, site_key, next: 1 << 60 }
+    }
+
+    /// The site key is of no use any more: who has it can keep others from talking, though not lie to them.
+    pub fn forget_site_key(&mut self) {
+        self.site_key = None;
     }
 
     /// It sees a frame.
@@ -44,7 +55,7 @@ impl Attacker {
 
     /// What it sends now.
     pub fn deed(&mut self) -> Vec<Vec<u8>> {
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 | 1 => self.replay(),
             2 => self.altered(reflect),
             3 => self.splice(),
@@ -55,6 +66,8 @@ impl Attacker {
             8 => vec![self.unknown_index()],
             9 => vec![self.forged_arp()],
             10 => vec![self.forged_datagram()],
+            11 => self.retagged(),
+            12 if self.random.chance(20) => (0..FLOOD).map(|_| self.unknown_index()).collect(),
             _ => self.altered(|frame, random| clone_address(frame, random, EtherType::CLL)),
         }
     }
@@ -98,6 +111,28 @@ impl Attacker {
         if let (Some(place), Some(bytes)) = (frame.get_mut(range.clone()), other.get(range)) {
             place.copy_from_slice(bytes);
         }
+        vec![frame]
+    }
+
+    /// A captured handshake message, changed behind the site tag, which is right again.
+    fn retagged(&mut self) -> Vec<Vec<u8>> {
+        let is_handshake = |frame: &&Vec<u8>| {
+            let kind = frame.get(ETHERNET_LEN..).map(PacketType::of);
+            matches!(kind, Some(Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge)))
+        };
+        let captured: Vec<&Vec<u8>> = self.captured.iter().filter(is_handshake).collect();
+        let chosen = self.random.below(captured.len() as u64) as usize;
+        let (Some(frame), Some(site_key)) = (captured.get(chosen), &self.site_key) else { return Vec::new() };
+        let mut frame = frame.to_vec();
+        let first = ETHERNET_LEN + SIGNED_FROM;
+        if frame.len() > first {
+            let at = first + self.random.below((frame.len() - first) as u64) as usize;
+            frame[at] ^= 1 << self.random.below(8);
+        }
+        let (ethernet, message) = frame.split_at_mut(ETHERNET_LEN);
+        let [before, after] = tagged_parts(message);
+        let tag = site_key.tag(b"handshake", &[ethernet, before, after]);
+        set_site_tag(message, &tag);
         vec![frame]
     }
 

@@ -253,7 +253,7 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     settings.confidential = plan.confidential;
     settings.lanes = plan.lanes;
     if let Some(lifetime) = scenario.lifetime {
-        settings.lifetime = lifetime;
+        settings.lifetime = lifetime + plan.lifetime_more;
         settings.lifetime_min = lifetime;
     }
     if let Some(frames) = scenario.rekey_after_frames {

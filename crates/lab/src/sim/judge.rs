@@ -199,10 +199,10 @@ impl Judge {
             return self.violate(at, host, "sequence number used again", detail);
         }
         let used = data.sequence - before.first_sequence;
-        let used_max = self.scenario.rekey_after_frames.map_or(u32::MAX, |frames| WORN_FACTOR * frames);
+        let used_max = self.scenario.rekey_after_frames.map_or(u32::MAX, |frames| frames.saturating_mul(WORN_FACTOR));
         // A key that is worn sooner than this lives on, because its successor would count as simultaneous with it.
         let is_old = at.since(before.since) > limits::SIMULTANEOUS + limits::SWEEP_INTERVAL;
-        if self.scenario.clean && is_old && used > used_max + SLACK_FRAMES {
+        if self.scenario.clean && is_old && used > used_max.saturating_add(SLACK_FRAMES) {
             self.violate(at, host, "key used for too long", detail);
         }
     }

@@ -50,6 +50,8 @@ pub struct HostPlan {
     pub lanes: u8,
     pub suite: Suite,
     pub confidential: bool,
+    /// How much longer than the others' at least it wants its associations to live.
+    pub lifetime_more: Duration,
 }
 
 /// Traffic from one host to another.
@@ -224,6 +226,7 @@ fn draw_host(random: &mut Generator, identity: usize, part: Part) -> HostPlan {
         lanes: 1 + random.below(3) as u8,
         suite: Suite::ALL[random.below(Suite::ALL.len() as u64) as usize],
         confidential: !random.chance(5),
+        lifetime_more: Duration::from_secs(random.below(10)),
     }
 }
 

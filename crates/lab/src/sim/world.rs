@@ -166,7 +166,9 @@ impl World {
             numbers.map(|number| Host::new(number, &scenario, identities, weaken, &mut random)).collect();
         let ports = hosts.len() + usize::from(scenario.attack_every.is_some());
         let victims = scenario.hosts.iter().map(|plan| (site::mac(plan.identity), site::ip(plan.identity))).collect();
-        let attacker = Attacker::new(victims, Generator::from_seed(random.bytes()));
+        let has_insider = scenario.hosts.iter().any(|plan| plan.part == Part::Insider);
+        let site_key = identities.first().filter(|_| has_insider).map(|identity| identity.site_key().clone());
+        let attacker = Attacker::new(victims, site_key, Generator::from_seed(random.bytes()));
         World {
             at: START,
             queue: BinaryHeap::new(),
@@ -549,6 +551,7 @@ impl World {
     fn faults_stop(&mut self) {
         self.fabric.heal();
         self.job_lost_one_in = 0;
+        self.attacker.iter_mut().for_each(Attacker::forget_site_key);
         for host in 0..self.hosts.len() {
             self.hosts[host].heal();
             self.restart(host);

@@ -141,9 +141,9 @@ fn an_identity_that_is_none() {
         let cut = &read(&good)[..400];
         for (text, words) in [
             ("", ["no PEM block", "host.identity"]),
-            ("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n", ["PEM", "host.identity"]),
+            ("-----BEGIN CERTIFICATE-----\n???\n-----END CERTIFICATE-----\n", ["PEM", "host.identity"]),
             (cut, ["cut short", "host.identity"]),
-            (block(&blocks, "CERTIFICATE", 0), ["PRIVATE KEY", "host.identity"]),
+            (block(&blocks, "CERTIFICATE", 0), ["missing", "host.identity"]),
         ] {
             let file = write(&stage.file("bad.pem"), text);
             assert_identity_refused(stage, file, &words)?;

@@ -180,7 +180,12 @@ fn a_kill_under_load_leaks_nothing(stage: &Stage, way: &str) -> Outcome {
     download.await_progress(1 << 20, RESTORED_MAX.saturating_sub(start.elapsed()))?;
     assert_eq!(clear.stop()?, Vec::<Frame>::new(), "in clear while the daemon started again");
     assert_eq!(near.status()?["takeover"]["adopted"], true);
-    Ok(())
+
+    // The witness would have seen it: what is given back speaks in clear.
+    let clear = watch_sent_in_clear(stage, a)?;
+    near.release()?;
+    assert!(!pings(&a.namespace, b.ip, "-W 1")?, "the other host still speaks CLL only");
+    await_frames(&clear, "frames in clear after the release", 1, is_clear)
 }
 
 #[test]

@@ -17,6 +17,7 @@ use system::port::{PacketOptions, PacketPort, Ports, TapPort};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Request, Taken, state};
 use system::wait::Waker;
+use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
 
@@ -53,7 +54,7 @@ pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Fai
     let prepared = prepare(&config, identity.as_ref(), taken, arm);
     let (ports, supervisor) = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
     match identity {
-        None => guard_with(NullBump::new(), ports, clock, supervisor),
+        None => guard_with(NullBump::disguised(EtherType(config.cll.ethertype)), ports, clock, supervisor),
         Some(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
             let mut ports = ports;

@@ -130,7 +130,7 @@ pub fn in_wire_namespace<T: Send>(taken: &Taken, work: impl FnOnce() -> T + Send
     }
 }
 
-/// The hardware address of `interface`, which taking it does not change; none if there is no such interface.
+/// The hardware address of `interface`, which taking it does not change; none if there is no such Ethernet interface.
 ///
 /// # Errors
 /// Fails if the kernel refuses.
@@ -138,7 +138,7 @@ pub fn hardware_address(interface: &str) -> Result<Option<MacAddress>, TakeoverE
     use error::Doing;
     let mut connection = Connection::open().doing(interface, "open a routing socket")?;
     let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
-    Ok(link.map(|link| link.mac))
+    Ok(link.filter(|link| link.is_ethernet).map(|link| link.mac))
 }
 
 /// Forgets every hardware address that the stack learned on `interface`.

@@ -124,6 +124,8 @@ fn with_dont_fragment_the_identification_is_free() {
 fn a_run_ends_with_a_push_a_short_segment_or_64_kib() {
     assert!(Run::begin(&segment(0, SIZE, 0, true)).is_none());
     assert!(Run::begin(&segment(0, 0, 0, false)).is_none());
+    assert!(Run::begin(&segment(0, 7, 0, false)).is_none(), "too small to be cut again");
+    assert!(Run::begin(&segment(0, 8, 0, false)).is_some());
     let short = [segment(0, SIZE, 0, false), segment(SIZE as u32, 9, 1, false), segment(SIZE as u32 + 9, 9, 2, false)];
     assert_eq!(join(&short).1, 2);
     let many: Vec<_> = (0..60_u16).map(|at| segment(u32::from(at) * SIZE as u32, SIZE, at, false)).collect();
