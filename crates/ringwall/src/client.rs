@@ -1,6 +1,6 @@
 //! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`, `metrics`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::host::ConfigArgs;
 use crate::protocol::{Answer, Ask, Event, Example, Peer, Status};
 
 /// How long a daemon may take to answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often `events --follow` asks.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -30,8 +30,12 @@ pub(crate) struct AskArgs {
 /// Asks the daemon that this configuration is for.
 pub(crate) fn ask(config: &Config, ask: &Ask) -> Result<Answer, Failure> {
     let socket = config.socket();
-    let failed = |error: std::io::Error| {
-        Failure::file(&socket, error, "start the daemon with `ringwall host run`, and ask as root")
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            let what = format!("the daemon did not answer within {} s", ANSWER_TIME_MAX.as_secs());
+            Failure::file(&socket, what, "ask again; if it stays so, see the log of the daemon")
+        }
+        _ => Failure::file(&socket, error, "start the daemon with `ringwall host run`, and ask as root"),
     };
     let mut stream = UnixStream::connect(&socket).map_err(failed)?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;

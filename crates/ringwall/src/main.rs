@@ -122,7 +122,27 @@ fn show_config(args: &ConfigArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// One page with all commands, section 8: an administrator reads one page, not thirty.
 fn print_manual() -> Result<(), Failure> {
-    let command = <Cli as clap::CommandFactory>::command();
-    clap_mangen::Man::new(command).render(&mut std::io::stdout()).map_err(Failure::new)
+    let mut command = <Cli as clap::CommandFactory>::command();
+    command.build();
+    let mut out = std::io::stdout();
+    clap_mangen::Man::new(command.clone()).section("8").render(&mut out).map_err(Failure::new)?;
+    print_commands(&command, &mut out).map_err(Failure::new)
+}
+
+fn print_commands(command: &clap::Command, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
+        if sub.has_subcommands() {
+            print_commands(sub, out)?;
+            continue;
+        }
+        let name = sub.get_bin_name().unwrap_or(sub.get_name()).to_uppercase();
+        writeln!(out, ".SH \"{name}\"")?;
+        let page = clap_mangen::Man::new(sub.clone());
+        page.render_synopsis_section(out)?;
+        page.render_description_section(out)?;
+        page.render_options_section(out)?;
+    }
+    Ok(())
 }

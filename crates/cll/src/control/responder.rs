@@ -19,11 +19,14 @@ use crate::event::Event;
 use crate::job::{Answer, Answered, JobKind, Refusal};
 use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
 
-/// A request is recognised by who sent it and by its nonce.
+/// A request is recognised by who sent it, by its nonce, and by what changes when it is signed anew: to another signature
+/// the reply in the cache is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnswerId {
     mac: MacAddress,
     nonce: [u8; NONCE_LEN],
+    timestamp_ms: u64,
+    cookie: [u8; COOKIE_LEN],
 }
 
 /// What an answer waits for.
@@ -41,8 +44,6 @@ enum State {
 struct AnswerEntry {
     /// The request's ARP message.
     arp: Arp,
-    /// The request's cookie. One that was signed anew has another.
-    cookie: [u8; COOKIE_LEN],
     forget_at: Instant,
     state: State,
 }
@@ -82,8 +83,9 @@ impl Control {
         if self.ours_goes_first(now, header.source, request.arp.sender_ip) {
             return Err(DropReason::HandshakeYields);
         }
-        let id = AnswerId { mac: header.source, nonce: request.nonce };
-        if let Some(fate) = self.answer_duplicate(call, id, &request.cookie) {
+        let Handshake { nonce, timestamp_ms, cookie, .. } = request;
+        let id = AnswerId { mac: header.source, nonce, timestamp_ms, cookie };
+        if let Some(fate) = self.answer_duplicate(call, id) {
             return Ok(fate);
         }
         match self.age_of(call, &request) {
@@ -119,12 +121,10 @@ impl Control {
         self.freshness.judge(call.now, &stamp)
     }
 
-    /// The same request again: the reply was lost, or is still being made. The paper answers from the cache. With another
-    /// cookie it is another request, to which the reply in the cache is no answer: its signature covers the first.
-    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId, cookie: &[u8; COOKIE_LEN]) -> Option<Fate> {
+    /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
+    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
         let now = call.now.since_boot;
         let entry = self.answers.by_id.get_mut(&id)?;
-        let is_other = entry.cookie != *cookie || self.settings.weaken.freshness;
         match &mut entry.state {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { silent_at, .. } => {
@@ -133,7 +133,7 @@ impl Control {
                 self.send_arp_up(call, &arp);
                 Some(Fate::Consumed)
             }
-            State::Duplicates { .. } if is_other => None,
+            State::Duplicates { .. } if self.settings.weaken.freshness => None,
             State::Duplicates { last_sent, .. } if now.since(*last_sent) < REPLY_REPEAT_MIN => Some(Fate::Consumed),
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
@@ -189,8 +189,7 @@ impl Control {
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own };
-        let (arp, cookie, forget_at) = (request.arp, request.cookie, now + ANSWER_CACHED);
-        self.answers.by_id.insert(id, AnswerEntry { arp, cookie, forget_at, state });
+        self.answers.by_id.insert(id, AnswerEntry { arp: request.arp, forget_at: now + ANSWER_CACHED, state });
         Ok(Fate::Held)
     }
 
@@ -264,8 +263,7 @@ impl Control {
             self.send_arp_up(call, &arp);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        let (cookie, forget_at) = (request.cookie, now + ANSWER_CACHED);
-        self.answers.by_id.insert(id, AnswerEntry { arp, cookie, forget_at, state });
+        self.answers.by_id.insert(id, AnswerEntry { arp, forget_at: now + ANSWER_CACHED, state });
     }
 
     fn add_candidate(

@@ -83,7 +83,8 @@ impl Control {
     /// that we hear under its association it costs nothing, or a forger could have that association replaced every second.
     pub(super) fn unknown_index(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let now = call.now.since_boot;
-        if self.peers.current_by_mac(mac).is_some_and(|current| current.is_lively(now)) {
+        let is_lively = self.peers.current_by_mac(mac).is_some_and(|current| current.is_lively(now));
+        if is_lively || self.settings.legacy_by_mac(mac).is_some() {
             return;
         }
         self.unknown_asked.retain(|_, asked| now.since(*asked) < UNKNOWN_INTERVAL);

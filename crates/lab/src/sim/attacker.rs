@@ -57,18 +57,18 @@ impl Attacker {
     pub fn deed(&mut self) -> Vec<Vec<u8>> {
         match self.random.below(14) {
             0 | 1 => self.replay(),
-            2 => self.altered(reflect),
+            2 => self.altered(|frame, _| reflect(frame)),
             3 => self.splice(),
-            4 => self.altered(flip_bits),
+            4 => self.altered(|frame, random| flip_bits(frame, random)),
             5 => self.altered(cut),
-            6 => self.altered(mutate),
+            6 => self.altered(|frame, random| mutate(frame, random)),
             7 => vec![self.noise()],
             8 => vec![self.unknown_index()],
             9 => vec![self.forged_arp()],
             10 => vec![self.forged_datagram()],
             11 => self.retagged(),
             12 if self.random.chance(20) => (0..FLOOD).map(|_| self.unknown_index()).collect(),
-            _ => self.altered(|frame, random| clone_address(frame, random, EtherType::CLL)),
+            _ => self.altered(|frame, random| clone_address(frame, random)),
         }
     }
 
@@ -196,13 +196,13 @@ impl Attacker {
     }
 }
 
-fn reflect(frame: &mut Vec<u8>, _: &mut Generator) {
+fn reflect(frame: &mut [u8]) {
     if let Some(addresses) = frame.get_mut(..12) {
         addresses.rotate_left(6);
     }
 }
 
-fn flip_bits(frame: &mut Vec<u8>, random: &mut Generator) {
+fn flip_bits(frame: &mut [u8], random: &mut Generator) {
     for _ in 0..=random.below(2) {
         let at = random.below(frame.len() as u64) as usize;
         frame[at] ^= 1 << random.below(8);
@@ -216,23 +216,20 @@ fn cut(frame: &mut Vec<u8>, random: &mut Generator) {
     }
 }
 
-fn mutate(frame: &mut Vec<u8>, random: &mut Generator) {
+fn mutate(frame: &mut [u8], random: &mut Generator) {
     let from = random.below(frame.len() as u64) as usize;
     for byte in frame.iter_mut().skip(from).take(1 + random.below(16) as usize) {
         *byte = random.bytes::<1>()[0];
     }
 }
 
-/// The victim's own address as a source, or a group address as destination.
-fn clone_address(frame: &mut Vec<u8>, random: &mut Generator, ethertype: EtherType) {
-    let Ok((mut header, message)) = Header::parse(frame) else { return };
+/// The victim's own address as a source, or everybody as destination.
+fn clone_address(frame: &mut [u8], random: &mut Generator) {
+    let Ok((mut header, _)) = Header::parse(frame) else { return };
     if random.chance(2) {
         header.source = header.destination;
     } else {
         header.destination = MacAddress::BROADCAST;
-    }
-    if PacketType::of(message).is_ok() {
-        header.ethertype = ethertype;
     }
     frame[..ETHERNET_LEN].copy_from_slice(&header.emit());
 }

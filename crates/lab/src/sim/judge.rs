@@ -3,21 +3,20 @@
 
 mod answers;
 mod books;
+mod delivery;
+mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use bump::{Bump, Control as _, Instant, Lane as _, Ledger, Meta};
+use ::wire::cll::handshake::LANES_MAX;
+use ::wire::{EtherType, MacAddress};
+use bump::{Bump, Control as _, Instant, Lane as _, Ledger};
 use cll::{Cll, limits};
-use wire::arp::Arp;
-use wire::cll::handshake::LANES_MAX;
-use wire::cll::{DataHeader, Handshake, PacketType};
-use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
-use wire::{EtherType, MacAddress, ipv4};
 
-use super::datagram::{MARKER, Number, complete, number_in};
+use super::datagram::Number;
 use super::scenario::{Part, RECOVERY, START, Scenario};
 use super::site;
 use answers::Answers;
@@ -27,12 +26,6 @@ use books::{Books, Record};
 const KEPT_MAX: usize = 20;
 /// In a clean run no handshake is needed after this.
 const SETTLED: Duration = Duration::from_secs(8);
-/// In a clean run a key is replaced before it has sealed this many times as many frames as it should.
-const WORN_FACTOR: u32 = 2;
-/// Frames that may leave while the handshake that replaces it is under way.
-const SLACK_FRAMES: u32 = 512;
-/// Shortest frame on a wire, to which cards pad.
-const PADDED_LEN: usize = 60;
 /// The EtherType that passes in clear in some runs.
 pub const PASSED: EtherType = EtherType::LLDP;
 
@@ -60,7 +53,7 @@ impl fmt::Display for Violation {
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     mac: MacAddress,
-    ip: std::net::Ipv4Addr,
+    ip: Ipv4Addr,
     part: Part,
     confidential: bool,
 }
@@ -141,169 +134,6 @@ impl Judge {
         }
     }
 
-    /// The link layer of `host` puts `frame` on the wire.
-    pub fn to_wire(&mut self, at: Instant, host: usize, frame: &[u8]) {
-        let facts = self.facts[host];
-        let Ok((header, message)) = Header::parse(frame) else {
-            return self.violate(at, host, "runt on the wire", format!("{} bytes", frame.len()));
-        };
-        if header.source != facts.mac {
-            self.violate(at, host, "foreign source on the wire", format!("{}", header.source));
-        }
-        if header.ethertype != EtherType::CLL {
-            return self.to_wire_in_clear(at, host, &header);
-        }
-        if facts.confidential && frame.windows(MARKER.len()).any(|window| window == MARKER) {
-            self.violate(at, host, "plain text on the wire", format!("to {}", header.destination));
-        }
-        match PacketType::of(message) {
-            Ok(PacketType::Unicast) => self.to_wire_sealed(at, host, &header, frame),
-            Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply) => self.to_wire_handshake(at, host, message),
-            Ok(PacketType::Challenge) => {}
-            Err(error) => self.violate(at, host, "unreadable frame on the wire", error.to_string()),
-        }
-    }
-
-    /// In clear goes what is for a legacy host, and what passes by configuration.
-    fn to_wire_in_clear(&mut self, at: Instant, host: usize, header: &Header) {
-        let to_legacy = |facts: &Facts| facts.part == Part::Legacy && facts.mac == header.destination;
-        let passed = self.scenario.passes && header.ethertype == PASSED;
-        if !passed && !self.facts.iter().any(to_legacy) {
-            let detail = format!("{:?} to {}", header.ethertype, header.destination);
-            self.violate(at, host, "clear frame on the wire", detail);
-        }
-    }
-
-    fn to_wire_sealed(&mut self, at: Instant, host: usize, header: &Header, frame: &[u8]) {
-        let Ok((data, _)) = DataHeader::parse(&frame[ETHERNET_LEN..]) else {
-            return self.violate(at, host, "unreadable frame on the wire", "sealed frame");
-        };
-        let key = (host, header.destination, data.receiver_index);
-        let new = KeyUse { since: at, first_sequence: data.sequence, last_sequence: data.sequence };
-        let before = self.keys.insert(key, new);
-        if let Some(before) = before {
-            self.keys.insert(key, KeyUse { last_sequence: data.sequence, ..before });
-            self.check_key_use(at, host, &data, before);
-        }
-        if self.answers.is_unproved(host, base(data.receiver_index)) {
-            let detail = format!("index {:08x} to {}", data.receiver_index, header.destination);
-            self.violate(at, host, "responder sent before it opened a frame", detail);
-        }
-        self.sealed.insert(hash(frame));
-    }
-
-    /// A number is used once, and a worn key is replaced.
-    fn check_key_use(&mut self, at: Instant, host: usize, data: &DataHeader, before: KeyUse) {
-        let detail = format!("{} under {:08x}", data.sequence, data.receiver_index);
-        if data.sequence <= before.last_sequence {
-            return self.violate(at, host, "sequence number used again", detail);
-        }
-        let used = data.sequence - before.first_sequence;
-        let used_max = self.scenario.rekey_after_frames.map_or(u32::MAX, |frames| frames.saturating_mul(WORN_FACTOR));
-        // A key that is worn sooner than this lives on, because its successor would count as simultaneous with it.
-        let is_old = at.since(before.since) > limits::SIMULTANEOUS + limits::SWEEP_INTERVAL;
-        if self.scenario.clean && is_old && used > used_max.saturating_add(SLACK_FRAMES) {
-            self.violate(at, host, "key used for too long", detail);
-        }
-    }
-
-    fn to_wire_handshake(&mut self, at: Instant, host: usize, message: &[u8]) {
-        let Ok(handshake) = Handshake::parse(message) else {
-            return self.violate(at, host, "unreadable frame on the wire", "handshake");
-        };
-        let index = handshake.offer.receiver_index;
-        if handshake.kind == PacketType::HandshakeRequest {
-            self.answers.asked(handshake.nonce, index);
-            self.requests_when_settled += u64::from(at.since(START) > SETTLED && at < self.scenario.traffic_stops());
-        } else {
-            self.answers.answered(host, handshake.nonce, index);
-        }
-    }
-
-    /// The link layer of `host` is about to see `frame`.
-    pub fn from_wire(&mut self, host: usize, frame: &[u8]) {
-        let sealed = frame.get(ETHERNET_LEN..).and_then(|message| DataHeader::parse(message).ok());
-        if let Some((data, _)) = sealed
-            && self.sealed.contains(&hash(frame))
-        {
-            self.answers.heard(host, base(data.receiver_index));
-        }
-    }
-
-    /// The link layer of `host` delivers `frame` to its stack.
-    pub fn to_stack(&mut self, at: Instant, host: usize, frame: &[u8], meta: Meta) {
-        let Ok((header, payload)) = Header::parse(frame) else {
-            return self.violate(at, host, "runt delivered", format!("{} bytes", frame.len()));
-        };
-        if self.scenario.passes && header.ethertype == PASSED {
-            return;
-        }
-        let legacy = self.facts.iter().find(|facts| facts.part == Part::Legacy && facts.mac == header.source).copied();
-        match (legacy, header.ethertype) {
-            (Some(legacy), _) => self.from_legacy(at, host, &header, frame, legacy),
-            (None, EtherType::ARP) => self.arp_delivered(at, host, &header, payload),
-            (None, _) => self.datagram_delivered(at, host, &header, frame, meta),
-        }
-    }
-
-    /// A legacy host proves nothing, but it may only be itself.
-    fn from_legacy(&mut self, at: Instant, host: usize, header: &Header, frame: &[u8], legacy: Facts) {
-        let payload = &frame[ETHERNET_LEN..];
-        let claims = match header.ethertype {
-            EtherType::ARP => Arp::parse(payload).ok().map(|arp| arp.sender_ip),
-            EtherType::IPV4 => ipv4::View::new(payload).ok().map(|view| view.source()),
-            _ => None,
-        };
-        if claims.is_some_and(|ip| ip != legacy.ip) {
-            self.violate(at, host, "legacy host with another's address delivered", format!("{claims:?}"));
-        }
-        self.reached(at, frame);
-    }
-
-    fn arp_delivered(&mut self, at: Instant, host: usize, header: &Header, message: &[u8]) {
-        let Ok(arp) = Arp::parse(message) else {
-            return self.violate(at, host, "malformed ARP delivered", "unreadable");
-        };
-        let is_true = |facts: &Facts| facts.ip == arp.sender_ip && facts.mac == arp.sender_mac;
-        if arp.sender_mac != header.source || !self.facts.iter().any(is_true) {
-            let detail = format!("{} at {} from {}", arp.sender_ip, arp.sender_mac, header.source);
-            self.violate(at, host, "false ARP delivered", detail);
-        } else {
-            self.deliveries += 1;
-        }
-    }
-
-    fn datagram_delivered(&mut self, at: Instant, host: usize, header: &Header, frame: &[u8], meta: Meta) {
-        let mut completed = frame.to_vec();
-        complete(&mut completed, meta);
-        let Some((number, record)) = number_in(frame).and_then(|number| Some((number, self.books.record(number)?)))
-        else {
-            return self.violate(at, host, "unproved frame delivered", format!("{header:?}"));
-        };
-        let sender = self.facts[record.from];
-        let (is_lie, as_sent) = (record.is_lie, is_padded(&completed, &record.frame));
-        if is_lie || header.source != sender.mac {
-            self.violate(at, host, "lie delivered", format!("{number:?} from {} says {header:?}", sender.mac));
-        } else if header.destination != self.facts[host].mac {
-            self.violate(at, host, "frame for another host delivered", format!("{number:?} {header:?}"));
-        } else if !as_sent {
-            self.violate(at, host, "changed frame delivered", format!("{number:?} {header:?}"));
-        } else if !self.books.deliver(number, at) {
-            self.violate(at, host, "frame delivered twice", format!("{number:?} {header:?}"));
-        } else {
-            self.deliveries += 1;
-        }
-    }
-
-    /// A host without link layer got this frame, or a link layer got it from one. Nothing protects it on the way, so it
-    /// counts only when it is as it was sent.
-    pub fn reached(&mut self, at: Instant, frame: &[u8]) {
-        let Some(number) = number_in(frame) else { return };
-        if self.books.record(number).is_some_and(|record| is_padded(frame, &record.frame)) {
-            self.books.deliver(number, at);
-        }
-    }
-
     /// Looks at the link layer of `host` after a call; `thoroughly` after those that may change its table of peers.
     pub fn after_call(&mut self, at: Instant, now: Instant, host: usize, cll: &Cll, thoroughly: bool) {
         let lanes = || cll.lanes.iter();
@@ -379,20 +209,4 @@ impl Judge {
             self.violate(at, flow.from, "lost in calm", detail);
         }
     }
-}
-
-fn base(receiver_index: u32) -> u32 {
-    receiver_index & !u32::from(LANES_MAX - 1)
-}
-
-fn hash(frame: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    frame.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Whether `delivered` is `sent`, perhaps with zeros behind it up to the shortest frame that a wire carries.
-fn is_padded(delivered: &[u8], sent: &[u8]) -> bool {
-    let Some((front, padding)) = delivered.split_at_checked(sent.len()) else { return false };
-    front == sent && padding.iter().all(|&byte| byte == 0) && (padding.is_empty() || delivered.len() <= PADDED_LEN)
 }

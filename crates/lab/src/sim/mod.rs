@@ -1,10 +1,11 @@
 //! The in-memory floor of the lab: real link layers on a simulated LAN under virtual time.
 //!
 //! One seed is one run. A seed draws hosts, their configuration and clocks, faults, traffic and attackers (`scenario`);
-//! the run is driven event by event (`world`), and a judge with books of its own looks at every frame and, after every
+//! the run is driven event by event (`world`, `agenda`), and a judge with books of its own looks at every frame and, after every
 //! call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small kernel), `host`
 //! (its clocks, ports and worker), `fabric` (hub or switch, and what it does to frames), `attacker`, `insider`, `babble` (what nobody carries).
 
+mod agenda;
 mod attacker;
 mod babble;
 mod datagram;

@@ -1,23 +1,22 @@
 //! One run: hosts on a LAN under virtual time, driven event by event. The same scenario and seed give the same run.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+mod trouble;
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Bump, Generator, Instant, Ledger, Meta, Side, Ticket};
-use cll::{Job, Weaken};
+use bump::{Bump, Generator, Instant, Ledger, Meta, Side};
+use cll::Weaken;
 use identity::HostIdentity;
 
+use super::agenda::{Agenda, Event};
 use super::attacker::Attacker;
-use super::babble;
 use super::datagram::{Number, Parcel};
-use super::fabric::{Fabric, Kind};
+use super::fabric::Fabric;
 use super::host::{Host, Outcome};
-use super::insider;
-use super::judge::{Judge, PASSED, Violation};
-use super::scenario::{Part, START, Scenario, Step};
+use super::judge::{Judge, Violation};
+use super::scenario::{Part, START, Scenario};
 use super::site;
 use super::stack::Output;
 use super::trace::Trace;
@@ -26,97 +25,12 @@ use super::trace::Trace;
 const POLL_BATCH: usize = 8;
 /// Longest wait between the arrival of a frame and the look at it.
 const POLL_DELAY_MICROS: u64 = 60;
-/// Time between two lies of the insider.
-const LIE_EVERY_MILLIS: u64 = 400;
-/// Longest time between two frames of a stack that nobody carries.
-const BABBLE_EVERY_MILLIS: u64 = 5_000;
-/// Time between two frames that pass in clear by configuration.
-const PASS_EVERY: Duration = Duration::from_secs(5);
 
 /// A host behind a router of the site.
 const BEYOND: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 
-/// Something that is due.
-enum Event {
-    Arrive { port: usize, frame: Vec<u8> },
-    Poll { host: usize },
-    FromStack { host: usize, output: Output, is_lie: bool },
-    Job { host: usize, life: u32, ticket: Ticket, job: Option<Box<Job>> },
-    Tick { host: usize },
-    StackTick { host: usize },
-    Application { flow: usize },
-    Step { host: usize, step: Step },
-    Restart { host: usize },
-    Attack,
-    Lie { host: usize },
-    Babble { host: usize },
-    Pass { host: usize },
-    FaultsStop,
-}
-
-impl Event {
-    /// A letter for the trace.
-    fn letter(&self) -> u8 {
-        match self {
-            Event::Arrive { .. } => b'a',
-            Event::Poll { .. } => b'p',
-            Event::FromStack { .. } => b's',
-            Event::Job { .. } => b'j',
-            Event::Tick { .. } => b't',
-            Event::StackTick { .. } => b'n',
-            Event::Application { .. } => b'o',
-            Event::Step { .. } => b'x',
-            Event::Restart { .. } => b'r',
-            Event::Attack => b'm',
-            Event::Lie { .. } => b'l',
-            Event::Babble { .. } => b'b',
-            Event::Pass { .. } => b'c',
-            Event::FaultsStop => b'f',
-        }
-    }
-
-    /// The host that must be awake for it.
-    fn host(&self) -> Option<usize> {
-        match self {
-            Event::Poll { host }
-            | Event::FromStack { host, .. }
-            | Event::Job { host, .. }
-            | Event::Tick { host }
-            | Event::StackTick { host }
-            | Event::Lie { host }
-            | Event::Babble { host }
-            | Event::Pass { host } => Some(*host),
-            _ => None,
-        }
-    }
-}
-
-struct Scheduled {
-    at: Instant,
-    order: u64,
-    event: Event,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    /// The heap gives the greatest first, and what is due first is the greatest.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
+/// Frames that arrived together.
+type Received = Vec<(Vec<u8>, Meta)>;
 
 /// What a run came to.
 pub struct Report {
@@ -140,8 +54,7 @@ pub struct Report {
 pub struct World {
     scenario: Scenario,
     at: Instant,
-    queue: BinaryHeap<Scheduled>,
-    order: u64,
+    agenda: Agenda,
     hosts: Vec<Host>,
     fabric: Fabric,
     attacker: Option<Attacker>,
@@ -171,8 +84,7 @@ impl World {
         let attacker = Attacker::new(victims, site_key, Generator::from_seed(random.bytes()));
         World {
             at: START,
-            queue: BinaryHeap::new(),
-            order: 0,
+            agenda: Agenda::default(),
             fabric: Fabric::new(scenario.fabric, scenario.harm, ports, Generator::from_seed(random.bytes())),
             attacker: scenario.attack_every.map(|_| attacker),
             judge: Judge::new(&scenario),
@@ -190,7 +102,7 @@ impl World {
     pub fn run(mut self) -> Report {
         self.begin();
         let end = self.scenario.end();
-        while let Some(Scheduled { at, event, .. }) = self.queue.pop() {
+        while let Some((at, event)) = self.agenda.next() {
             if at > end {
                 break;
             }
@@ -220,20 +132,6 @@ impl World {
         self.schedule(self.scenario.faults_stop, Event::FaultsStop);
     }
 
-    /// What a host sends beside its flows.
-    fn begin_chatter(&mut self, host: usize) {
-        match self.hosts[host].plan.part {
-            Part::Insider => self.schedule_in(Duration::from_secs(2), Event::Lie { host }),
-            Part::Honest => {
-                self.schedule_in(Duration::from_secs(1), Event::Babble { host });
-                if self.scenario.passes {
-                    self.schedule_in(PASS_EVERY, Event::Pass { host });
-                }
-            }
-            Part::Legacy => {}
-        }
-    }
-
     fn finish(mut self) -> Report {
         let mut ledger = Ledger::new();
         for host in &self.hosts {
@@ -257,8 +155,7 @@ impl World {
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
-        self.order += 1;
-        self.queue.push(Scheduled { at, order: self.order, event });
+        self.agenda.schedule(at, event);
     }
 
     fn schedule_in(&mut self, time: Duration, event: Event) {
@@ -276,7 +173,7 @@ impl World {
         match event {
             Event::Arrive { port, frame } => self.arrive(port, frame),
             Event::Poll { host } => self.poll(host),
-            Event::FromStack { host, output, is_lie } => self.from_stack(host, &output, is_lie),
+            Event::FromStack { host, output, is_lie } => self.leave_stack(host, &output, is_lie),
             Event::Job { host, life, ticket, job } if self.hosts[host].life == life => {
                 let outcome = self.hosts[host].complete(self.at, ticket, job.map(|job| *job));
                 self.absorb(host, outcome, true);
@@ -303,12 +200,12 @@ impl World {
             }
         }
         for frame in outcome.wire {
-            self.judge.to_wire(self.at, host, &frame);
+            self.judge.leaves(self.at, host, &frame);
             self.transmit(host, &frame);
         }
         for (frame, meta) in outcome.stack {
             self.trace.note(self.at, b'd', host, &frame);
-            self.judge.to_stack(self.at, host, &frame, meta);
+            self.judge.delivered(self.at, host, &frame, meta);
             let outputs = self.hosts[host].stack.receive(self.at, &frame);
             self.stack_sends(host, outputs);
         }
@@ -393,7 +290,7 @@ impl World {
     /// The program looks at what has arrived: a few frames, in as many calls as there are changes of lane.
     fn poll(&mut self, host: usize) {
         let this = &mut self.hosts[host];
-        let mut batches: Vec<(usize, Vec<(Vec<u8>, Meta)>)> = Vec::new();
+        let mut batches: Vec<(usize, Received)> = Vec::new();
         let count = this.ring.len().min(POLL_BATCH);
         for frame in this.ring.drain(..count).collect::<Vec<_>>() {
             let lane = this.lane_of(Side::WIRE, &frame);
@@ -407,7 +304,7 @@ impl World {
             self.schedule_in(Duration::from_micros(1), Event::Poll { host });
         }
         for (lane, batch) in batches {
-            batch.iter().for_each(|(frame, _)| self.judge.from_wire(host, frame));
+            batch.iter().for_each(|(frame, _)| self.judge.arrives(host, frame));
             let outcome = self.hosts[host].process(self.at, Side::WIRE, lane, batch);
             self.absorb(host, outcome, false);
         }
@@ -421,7 +318,7 @@ impl World {
         self.schedule_upkeep(host);
     }
 
-    fn from_stack(&mut self, host: usize, output: &Output, is_lie: bool) {
+    fn leave_stack(&mut self, host: usize, output: &Output, is_lie: bool) {
         if let Output::Datagrams(packed) = output {
             self.judge.sent(host, &packed.pieces, is_lie);
         }
@@ -474,87 +371,5 @@ impl World {
         let first = Number(self.next_number);
         self.next_number += count as u64;
         first
-    }
-
-    fn step(&mut self, host: usize, step: Step) {
-        if self.hosts[host].plan.part == Part::Legacy {
-            return;
-        }
-        let last = self.scenario.faults_stop;
-        match step {
-            Step::Crash(time) => {
-                self.hosts[host].crash();
-                self.schedule((self.at + time).min(last), Event::Restart { host });
-            }
-            Step::Pause(time) => self.hosts[host].paused_until = (self.at + time).min(last),
-            Step::SetClock(error_ms) => self.hosts[host].set_clock(error_ms),
-        }
-    }
-
-    fn restart(&mut self, host: usize) {
-        if self.hosts[host].link.is_none() {
-            let outcome = self.hosts[host].start(self.at);
-            self.absorb(host, outcome, true);
-        }
-    }
-
-    fn attack(&mut self) {
-        let (Some(every), Some(attacker)) = (self.scenario.attack_every, &mut self.attacker) else { return };
-        let port = self.hosts.len();
-        for frame in attacker.deed() {
-            self.transmit(port, &frame);
-        }
-        // On a switch a cloned address takes the victim's frames away, and no link layer can help that.
-        let until = match self.scenario.fabric {
-            Kind::Hub => self.scenario.traffic_stops(),
-            Kind::Switch => self.scenario.faults_stop,
-        };
-        if self.at < until {
-            self.schedule_in(every, Event::Attack);
-        }
-    }
-
-    fn lie(&mut self, host: usize) {
-        if self.at >= self.scenario.traffic_stops() {
-            return;
-        }
-        let victims: Vec<usize> = (0..self.hosts.len()).filter(|&other| other != host).collect();
-        let first = self.take_numbers(1);
-        if let Some(output) = insider::lie(&mut self.random, &self.scenario, host, &victims, first) {
-            self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: true });
-        }
-        let wait = Duration::from_millis(1 + self.random.below(LIE_EVERY_MILLIS));
-        self.schedule_in(wait, Event::Lie { host });
-    }
-
-    fn babble(&mut self, host: usize) {
-        if self.at >= self.scenario.traffic_stops() {
-            return;
-        }
-        let number = self.take_numbers(1);
-        let output = babble::babble(&mut self.random, &self.scenario, host, number);
-        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
-        let wait = Duration::from_millis(1 + self.random.below(BABBLE_EVERY_MILLIS));
-        self.schedule_in(wait, Event::Babble { host });
-    }
-
-    /// The stack sends what the configuration lets pass.
-    fn pass(&mut self, host: usize) {
-        let source = site::mac(self.hosts[host].plan.identity);
-        let destination = wire::MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
-        let header = wire::ethernet::Header { destination, source, ethertype: PASSED };
-        let output = Output::Arp([&header.emit()[..], &[0; 46]].concat());
-        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
-        self.schedule_in(PASS_EVERY, Event::Pass { host });
-    }
-
-    fn faults_stop(&mut self) {
-        self.fabric.heal();
-        self.job_lost_one_in = 0;
-        self.attacker.iter_mut().for_each(Attacker::forget_site_key);
-        for host in 0..self.hosts.len() {
-            self.hosts[host].heal();
-            self.restart(host);
-        }
     }
 }

@@ -13,6 +13,7 @@ use system::clock::Clock;
 use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
+use super::gather::Gather;
 use super::guard::{Described, Guard};
 use super::quiet::Quiet;
 use super::worker::Worker;
@@ -67,6 +68,7 @@ pub(crate) struct DataPath<G: Guard> {
     /// For key pairs that are made here, and for nothing else.
     pub(crate) keys: Generator,
     pub(crate) quiet: Quiet,
+    pub(crate) gather: Gather,
 }
 
 impl<G: Guard> DataPath<G>
@@ -91,6 +93,8 @@ where
             }
             if !busy {
                 self.sleep()?;
+            } else if let Some(pause) = self.gather.pause_after(now.since_boot, self.ports.counters(Side::WIRE).0) {
+                wait(&mut [], Some(pause))?;
             }
         }
     }

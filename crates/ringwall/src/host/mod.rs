@@ -6,6 +6,7 @@
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod data_path;
+mod gather;
 mod guard;
 mod journal;
 mod quiet;

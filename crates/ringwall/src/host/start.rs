@@ -22,6 +22,7 @@ use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
 
 use super::data_path::DataPath;
+use super::gather::Gather;
 use super::guard::Guard;
 use super::quiet::Quiet;
 use super::revert;
@@ -120,6 +121,7 @@ where
         news_lost: 0,
         keys: generator()?,
         quiet: Quiet::default(),
+        gather: Gather::default(),
     };
     let ring = supervisor.waker();
     let thread = std::thread::Builder::new()

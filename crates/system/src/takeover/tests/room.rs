@@ -234,11 +234,12 @@ impl Drop for Room {
     }
 }
 
-/// Removes counters of seconds and what only says how a device is made.
+/// Removes what passes with time: counters of seconds, and that an IPv6 address is still being probed for duplicates.
 fn forget_time(value: &mut Value) {
+    const PASSING: [&str; 4] = ["valid_life_time", "preferred_life_time", "expires", "tentative"];
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !["valid_life_time", "preferred_life_time", "expires"].contains(&name.as_str()));
+            fields.retain(|name, _| !PASSING.contains(&name.as_str()));
             fields.values_mut().for_each(forget_time);
         }
         Value::Array(values) => values.iter_mut().for_each(forget_time),
