@@ -36,7 +36,7 @@ fn is_visible(frame: &[u8]) -> bool {
 
 #[test]
 fn each_side_sends_with_its_own_suite_and_protection() {
-    for (first, second) in [(0, 1), (1, 2), (2, 0), (0, 0)].map(|(a, b)| (Suite::ALL[a], Suite::ALL[b])) {
+    for (first, second) in [(0, 1), (1, 2), (2, 3), (3, 0), (0, 0)].map(|(a, b)| (Suite::ALL[a], Suite::ALL[b])) {
         for confidential in [true, false] {
             let mut lan = talking(|number, settings| {
                 settings.send_suite = if number == 1 { first } else { second };

@@ -6,12 +6,16 @@
 
 use std::fmt;
 
+use aegis::aegis128l::Aegis128L;
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use zeroize::Zeroizing;
 
 use crate::KeyError;
 
 /// Bytes of an authentication tag, the same in every suite.
 pub const TAG_LEN: usize = 16;
+/// Bytes of a key of AEGIS-128L.
+const AEGIS_KEY_LEN: usize = 16;
 
 /// An authenticated cipher of the modern profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,11 +26,20 @@ pub enum Suite {
     Aes128Gcm,
     /// ChaCha20 with Poly1305 (RFC 8439), for machines without AES instructions.
     ChaCha20Poly1305,
+    /// AEGIS-128L (draft-irtf-cfrg-aegis-aead), twice as fast as AES-GCM on a full frame where AES instructions are there.
+    Aegis128L,
 }
 
 impl Suite {
     /// Every suite, the preferred one first.
-    pub const ALL: &[Suite] = &[Suite::Aes256Gcm, Suite::Aes128Gcm, Suite::ChaCha20Poly1305];
+    pub const ALL: &[Suite] = &[Suite::Aegis128L, Suite::Aes256Gcm, Suite::Aes128Gcm, Suite::ChaCha20Poly1305];
+
+    /// The fastest that is safe on this processor. Without AES instructions a cipher made of AES rounds is slow, and its
+    /// tables tell secrets by the time they take.
+    #[must_use]
+    pub fn fastest_here() -> Suite {
+        if has_aes_instructions() { Suite::Aegis128L } else { Suite::ChaCha20Poly1305 }
+    }
 
     /// The number that names it in a handshake.
     #[must_use]
@@ -35,6 +48,7 @@ impl Suite {
             Suite::Aes256Gcm => 1,
             Suite::Aes128Gcm => 2,
             Suite::ChaCha20Poly1305 => 3,
+            Suite::Aegis128L => 4,
         }
     }
 
@@ -51,6 +65,7 @@ impl Suite {
             Suite::Aes256Gcm => "aes-256-gcm",
             Suite::Aes128Gcm => "aes-128-gcm",
             Suite::ChaCha20Poly1305 => "chacha20-poly1305",
+            Suite::Aegis128L => "aegis-128l",
         }
     }
 
@@ -63,16 +78,33 @@ impl Suite {
     /// Bytes of its key.
     #[must_use]
     pub fn key_len(self) -> usize {
-        self.algorithm().key_len()
+        self.algorithm().map_or(AEGIS_KEY_LEN, Algorithm::key_len)
     }
 
-    fn algorithm(self) -> &'static Algorithm {
+    /// What aws-lc calls it; `None` for what comes from elsewhere.
+    fn algorithm(self) -> Option<&'static Algorithm> {
         match self {
-            Suite::Aes256Gcm => &AES_256_GCM,
-            Suite::Aes128Gcm => &AES_128_GCM,
-            Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Suite::Aes256Gcm => Some(&AES_256_GCM),
+            Suite::Aes128Gcm => Some(&AES_128_GCM),
+            Suite::ChaCha20Poly1305 => Some(&CHACHA20_POLY1305),
+            Suite::Aegis128L => None,
         }
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_aes_instructions() -> bool {
+    std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("avx")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn has_aes_instructions() -> bool {
+    std::arch::is_aarch64_feature_detected!("aes")
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn has_aes_instructions() -> bool {
+    false
 }
 
 /// The frame was not sealed under this key and number, or was changed since. Nothing more can be said.
@@ -87,26 +119,43 @@ impl fmt::Display for BadTag {
 
 impl std::error::Error for BadTag {}
 
+/// A suite with its key.
+enum Cipher {
+    AwsLc(LessSafeKey),
+    Aegis(Zeroizing<[u8; AEGIS_KEY_LEN]>),
+}
+
 /// Key and initialisation vector of one direction; what both ends share.
 struct FrameKey {
-    key: LessSafeKey,
+    cipher: Cipher,
     iv: [u8; 12],
 }
 
 impl FrameKey {
     fn new(suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Self, KeyError> {
         let length = KeyError::Length { expected: suite.key_len(), found: key.len() };
-        let unbound = UnboundKey::new(suite.algorithm(), key).map_err(|_| length)?;
-        Ok(FrameKey { key: LessSafeKey::new(unbound), iv })
+        let cipher = match suite.algorithm() {
+            Some(algorithm) => Cipher::AwsLc(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(|_| length)?)),
+            None => Cipher::Aegis(Zeroizing::new(key.try_into().map_err(|_| length)?)),
+        };
+        Ok(FrameKey { cipher, iv })
     }
 
-    fn nonce(&self, sequence: u64) -> Nonce {
+    fn nonce(&self, sequence: u64) -> [u8; 12] {
         let mut nonce = self.iv;
         for (byte, number) in nonce[4..].iter_mut().zip(sequence.to_be_bytes()) {
             *byte ^= number;
         }
-        Nonce::assume_unique_for_key(nonce)
+        nonce
     }
+}
+
+/// AEGIS-128L for one frame. Its nonce of 16 bytes is that of the other suites followed by four zero bytes, which is as
+/// unique as that one is.
+fn aegis(key: &[u8; AEGIS_KEY_LEN], nonce: [u8; 12]) -> Aegis128L<TAG_LEN> {
+    let mut long = [0; 16];
+    long[..nonce.len()].copy_from_slice(&nonce);
+    Aegis128L::new(key, &long)
 }
 
 /// Seals the frames of one direction.
@@ -128,8 +177,14 @@ impl SealingKey {
     /// [`KeyError::Refused`] beyond the suite's length limit, which is far above any frame.
     pub fn seal(&self, sequence: u64, associated: &[u8], in_out: &mut [u8]) -> Result<[u8; TAG_LEN], KeyError> {
         let nonce = self.0.nonce(sequence);
-        let sealed = self.0.key.seal_in_place_separate_tag(nonce, Aad::from(associated), in_out);
-        tag_bytes(sealed.map_err(|_| KeyError::Refused)?.as_ref())
+        match &self.0.cipher {
+            Cipher::AwsLc(key) => {
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                let sealed = key.seal_in_place_separate_tag(nonce, Aad::from(associated), in_out);
+                tag_bytes(sealed.map_err(|_| KeyError::Refused)?.as_ref())
+            }
+            Cipher::Aegis(key) => Ok(aegis(key, nonce).encrypt_in_place(in_out, associated)),
+        }
     }
 }
 
@@ -165,10 +220,24 @@ impl OpeningKey {
         plaintext_out: &mut [u8],
     ) -> Result<(), BadTag> {
         let nonce = self.0.nonce(sequence);
-        self.0
-            .key
-            .open_separate_gather(nonce, Aad::from(associated), ciphertext, tag, plaintext_out)
-            .map_err(|_| BadTag)
+        match &self.0.cipher {
+            Cipher::AwsLc(key) => key
+                .open_separate_gather(
+                    Nonce::assume_unique_for_key(nonce),
+                    Aad::from(associated),
+                    ciphertext,
+                    tag,
+                    plaintext_out,
+                )
+                .map_err(|_| BadTag),
+            Cipher::Aegis(key) => {
+                if ciphertext.len() != plaintext_out.len() {
+                    return Err(BadTag);
+                }
+                plaintext_out.copy_from_slice(ciphertext);
+                aegis(key, nonce).decrypt_in_place(plaintext_out, tag, associated).map_err(|_| BadTag)
+            }
+        }
     }
 }
 
@@ -197,8 +266,9 @@ mod tests {
         tag: [u8; 16],
     }
 
-    /// McGrew and Viega, "The Galois/Counter Mode of Operation", test cases 4 and 16; RFC 8439, section 2.8.2.
-    fn vectors() -> [Vector; 3] {
+    /// McGrew and Viega, "The Galois/Counter Mode of Operation", test cases 4 and 16; RFC 8439, section 2.8.2;
+    /// draft-irtf-cfrg-aegis-aead, AEGIS-128L test vector 5.
+    fn vectors() -> [Vector; 4] {
         let plaintext = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72\
                          1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
         let gcm = |suite, key: &str, ciphertext, tag| Vector {
@@ -239,6 +309,17 @@ mod tests {
                      3ff4def08e4b7a9de576d26586cec64b6116",
                 ),
                 tag: array("1ae10b594f09e26a7e902ecbd0600691"),
+            },
+            Vector {
+                suite: Suite::Aegis128L,
+                key: bytes("10010000000000000000000000000000"),
+                iv: array("100002000000000000000000"),
+                associated: bytes(
+                    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223242526272829",
+                ),
+                plaintext: bytes("101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f3031323334353637"),
+                ciphertext: bytes("b31052ad1cca4e291abcf2df3502e6bdb1bfd6db36798be3607b1f94d34478aa7ede7f7a990fec10"),
+                tag: array("7542a745733014f9474417b337399507"),
             },
         ]
     }
@@ -311,8 +392,8 @@ mod tests {
             let short = KeyError::Length { expected: suite.key_len(), found: 15 };
             assert_eq!(SealingKey::new(suite, &[0; 15], [0; 12]).map(drop), Err(short));
         }
-        assert_eq!(Suite::ALL.iter().map(|suite| suite.key_len()).collect::<Vec<_>>(), [32, 16, 32]);
-        assert_eq!((Suite::from_id(0), Suite::from_id(4), Suite::from_name("")), (None, None, None));
+        assert_eq!(Suite::ALL.iter().map(|suite| suite.key_len()).collect::<Vec<_>>(), [16, 32, 16, 32]);
+        assert_eq!((Suite::from_id(0), Suite::from_id(5), Suite::from_name("")), (None, None, None));
     }
 
     #[test]

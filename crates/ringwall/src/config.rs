@@ -124,7 +124,7 @@ impl Default for Cll {
     fn default() -> Self {
         Cll {
             ethertype: EtherType::CLL.0,
-            send_suite: Suite::Aes256Gcm.name().to_owned(),
+            send_suite: SUITE_AUTO.to_owned(),
             confidentiality: true,
             require_suites: Suite::ALL.iter().map(|suite| suite.name().to_owned()).collect(),
             require_confidentiality: false,
@@ -163,6 +163,9 @@ pub(crate) struct Lab {
     pub(crate) lifetime_min_s: Option<u64>,
     pub(crate) rekey_after_frames: Option<u32>,
 }
+
+/// Stands for the fastest suite that is safe on this processor.
+const SUITE_AUTO: &str = "auto";
 
 /// The EtherTypes that may pass in clear, by the name an operator uses.
 const PASSABLE: [(&str, EtherType); 4] =
@@ -203,7 +206,7 @@ impl Config {
             return Err(Failure::file(file, what, "use 0x07d0 or a value above it"));
         }
         self.check_times(file)?;
-        self.suite(file, "cll.send_suite", &self.cll.send_suite)?;
+        self.send_suite(file)?;
         self.requirement(file)?;
         self.pass(file)?;
         self.legacy(file)?;
@@ -223,6 +226,13 @@ impl Config {
             return Err(Failure::file(file, what, &format!("use at least {shortest}")));
         }
         Ok(())
+    }
+
+    fn send_suite(&self, file: &Path) -> Result<Suite, Failure> {
+        match self.cll.send_suite.as_str() {
+            SUITE_AUTO => Ok(Suite::fastest_here()),
+            name => self.suite(file, "cll.send_suite", name),
+        }
     }
 
     fn suite(&self, file: &Path, key: &str, name: &str) -> Result<Suite, Failure> {
@@ -299,7 +309,7 @@ impl Config {
     ) -> Result<Settings, Failure> {
         let mut settings = Settings::new(identity, wire_mtu);
         settings.ethertype = EtherType(self.cll.ethertype);
-        settings.send_suite = self.suite(file, "cll.send_suite", &self.cll.send_suite)?;
+        settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
