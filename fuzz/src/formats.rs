@@ -2,7 +2,7 @@
 
 use wire::arp::{self, Arp};
 use wire::cll::handshake::tagged_parts;
-use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType};
+use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, train};
 use wire::ethernet::Header;
 use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
 
@@ -41,6 +41,16 @@ pub fn cll_data(data: &[u8]) {
     if let Ok((inner, payload)) = InnerHeader::parse(data) {
         assert_eq!([&inner.emit()[..], payload].concat(), data);
     }
+}
+
+/// Trains: what is taken for one lies within the frame, and its headers can be made again from it.
+pub fn train(data: &[u8]) {
+    let Some(range) = train::messages(data) else { return };
+    assert!(range.start == train::HEAD_LEN && range.start < range.end && range.end <= data.len());
+    let (header, _) = Header::parse(data).expect("a train has an Ethernet header");
+    let first = [&header.emit()[..], &data[range.clone()]].concat();
+    let head = train::head(&first, range.len()).expect("its lengths fit");
+    assert_eq!(train::messages(&[&head[..], &data[range.clone()]].concat()), Some(range));
 }
 
 /// Handshake requests and replies.

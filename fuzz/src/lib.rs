@@ -25,6 +25,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("ethernet", formats::ethernet),
     ("arp", formats::arp),
     ("cll_data", formats::cll_data),
+    ("train", formats::train),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
     ("internet", formats::internet),

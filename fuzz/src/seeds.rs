@@ -20,6 +20,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "arp" => vectors::ending_with("request.frame").map(|frame| frame[32..60].to_vec()).collect(),
         "cll_data" => behind_ethernet(".wire"),
+        "train" => trains(),
         "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
         "cll_challenge" => behind_ethernet("challenge.frame"),
         "internet" => {
@@ -48,6 +49,15 @@ fn tcp(sequence: u32, len: usize) -> Vec<u8> {
     frame.resize(54 + len, 0x55);
     frame[16..18].copy_from_slice(&((40 + len) as u16).to_be_bytes());
     frame
+}
+
+/// Each golden frame as a train of itself, and of itself twice.
+fn trains() -> Vec<Vec<u8>> {
+    let couple = |frame: &'static [u8], times: usize| {
+        let messages = frame[ETHERNET_LEN..].repeat(times);
+        wire::cll::train::head(frame, messages.len()).map(|head| [&head[..], &messages].concat())
+    };
+    vectors::ending_with(".wire").flat_map(|frame| [couple(frame, 1), couple(frame, 2)]).flatten().collect()
 }
 
 fn tagged() -> Vec<u8> {

@@ -104,6 +104,19 @@ fn default_state_dir() -> PathBuf {
     "/var/lib/ringwall".into()
 }
 
+/// Whether bulk leaves in trains, see docs/protocol.md.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Trains {
+    /// On wires that prove to be faster than 1 Gbit/s.
+    #[default]
+    Auto,
+    /// On every wire.
+    Always,
+    /// Never; the guarded interface's MTU is larger then.
+    Off,
+}
+
 /// Section `[cll]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -116,6 +129,7 @@ pub(crate) struct Cll {
     pub(crate) lifetime_s: u64,
     pub(crate) clock_tolerance_s: u64,
     pub(crate) pass: Vec<String>,
+    pub(crate) trains: Trains,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -131,6 +145,7 @@ impl Default for Cll {
             lifetime_s: cll::limits::LIFETIME_DEFAULT.as_secs(),
             clock_tolerance_s: cll::limits::CLOCK_TOLERANCE.as_secs(),
             pass: Vec::new(),
+            trains: Trains::Auto,
             legacy: Vec::new(),
         }
     }

@@ -3,7 +3,8 @@
 
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
+use wire::layer::transport_checksum;
 use wire::offload::Plan;
 use wire::{EtherType, ethernet};
 
@@ -12,8 +13,10 @@ use crate::port::cutter::{plan_of, segment_meta};
 /// Forwards every frame. What leaves on the wire is cut into plain frames, as it would be if each had to be sealed; on
 /// the way to the stack frames stay as they are.
 ///
-/// Disguised, it gives IPv4 frames another EtherType on the wire, as sealed frames have. Otherwise the card's own network
-/// stack and the bridge's packet filter look at every frame of the yardstick and at none of what is measured with it.
+/// Disguised, it gives IPv4 frames another EtherType on the wire, as sealed frames have, and does not say that their inner
+/// checksums are incomplete; whoever takes the disguise off assumes it. Otherwise the card's own network stack and the
+/// bridge's packet filter would look at every frame of the yardstick, and it would leave the port in another way, than
+/// what is measured with it.
 #[derive(Debug, Default)]
 pub struct NullBump {
     ledger: Ledger,
@@ -38,27 +41,41 @@ impl NullBump {
             (Side::Outer, Some(_)) => plan_of(frame.bytes, &frame.meta).map(Some),
             _ => Ok(None),
         };
+        let Ok(plan) = plan else { return Fate::Dropped(DropReason::BadSuperFrame) };
+        let mut meta = plan.as_ref().map_or(frame.meta, |plan| segment_meta(plan, &frame.meta));
         if let Some(disguise) = self.disguise {
-            match to {
-                Side::Outer => swap_ethertype(frame.bytes, EtherType::IPV4, disguise),
-                Side::Inner => swap_ethertype(frame.bytes, disguise, EtherType::IPV4),
-            }
+            change_clothes(frame.bytes, &mut meta, to, disguise);
         }
         let emitted = match plan {
-            Err(_) => return Fate::Dropped(DropReason::BadSuperFrame),
-            Ok(None) => usize::from(sink::copy(sink, to, frame.bytes, frame.meta)),
-            Ok(Some(plan)) => emit_segments(&plan, frame.bytes, &segment_meta(&plan, &frame.meta), to, sink),
+            None => usize::from(sink::copy(sink, to, frame.bytes, meta)),
+            Some(plan) => emit_segments(&plan, frame.bytes, &meta, to, sink),
         };
         self.ledger.emitted[to as usize] += emitted as u64;
         if emitted == 0 { Fate::Dropped(DropReason::PortFull) } else { Fate::Forwarded }
     }
 }
 
-fn swap_ethertype(frame: &mut [u8], from: EtherType, to: EtherType) {
-    let place = frame.get_mut(12..ethernet::HEADER_LEN);
-    if let Some(place) = place.filter(|place| **place == from.0.to_be_bytes()) {
-        place.copy_from_slice(&to.0.to_be_bytes());
+/// Puts the disguise on towards the wire and takes it off towards the stack.
+fn change_clothes(frame: &mut [u8], meta: &mut Meta, to: Side, disguise: EtherType) {
+    let (worn, put_on) = match to {
+        Side::Outer => (EtherType::IPV4, disguise),
+        Side::Inner => (disguise, EtherType::IPV4),
+    };
+    if !swap_ethertype(frame, worn, put_on) {
+        return;
     }
+    meta.checksum = match (to, transport_checksum(frame)) {
+        (Side::Inner, Some((start, offset))) => Checksum::Partial { start: start as u16, offset: offset as u16 },
+        _ => Checksum::Unknown,
+    };
+}
+
+/// Whether it was there to be swapped.
+fn swap_ethertype(frame: &mut [u8], from: EtherType, to: EtherType) -> bool {
+    let place = frame.get_mut(12..ethernet::HEADER_LEN);
+    let Some(place) = place.filter(|place| **place == from.0.to_be_bytes()) else { return false };
+    place.copy_from_slice(&to.0.to_be_bytes());
+    true
 }
 
 /// Writes all segments that find room; how many did.
@@ -115,7 +132,7 @@ impl Bump for NullBump {
 #[cfg(test)]
 mod tests {
     use bump::sink::Collected;
-    use bump::{Checksum, Gso, GsoKind};
+    use bump::{Gso, GsoKind};
 
     use super::*;
 

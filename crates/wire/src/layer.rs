@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 
 use crate::ethernet::HEADER_LEN;
-use crate::{EtherType, ipv4, ipv6};
+use crate::{EtherType, ipv4, ipv6, tcp, udp};
 
 /// VLAN tags that are looked through (802.1Q inside 802.1ad).
 pub const VLAN_TAGS_MAX: usize = 2;
@@ -76,6 +76,18 @@ pub fn transport_of(frame: &[u8], ethertype: EtherType, offset: usize) -> Option
         }
         _ => None,
     }
+}
+
+/// Where the checksum of the outermost TCP or UDP header in `frame` starts and, counted from there, is stored.
+#[must_use]
+pub fn transport_checksum(frame: &[u8]) -> Option<(usize, usize)> {
+    let (protocol, start) = transport_layer(frame)?;
+    let offset = match protocol {
+        protocol::TCP => tcp::CHECKSUM,
+        protocol::UDP => udp::CHECKSUM,
+        _ => return None,
+    };
+    (start + offset + 2 <= frame.len()).then_some((start, offset))
 }
 
 #[cfg(test)]

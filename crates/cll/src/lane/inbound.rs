@@ -4,9 +4,10 @@ use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
 use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::layer::transport_checksum;
 use wire::{Error, EtherType};
 
-use super::{Lane, Outputs, Receiver, transport_checksum};
+use super::{Lane, Outputs, Receiver};
 use crate::message::Request;
 use crate::settings::Weaken;
 use crate::window::Refused;

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
-use wire::layer::{protocol, transport_layer};
-use wire::{EtherType, MacAddress, ethernet, tcp, udp};
+use wire::{EtherType, MacAddress, ethernet};
 
 use crate::hold::Hold;
 use crate::keys::ReceiveKey;
@@ -169,17 +168,6 @@ impl Outputs<'_> {
             Fate::Dropped(DropReason::PortFull)
         }
     }
-}
-
-/// Where the checksum of the outermost TCP or UDP header in `frame` starts and, counted from there, is stored.
-fn transport_checksum(frame: &[u8]) -> Option<(usize, usize)> {
-    let (protocol, start) = transport_layer(frame)?;
-    let offset = match protocol {
-        protocol::TCP => tcp::CHECKSUM,
-        protocol::UDP => udp::CHECKSUM,
-        _ => return None,
-    };
-    (start + offset + 2 <= frame.len()).then_some((start, offset))
 }
 
 impl bump::Lane for Lane {

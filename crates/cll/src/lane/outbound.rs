@@ -4,11 +4,11 @@ use bump::{Checksum, DropReason, Fate, Frame, GsoKind, Meta, Now, Side};
 use wire::cll::data::{HEADER_LEN, INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader};
 use wire::ethernet::{self, Header};
-use wire::layer::protocol;
+use wire::layer::{protocol, transport_checksum};
 use wire::offload::{Cut, Kind, Plan, complete_checksum};
 use wire::{EtherType, MacAddress};
 
-use super::{Lane, Outputs, Sender, transport_checksum};
+use super::{Lane, Outputs, Sender};
 use crate::hold::Kept;
 use crate::limits::SEQUENCE_LAST;
 use crate::message::Request;

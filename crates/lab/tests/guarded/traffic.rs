@@ -1,8 +1,8 @@
 //! What stacks send arrives as it was sent: large, fragmented, segmented by the kernel, tunnelled.
 
 use ringwall_lab::failure::Failure;
-use ringwall_lab::net::Running;
 use ringwall_lab::net::talk::reach;
+use ringwall_lab::net::{Frame, Running, lan};
 
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, ip, perform};
 use crate::wire::*;
@@ -30,6 +30,75 @@ fn tcp_arrives_unchanged_both_ways_at_once() {
             assert!(ports["stack_received_super_frames"].as_u64() > Some(0), "offloads are not in use: {ports}");
             assert_eq!(ports["wire_send_errors"], 0, "{ports}");
         }
+        Ok(())
+    });
+}
+
+/// Bulk both ways in trains; `offloads` are set on both cards before. Returns the frames that `a` put on the wire.
+fn bulk_in_trains(stage: &Stage, offloads: &[&str]) -> Result<Vec<Frame>, Failure> {
+    let (a, b) = (stage.host("a"), stage.host("b"));
+    for host in [a, b] {
+        lan::set_offloads(&host.namespace, lan::INTERFACE, offloads)?;
+    }
+    let plan = || Plan::default().cll("trains = \"always\"");
+    let (near, far) = (stage.guard("a", plan())?, stage.guard("b", plan())?);
+    reach(&a.namespace, b.ip, SOON)?;
+    let watch = watch_sent(stage, a)?;
+    let up = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
+    let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
+    up.await_progress(BULK / 4, SOON)?;
+    down.await_progress(BULK / 4, SOON)?;
+    for guarded in [&near, &far] {
+        let status = guarded.status()?;
+        let ports = &status["ports"];
+        assert_eq!(status["takeover"]["probes"]["trains"], "yes, always", "{status}");
+        assert!(ports["wire_sent_joined"].as_u64() > Some(1000), "few frames rode in trains: {ports}");
+        assert!(ports["wire_received_segments"].as_u64() > Some(1000), "few were unloaded: {ports}");
+        assert_eq!((&ports["wire_send_errors"], &ports["wire_received_unreadable"]), (&0.into(), &0.into()), "{ports}");
+    }
+    drop((up, down));
+    let frames = watch.stop();
+    drop((near, far));
+    frames
+}
+
+#[test]
+fn bulk_rides_in_trains_that_nobody_needs_to_cut() {
+    perform(&["a", "b"], |stage| {
+        let frames = bulk_in_trains(stage, &["tso", "on", "gso", "on"])?;
+        assert_eq!(frames.iter().find(|frame| is_clear(frame)), None, "in clear");
+        assert!(frames.iter().any(|frame| frame.0.len() > 8 * 1400), "no train of eight full frames");
+        Ok(())
+    });
+}
+
+/// As on a card that cannot cut UDP: the kernel does it.
+#[test]
+fn bulk_rides_in_trains_that_the_kernel_cuts() {
+    perform(&["a", "b"], |stage| {
+        let frames = bulk_in_trains(stage, &["tx", "off", "tso", "off", "gso", "off", "gro", "off"])?;
+        assert_eq!(frames.iter().find(|frame| is_clear(frame)), None, "in clear");
+        let longest = frames.iter().map(|frame| frame.0.len()).max();
+        assert!((Some(1500)..=Some(1514)).contains(&longest), "{longest:?} bytes is no full frame");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_host_without_trains_speaks_with_one_that_has_them() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let near = stage.guard("a", Plan::default().cll("trains = \"always\""))?;
+        let far = stage.guard("b", Plan::default().cll("trains = \"off\""))?;
+        reach(&a.namespace, b.ip, SOON)?;
+        let up = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
+        let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
+        up.await_progress(BULK / 4, SOON)?;
+        down.await_progress(BULK / 4, SOON)?;
+        let (near, far) = (near.status()?, far.status()?);
+        assert_eq!((&near["takeover"]["inner_mtu"], &far["takeover"]["inner_mtu"]), (&1435.into(), &1463.into()));
+        assert!(far["ports"]["wire_received_segments"].as_u64() > Some(1000), "{far}");
+        assert_eq!(far["ports"]["wire_sent_joined"], 0, "{far}");
         Ok(())
     });
 }

@@ -12,6 +12,7 @@ use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::Mailbox;
 use ringwall_lab::net::{Direction, Frame, Host, Lan, Namespace, Running, Watch, process};
 use wire::EtherType;
+use wire::cll::train;
 
 use crate::stage::{Outcome, SOON, Stage};
 
@@ -29,11 +30,14 @@ pub fn watch_sent(stage: &Stage, host: &Host) -> Result<Watch, Failure> {
     )
 }
 
+/// Neither sealed frames nor trains of them.
+const NOT_OURS: &str = "not (ether proto 0x07d0 or (udp dst port 52000 and src net 169.254.0.0/16))";
+
 /// As [`watch_sent`], for frames that Ringwall did not make.
 pub fn watch_sent_in_clear(stage: &Stage, host: &Host) -> Result<Watch, Failure> {
     let label = format!("clear-{}", host.name);
     let (port, directory) = (Lan::port(host), stage.run.directory());
-    Watch::start_matching(&stage.lan.bridge, &port, Direction::In, &directory, &label, "not ether proto 0x07d0")
+    Watch::start_matching(&stage.lan.bridge, &port, Direction::In, &directory, &label, NOT_OURS)
 }
 
 /// What the wire brings to `host`, from now on.
@@ -85,7 +89,7 @@ pub fn await_datagram(from: &Mailbox, to: &Host, into: &Mailbox, limit: Duration
 
 /// Whether the frame is of another kind than ours.
 pub fn is_clear(frame: &Frame) -> bool {
-    !frame.is(EtherType::CLL)
+    !frame.is(EtherType::CLL) && train::messages(&frame.0).is_none()
 }
 
 /// A TCP connection over which one host sends a counted pattern without end and the other checks it.

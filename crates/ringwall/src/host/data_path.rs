@@ -10,9 +10,10 @@ use std::time::Duration;
 use bump::{Generator, Ledger, Now, Side, Ticket};
 use cll::{Effect, PeerReport};
 use system::clock::Clock;
-use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters};
+use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
+use super::bulk::Bulk;
 use super::gather::Gather;
 use super::guard::{Described, Guard};
 use super::quiet::Quiet;
@@ -50,6 +51,8 @@ pub(crate) struct Snapshot {
     pub(crate) stack: (ReceiveCounters, SendCounters),
     pub(crate) wire: (ReceiveCounters, SendCounters),
     pub(crate) news_lost: u64,
+    /// Frames may leave in trains.
+    pub(crate) may_couple: bool,
 }
 
 /// The run loop of one queue.
@@ -69,6 +72,7 @@ pub(crate) struct DataPath<G: Guard> {
     pub(crate) keys: Generator,
     pub(crate) quiet: Quiet,
     pub(crate) gather: Gather,
+    pub(crate) bulk: Bulk,
 }
 
 impl<G: Guard> DataPath<G>
@@ -81,6 +85,7 @@ where
         self.guard.self_test(&mut self.keys).map_err(io::Error::other)?;
         loop {
             let now = self.clock.now();
+            self.choose_carriage(now);
             let mut busy = self.take_from_wire(now)?;
             busy |= self.take_from_stack(now)?;
             self.take_results(now);
@@ -97,6 +102,13 @@ where
                 wait(&mut [], Some(pause))?;
             }
         }
+    }
+
+    /// Frames in trains, or one by one.
+    fn choose_carriage(&mut self, now: Now) {
+        let sender = &mut self.ports.wire.sender;
+        let bytes = sender.counters().bytes;
+        sender.couple(self.bulk.is_bulk(now.since_boot, bytes));
     }
 
     /// Frames of the wire towards the stack. The stack's side always takes frames, so these never wait.
@@ -186,7 +198,10 @@ where
                 Ok(Command::Snapshot(reply)) => {
                     let _ = reply.try_send(self.snapshot());
                 }
-                Ok(Command::WireMtu(wire_mtu)) => self.guard.set_wire_mtu(wire_mtu),
+                Ok(Command::WireMtu(wire_mtu)) => {
+                    self.guard.set_wire_mtu(wire_mtu);
+                    self.ports.wire.sender.set_wire_mtu(wire_mtu);
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
@@ -202,6 +217,7 @@ where
             stack: self.ports.counters(Side::STACK),
             wire: self.ports.counters(Side::WIRE),
             news_lost: self.news_lost,
+            may_couple: self.ports.wire.sender.may_couple(),
         }
     }
 

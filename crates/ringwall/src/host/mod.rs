@@ -5,6 +5,7 @@
 //! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
+mod bulk;
 mod data_path;
 mod gather;
 mod guard;

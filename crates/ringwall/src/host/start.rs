@@ -13,14 +13,16 @@ use bump::{ClockTrust, Generator, Now};
 use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
-use system::port::{PacketOptions, PacketPort, Ports, TapPort};
+use system::port::{PacketOptions, PacketPort, Ports, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Request, Taken, state};
 use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
+use wire::cll::train;
 
+use super::bulk::Bulk;
 use super::data_path::DataPath;
 use super::gather::Gather;
 use super::guard::Guard;
@@ -28,7 +30,7 @@ use super::quiet::Quiet;
 use super::revert;
 use super::supervisor::{Link, Supervisor};
 use super::worker::Worker;
-use crate::config::{Config, Mode, OnExit};
+use crate::config::{Config, Mode, OnExit, Trains};
 use crate::failure::Failure;
 
 /// Messages that may wait between supervisor and data path.
@@ -122,6 +124,7 @@ where
         keys: generator()?,
         quiet: Quiet::default(),
         gather: Gather::default(),
+        bulk: Bulk::new(supervisor.trains() == Trains::Always),
     };
     let ring = supervisor.waker();
     let thread = std::thread::Builder::new()
@@ -154,7 +157,8 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
 }
 
 fn take(config: &Config) -> Result<Taken, Failure> {
-    let overhead_bytes = u16::try_from(OVERHEAD_MAX).unwrap_or(u16::MAX);
+    let train = if config.cll.trains != Trains::Off { train::OVERHEAD } else { 0 };
+    let overhead_bytes = u16::try_from(OVERHEAD_MAX + train).unwrap_or(u16::MAX);
     let request = Request {
         interface: config.host.interface.clone(),
         run_dir: config.host.run_dir.clone(),
@@ -178,7 +182,16 @@ fn check_interface(config: &Config, identity: &HostIdentity, mac: MacAddress) ->
 
 /// The ports, and a second handle of the inner device's queue, through which its carrier is set.
 fn open_ports(config: &Config, taken: &mut Taken) -> Result<(Ports, OwnedFd), Failure> {
-    let options = PacketOptions { mark: taken.mark, all_multicast: true, ..PacketOptions::new(taken.wire_index) };
+    let options = PacketOptions {
+        mark: taken.mark,
+        all_multicast: true,
+        trains: Some(TrainOptions {
+            ethertype: EtherType(config.cll.ethertype),
+            wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
+            couple: config.cll.trains != Trains::Off,
+        }),
+        ..PacketOptions::new(taken.wire_index)
+    };
     let wire = takeover::in_wire_namespace(taken, || PacketPort::open(&options))
         .map_err(|error| failed(config, "entering the card's namespace", &error))?
         .map_err(|error| failed(config, "opening the card", &error))?;

@@ -3,6 +3,7 @@
 //! It never touches a frame. The data path answers its questions between two batches; a data path that does not answer
 //! is dead, and then the watchdog is not fed.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +25,7 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
 use super::reports;
-use crate::config::{Config, Mode, NOT_CARRIED, OnExit, Profile};
+use crate::config::{Config, Mode, NOT_CARRIED, OnExit, Profile, Trains};
 use crate::failure::Failure;
 use crate::protocol::{Answer, Ask, Identity, Status, Takeover};
 
@@ -111,6 +112,11 @@ impl Supervisor {
 
     pub(super) fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// Whether bulk leaves in trains.
+    pub(super) fn trains(&self) -> Trains {
+        self.config.cll.trains
     }
 
     pub(super) fn wire_mtu(&self) -> u16 {
@@ -317,9 +323,21 @@ impl Supervisor {
             wire_mtu: self.taken.nic_mtu,
             inner_mtu: self.taken.inner_mtu,
             reverts_in_s: revert_at.map(|at| at.since(snapshot.now.since_boot).as_secs()),
-            probes: self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone())).collect(),
+            probes: self.probes(snapshot),
             warnings: self.taken.warnings.clone(),
         }
+    }
+
+    /// What was found out about the kernel and the card.
+    fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
+        let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
+        let trains = match (self.config.cll.trains, snapshot.may_couple) {
+            (Trains::Off, _) => "no: switched off by cll.trains",
+            (_, false) => "no: this kernel does not cut UDP for packet sockets, frames go one by one",
+            (Trains::Auto, true) => "yes, for bulk",
+            (Trains::Always, true) => "yes, always",
+        };
+        probes.chain([("trains".to_owned(), trains.to_owned())]).collect()
     }
 
     /// The last act: the interface stays closed or is restored, and then the socket goes, because whoever told us to stop

@@ -12,7 +12,9 @@ pub mod cutter;
 pub mod limits;
 pub mod packet;
 pub mod packet_socket;
+mod send_slab;
 pub mod tap;
+pub mod train;
 pub mod vnet;
 
 use std::io;
@@ -23,6 +25,7 @@ use bump::{Batch, Meta, Side, Sink};
 pub use packet::{PacketPort, PacketReceiver, PacketSender};
 pub use packet_socket::{PacketOptions, PortError};
 pub use tap::{TapPort, TapReceiver, TapSender};
+pub use train::TrainOptions;
 
 /// What came in at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub struct ReceiveCounters {
     pub bytes: u64,
     /// Super-frames among what the kernel handed over.
     pub super_frames: u64,
-    /// Plain frames made out of tunnelled super-frames; they are counted as frames, too.
+    /// Frames made out of tunnelled super-frames and out of trains; they are counted as frames, too.
     pub segments: u64,
     /// What the kernel handed over and nobody could read: cut short, or of a kind that was never switched on.
     pub unreadable: u64,
@@ -50,7 +53,7 @@ pub struct SendCounters {
     pub bytes: u64,
     /// Super-frames handed to the kernel.
     pub super_frames: u64,
-    /// Frames that left inside a super-frame made of several.
+    /// Frames that left inside a super-frame or a train made of several.
     pub joined: u64,
     /// Times the kernel took no more for the time being.
     pub backlogs: u64,

@@ -2,7 +2,8 @@
 //!
 //! Receiving takes many frames per call into buffers that hold super-frames, sending hands many frames per call over
 //! from the arena. What the kernel's header cannot say is repaired here: VLAN tags come out of auxiliary data into
-//! metadata and go back into the frame, tunnelled super-frames are cut.
+//! metadata and go back into the frame, tunnelled super-frames are cut. What the kernel can cut, it is given whole: frames
+//! of one flow leave as a train.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,6 +20,8 @@ use super::arena::Arena;
 use super::cutter::{Cutter, is_tunnelled};
 use super::limits::{RECEIVE_STRIDE_BYTES, SEND_BATCH_MAX_FRAMES, WIRE_BATCH_MAX_FRAMES};
 use super::packet_socket::{self, PacketOptions, PortError};
+use super::send_slab::SendSlab;
+use super::train::{TrainOptions, Unloading};
 use super::vnet::{self, PACKET_LEN};
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender};
 
@@ -41,7 +44,8 @@ impl PacketPort {
     /// The kernel refuses: no privilege, or no such interface.
     pub fn open(options: &PacketOptions) -> Result<PacketPort, PortError> {
         let socket = Arc::new(packet_socket::open(options)?);
-        Ok(PacketPort { receiver: PacketReceiver::new(Arc::clone(&socket)), sender: PacketSender::new(socket) })
+        let receiver = PacketReceiver::new(Arc::clone(&socket), options.trains);
+        Ok(PacketPort { receiver, sender: PacketSender::new(socket, options.trains) })
     }
 }
 
@@ -89,7 +93,7 @@ impl ReceiveSlab {
         ReceiveSlab { buffers, controls, _vectors: vectors, messages }
     }
 
-    /// Takes what has arrived; the number of frames. `used` of the last batch need their headers set up again.
+    /// Takes what has arrived; the number of messages. `used` of the last batch need their headers set up again.
     fn receive(&mut self, socket: &OwnedFd, used: usize) -> io::Result<usize> {
         for message in &mut self.messages[..used] {
             message.msg_hdr.msg_controllen = CONTROL_WORDS * 8;
@@ -152,17 +156,21 @@ pub struct PacketReceiver {
     filled: usize,
     next: usize,
     cutter: Cutter,
+    trains: Option<TrainOptions>,
+    unloading: Option<Unloading>,
     counters: ReceiveCounters,
 }
 
 impl PacketReceiver {
-    fn new(socket: Arc<OwnedFd>) -> PacketReceiver {
+    fn new(socket: Arc<OwnedFd>, trains: Option<TrainOptions>) -> PacketReceiver {
         PacketReceiver {
             socket,
             slab: ReceiveSlab::new(),
             filled: 0,
             next: 0,
             cutter: Cutter::new(),
+            trains,
+            unloading: None,
             counters: ReceiveCounters::default(),
         }
     }
@@ -172,7 +180,8 @@ impl PacketReceiver {
         self.counters.kernel_drops += packet_socket::take_drops(&self.socket);
     }
 
-    /// Takes over message `index`; the length of its frame and its metadata, or `None` when it is being cut or no good.
+    /// Takes over message `index`; the length of its frame and its metadata, or `None` when it is being cut or unloaded, or
+    /// no good.
     fn accept(&mut self, index: usize) -> Option<(usize, Meta)> {
         let Some((whole, meta)) = self.slab.message(index) else {
             self.counters.unreadable += 1;
@@ -180,6 +189,10 @@ impl PacketReceiver {
         };
         let frame = &whole[PACKET_LEN..];
         self.counters.super_frames += u64::from(meta.gso.is_some());
+        self.unloading = self.trains.and_then(|trains| Unloading::begin(frame, &meta, trains.ethertype));
+        if self.unloading.is_some() {
+            return None;
+        }
         if !is_tunnelled(frame, &meta) {
             self.counters.frames += 1;
             self.counters.bytes += frame.len() as u64;
@@ -195,11 +208,25 @@ impl PacketReceiver {
     fn next_piece(&mut self) -> Option<Frame<'_>> {
         let (whole, _) = self.slab.message(self.next - 1)?;
         let piece = self.cutter.next(&whole[PACKET_LEN..])?;
-        self.counters.frames += 1;
-        self.counters.segments += 1;
-        self.counters.bytes += piece.bytes.len() as u64;
+        count_piece(&mut self.counters, &piece);
         Some(piece)
     }
+
+    /// The next frame of the train that is being unloaded, which is the message last taken.
+    fn next_of_train(&mut self) -> Option<Frame<'_>> {
+        let at = (self.next - 1) * RECEIVE_STRIDE_BYTES;
+        let whole = &mut self.slab.buffers[at + PACKET_LEN..at + RECEIVE_STRIDE_BYTES];
+        let frame = self.unloading.as_mut()?.next(whole)?;
+        count_piece(&mut self.counters, &frame);
+        Some(frame)
+    }
+}
+
+/// A frame made out of a larger one counts as both.
+fn count_piece(counters: &mut ReceiveCounters, piece: &Frame<'_>) {
+    counters.frames += 1;
+    counters.segments += 1;
+    counters.bytes += piece.bytes.len() as u64;
 }
 
 impl Batch for PacketReceiver {
@@ -207,6 +234,9 @@ impl Batch for PacketReceiver {
         loop {
             if self.cutter.is_busy() {
                 return self.next_piece();
+            }
+            if self.unloading.as_ref().is_some_and(|train| !train.is_empty()) {
+                return self.next_of_train();
             }
             if self.next == self.filled {
                 return None;
@@ -224,7 +254,8 @@ impl Batch for PacketReceiver {
 impl Receiver for PacketReceiver {
     fn fill(&mut self) -> io::Result<bool> {
         // What an earlier batch left behind is still to be handed over.
-        if self.cutter.is_busy() || self.next < self.filled {
+        let unloads = self.unloading.as_ref().is_some_and(|train| !train.is_empty());
+        if self.cutter.is_busy() || unloads || self.next < self.filled {
             return Ok(true);
         }
         let used = std::mem::take(&mut self.filled);
@@ -252,64 +283,27 @@ impl AsFd for PacketReceiver {
     }
 }
 
-/// Message headers for one sending call, written anew before each.
-#[derive(Debug)]
-struct SendSlab {
-    vectors: Box<[iovec]>,
-    messages: Box<[mmsghdr]>,
-}
-
-// SAFETY: the pointers are written right before the call that uses them and read by nobody afterwards.
-unsafe impl Send for SendSlab {}
-
-impl SendSlab {
-    fn new() -> SendSlab {
-        let empty = iovec { iov_base: null_mut(), iov_len: 0 };
-        // SAFETY: mmsghdr is plain data, for which zero bytes are a value.
-        let message: mmsghdr = unsafe { zeroed() };
-        SendSlab {
-            vectors: vec![empty; SEND_BATCH_MAX_FRAMES].into_boxed_slice(),
-            messages: vec![message; SEND_BATCH_MAX_FRAMES].into_boxed_slice(),
-        }
-    }
-
-    /// Sends up to a batch of the frames that wait in `arena`; how many the kernel took.
-    fn send(&mut self, socket: &OwnedFd, arena: &mut Arena) -> io::Result<usize> {
-        let waiting = arena.waiting().take(SEND_BATCH_MAX_FRAMES);
-        let count = waiting.len();
-        for (index, (vector, message)) in waiting.zip(self.vectors.iter_mut().zip(&mut self.messages)) {
-            let meta = arena.entry(index).meta;
-            let whole = arena.seal(index, &meta, PACKET_LEN);
-            let bytes = &arena.memory()[whole];
-            *vector = iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-        }
-        // SAFETY: the first `count` headers point to vectors of this value, those to frames in `arena`; all of them
-        // outlive the call, and the kernel only reads what a vector of an outgoing message points to.
-        let sent =
-            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT) };
-        Ok(packet_socket::checked(sent)? as usize)
-    }
-}
-
 /// The sending half.
 #[derive(Debug)]
 pub struct PacketSender {
     socket: Arc<OwnedFd>,
     arena: Arena,
     slab: SendSlab,
+    trains: Option<TrainOptions>,
+    couples_now: bool,
     backlog: Backlog,
     last_error: Option<i32>,
     counters: SendCounters,
 }
 
 impl PacketSender {
-    fn new(socket: Arc<OwnedFd>) -> PacketSender {
+    fn new(socket: Arc<OwnedFd>, trains: Option<TrainOptions>) -> PacketSender {
         PacketSender {
             socket,
             arena: Arena::new(),
             slab: SendSlab::new(),
+            trains: trains.filter(|trains| trains.couple),
+            couples_now: true,
             backlog: Backlog::None,
             last_error: None,
             counters: SendCounters::default(),
@@ -322,12 +316,35 @@ impl PacketSender {
         self.last_error.map(io::Error::from_raw_os_error)
     }
 
+    /// The wire carries packets of this size from now on, in bytes.
+    pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        if let Some(trains) = &mut self.trains {
+            trains.wire_mtu = wire_mtu;
+        }
+    }
+
+    /// Whether frames are to leave in trains from now on, if they may.
+    pub fn couple(&mut self, couple: bool) {
+        self.couples_now = couple;
+    }
+
+    /// Whether frames may leave in trains; no longer once the kernel has refused to cut one.
+    #[must_use]
+    pub fn may_couple(&self) -> bool {
+        self.trains.is_some()
+    }
+
     /// Decides what a failed call means for the first waiting frame; true when the rest may be tried at once.
     fn go_on_after(&mut self, error: &io::Error) -> bool {
         self.backlog = match error.raw_os_error() {
             Some(libc::EINTR) => return true,
             Some(libc::EAGAIN) => Backlog::UntilWritable,
             Some(libc::ENOBUFS) => Backlog::After(QUEUE_FULL_WAIT),
+            // Linux before 6.2 does not cut UDP for a packet socket. The frames of the train go one by one.
+            Some(libc::EINVAL | libc::EMSGSIZE | libc::EOPNOTSUPP) if self.slab.began_with_train() => {
+                self.trains = None;
+                return true;
+            }
             code => {
                 self.last_error = code;
                 self.counters.errors += 1;
@@ -337,6 +354,14 @@ impl PacketSender {
         };
         self.counters.backlogs += 1;
         false
+    }
+}
+
+#[cfg(test)]
+impl PacketSender {
+    /// Hears, after a call that began with a train, what Linux before 6.2 says to one.
+    pub(super) fn refuse_trains_as_an_old_kernel_does(&mut self) {
+        assert!(self.go_on_after(&io::Error::from_raw_os_error(libc::EINVAL)));
     }
 }
 
@@ -366,8 +391,13 @@ impl Sender for PacketSender {
     fn flush(&mut self) -> Backlog {
         self.backlog = Backlog::None;
         while !self.arena.is_empty() {
-            match self.slab.send(&self.socket, &mut self.arena) {
-                Ok(sent) => self.arena.advance(sent),
+            let trains = self.trains.as_ref().filter(|_| self.couples_now);
+            match self.slab.send(&self.socket, &mut self.arena, trains) {
+                Ok(sent) => {
+                    self.arena.advance(sent.frames);
+                    self.counters.super_frames += sent.trains as u64;
+                    self.counters.joined += sent.coupled as u64;
+                }
                 Err(error) if self.go_on_after(&error) => {}
                 Err(_) => break,
             }

@@ -8,6 +8,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::limits::SOCKET_BUFFER_BYTES;
+use super::train::TrainOptions;
 
 /// How to open a packet socket.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct PacketOptions {
     pub promiscuous: bool,
     /// Bytes of socket buffer each way.
     pub buffer_bytes: usize,
+    /// Which frames travel in trains, if any do.
+    pub trains: Option<TrainOptions>,
 }
 
 impl PacketOptions {
@@ -34,6 +37,7 @@ impl PacketOptions {
             all_multicast: false,
             promiscuous: false,
             buffer_bytes: SOCKET_BUFFER_BYTES,
+            trains: None,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bump::{Batch, Bump, Checksum, Ledger, Meta, Side, VlanTag};
 
-use super::{PacketOptions, PacketPort, Ports, Receiver, Sender, Sinks, TapPort};
+use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, Sender, Sinks, TapPort, TrainOptions};
 use crate::clock::Clock;
 use crate::namespace::{create, run_inside};
 use crate::null::NullBump;
@@ -453,4 +453,98 @@ fn a_missing_interface_is_named() {
     let line = error.expect("no such interface").to_string();
     assert!(line.starts_with("cannot bind the packet socket") && line.contains("interface"), "{line}");
     assert!(!line.contains('\n'));
+}
+
+/// Ends of a wire `v1`, `v2` whose ports couple frames, and what each was sent.
+fn coupling_ports(wire: &OwnedFd) -> (PacketPort, PacketPort) {
+    let trains = TrainOptions { ethertype: wire::EtherType(0x88b5), wire_mtu: 1500, couple: true };
+    let open = |end| packet_port(wire, end, |options| options.trains = Some(trains));
+    (open("v1"), open("v2"))
+}
+
+/// Unicast frames of these lengths, numbered.
+fn unicast(lens: &[usize]) -> Vec<(Vec<u8>, Meta)> {
+    let numbered = |(number, &len): (usize, &usize)| {
+        let mut frame = frame(number as u32, len);
+        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
+        (frame, Meta::plain())
+    };
+    lens.iter().enumerate().map(numbered).collect()
+}
+
+fn send_all(port: &mut PacketPort, frames: &[(Vec<u8>, Meta)]) {
+    for (bytes, meta) in frames {
+        send(port, bytes, *meta);
+    }
+    assert_eq!(port.sender.flush(), Backlog::None);
+}
+
+#[test]
+fn frames_ride_in_trains_and_arrive_as_they_were_in_their_order() {
+    if !may_run("frames_ride_in_trains_and_arrive_as_they_were_in_their_order") {
+        return;
+    }
+    let wire = namespace();
+    veth(&wire, "v1", "v2");
+    let (mut a, mut b) = coupling_ports(&wire);
+    let lens: Vec<usize> = [vec![1400; 20], vec![90], vec![300; 3], vec![1500; 2], vec![61, 62]].concat();
+    let frames = unicast(&lens);
+    send_all(&mut a, &frames);
+    assert_eq!(receive(&mut b, frames.len()), frames);
+    let (sent, received) = (a.sender.counters(), b.receiver.counters());
+    // Eight, eight, and four with the short one behind; then three. Two are too few, and 1500 leave no room for headers.
+    assert_eq!((sent.super_frames, sent.joined), (4, 24), "{sent:?}");
+    assert_eq!((received.super_frames, received.segments, received.unreadable), (4, 24, 0), "{received:?}");
+}
+
+/// As a card without such offloads has it done.
+#[test]
+fn a_train_that_the_kernel_cuts_is_unloaded_all_the_same() {
+    if !may_run("a_train_that_the_kernel_cuts_is_unloaded_all_the_same") {
+        return;
+    }
+    let wire = namespace();
+    veth(&wire, "v1", "v2");
+    ip(&wire, "ethtool -K v1 tx off tso off gso off");
+    let (mut a, mut b) = coupling_ports(&wire);
+    let mut witness = packet_port(&wire, "v2", |_| {});
+    let frames = unicast(&[1400, 1400, 1400, 1400, 500]);
+    send_all(&mut a, &frames);
+    assert_eq!(receive(&mut b, frames.len()), frames);
+    let received = b.receiver.counters();
+    assert_eq!((received.super_frames, received.segments), (0, 5), "{received:?}");
+    // What a stranger hears are datagrams with right checksums, none longer than a packet may be.
+    let mut heard = Vec::new();
+    witness.receiver.fill().expect("filled");
+    while let Some(frame) = witness.receiver.next_frame() {
+        heard.extend(wire::cll::train::messages(frame.bytes).map(|range| (range.len(), udp_sum(frame.bytes))));
+    }
+    assert_eq!(heard, [1386, 1386, 1386, 1386, 486].map(|len| (len, 0)));
+}
+
+/// The checksum over an IPv4 frame's UDP datagram and pseudo header, which is zero when the one in it is right (RFC 1071).
+fn udp_sum(frame: &[u8]) -> u16 {
+    let packet = wire::ipv4::View::new(&frame[14..]).expect("IPv4");
+    let datagram = packet.payload();
+    let pseudo = wire::checksum::pseudo_header_v4(packet.source(), packet.destination(), 17, datagram.len() as u16);
+    pseudo.bytes(datagram).checksum()
+}
+
+#[test]
+fn a_kernel_that_refuses_trains_gets_frames_from_then_on() {
+    if !may_run("a_kernel_that_refuses_trains_gets_frames_from_then_on") {
+        return;
+    }
+    let wire = namespace();
+    veth(&wire, "v1", "v2");
+    let (mut a, mut b) = coupling_ports(&wire);
+    let frames = unicast(&[1000; 5]);
+    send_all(&mut a, &frames);
+    assert_eq!(receive(&mut b, 5), frames);
+    a.sender.refuse_trains_as_an_old_kernel_does();
+    assert!(!a.sender.may_couple());
+    send_all(&mut a, &frames);
+    assert_eq!(receive(&mut b, 5), frames);
+    assert_eq!(a.sender.counters().super_frames, 1);
+    assert_eq!((a.sender.counters().errors, b.receiver.counters().frames), (0, 10));
 }

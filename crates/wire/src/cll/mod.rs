@@ -7,6 +7,7 @@
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod train;
 
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
