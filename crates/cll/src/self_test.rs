@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::Generator;
+use identity::aead::Suite;
 use identity::agreement::KeyPair;
 use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
@@ -14,7 +15,7 @@ use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LE
 
 use crate::job::{Answer, Finish, SignRequest};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
-use crate::settings::Settings;
+use crate::settings::{Requirement, Settings};
 
 /// What went wrong, in words.
 pub type SelfTestError = String;
@@ -31,7 +32,9 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
     let request = sign.run().ok_or(BROKEN)?;
     let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
-    let settings = Arc::clone(settings);
+    // What we demand of peers need not hold for ourselves: each side chooses how it sends.
+    let require = Requirement { suites: Suite::ALL.to_vec(), confidential: false };
+    let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
     let answer =
         Answer { settings: Arc::clone(&settings), unix_s, request: request.clone(), unsigned_reply, key_pair: theirs };
     let answered = answer.run().map_err(|refusal| refusal.detail)?;

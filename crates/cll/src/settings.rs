@@ -33,6 +33,12 @@ pub struct Requirement {
 }
 
 impl Requirement {
+    /// `wanted` if it is accepted here, else the first that is: what this site demands of peers, peers will demand, too.
+    #[must_use]
+    pub fn choose(&self, wanted: Suite) -> Suite {
+        if self.suites.contains(&wanted) { wanted } else { self.suites.first().copied().unwrap_or(wanted) }
+    }
+
     /// The suite that `offer` promises, if it promises enough.
     #[must_use]
     pub fn accept(&self, offer: &Offer) -> Option<Suite> {

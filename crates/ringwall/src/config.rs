@@ -245,7 +245,7 @@ impl Config {
 
     fn send_suite(&self, file: &Path) -> Result<Suite, Failure> {
         match self.cll.send_suite.as_str() {
-            SUITE_AUTO => Ok(Suite::fastest_here()),
+            SUITE_AUTO => Ok(self.requirement(file)?.choose(Suite::fastest_here())),
             name => self.suite(file, "cll.send_suite", name),
         }
     }
@@ -373,6 +373,17 @@ mod tests {
         assert_eq!(config.host.on_exit, OnExit::Closed);
         assert_eq!(config.cll.ethertype, 0x07d0);
         assert!(config.cll.confidentiality);
+    }
+
+    #[test]
+    fn a_suite_chosen_here_is_one_that_this_host_would_accept() {
+        let chosen = |suites: &str| {
+            let config = load(&format!("[host]\ninterface = \"eth0\"\n[cll]\nrequire_suites = [{suites}]\n"));
+            config.expect("valid").send_suite(Path::new("host.toml")).expect("a suite")
+        };
+        assert_eq!(chosen("\"aes-128-gcm\", \"aes-256-gcm\""), Suite::Aes128Gcm);
+        let all: Vec<_> = Suite::ALL.iter().rev().map(|suite| format!("\"{}\"", suite.name())).collect();
+        assert_eq!(chosen(&all.join(", ")), Suite::fastest_here());
     }
 
     #[test]
