@@ -14,7 +14,10 @@ use crate::failure::Failure;
 
 /// Pings in a series, as in the paper.
 const PINGS: usize = 100;
-/// Pings ahead of a series that are not counted: a handshake and cold caches are another row's business.
+/// Blocks that a series comes in. The modes take turns block by block, because the machine's speed drifts within a second by more
+/// than the difference that is looked for.
+const BLOCKS: usize = 10;
+/// Pings ahead of a block that are not counted: a handshake and cold caches are another row's business.
 const WARM_UP: usize = 3;
 /// Pause between two pings. After longer ones the caches are cold, and their misses, not the path, are measured.
 const INTERVAL: Duration = Duration::from_millis(2);
@@ -22,7 +25,7 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// What one mode showed.
 #[derive(Default)]
 struct Found {
-    /// The median of each series, in microseconds.
+    /// The median of each block, in microseconds.
     medians: Series,
     /// Every ping, in microseconds.
     all: Vec<f64>,
@@ -36,21 +39,33 @@ pub fn measure(arena: &Arena, schedule: Schedule) -> Result<Vec<Row>, Failure> {
     let mut found: BTreeMap<Mode, Found> = BTreeMap::new();
     for pair in 0..schedule.pairs {
         eprintln!("ringwall-lab: round trips, pair {} of {}", pair + 1, schedule.pairs);
-        for track in &arena.tracks {
-            let times = twice(&format!("round trips, {}", track.mode.name()), || series(track))?.unwrap_or_default();
-            let entry = found.entry(track.mode).or_default();
-            entry.medians.push(median(&times));
-            entry.all.extend(times);
+        cpu::settle()?;
+        for turn in 0..BLOCKS {
+            take_turns(arena, turn, &mut found)?;
         }
     }
     Ok(Mode::ALL.iter().filter_map(|&mode| row(mode, &found)).collect())
 }
 
-fn series(track: &Track) -> Result<Vec<f64>, Failure> {
-    cpu::settle()?;
+/// One block of each track, every other time in reverse order, so that nobody is always the later one.
+fn take_turns(arena: &Arena, turn: usize, found: &mut BTreeMap<Mode, Found>) -> Result<(), Failure> {
+    let mut tracks: Vec<&Track> = arena.tracks.iter().collect();
+    if turn % 2 == 1 {
+        tracks.reverse();
+    }
+    for track in tracks {
+        let times = twice(&format!("round trips, {}", track.mode.name()), || block(track))?.unwrap_or_default();
+        let entry = found.entry(track.mode).or_default();
+        entry.medians.push(median(&times));
+        entry.all.extend(times);
+    }
+    Ok(())
+}
+
+fn block(track: &Track) -> Result<Vec<f64>, Failure> {
     let mut pinger = Pinger::open(&track.a, track.b.ip)?;
     pinger.series(WARM_UP, INTERVAL)?;
-    let times = pinger.series(PINGS, INTERVAL)?;
+    let times = pinger.series(PINGS / BLOCKS, INTERVAL)?;
     Ok(times.iter().map(|time| time.as_secs_f64() * 1e6).collect())
 }
 
@@ -64,7 +79,7 @@ fn row(mode: Mode, found: &BTreeMap<Mode, Found>) -> Option<Row> {
         let difference = paired(&ours.medians, &null.medians, |one, other| one - other);
         row = row.against_null(&ours.medians, &null.medians).with_stat(MINUS_NULL, difference);
     }
-    // The paper's four figures are about single pings, not about the medians of series.
+    // The paper's four figures are about single pings, not about the medians of blocks.
     let pings = Summary::of(&ours.all)?;
     let row = row.with_stat("min", Some(pings.min)).with_stat("mean", Some(pings.mean));
     let row = row.with_stat("max", Some(pings.max)).with_stat("deviation", Some(pings.deviation));
