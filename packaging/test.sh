@@ -34,7 +34,7 @@ check_style() {
     fi
 }
 
-# Some tests run the program itself, so it is there before them.
+# Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
     cargo build --release --locked -p ringwall -p ringwall-lab
@@ -58,12 +58,6 @@ run_tests() {
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
-}
-
-# The tests in namespaces and the demo run the programs as they are installed.
-build_programs() {
-    say "release build"
-    cargo build --release --locked -p ringwall -p ringwall-lab
 }
 
 run_programs() {
