@@ -4,9 +4,10 @@ set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh
 
-build_packages="gcc libc6-dev make cmake"
-# The LAN (iproute2, nftables, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
-demo_packages="iproute2 iputils-ping util-linux nftables ethtool tcpdump \
+# nftables is no tool of the build: the program closes interfaces with it.
+build_packages="gcc libc6-dev make cmake nftables"
+# The LAN (iproute2, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
+demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump \
     iputils-arping dsniff ettercap-text-only python3-scapy tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors.
 test_packages="openssl tshark python3-cryptography"

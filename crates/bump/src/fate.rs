@@ -155,7 +155,7 @@ drop_reasons! {
     CertificateAddress, "certificate-address", "The handshake speaks for an IP or MAC address that its certificate does not bind.",
         "An enrolled host lies, or its certificate lacks the address.";
     WeakOffer, "weak-offer", "The peer offers less protection than this host requires.",
-        "Bring both configurations together (`require`, `send_suite`, `confidentiality`).";
+        "Bring both configurations together (`require_suites`, `require_confidentiality`, `send_suite`, `confidentiality`).";
     BadKeyShare, "bad-key-share", "The peer's key share is not a usable public key.",
         "Look for the machine that forges handshakes.";
     JobLost, "job-lost", "The worker that should have handled the handshake failed.",

@@ -33,10 +33,15 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// `wanted` if it is accepted here, else the first that is: what this site demands of peers, peers will demand, too.
+    /// `fastest` if it is accepted here, else the first that is: what this site demands of peers, peers will demand, too.
+    /// AEGIS is taken only where it is the fastest, or where there is nothing else.
     #[must_use]
-    pub fn choose(&self, wanted: Suite) -> Suite {
-        if self.suites.contains(&wanted) { wanted } else { self.suites.first().copied().unwrap_or(wanted) }
+    pub fn choose(&self, fastest: Suite) -> Suite {
+        if self.suites.contains(&fastest) {
+            return fastest;
+        }
+        let other = self.suites.iter().find(|&&suite| suite != Suite::Aegis128L);
+        other.or(self.suites.first()).copied().unwrap_or(fastest)
     }
 
     /// The suite that `offer` promises, if it promises enough.
@@ -154,5 +159,20 @@ impl Settings {
     #[must_use]
     pub fn is_own(&self, ip: Ipv4Addr) -> bool {
         self.weaken.cross_layer || self.identity.certificate().addresses().contains(&ip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_aes_instructions_aegis_is_the_last_choice() {
+        let choose = |suites: &[Suite]| {
+            Requirement { suites: suites.to_vec(), confidential: true }.choose(Suite::ChaCha20Poly1305)
+        };
+        assert_eq!(choose(Suite::ALL), Suite::ChaCha20Poly1305);
+        assert_eq!(choose(&[Suite::Aegis128L, Suite::Aes256Gcm]), Suite::Aes256Gcm);
+        assert_eq!(choose(&[Suite::Aegis128L]), Suite::Aegis128L);
     }
 }

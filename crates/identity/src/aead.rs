@@ -34,8 +34,7 @@ impl Suite {
     /// Every suite, the preferred one first.
     pub const ALL: &[Suite] = &[Suite::Aegis128L, Suite::Aes256Gcm, Suite::Aes128Gcm, Suite::ChaCha20Poly1305];
 
-    /// The fastest that is safe on this processor. Without AES instructions a cipher made of AES rounds is slow, and its
-    /// tables tell secrets by the time they take.
+    /// The fastest on this processor: a cipher made of AES rounds is slow where AES has no instructions.
     #[must_use]
     pub fn fastest_here() -> Suite {
         if has_aes_instructions() { Suite::Aegis128L } else { Suite::ChaCha20Poly1305 }

@@ -10,6 +10,7 @@ use clap::Args;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::ConfigArgs;
+use crate::output::say;
 use crate::protocol::{Answer, Ask, Event, Example, Peer, Status};
 
 /// How long a daemon may take to answer.
@@ -55,7 +56,7 @@ fn unexpected(config: &Config) -> Failure {
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    println!("{}", serde_json::to_string_pretty(value).map_err(Failure::new)?);
+    say!("{}", serde_json::to_string_pretty(value).map_err(Failure::new)?);
     Ok(())
 }
 
@@ -72,19 +73,23 @@ pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
 
 fn print_status(status: &Status) {
     let takeover = &status.takeover;
-    println!(
+    say!(
         "{} {}: mode {}, up {} s, ringwall {}",
-        status.interface, status.state, status.mode, status.uptime_s, status.version
+        status.interface,
+        status.state,
+        status.mode,
+        status.uptime_s,
+        status.version
     );
     if !status.weakened.is_empty() || status.mode == "null" {
-        println!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
+        say!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
     }
     if let Some(identity) = &status.identity {
         let addresses = identity.addresses.join(", ");
-        println!("this host: {} of site {} ({}, {addresses})", identity.name, identity.site, identity.mac);
-        println!("certificate: {} days left; clock: {}", identity.certificate_days_left, status.clock);
+        say!("this host: {} of site {} ({}, {addresses})", identity.name, identity.site, identity.mac);
+        say!("certificate: {} days left; clock: {}", identity.certificate_days_left, status.clock);
     }
-    println!(
+    say!(
         "taken over by {} ({}), carrier {}, MTU {} of {}, on exit {}",
         takeover.way,
         if takeover.adopted { "adopted" } else { "new" },
@@ -94,19 +99,19 @@ fn print_status(status: &Status) {
         takeover.on_exit
     );
     if let Some(seconds) = takeover.reverts_in_s {
-        println!("GIVEN BACK in {seconds} s unless you run `ringwall host confirm`");
+        say!("GIVEN BACK in {seconds} s unless you run `ringwall host confirm`");
     }
     for warning in &takeover.warnings {
-        println!("warning: {warning}");
+        say!("warning: {warning}");
     }
-    println!("peers: {}", status.peers);
+    say!("peers: {}", status.peers);
     print_frames(status);
-    println!("not carried in this version: {}", status.not_carried.join("; "));
+    say!("not carried in this version: {}", status.not_carried.join("; "));
 }
 
 fn print_frames(status: &Status) {
     let frames = &status.frames;
-    println!(
+    say!(
         "to the wire: {} received, {} forwarded in {} frames; to the stack: {} received, {} forwarded",
         frames.received_from_stack,
         frames.forwarded_to_wire,
@@ -114,12 +119,15 @@ fn print_frames(status: &Status) {
         frames.received_from_wire,
         frames.forwarded_to_stack
     );
-    println!(
+    say!(
         "answered {}, consumed {}, held {}, dropped {}",
-        frames.answered, frames.consumed, frames.held, frames.dropped
+        frames.answered,
+        frames.consumed,
+        frames.held,
+        frames.dropped
     );
     for (reason, count) in status.drops.iter().filter(|(_, count)| **count > 0) {
-        println!("  {count:>10}  {reason}");
+        say!("  {count:>10}  {reason}");
     }
 }
 
@@ -130,9 +138,14 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     if args.json {
         return print_json(&peers);
     }
-    println!(
+    say!(
         "{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives",
-        "name", "mac", "addresses", "state", "age", "heard"
+        "name",
+        "mac",
+        "addresses",
+        "state",
+        "age",
+        "heard"
     );
     for peer in &peers {
         print_peer(peer);
@@ -142,7 +155,7 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
 
 fn print_peer(peer: &Peer) {
     let heard = peer.last_opened_s.map_or_else(|| "never".to_owned(), |seconds| format!("{seconds} s"));
-    println!(
+    say!(
         "{:<16} {:<18} {:<16} {:<12} {:>5} s {:>7}  {} / {}",
         peer.name,
         peer.mac,
@@ -184,9 +197,9 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
 
 fn print_event(event: &Event, json: bool) -> Result<(), Failure> {
     if json {
-        println!("{}", serde_json::to_string(event).map_err(Failure::new)?);
+        say!("{}", serde_json::to_string(event).map_err(Failure::new)?);
     } else {
-        println!(
+        say!(
             "{:>6}  {}.{:03}  {:<12}  {}",
             event.number,
             event.unix_ms / 1000,
@@ -233,11 +246,16 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
-    println!("{} ({count} frames)\n  what: {}\n  do:   {}", reason.word(), reason.meaning(), reason.remedy());
+    say!("{} ({count} frames)\n  what: {}\n  do:   {}", reason.word(), reason.meaning(), reason.remedy());
     for example in examples.iter().filter(|example| example.reason == reason.word()) {
-        println!(
+        say!(
             "  seen {} ms ago from the {}: {} -> {}, {}, {} bytes",
-            example.ago_ms, example.from, example.source, example.destination, example.ethertype, example.len
+            example.ago_ms,
+            example.from,
+            example.source,
+            example.destination,
+            example.ethertype,
+            example.len
         );
     }
 }
@@ -247,6 +265,6 @@ pub(crate) fn metrics(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
     let Answer::Peers { peers } = ask(&config, &Ask::Peers)? else { return Err(unexpected(&config)) };
-    print!("{}", crate::metrics::text(&status, &peers)?);
+    say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
     Ok(())
 }

@@ -12,7 +12,7 @@ use cll::{Legacy, Requirement, Settings, Weaken};
 use identity::HostIdentity;
 use identity::aead::Suite;
 use serde::{Deserialize, Serialize};
-use system::takeover::Way;
+use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
 use crate::failure::Failure;
@@ -213,7 +213,7 @@ impl Config {
             let what = "mode = \"null\" protects nothing and needs profile = \"lab\"";
             return Err(Failure::file(file, what, "use mode = \"cll\""));
         }
-        if self.host.interface.is_empty() || self.host.interface.len() > 15 {
+        if !takeover::is_interface_name(&self.host.interface) {
             return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
         }
         if self.cll.ethertype < 0x0600 {
@@ -352,7 +352,7 @@ pub(crate) const NOT_CARRIED: &[&str] =
 fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().replace('\n', ", ");
-    Failure::new(format!("{}:{line}: {message}; see `ringwall config show` for the keys there are", file.display()))
+    Failure::new(format!("{}:{line}: {message}; docs/operating.md has the keys that there are", file.display()))
 }
 
 #[cfg(test)]

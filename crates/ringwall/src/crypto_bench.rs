@@ -11,6 +11,7 @@ use identity::agreement::KeyPair;
 use identity::schedule::Schedule;
 
 use crate::failure::Failure;
+use crate::output::say;
 
 /// Options of `ringwall bench-crypto`
 #[derive(Args, Debug)]
@@ -94,11 +95,11 @@ fn print(rows: &[(&str, u64)], json: bool) -> Result<(), Failure> {
     if json {
         let rows: Vec<_> =
             rows.iter().map(|(name, ns)| serde_json::json!({ "operation": name, "median_ns": ns })).collect();
-        println!("{}", serde_json::to_string_pretty(&rows).map_err(Failure::new)?);
+        say!("{}", serde_json::to_string_pretty(&rows).map_err(Failure::new)?);
         return Ok(());
     }
     for (name, ns) in rows {
-        println!("{name:<20} {ns:>8} ns");
+        say!("{name:<20} {ns:>8} ns");
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod crypto_bench;
 mod failure;
 mod host;
 mod metrics;
+mod output;
 mod protocol;
 mod site;
 
@@ -18,6 +19,7 @@ use client::{AskArgs, EventsArgs, ExplainArgs};
 use config::{Config, NOT_CARRIED};
 use failure::Failure;
 use host::{ConfigArgs, HostCommand};
+use output::say;
 use site::SiteCommand;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted.
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("ringwall: {failure}");
+            output::complain(format_args!("{failure}"));
             ExitCode::FAILURE
         }
     }
@@ -109,15 +111,15 @@ fn start_log(json: bool) {
 
 fn check_config(args: &ConfigArgs) -> Result<(), Failure> {
     Config::load(&args.config)?;
-    println!("{}: no mistake found", args.config.display());
+    say!("{}: no mistake found", args.config.display());
     Ok(())
 }
 
 fn show_config(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
-    print!("{}", toml::to_string(&config).map_err(Failure::new)?);
+    say!("{}", toml::to_string(&config).map_err(Failure::new)?.trim_end());
     for what in NOT_CARRIED {
-        println!("# dropped by name in this version: {what}");
+        say!("# dropped by name in this version: {what}");
     }
     Ok(())
 }
@@ -127,8 +129,19 @@ fn print_manual() -> Result<(), Failure> {
     let mut command = <Cli as clap::CommandFactory>::command();
     command.build();
     let mut out = std::io::stdout();
-    clap_mangen::Man::new(command.clone()).section("8").render(&mut out).map_err(Failure::new)?;
-    print_commands(&command, &mut out).map_err(Failure::new)
+    print_front(&command, &mut out).and_then(|()| print_commands(&command, &mut out)).map_err(Failure::new)
+}
+
+/// Everything but the list of subcommands, which would name pages that there are not.
+fn print_front(command: &clap::Command, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    let page = clap_mangen::Man::new(command.clone()).section("8");
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    page.render_extra_section(out)?;
+    page.render_version_section(out)
 }
 
 fn print_commands(command: &clap::Command, out: &mut impl std::io::Write) -> std::io::Result<()> {
@@ -143,6 +156,9 @@ fn print_commands(command: &clap::Command, out: &mut impl std::io::Write) -> std
         page.render_synopsis_section(out)?;
         page.render_description_section(out)?;
         page.render_options_section(out)?;
+        if sub.get_after_help().is_some() || sub.get_after_long_help().is_some() {
+            page.render_extra_section(out)?;
+        }
     }
     Ok(())
 }

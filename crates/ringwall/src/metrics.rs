@@ -64,13 +64,14 @@ fn fill<'a>(
 fn register_gauges(registry: &mut Registry, status: &Status) {
     let days = status.identity.as_ref().map_or(0, |identity| identity.certificate_days_left);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let weakened = count(status.weakened.len() as u64) + i64::from(status.mode == "null");
     let gauges = [
         ("peers", "Associations in use", count(status.peers as u64)),
         ("held_frames", "Frames that wait for a handshake", count(status.frames.held)),
         ("certificate_days_left", "Days until this host's certificate ends", days),
         ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
         ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
-        ("weakened_layers", "Layers switched off by a laboratory", count(status.weakened.len() as u64)),
+        ("weakened_layers", "Layers switched off by a laboratory; the null bump is one", weakened),
     ];
     for (name, help, value) in gauges {
         let family = Family::<Labels, Gauge>::default();

@@ -2,6 +2,7 @@
 //! key and the remedy, ends with an error, and leaves everything as it was.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
@@ -91,20 +92,45 @@ fn an_interface_that_cannot_be_taken() {
 }
 
 #[test]
+fn an_output_that_nobody_reads_or_that_is_full() {
+    perform(&["a"], |stage| {
+        let guarded = stage.prepare("a", Plan::default())?;
+        let show = || {
+            let mut command = Command::new(program());
+            command.args(["config", "show", "--config"]).arg(&guarded.config).stderr(Stdio::piped());
+            command
+        };
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let unread = show().stdout(writer).output().expect("it runs");
+        assert!(unread.status.success() && unread.stderr.is_empty(), "{unread:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let full = show().stdout(full).output().expect("it runs");
+        assert_eq!(full.status.code(), Some(1));
+        assert!(
+            String::from_utf8_lossy(&full.stderr).starts_with("ringwall: the output cannot be written"),
+            "{full:?}"
+        );
+        Ok(())
+    });
+}
+
+#[test]
 fn a_configuration_with_a_mistake() {
     perform(&["a"], |stage| {
         let guarded = stage.prepare("a", Plan::default())?;
         let text = read(&guarded.config);
         let file = guarded.config.display().to_string();
         for (from, to, words) in [
-            ("run_dir", "rundir", ["rundir", "config show"]),
-            ("[cll]\n", "[cll]\nconfidentialty = true\n", ["confidentialty", "config show"]),
+            ("run_dir", "rundir", ["rundir", "docs/operating.md"]),
+            ("[cll]\n", "[cll]\nconfidentialty = true\n", ["confidentialty", "docs/operating.md"]),
             ("[cll]\n", "[cll]\nsend_suite = \"rot13\"\n", ["cll.send_suite", "aes-256-gcm"]),
             ("[cll]\n", "[cll]\nlifetime_s = 1\n", ["cll.lifetime_s", "at least"]),
-            ("[cll]\n", "[cll]\nconfidentiality = \"yes\"\n", ["expected a boolean", "config show"]),
+            ("[cll]\n", "[cll]\nconfidentiality = \"yes\"\n", ["expected a boolean", "docs/operating.md"]),
             ("[cll]\n", "takeover = \"magic\"\n[cll]\n", ["magic", "namespace"]),
             ("[cll]\n", "mode = \"null\"\n[cll]\n", ["mode = \"null\"", "profile"]),
-            ("[cll]\n", "[cll\n", ["config show", ":"]),
+            ("interface = \"e0\"", "interface = \"a/b\"", ["host.interface", "ip link"]),
+            ("[cll]\n", "[cll\n", ["docs/operating.md", ":"]),
         ] {
             let mistaken = text.replace(from, to);
             write(&guarded.config, &mistaken);

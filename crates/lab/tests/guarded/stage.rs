@@ -17,7 +17,7 @@ use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::process::{self, Answer};
 use ringwall_lab::net::{Host, Lan, LanPlan, Running};
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
 
 /// What a test's body returns.
@@ -347,6 +347,11 @@ impl Guarded {
     /// The daemon's process id.
     pub fn id(&self) -> u32 {
         self.process.as_ref().expect("the test has started it").id()
+    }
+
+    /// The daemon's process id, for signals; its process group has the same number.
+    pub fn pid(&self) -> Pid {
+        i32::try_from(self.id()).ok().and_then(Pid::from_raw).expect("a process id")
     }
 
     /// Ends the daemon with `signal` and waits until it is gone.

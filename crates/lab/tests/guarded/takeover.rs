@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::{Mailbox, reach};
 use ringwall_lab::net::{Direction, Frame, Host, Lan, Watch, process};
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
 use wire::EtherType;
 
@@ -314,22 +314,36 @@ fn on_exit_closed_lets_nothing_through_after_the_end() {
     });
 }
 
+/// What may happen to a daemon while its guard waits for the confirmation.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    None,
+    Killed,
+    /// All that runs in the terminal hears it, as with Ctrl-C.
+    TerminalGone,
+}
+
 #[test]
 fn without_confirmation_the_interface_is_given_back() {
     perform(&["a", "c"], |stage| {
         let (a, c) = (stage.host("a"), stage.host("c"));
         let before = picture(a)?;
         let mut guarded = stage.prepare("a", Plan::default())?;
-        for daemon_dies in [false, true] {
+        for ending in [Ending::None, Ending::Killed, Ending::TerminalGone] {
             guarded.start(&["--revert-after", "3s"])?;
             assert!(guarded.status()?["takeover"]["reverts_in_s"].is_u64());
-            if daemon_dies {
-                guarded.stop(Signal::KILL);
+            match ending {
+                Ending::None => {}
+                Ending::Killed => guarded.stop(Signal::KILL),
+                Ending::TerminalGone => {
+                    kill_process_group(guarded.pid(), Signal::HUP).expect("it runs");
+                    guarded.stop(Signal::KILL);
+                }
             }
             let state = guarded.directory.join("state/e0.takeover.json");
             process::until("the revert", Duration::from_secs(20), || Ok(!state.exists()))?;
             reach(&c.namespace, a.ip, SOON)?;
-            assert_same(&before, &picture(a)?, &format!("daemon dies: {daemon_dies}"));
+            assert_same(&before, &picture(a)?, &format!("{ending:?}"));
             process::until("the end of files", SOON, || Ok(!guarded.directory.join("run/e0.lock").exists()))?;
             assert_nothing_left(&guarded)?;
             guarded.stop(Signal::KILL);

@@ -25,6 +25,7 @@ use clap::{Args, Subcommand};
 use crate::client;
 use crate::config::{Config, DEFAULT_FILE};
 use crate::failure::Failure;
+use crate::output::{complain, say};
 use crate::protocol::Ask;
 use crate::site::EnrollCommand;
 
@@ -88,7 +89,7 @@ impl HostCommand {
 fn confirm(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     system::takeover::state::confirm(&config.host.state_dir, &config.host.interface)?;
-    println!("{} stays guarded", config.host.interface);
+    say!("{} stays guarded", config.host.interface);
     Ok(())
 }
 
@@ -99,11 +100,11 @@ fn release(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     stop_daemon(&config)?;
     if system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_none() {
-        println!("{} is not taken over", config.host.interface);
+        say!("{} is not taken over", config.host.interface);
         return Ok(());
     }
     give_back(&config)?;
-    println!("{} is given back; its traffic is in clear", config.host.interface);
+    say!("{} is given back; its traffic is in clear", config.host.interface);
     Ok(())
 }
 
@@ -111,7 +112,7 @@ fn release(args: &ConfigArgs) -> Result<(), Failure> {
 fn give_back(config: &Config) -> Result<(), Failure> {
     let report = system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
     for warning in &report.warnings {
-        eprintln!("ringwall: {warning}");
+        complain(format_args!("{warning}"));
     }
     // The take-over's lock has shown that nobody listens there.
     match std::fs::remove_file(config.socket()) {

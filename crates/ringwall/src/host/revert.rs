@@ -4,6 +4,7 @@
 //! The guard is a process of its own, so that it works also when the daemon dies. Deadline and confirmation stand in the
 //! state file of the take-over.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use system::takeover::state;
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::output::complain;
 
 /// How often the guard looks whether somebody confirmed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -27,6 +29,8 @@ pub(super) fn arm(file: &Path, config: &Config, now: Instant, time: Duration) ->
         .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        // Not in the daemon's group: Ctrl-C or the end of the terminal, which end the daemon, must not end its guard.
+        .process_group(0)
         .spawn()
         .map_err(|error| Failure::new(format!("the guard for --revert-after does not start: {error}")))?;
     tracing::info!(seconds = time.as_secs(), "run `ringwall host confirm` or the interface is given back");
@@ -45,7 +49,7 @@ pub(super) fn stand_guard(file: &Path) -> Result<(), Failure> {
         }
         std::thread::sleep(LOOK_INTERVAL);
     }
-    eprintln!("ringwall: {} was not confirmed in time and is given back", config.host.interface);
+    complain(format_args!("{} was not confirmed in time and is given back", config.host.interface));
     super::stop_daemon(&config)?;
     super::give_back(&config)
 }

@@ -14,6 +14,8 @@ pub const SEND_BATCH_MAX_FRAMES: usize = 128;
 pub const TRAIN_MAX_FRAMES: usize = 8;
 /// Fewer than this many go alone: the headers of a train cost the wire more than they save the kernel.
 pub const TRAIN_MIN_FRAMES: usize = 3;
+/// Frames in a train that is accepted: Linux joins 64 datagrams on arrival and cuts at most 128.
+pub const PIECES_MAX: usize = 128;
 /// Frames that wait in an arena. All segments of a batch from the stack fit, down to segments of 536 bytes, so that a
 /// wire that stops in the middle of a batch costs no frame.
 pub const ARENA_MAX_FRAMES: usize = 2048;

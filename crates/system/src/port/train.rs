@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use bump::{Checksum, Frame, Gso, GsoKind, Meta};
+use bump::{Checksum, Frame, Gso, GsoKind, Meta, VlanTag};
 use wire::cll::train;
 use wire::ethernet::{self, Header};
 use wire::{EtherType, udp};
 
 use super::arena::{Arena, Entry};
-use super::limits::{TRAIN_MAX_FRAMES, TRAIN_MIN_FRAMES};
+use super::limits::{PIECES_MAX, TRAIN_MAX_FRAMES, TRAIN_MIN_FRAMES};
 
 /// Which frames travel in trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +32,12 @@ impl TrainOptions {
             return 1;
         }
         let mut count = 1;
+        let mut messages_len = head.len() - ethernet::HEADER_LEN;
         for index in waiting.skip(1).take(TRAIN_MAX_FRAMES - 1) {
             let frame = arena.frame(index);
+            messages_len += frame.len().saturating_sub(ethernet::HEADER_LEN);
             let follows = frame.len() <= head.len()
+                && messages_len <= train::MESSAGES_MAX_BYTES
                 && frame.get(..ethernet::HEADER_LEN) == head.get(..ethernet::HEADER_LEN)
                 && self.may_ride(&arena.entry(index), frame);
             if !follows {
@@ -74,6 +77,8 @@ pub(super) fn train_meta(frame_len: usize) -> Meta {
 #[derive(Debug)]
 pub(super) struct Unloading {
     header: [u8; ethernet::HEADER_LEN],
+    /// Whatever was tagged in front of the train is tagged in front of each frame, or tags could be shed by riding.
+    vlan: Option<VlanTag>,
     rest: Range<usize>,
     size: usize,
 }
@@ -89,7 +94,11 @@ impl Unloading {
             Some(Gso { kind: GsoKind::Udp, size, .. }) if size > 0 => usize::from(size),
             Some(_) => return None,
         };
-        Some(Unloading { header: Header { ethertype, ..header }.emit(), rest, size })
+        // The kernel never joins more; whoever says so wants to keep this host busy with crumbs.
+        if rest.len().div_ceil(size) > PIECES_MAX {
+            return None;
+        }
+        Some(Unloading { header: Header { ethertype, ..header }.emit(), vlan: meta.vlan, rest, size })
     }
 
     /// Whether all frames are out.
@@ -107,7 +116,7 @@ impl Unloading {
         self.rest.start = end;
         let bytes = whole.get_mut(start..end)?;
         bytes[..ethernet::HEADER_LEN].copy_from_slice(&self.header);
-        Some(Frame { bytes, meta: Meta::plain() })
+        Some(Frame { bytes, meta: Meta { vlan: self.vlan, ..Meta::plain() } })
     }
 }
 
@@ -157,6 +166,16 @@ mod tests {
     }
 
     #[test]
+    fn a_train_is_no_longer_than_a_datagram_can_be() {
+        let large = [9000 - train::OVERHEAD; TRAIN_MAX_FRAMES];
+        let options = TrainOptions { wire_mtu: 9000, ..OPTIONS };
+        let frames: Vec<_> = large.iter().map(|&len| (frame(1, EtherType::CLL, len), Meta::plain())).collect();
+        let arena = arena(&frames);
+        // 65,507 bytes of messages hold seven of 8,958.
+        assert_eq!(options.coupled(&arena, arena.waiting()), 7);
+    }
+
+    #[test]
     fn only_frames_of_one_kind_between_the_same_hosts_are_coupled() {
         let cll = || (frame(1, EtherType::CLL, 500), Meta::plain());
         let partial = Meta { checksum: Checksum::Partial { start: 34, offset: 6 }, ..Meta::plain() };
@@ -187,6 +206,32 @@ mod tests {
             out.push(frame.bytes.to_vec());
         }
         assert_eq!(out, frames);
+    }
+
+    #[test]
+    fn a_tag_in_front_of_a_train_stands_in_front_of_each_frame() {
+        let one = frame(1, EtherType::CLL, 300);
+        let mut whole = [&train::head(&one, 572).expect("short")[..], &one[14..], &one[14..]].concat();
+        let vlan = Some(VlanTag { tpid: 0x8100, tci: 7 });
+        let meta = Meta { vlan, ..train_meta(one.len()) };
+        let mut unloading = Unloading::begin(&whole, &meta, EtherType::CLL).expect("a train");
+        for _ in 0..2 {
+            assert_eq!(unloading.next(&mut whole).expect("two frames").meta.vlan, vlan);
+        }
+    }
+
+    #[test]
+    fn a_train_of_crumbs_is_none() {
+        let one = frame(1, EtherType::CLL, 20);
+        let mut whole = train::head(&one, 60_000).expect("short").to_vec();
+        whole.resize(42 + 60_000, 7);
+        let unloads = |size| {
+            let gso = Some(Gso { kind: GsoKind::Udp, size, ecn: false });
+            Unloading::begin(&whole, &Meta { gso, ..Meta::plain() }, EtherType::CLL).is_some()
+        };
+        assert!(unloads(1400) && unloads(469));
+        // 60,000 bytes in 129 pieces.
+        assert!(!unloads(468) && !unloads(1));
     }
 
     #[test]

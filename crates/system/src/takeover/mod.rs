@@ -37,6 +37,7 @@ use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
+pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use take::take;
 

@@ -25,12 +25,17 @@ pub(super) struct Place {
     pub(super) state: PathBuf,
 }
 
+/// Whether `name` can be an interface's and leads out of no directory.
+#[must_use]
+pub fn is_interface_name(name: &str) -> bool {
+    let forbidden = |byte: u8| !byte.is_ascii_graphic() || b"/:\"\\%".contains(&byte);
+    !name.is_empty() && name.len() <= MAX_NAME_LEN && !name.bytes().any(forbidden) && name != "." && name != ".."
+}
+
 impl Place {
     /// The files of `interface`. A name that could lead out of the directories is refused.
     pub(super) fn of(interface: &str, run_dir: &Path, state_dir: &Path) -> Result<Place, TakeoverError> {
-        let forbidden = |byte: u8| !byte.is_ascii_graphic() || b"/:\"\\%".contains(&byte);
-        let is_path = interface == "." || interface == "..";
-        if interface.is_empty() || interface.len() > MAX_NAME_LEN || interface.bytes().any(forbidden) || is_path {
+        if !is_interface_name(interface) {
             return Err(TakeoverError::BadName { interface: interface.to_owned() });
         }
         Ok(Place {

@@ -43,7 +43,8 @@ pub fn address_of(mac: MacAddress) -> Ipv4Addr {
 }
 
 /// The port that a train with `message` in front comes from. It follows the receiver index, so that cards and bonds spread
-/// associations and lanes, and keep each in order.
+/// associations and lanes, and keep the trains of each in order. Single frames between them may take another queue; the
+/// replay window has room for that.
 fn source_port(message: &[u8]) -> u16 {
     let index = message.get(2..6).unwrap_or_default();
     let folded = index.chunks_exact(2).fold(0, |folded, pair| folded ^ u16::from_be_bytes([pair[0], pair[1]]));
