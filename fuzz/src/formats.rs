@@ -4,6 +4,8 @@ use wire::arp::{self, Arp};
 use wire::cll::handshake::tagged_parts;
 use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, train};
 use wire::ethernet::Header;
+use wire::sarp::Message;
+use wire::sarp::data::{Answer, Question, Record, Resolution};
 use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
 
 /// Ethernet headers, the way through tags and IP headers, and hardware addresses as text.
@@ -27,6 +29,27 @@ pub fn ethernet(data: &[u8]) {
 pub fn arp(data: &[u8]) {
     if let Ok(message) = Arp::parse(data) {
         assert_eq!(message.emit(), data[..arp::LEN]);
+    }
+}
+
+/// S-ARP messages and everything that they carry.
+pub fn sarp(data: &[u8]) {
+    if let Ok(message) = Message::parse(data) {
+        let emitted = message.emit();
+        assert_eq!(emitted, data[..emitted.len()]);
+        assert!(Message::is_one(data));
+    }
+    if let Ok(parsed) = Resolution::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Question::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Answer::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Record::parse(data) {
+        assert_eq!(parsed.emit(), data);
     }
 }
 

@@ -26,6 +26,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("arp", formats::arp),
     ("cll_data", formats::cll_data),
     ("train", formats::train),
+    ("sarp", formats::sarp),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
     ("internet", formats::internet),

@@ -1,5 +1,9 @@
 //! Where fuzzing starts: the golden vectors cut to what each target reads, and scripts for the bumps.
 
+use wire::arp::{Arp, Operation};
+use wire::sarp::data::{Answer, Question, Record, Resolution};
+use wire::sarp::{Kind, Message};
+
 use crate::input::Input;
 use crate::site;
 use crate::vectors;
@@ -19,6 +23,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             all
         }
         "arp" => vectors::ending_with("request.frame").map(|frame| frame[32..60].to_vec()).collect(),
+        "sarp" => sarp_messages(),
         "cll_data" => behind_ethernet(".wire"),
         "train" => trains(),
         "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
@@ -58,6 +63,31 @@ fn trains() -> Vec<Vec<u8>> {
         wire::cll::train::head(frame, messages.len()).map(|head| [&head[..], &messages].concat())
     };
     vectors::ending_with(".wire").flat_map(|frame| [couple(frame, 1), couple(frame, 2)]).flatten().collect()
+}
+
+/// A resolution with a nonce and a key reply, both signed with nonsense, and data of each kind alone.
+fn sarp_messages() -> Vec<Vec<u8>> {
+    let record = Record { algorithm: 1, mac: Some(wire::MacAddress([2, 0, 0, 0, 0, 1])), key: &[7; 32] }.emit();
+    let answer = Answer { fraction: 1, nonce: [2; 16], rest: &record }.emit();
+    let resolution = Resolution { fraction: Some(1), nonce: Some([3; 8]) }.emit();
+    let question = Question { host: 4, nonce: [5; 16] }.emit();
+    let arp = |operation| Arp {
+        operation,
+        sender_mac: wire::MacAddress([2, 0, 0, 0, 0, 1]),
+        sender_ip: [10, 0, 0, 1].into(),
+        target_mac: wire::MacAddress([2, 0, 0, 0, 0, 2]),
+        target_ip: [10, 0, 0, 2].into(),
+    };
+    let kinds = [
+        (Kind::Resolution, Operation::Request, &resolution),
+        (Kind::KeyReply, Operation::Reply, &answer),
+        (Kind::KeyRequest, Operation::Request, &question),
+    ];
+    let message = |(kind, operation, data): (Kind, Operation, &Vec<u8>)| {
+        Message { arp: arp(operation), kind, seconds: 1_800_000_000, data, signature: &[9; 64] }.emit()
+    };
+    let messages = kinds.map(message);
+    messages.into_iter().chain([record, resolution, question]).collect()
 }
 
 fn tagged() -> Vec<u8> {

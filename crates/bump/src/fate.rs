@@ -133,6 +133,38 @@ drop_reasons! {
     InnerArp, "inner-arp", "An authentic frame carries ARP for addresses that are not in the peer's certificate.",
         "An enrolled host lies, or its certificate lacks the address.";
 
+    // S-ARP.
+    SarpMalformed, "sarp-malformed", "An S-ARP message contradicts itself or ends too early.",
+        "Nothing: no correct sender makes such a frame.";
+    ArpSource, "arp-source", "Ethernet and ARP disagree about the sender.",
+        "Look for the machine that forges ARP; some virtual machines behind a bridge do so by mistake.";
+    ArpTarget, "arp-target", "The ARP message is for somebody else.",
+        "Nothing: requests are broadcast.";
+    ArpConflict, "arp-conflict", "Somebody else claims an address of ours.",
+        "See `events` for his hardware address; two machines have the same address, or one attacks.";
+    SarpUnasked, "sarp-unasked", "A signed answer or announcement that nobody here asked for.",
+        "Nothing if rare; otherwise look for a replay.";
+    SarpNonce, "sarp-nonce", "An answer to another request than the one that is open.",
+        "Nothing if rare; otherwise look for a replay.";
+    SarpStale, "sarp-stale", "The message is older or newer than the window allows, or not newer than the last one of its sender.",
+        "Look for a replay; if it goes on, the two hosts follow different distributors.";
+    SarpNoClock, "sarp-no-clock", "No key distributor has told the time yet, so nothing can be signed or judged.",
+        "See whether a distributor can be reached.";
+    SarpBudget, "sarp-budget", "More messages arrived than may be answered or checked in this time.",
+        "Look for a flood; honest hosts ask again by themselves.";
+    SarpSignature, "sarp-signature", "The signature is not that of the address's owner.",
+        "Look for the machine that forges ARP.";
+    SarpMac, "sarp-mac", "The owner of the address signed another hardware address than the one the site binds to it.",
+        "An enrolled host lies about its hardware address, or its card was changed: have the site record the new one.";
+    SarpNoKey, "sarp-no-key", "The site has no good key for the address that answered.",
+        "Enrol that host, or list it among the known hosts if it cannot be.";
+    SarpPendingFull, "sarp-pending-full", "Too many answers already wait for a key.",
+        "Look for a flood of answers; honest hosts ask again by themselves.";
+    SarpPendingExpired, "sarp-pending-expired", "No key distributor said in time whose key belongs to the answer.",
+        "See whether a distributor can be reached.";
+    SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by an enrolled host.",
+        "A host of another site, or an outsider who wants this host to sign.";
+
     // Handshakes.
     HandshakeSource, "handshake-source", "Ethernet and ARP disagree about the sender of a handshake.",
         "Look for the machine that forges handshakes.";

@@ -5,12 +5,14 @@
 //! of AWS-LC and the path validation of rustls-webpki; it reads no clock (callers pass Unix seconds) and draws no
 //! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures.
 //!
-//! Reading order: [`certificate`] (what a host proves), [`host`] (what a host owns), then the tools: [`agreement`],
+//! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
+//! host owns), then the tools: [`agreement`],
 //! [`schedule`], [`aead`], [`site_key`], [`signing`], [`hash`] and [`pem`].
 
 pub mod aead;
 pub mod agreement;
 pub mod certificate;
+pub mod distributor;
 pub mod error;
 pub mod hash;
 pub mod host;

@@ -8,6 +8,7 @@ use aws_lc_rs::signature::{
 };
 use zeroize::Zeroizing;
 
+use crate::certificate::KeyKind;
 use crate::{KeyError, pem};
 
 enum Kind {
@@ -59,6 +60,17 @@ impl SigningKey {
             }
         }
         .map_err(|_| KeyError::Refused)
+    }
+
+    /// The public half as an S-ARP record names it: the algorithm's number and the bytes. `None` for RSA.
+    #[must_use]
+    pub fn record_key(&self) -> Option<(u8, &[u8])> {
+        let kind = match self.0 {
+            Kind::Ed25519(_) => KeyKind::Ed25519,
+            Kind::EcdsaP256(_) => KeyKind::EcdsaP256,
+            Kind::RsaPss(_) => KeyKind::Rsa,
+        };
+        Some((kind.record_number()?, self.public_bytes()))
     }
 
     /// The public half, as the bit string of a certificate's SubjectPublicKeyInfo holds it.

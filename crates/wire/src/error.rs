@@ -29,6 +29,10 @@ pub enum Field {
     CllCertificate,
     /// The signature in a CLL handshake message.
     CllSignature,
+    /// The header that S-ARP puts behind an ARP message.
+    SarpHeader,
+    /// The data of an S-ARP message.
+    SarpData,
     /// A textual hardware address.
     MacText,
 }

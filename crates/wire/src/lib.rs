@@ -15,6 +15,7 @@ pub mod ipv6;
 pub mod layer;
 pub mod offload;
 pub mod reader;
+pub mod sarp;
 pub mod tcp;
 pub mod udp;
 

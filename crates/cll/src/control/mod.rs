@@ -3,10 +3,9 @@
 //! - `stack.rs`: what our own stack's ARP asks for.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
-//! - `freshness.rs`, `budget.rs`: what stands in front of the first signature.
+//! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
-mod budget;
 mod freshness;
 mod initiator;
 mod peers;
@@ -21,6 +20,7 @@ use std::time::Duration;
 
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
 use identity::agreement::KeyPair;
+use shield::{Bucket, PerSource};
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -32,7 +32,6 @@ use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::settings::Settings;
-use budget::{Bucket, PerSource};
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};

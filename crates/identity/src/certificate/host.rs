@@ -111,6 +111,12 @@ impl HostCertificate {
         self.mac() == mac && self.addresses().contains(&address)
     }
 
+    /// Its key as an S-ARP record names it: the algorithm's number and the bytes. `None` for RSA.
+    #[must_use]
+    pub fn record_key(&self) -> Option<(u8, &[u8])> {
+        Some((self.key.kind().record_number()?, self.key.bytes()))
+    }
+
     /// Compares its period with the time.
     pub(crate) fn check_period(&self, unix_s: u64) -> Result<(), Refusal> {
         if unix_s < self.not_before_unix {

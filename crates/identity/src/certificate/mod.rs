@@ -14,6 +14,7 @@ mod verified;
 
 pub use anchor::TrustAnchor;
 pub use host::HostCertificate;
+pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, utc_text};
 pub use request::{CertificateRequest, RequestError};

@@ -50,6 +50,20 @@ impl KeyKind {
         }
     }
 
+    /// The number of the algorithm in S-ARP records; none for RSA, whose signatures exceed the one byte of their length.
+    #[must_use]
+    pub fn record_number(self) -> Option<u8> {
+        match self {
+            KeyKind::Ed25519 => Some(1),
+            KeyKind::EcdsaP256 => Some(2),
+            KeyKind::Rsa => None,
+        }
+    }
+
+    fn of_record_number(number: u8) -> Option<Self> {
+        [KeyKind::Ed25519, KeyKind::EcdsaP256].into_iter().find(|kind| kind.record_number() == Some(number))
+    }
+
     fn verification(self) -> &'static dyn VerificationAlgorithm {
         match self {
             KeyKind::Ed25519 => &ED25519,
@@ -61,7 +75,7 @@ impl KeyKind {
 
 /// A key that was parsed once and verifies many times.
 #[derive(Clone)]
-pub(super) struct PublicKey {
+pub(crate) struct PublicKey {
     kind: KeyKind,
     parsed: ParsedPublicKey,
     bytes: Vec<u8>,
@@ -75,15 +89,22 @@ impl PublicKey {
         Ok(PublicKey { kind, parsed, bytes })
     }
 
+    /// The key that an S-ARP record names by number and bytes.
+    pub(crate) fn from_record(number: u8, bytes: &[u8]) -> Option<Self> {
+        let kind = KeyKind::of_record_number(number)?;
+        let parsed = ParsedPublicKey::new(kind.verification(), bytes).ok()?;
+        Some(PublicKey { kind, parsed, bytes: bytes.to_vec() })
+    }
+
     pub(super) fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    pub(super) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+    pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
         self.parsed.verify_sig(message, signature).map_err(|_| BadSignature)
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

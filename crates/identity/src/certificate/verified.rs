@@ -4,8 +4,9 @@ use std::ops::Deref;
 
 /// A value that the site's authority vouches for.
 ///
-/// There is no public constructor, no conversion and no `Default`: the only maker is
-/// [`TrustAnchor::verify`](super::TrustAnchor::verify), which has checked the signature, the period and every field. So a
+/// There is no public constructor, no conversion and no `Default`: the only makers are
+/// [`TrustAnchor::verify`](super::TrustAnchor::verify) and
+/// [`DistributorKey::verify`](crate::distributor::DistributorKey::verify), which have checked the signature and every field. So a
 /// function that takes `Verified<HostCertificate>` cannot be called with something a stranger sent, and no later change
 /// elsewhere can forget the check. What was verified can also run out: callers that keep one for long compare its period
 /// with the time again.
@@ -13,7 +14,7 @@ use std::ops::Deref;
 pub struct Verified<T>(T);
 
 impl<T> Verified<T> {
-    pub(super) fn vouch(value: T) -> Self {
+    pub(crate) fn vouch(value: T) -> Self {
         Verified(value)
     }
 }

@@ -10,7 +10,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A bucket that fills at a steady rate up to its burst.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     nanos_per_token: u64,
     burst_nanos: u64,
     /// The bucket is full at this moment; every token taken moves it on.
@@ -19,13 +19,14 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// A full bucket of `burst` tokens that gains `per_second`.
-    pub(crate) fn new(per_second: u32, burst: u32) -> Bucket {
+    #[must_use]
+    pub fn new(per_second: u32, burst: u32) -> Bucket {
         let nanos_per_token = NANOS_PER_SECOND / u64::from(per_second.max(1));
         Bucket { nanos_per_token, burst_nanos: nanos_per_token * u64::from(burst), full_at: Instant::default() }
     }
 
     /// Takes a token if there is one.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    pub fn take(&mut self, now: Instant) -> bool {
         let start = self.full_at.max(now);
         let after = start + Duration::from_nanos(self.nanos_per_token);
         if after.since(now).as_nanos() > u128::from(self.burst_nanos) {
@@ -40,22 +41,24 @@ impl Bucket {
     }
 }
 
-/// A bucket for each source address, at most `limit` of them.
+/// A bucket for each source, at most `limit` of them.
 #[derive(Debug)]
-pub(crate) struct PerSource {
-    buckets: BTreeMap<MacAddress, Bucket>,
+pub struct PerSource<K = MacAddress> {
+    buckets: BTreeMap<K, Bucket>,
     per_second: u32,
     limit: usize,
 }
 
-impl PerSource {
-    pub(crate) fn new(per_second: u32, limit: usize) -> PerSource {
+impl<K: Ord> PerSource<K> {
+    /// No source yet; each may cause `per_second`, at most `limit` are counted apart.
+    #[must_use]
+    pub fn new(per_second: u32, limit: usize) -> PerSource<K> {
         PerSource { buckets: BTreeMap::new(), per_second, limit }
     }
 
     /// Takes a token of `source`. Once the table is full of busy sources a new one is refused: a flood from random
     /// addresses is bounded by the table, and those who were there before keep their share.
-    pub(crate) fn take(&mut self, now: Instant, source: MacAddress) -> bool {
+    pub fn take(&mut self, now: Instant, source: K) -> bool {
         if !self.buckets.contains_key(&source) && self.buckets.len() >= self.limit {
             self.buckets.retain(|_, bucket| !bucket.is_full(now));
             if self.buckets.len() >= self.limit {

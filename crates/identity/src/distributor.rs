@@ -1,0 +1,272 @@
+//! To be looked up instead of carrying a certificate: what a key distributor (AKD) of the S-ARP paper vouches for.
+//!
+//! A [`DistributorKey`] turns an answer into [`Verified`] statements; a [`RequestKey`] is what a host shares with the
+//! distributors of its site, so that strangers cannot make them sign.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use wire::MacAddress;
+use wire::sarp::data::{Answer, NONCE_LEN, Record, TAG_LEN};
+use wire::sarp::{Kind, Message};
+
+use crate::certificate::{BadSignature, PublicKey, Verified};
+use crate::site_key::SiteKey;
+
+/// Separates these tags from all others under keys of the same form.
+const REQUEST_LABEL: &[u8] = b"s-arp request";
+const HALVES: [&[u8]; 2] = [b"s-arp request key, first half", b"s-arp request key, second half"];
+
+/// The secret of all distributors of a site, from which the key of every host follows: no table of secrets has to be kept
+/// or shared, and what a distributor must do before it believes a request needs no look-up.
+#[derive(Clone, Debug)]
+pub struct RequestMaster(SiteKey);
+
+impl RequestMaster {
+    /// The master made of `bytes`.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; crate::site_key::LEN]) -> Self {
+        RequestMaster(SiteKey::from_bytes(bytes))
+    }
+
+    /// The key of the host with this number.
+    #[must_use]
+    pub fn key_of(&self, host: u64) -> RequestKey {
+        let mut bytes = [0; crate::site_key::LEN];
+        for (half, label) in bytes.chunks_mut(TAG_LEN).zip(HALVES) {
+            half.copy_from_slice(&self.0.tag(label, &[&host.to_be_bytes()]));
+        }
+        RequestKey { host, key: SiteKey::from_bytes(bytes) }
+    }
+}
+
+/// What one host shares with the distributors of its site.
+#[derive(Clone, Debug)]
+pub struct RequestKey {
+    host: u64,
+    key: SiteKey,
+}
+
+impl RequestKey {
+    /// The number of the host.
+    #[must_use]
+    pub fn host(&self) -> u64 {
+        self.host
+    }
+
+    /// The tag of a request: over all bytes that a signature would cover.
+    #[must_use]
+    pub fn tag(&self, signed_bytes: &[u8]) -> [u8; TAG_LEN] {
+        self.key.tag(REQUEST_LABEL, &[signed_bytes])
+    }
+
+    /// Whether `tag` is the tag of a request; takes the same time wherever it differs.
+    #[must_use]
+    pub fn verify(&self, signed_bytes: &[u8], tag: &[u8]) -> bool {
+        tag.try_into().is_ok_and(|tag| self.key.verify(REQUEST_LABEL, &[signed_bytes], tag))
+    }
+}
+
+/// What a distributor says in answer to a request, and when.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    kind: Kind,
+    seconds: u32,
+    fraction: u32,
+    nonce: [u8; NONCE_LEN],
+    record: Option<HostRecord>,
+}
+
+impl Statement {
+    /// Which answer it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The distributor's time: seconds since 1970, and the fraction in units of 2^-32 s.
+    #[must_use]
+    pub fn time(&self) -> (u32, u32) {
+        (self.seconds, self.fraction)
+    }
+
+    /// The nonce of the request. Whoever made no such request must not act on the answer.
+    #[must_use]
+    pub fn nonce(&self) -> &[u8; NONCE_LEN] {
+        &self.nonce
+    }
+}
+
+impl Verified<Statement> {
+    /// The key that was asked for; only in a key reply.
+    #[must_use]
+    pub fn record(&self) -> Option<Verified<HostRecord>> {
+        self.record.clone().map(Verified::vouch)
+    }
+}
+
+/// A host as a distributor knows it.
+#[derive(Clone)]
+pub struct HostRecord {
+    address: Ipv4Addr,
+    mac: Option<MacAddress>,
+    key: PublicKey,
+}
+
+impl HostRecord {
+    /// Whose key it is.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Whether this hardware address may speak for the host: any may where the site binds none (paper, section 3.5.1).
+    #[must_use]
+    pub fn admits(&self, mac: MacAddress) -> bool {
+        self.mac.is_none_or(|bound| bound == mac)
+    }
+
+    /// Whether both hold the same key.
+    #[must_use]
+    pub fn same_key(&self, other: &HostRecord) -> bool {
+        self.key.bytes() == other.key.bytes()
+    }
+}
+
+impl Verified<HostRecord> {
+    /// Checks that the host signed `message`.
+    ///
+    /// # Errors
+    /// [`BadSignature`], whatever is wrong with the signature.
+    pub fn verify_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+        self.key.verify(message, signature)
+    }
+}
+
+impl fmt::Debug for HostRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostRecord").field("address", &self.address).field("mac", &self.mac).finish_non_exhaustive()
+    }
+}
+
+/// The public key of a distributor, which a host holds from its enrolment.
+#[derive(Clone)]
+pub struct DistributorKey(PublicKey);
+
+impl DistributorKey {
+    /// The key of algorithm `number` (see [`KeyKind::record_number`](crate::certificate::KeyKind::record_number)).
+    #[must_use]
+    pub fn new(number: u8, bytes: &[u8]) -> Option<Self> {
+        PublicKey::from_record(number, bytes).map(DistributorKey)
+    }
+
+    /// Checks that the distributor signed `answer`, and reads it.
+    ///
+    /// # Errors
+    /// [`BadSignature`] also when what it signed is no answer, or its record holds no usable key.
+    pub fn verify(&self, answer: &Message<'_>) -> Result<Verified<Statement>, BadSignature> {
+        self.0.verify(&answer.signed_bytes(), answer.signature)?;
+        let data = Answer::parse(answer.data).map_err(|_| BadSignature)?;
+        let record = match answer.kind {
+            Kind::KeyReply => Some(read_record(answer.arp.sender_ip, data.rest).ok_or(BadSignature)?),
+            Kind::TimeReply | Kind::KeyNotFound | Kind::KeyInvalid | Kind::KeyChanged if data.rest.is_empty() => None,
+            _ => return Err(BadSignature),
+        };
+        let Answer { fraction, nonce, .. } = data;
+        Ok(Verified::vouch(Statement { kind: answer.kind, seconds: answer.seconds, fraction, nonce, record }))
+    }
+}
+
+impl fmt::Debug for DistributorKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DistributorKey")
+    }
+}
+
+fn read_record(address: Ipv4Addr, bytes: &[u8]) -> Option<HostRecord> {
+    let record = Record::parse(bytes).ok()?;
+    let key = PublicKey::from_record(record.algorithm, record.key)?;
+    Some(HostRecord { address, mac: record.mac, key })
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::arp::{Arp, Operation};
+
+    use super::*;
+    use crate::signing::{SigningKey, ed25519_pkcs8_from_seed};
+
+    fn key(seed: u8) -> SigningKey {
+        SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).expect("a seed")).expect("a key")
+    }
+
+    fn distributor(seed: u8) -> DistributorKey {
+        DistributorKey::new(1, key(seed).public_bytes()).expect("Ed25519")
+    }
+
+    /// A signed answer of `kind` whose data ends with `rest`.
+    fn answer(signer: &SigningKey, kind: Kind, rest: &[u8]) -> Vec<u8> {
+        let arp = Arp {
+            operation: Operation::Reply,
+            sender_mac: MacAddress::ZERO,
+            sender_ip: Ipv4Addr::new(10, 0, 0, 2),
+            target_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+            target_ip: Ipv4Addr::new(10, 0, 0, 1),
+        };
+        let data = Answer { fraction: 7, nonce: [9; NONCE_LEN], rest }.emit();
+        let unsigned = Message { arp, kind, seconds: 1000, data: &data, signature: &[] };
+        let bytes = unsigned.signed_bytes();
+        wire::sarp::seal(bytes.clone(), &signer.sign(&bytes).expect("signed"))
+    }
+
+    fn record(mac: Option<MacAddress>) -> Vec<u8> {
+        Record { algorithm: 1, mac, key: key(5).public_bytes() }.emit()
+    }
+
+    #[test]
+    fn a_key_reply_gives_a_record_that_verifies_the_hosts_signatures() {
+        let bytes = answer(&key(1), Kind::KeyReply, &record(Some(MacAddress([2, 0, 0, 0, 0, 2]))));
+        let statement = distributor(1).verify(&Message::parse(&bytes).expect("valid")).expect("signed");
+        assert_eq!((statement.time(), statement.nonce()), ((1000, 7), &[9; NONCE_LEN]));
+        let host = statement.record().expect("a key reply");
+        assert_eq!(host.address(), Ipv4Addr::new(10, 0, 0, 2));
+        assert!(host.admits(MacAddress([2, 0, 0, 0, 0, 2])) && !host.admits(MacAddress([2, 0, 0, 0, 0, 3])));
+        assert!(host.verify_signature(b"x", &key(5).sign(b"x").expect("signed")).is_ok());
+        assert!(host.verify_signature(b"x", &key(6).sign(b"x").expect("signed")).is_err());
+    }
+
+    #[test]
+    fn every_changed_byte_breaks_the_signature() {
+        let bytes = answer(&key(1), Kind::KeyReply, &record(None));
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            let accepted = Message::parse(&changed).is_ok_and(|message| distributor(1).verify(&message).is_ok());
+            assert!(!accepted, "byte {at}");
+        }
+        assert!(distributor(2).verify(&Message::parse(&bytes).expect("valid")).is_err());
+    }
+
+    #[test]
+    fn only_answers_with_the_right_contents_are_statements() {
+        let accepted = |kind, rest: &[u8]| {
+            let bytes = answer(&key(1), kind, rest);
+            distributor(1).verify(&Message::parse(&bytes).expect("valid")).is_ok()
+        };
+        assert!(accepted(Kind::TimeReply, &[]) && accepted(Kind::KeyNotFound, &[]));
+        assert!(!accepted(Kind::TimeReply, &[0]));
+        assert!(!accepted(Kind::KeyReply, &[]));
+        assert!(!accepted(Kind::KeyReply, &[7; 40]), "an algorithm that is not there");
+    }
+
+    #[test]
+    fn each_host_has_its_own_request_key() {
+        let master = RequestMaster::from_bytes([3; 32]);
+        let tag = master.key_of(1).tag(b"request");
+        assert!(master.key_of(1).verify(b"request", &tag));
+        assert!(!master.key_of(2).verify(b"request", &tag));
+        assert!(!master.key_of(1).verify(b"other", &tag));
+        assert!(!master.key_of(1).verify(b"request", &tag[..15]));
+        assert!(!RequestMaster::from_bytes([4; 32]).key_of(1).verify(b"request", &tag));
+    }
+}

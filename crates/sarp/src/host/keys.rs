@@ -1,0 +1,268 @@
+//! Asking distributors for keys and time, and being one (sections 3.4 and 3.5.1).
+
+use bump::{DropReason, Fate, Instant, Side};
+use identity::Verified;
+use identity::distributor::Statement;
+use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::ethernet::{HEADER_LEN, Header};
+use wire::sarp::data::{Answer, Question};
+use wire::sarp::{Kind, Message, seal};
+
+use super::wire::is_station;
+use super::{Call, Host, Origin, Task};
+use crate::clock::Stamp;
+use crate::enquiry::{About, Due};
+use crate::event::Event;
+use crate::job::JobKind;
+use crate::limits;
+use crate::ring::Learnt;
+
+impl Host {
+    /// Opens a request unless it is open already, and sends it.
+    pub(super) fn enquire(&mut self, call: &mut Call<'_>, about: About) {
+        self.open_enquiry(call.now.since_boot, about);
+        while self.send_due(call) {}
+    }
+
+    pub(super) fn open_enquiry(&mut self, now: Instant, about: About) {
+        if !self.enquiries.is_open(about) {
+            let nonce = self.random.bytes();
+            self.enquiries.begin(now, about, nonce);
+        }
+    }
+
+    /// One piece of what is due; false when nothing is.
+    pub(super) fn ask_distributors(&mut self, call: &mut Call<'_>) -> bool {
+        let now = call.now.since_boot;
+        if let Some(about) = self.enquiries.given_up(now) {
+            self.give_up(now, about);
+            return true;
+        }
+        if self.time_request_at() <= now {
+            self.ask_for_time(now);
+        }
+        self.send_due(call)
+    }
+
+    /// When the time is to be asked for next.
+    pub(super) fn time_request_at(&self) -> Instant {
+        self.clock.due_at().map_or(self.time_wanted_at, |due| due.max(self.time_wanted_at))
+    }
+
+    /// Asks for the time now, unless that was done just before.
+    pub(super) fn ask_for_time(&mut self, now: Instant) {
+        if self.time_wanted_at <= now {
+            self.time_wanted_at = now + limits::TIME_REQUEST_INTERVAL;
+            self.open_enquiry(now, About::Time);
+        }
+    }
+
+    fn send_due(&mut self, call: &mut Call<'_>) -> bool {
+        let Some(due) = self.enquiries.due(call.now.since_boot, self.settings.distributors.len()) else { return false };
+        self.send_request(call, due);
+        true
+    }
+
+    fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
+        let Some(distributor) = self.settings.distributors.get(due.distributor) else { return };
+        let (mac, ip) = (distributor.mac, distributor.ip);
+        let (kind, target_ip) = match due.about {
+            About::Time => (Kind::TimeRequest, ip),
+            About::Key(wanted) => (Kind::KeyRequest, wanted),
+        };
+        let sender_ip = self.settings.addresses.first().copied().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        let sender_mac = self.settings.mac;
+        let arp = Arp { operation: Operation::Request, sender_mac, sender_ip, target_mac: mac, target_ip };
+        let data = Question { host: self.settings.request_key.host(), nonce: due.nonce }.emit();
+        let unsigned = Message { arp, kind, seconds: 0, data: &data, signature: &[] }.signed_bytes();
+        let tag = self.settings.request_key.tag(&unsigned);
+        let message = seal(unsigned, &tag);
+        if mac == self.settings.mac {
+            self.serve_here(call, &message);
+        } else if self.send(call, mac, &message) {
+            self.ledger.made[Side::WIRE as usize] += 1;
+        }
+    }
+
+    fn give_up(&mut self, now: Instant, about: About) {
+        if !self.silence_reported {
+            self.silence_reported = true;
+            self.event(Event::DistributorsSilent);
+        }
+        let sender = match about {
+            About::Key(ip) => Some(ip),
+            About::Time => return,
+        };
+        for waiting in self.pending.take(sender) {
+            let fate = Fate::Dropped(DropReason::SarpPendingExpired);
+            self.ledger.release(now, Side::WIRE, fate, &waiting.frame);
+        }
+    }
+
+    /// A distributor's answer: it must belong to an open request and come from a distributor's hardware address before its
+    /// signature is checked.
+    pub(super) fn distributor_answers(
+        &mut self,
+        call: &mut Call<'_>,
+        from: Origin,
+        header: &Header,
+        message: &Message<'_>,
+        frame: &[u8],
+    ) -> Fate {
+        let Ok(answer) = Answer::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
+        let Some(enquiry) = self.enquiries.find(&answer.nonce) else { return Fate::Dropped(DropReason::SarpUnasked) };
+        let about = enquiry.about;
+        let fits =
+            about.is_answered_by(message.kind) && about_address(about).is_none_or(|ip| ip == message.arp.sender_ip);
+        let distributor = self.settings.distributors.iter().position(|one| one.mac == header.source);
+        let (true, Some(distributor)) = (fits, distributor) else { return Fate::Dropped(DropReason::SarpNonce) };
+        if !self.check_budget.take(call.now.since_boot) {
+            return Fate::Dropped(DropReason::SarpBudget);
+        }
+        let key = self.settings.distributors[distributor].key.clone();
+        let job = JobKind::Learn { key, message: frame[HEADER_LEN..].to_vec() };
+        self.start(job, Task::Learn { frame: frame.to_vec(), from, distributor })
+    }
+
+    /// Acts on a distributor's answer whose signature was checked.
+    pub(super) fn learnt(
+        &mut self,
+        call: &mut Call<'_>,
+        statement: Option<Box<Verified<Statement>>>,
+        distributor: usize,
+    ) -> Fate {
+        let Some(statement) = statement else { return Fate::Dropped(DropReason::SarpSignature) };
+        // Two distributors may have answered the same request.
+        let Some(enquiry) = self.enquiries.close(statement.nonce(), Some(distributor)) else {
+            return Fate::Dropped(DropReason::SarpUnasked);
+        };
+        self.silence_reported = false;
+        let (seconds, fraction) = statement.time();
+        self.set_clock(call.now.since_boot, Stamp::new(seconds, fraction));
+        match enquiry.about {
+            About::Time => self.take_up_all_with_key(call),
+            About::Key(ip) => self.take_key(call, ip, &statement),
+        }
+        Fate::Consumed
+    }
+
+    fn set_clock(&mut self, now: Instant, stamp: Stamp) {
+        match self.clock.set(now, stamp) {
+            None => self.event(Event::ClockSet),
+            Some((by, back)) if by > self.settings.window => {
+                if back {
+                    // Everybody follows the distributor back, so every sender's stamps begin again.
+                    self.ring.forget_stamps();
+                    self.clock.begin_again();
+                }
+                self.event(Event::ClockStepped { by, back });
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn take_key(&mut self, call: &mut Call<'_>, ip: std::net::Ipv4Addr, statement: &Verified<Statement>) {
+        let now = call.now.since_boot;
+        let Some(record) = statement.record() else {
+            self.ring.forget(now, ip);
+            self.event(Event::NoKey { ip });
+            for waiting in self.pending.take(Some(ip)) {
+                self.ledger.release(now, Side::WIRE, Fate::Dropped(DropReason::SarpNoKey), &waiting.frame);
+            }
+            return;
+        };
+        let learnt = self.ring.learn(now, record);
+        if learnt == Learnt::Changed {
+            self.event(Event::KeyChanged { ip });
+        }
+        for waiting in self.pending.take(Some(ip)) {
+            // The paper's rule for unchanged keys: what failed under this very key is forged.
+            if waiting.failed_before && learnt == Learnt::Same {
+                let fate = Fate::Dropped(DropReason::SarpSignature);
+                self.ledger.release(now, Side::WIRE, fate, &waiting.frame);
+            } else {
+                self.take_up(call, waiting);
+            }
+        }
+    }
+
+    /// After the clock was first set: replies whose key is here need nothing else; the others wait on.
+    fn take_up_all_with_key(&mut self, call: &mut Call<'_>) {
+        for waiting in self.pending.take(None) {
+            if self.ring.contains(waiting.sender) {
+                self.take_up(call, waiting);
+            } else {
+                let sender = waiting.sender;
+                if let Err(waiting) = self.pending.keep(waiting) {
+                    let fate = Fate::Dropped(DropReason::SarpPendingFull);
+                    self.ledger.release(call.now.since_boot, Side::WIRE, fate, &waiting.frame);
+                }
+                self.enquire(call, About::Key(sender));
+            }
+        }
+    }
+
+    /// A request to a distributor.
+    pub(super) fn serve(
+        &mut self,
+        call: &mut Call<'_>,
+        from: Origin,
+        header: &Header,
+        message: &Message<'_>,
+        frame: &[u8],
+    ) -> Fate {
+        let Some(akd) = &mut self.akd else { return Fate::Dropped(DropReason::ArpTarget) };
+        if header.source != message.arp.sender_mac || !is_station(header.source) {
+            return Fate::Dropped(DropReason::ArpSource);
+        }
+        match akd.request(call.now, message) {
+            Ok(answering) => {
+                let task = Task::Serve { frame: frame.to_vec(), from, to: header.source };
+                self.start(JobKind::Answer(Box::new(answering)), task)
+            }
+            Err(reason) => Fate::Dropped(reason),
+        }
+    }
+
+    /// This machine asks its own distributor: the same path, without the wire.
+    fn serve_here(&mut self, call: &mut Call<'_>, message: &[u8]) {
+        let header = self.header_to_self();
+        if let Ok(parsed) = Message::parse(message) {
+            // A refusal shows as silence, as it would on the wire.
+            let _ = self.serve(call, Origin::Here, &header, &parsed, &[&header.emit()[..], message].concat());
+        }
+    }
+
+    /// Our answer as a distributor is signed.
+    pub(super) fn served(
+        &mut self,
+        call: &mut Call<'_>,
+        from: Origin,
+        to: MacAddress,
+        message: Option<Vec<u8>>,
+    ) -> Fate {
+        let Some(message) = message else { return Fate::Dropped(DropReason::JobLost) };
+        if from == Origin::Here {
+            let header = self.header_to_self();
+            let frame = [&header.emit()[..], &message].concat();
+            if let Ok(parsed) = Message::parse(&message) {
+                let _ = self.distributor_answers(call, Origin::Here, &header, &parsed, &frame);
+            }
+            return Fate::Answered;
+        }
+        if self.send(call, to, &message) { Fate::Answered } else { Fate::Dropped(DropReason::PortFull) }
+    }
+
+    fn header_to_self(&self) -> Header {
+        let mac = self.settings.mac;
+        Header { destination: mac, source: mac, ethertype: wire::EtherType::ARP }
+    }
+}
+
+fn about_address(about: About) -> Option<std::net::Ipv4Addr> {
+    match about {
+        About::Time => None,
+        About::Key(ip) => Some(ip),
+    }
+}

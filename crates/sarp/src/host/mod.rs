@@ -1,0 +1,318 @@
+//! One host's S-ARP: everything but ARP passes as it is; of ARP, only what is proved or listed.
+//!
+//! - `stack.rs`: what our own stack asks and announces.
+//! - `wire.rs`: what others ask, answer and announce.
+//! - `keys.rs`: asking distributors, and being one.
+
+mod keys;
+mod stack;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use ::wire::arp::Arp;
+use ::wire::ethernet::{Header, MIN_LEN};
+use ::wire::sarp::data::Resolution;
+use ::wire::sarp::{Kind, Message};
+use ::wire::{EtherType, MacAddress};
+use bump::{
+    Batch, Bump, DropReason, Fate, Frame, Generator, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Ticket, sink,
+    time,
+};
+use shield::{Bucket, PerSource};
+
+use crate::akd::Akd;
+use crate::clock::Clock;
+use crate::enquiry::Enquiries;
+use crate::event::Event;
+use crate::job::{Completion, CompletionKind, Job, JobKind};
+use crate::limits;
+use crate::pending::Pending;
+use crate::questions::Questions;
+use crate::ring::Ring;
+use crate::settings::Settings;
+
+/// What a checked message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// It answers our question.
+    Reply,
+    /// It asks for an address of ours.
+    Request,
+    /// A peer says that its hardware address is another now.
+    Announcement,
+}
+
+/// What a job under way belongs to. The frame has its fate when the job is done.
+#[derive(Debug)]
+enum Task {
+    /// A message of our stack is being signed.
+    Send { frame: Vec<u8>, to: MacAddress },
+    /// Our answer to a request is being signed.
+    Answer { frame: Vec<u8>, to: MacAddress },
+    /// The signature of another host's message is being checked.
+    Check { frame: Vec<u8>, purpose: Purpose, retried: bool },
+    /// The signature of a distributor's answer is being checked.
+    Learn { frame: Vec<u8>, from: Origin, distributor: usize },
+    /// Our answer as a distributor is being made.
+    Serve { frame: Vec<u8>, from: Origin, to: MacAddress },
+}
+
+/// Where a message between a host and a distributor came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Wire,
+    /// This machine is distributor and asking host; no frame of the wire is to be accounted for.
+    Here,
+}
+
+/// One call into the bump: when, and where its results go.
+struct Call<'a> {
+    now: Now,
+    sink: &'a mut dyn Sink,
+}
+
+/// S-ARP of one host.
+#[derive(Debug)]
+pub struct Host {
+    settings: Arc<Settings>,
+    akd: Option<Akd>,
+    ledger: Ledger,
+    random: Generator,
+    clock: Clock,
+    ring: Ring,
+    questions: Questions,
+    pending: Pending,
+    enquiries: Enquiries,
+    /// The time is asked for again not before this.
+    time_wanted_at: Instant,
+    silence_reported: bool,
+    answer_budget: Bucket,
+    answer_budget_per_source: PerSource,
+    check_budget: Bucket,
+    tasks: BTreeMap<Ticket, Task>,
+    next_ticket: u64,
+    jobs: Mailbox<(Ticket, Job)>,
+    events: Mailbox<Event>,
+    events_lost: u64,
+}
+
+impl Host {
+    /// A host that knows no key and no time. `akd` is there on a distributor's machine; `random` is for nonces.
+    #[must_use]
+    pub fn new(settings: Arc<Settings>, akd: Option<Akd>, random: Generator) -> Host {
+        Host {
+            settings,
+            akd,
+            ledger: Ledger::new(),
+            random,
+            clock: Clock::default(),
+            ring: Ring::default(),
+            questions: Questions::default(),
+            pending: Pending::default(),
+            enquiries: Enquiries::default(),
+            time_wanted_at: Instant::default(),
+            silence_reported: false,
+            answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND),
+            answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
+            check_budget: Bucket::new(limits::CHECKS_PER_SECOND, limits::CHECKS_PER_SECOND),
+            tasks: BTreeMap::new(),
+            next_ticket: 0,
+            jobs: Mailbox::new(limits::JOBS_MAX),
+            events: Mailbox::new(limits::EVENTS_MAX),
+            events_lost: 0,
+        }
+    }
+
+    /// Whether a distributor has told the time.
+    #[must_use]
+    pub fn has_clock(&self, now: Instant) -> bool {
+        self.clock.read(now).is_some()
+    }
+
+    /// Keys in the ring, and requests to distributors that are open.
+    #[must_use]
+    pub fn keys_and_enquiries(&self) -> (usize, usize) {
+        (self.ring.len(), self.enquiries.len())
+    }
+
+    /// News that were lost because nobody took them.
+    #[must_use]
+    pub fn events_lost(&self) -> u64 {
+        self.events_lost
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events_lost += u64::from(self.events.push(event).is_err());
+    }
+
+    /// Starts `job` for a frame, which is held until then.
+    fn start(&mut self, job: JobKind, task: Task) -> Fate {
+        self.next_ticket += 1;
+        let ticket = Ticket(self.next_ticket);
+        if self.tasks.len() >= limits::JOBS_MAX || self.jobs.push((ticket, Job(job))).is_err() {
+            return Fate::Dropped(DropReason::ControlBusy);
+        }
+        self.tasks.insert(ticket, task);
+        Fate::Held
+    }
+
+    /// Has a message of our own signed, stamped with the S-ARP clock.
+    fn sign(&mut self, now: Instant, arp: Arp, nonce: Option<[u8; 8]>, task: Task) -> Fate {
+        let Some(stamp) = self.clock.stamp(now) else { return Fate::Dropped(DropReason::SarpNoClock) };
+        let data = Resolution { fraction: Some(stamp.fraction()), nonce }.emit();
+        let message = Message { arp, kind: Kind::Resolution, seconds: stamp.seconds(), data: &data, signature: &[] };
+        let job = JobKind::Sign { identity: Arc::clone(&self.settings.identity), unsigned: message.signed_bytes() };
+        self.start(job, task)
+    }
+
+    /// Sends an ARP message, padded with zeros so that no old bytes leak (the paper's footnote 2).
+    fn send(&mut self, call: &mut Call<'_>, to: MacAddress, message: &[u8]) -> bool {
+        let header = Header { destination: to, source: self.settings.mac, ethertype: EtherType::ARP };
+        let mut frame = [&header.emit()[..], message].concat();
+        frame.resize(frame.len().max(MIN_LEN), 0);
+        let sent = sink::copy(call.sink, Side::WIRE, &frame, Meta::plain());
+        self.ledger.emitted[Side::WIRE as usize] += u64::from(sent);
+        sent
+    }
+
+    /// Tells the stack what is proved, as a plain ARP message to it alone.
+    fn tell_stack(&mut self, call: &mut Call<'_>, arp: &Arp) -> bool {
+        let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
+        let frame = [&header.emit()[..], &arp.emit()].concat();
+        let told = sink::copy(call.sink, Side::STACK, &frame, Meta::plain());
+        self.ledger.emitted[Side::STACK as usize] += u64::from(told);
+        told
+    }
+
+    /// Everything but ARP passes.
+    fn pass(&mut self, call: &mut Call<'_>, to: Side, frame: &Frame<'_>) -> Fate {
+        if !sink::copy(call.sink, to, frame.bytes, frame.meta) {
+            return Fate::Dropped(DropReason::PortFull);
+        }
+        self.ledger.emitted[to as usize] += 1;
+        Fate::Forwarded
+    }
+
+    fn refused(&mut self, ip: Ipv4Addr, mac: MacAddress, reason: DropReason) -> Fate {
+        self.event(Event::Refused { ip, mac, reason });
+        Fate::Dropped(reason)
+    }
+
+    fn settle_task(&mut self, call: &mut Call<'_>, task: Task, completion: CompletionKind) {
+        let now = call.now.since_boot;
+        match (task, completion) {
+            (Task::Send { frame, to }, CompletionKind::Signed(message)) => {
+                let fate = self.send_signed(call, to, message, Fate::Forwarded);
+                self.ledger.release(now, Side::STACK, fate, &frame);
+            }
+            (Task::Answer { frame, to }, CompletionKind::Signed(message)) => {
+                let fate = self.send_signed(call, to, message, Fate::Answered);
+                self.ledger.release(now, Side::WIRE, fate, &frame);
+            }
+            (Task::Check { frame, purpose, retried }, CompletionKind::Checked(good)) => {
+                self.checked(call, frame, purpose, retried, good);
+            }
+            (Task::Learn { frame, from, distributor }, CompletionKind::Learnt(statement)) => {
+                let fate = self.learnt(call, statement, distributor);
+                self.release_if_framed(now, from, fate, &frame);
+            }
+            (Task::Serve { frame, from, to }, CompletionKind::Signed(message)) => {
+                let fate = self.served(call, from, to, message);
+                self.release_if_framed(now, from, fate, &frame);
+            }
+            (task, _) => self.lost(now, task),
+        }
+    }
+
+    fn send_signed(&mut self, call: &mut Call<'_>, to: MacAddress, message: Option<Vec<u8>>, good: Fate) -> Fate {
+        match message {
+            Some(message) if self.send(call, to, &message) => good,
+            Some(_) => Fate::Dropped(DropReason::PortFull),
+            None => Fate::Dropped(DropReason::JobLost),
+        }
+    }
+
+    fn release_if_framed(&mut self, now: Instant, from: Origin, fate: Fate, frame: &[u8]) {
+        if from == Origin::Wire {
+            self.ledger.release(now, Side::WIRE, fate, frame);
+        }
+    }
+
+    fn lost(&mut self, now: Instant, task: Task) {
+        let fate = Fate::Dropped(DropReason::JobLost);
+        match task {
+            Task::Send { frame, .. } => self.ledger.release(now, Side::STACK, fate, &frame),
+            Task::Answer { frame, .. } | Task::Check { frame, .. } => {
+                self.ledger.release(now, Side::WIRE, fate, &frame);
+            }
+            Task::Learn { frame, from, .. } | Task::Serve { frame, from, .. } => {
+                self.release_if_framed(now, from, fate, &frame);
+            }
+        }
+    }
+
+    /// Drops one reply that has waited too long; false when there is none.
+    fn expire_pending(&mut self, now: Instant) -> bool {
+        let Some(waiting) = self.pending.expired(now) else { return false };
+        let fate = Fate::Dropped(DropReason::SarpPendingExpired);
+        self.ledger.release(now, Side::WIRE, fate, &waiting.frame);
+        true
+    }
+}
+
+impl Bump for Host {
+    type Job = Job;
+    type Completion = Completion;
+    type Effect = std::convert::Infallible;
+    type Event = Event;
+
+    fn process(&mut self, now: Now, from: Side, batch: &mut dyn Batch, sink: &mut dyn Sink) {
+        let mut call = Call { now, sink };
+        while let Some(frame) = batch.next_frame() {
+            self.ledger.receive(from);
+            let fate = match from {
+                Side::STACK => self.stack_frame(&mut call, &frame),
+                Side::WIRE => self.wire_frame(&mut call, &frame),
+            };
+            self.ledger.settle(now.since_boot, from, fate, frame.bytes);
+        }
+    }
+
+    fn complete(&mut self, now: Now, ticket: Ticket, completion: Completion, sink: &mut dyn Sink) {
+        let Some(task) = self.tasks.remove(&ticket) else { return };
+        self.settle_task(&mut Call { now, sink }, task, completion.0);
+    }
+
+    fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
+        let mut call = Call { now, sink };
+        for _ in 0..budget {
+            if !self.expire_pending(now.since_boot) && !self.ask_distributors(&mut call) {
+                return;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let waiting = time::earlier(self.pending.deadline(), self.enquiries.deadline());
+        time::earlier(waiting, Some(self.time_request_at()))
+    }
+
+    fn next_job(&mut self) -> Option<(Ticket, Job)> {
+        self.jobs.pop()
+    }
+
+    fn next_effect(&mut self) -> Option<Self::Effect> {
+        None
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    fn add_to_ledger(&self, total: &mut Ledger) {
+        total.add(&self.ledger);
+    }
+}

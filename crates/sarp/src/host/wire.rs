@@ -1,0 +1,297 @@
+//! What others say (section 3.4). The order of checks is the order of cost: addresses, open question, stamp, budget, and
+//! only then a signature.
+
+use bump::{DropReason, Fate, Frame, Instant, Side};
+use wire::arp::{Arp, Operation};
+use wire::ethernet::{HEADER_LEN, Header};
+use wire::sarp::data::Resolution;
+use wire::sarp::{Kind, Message};
+use wire::{EtherType, MacAddress};
+
+use super::{Call, Host, Origin, Purpose, Task};
+use crate::clock::Stamp;
+use crate::enquiry::About;
+use crate::event::Event;
+use crate::job::JobKind;
+use crate::limits;
+use crate::pending::Waiting;
+
+impl Host {
+    /// The fate of a frame of the wire.
+    pub(super) fn wire_frame(&mut self, call: &mut Call<'_>, frame: &Frame<'_>) -> Fate {
+        let Ok((header, message)) = Header::parse(frame.bytes) else { return Fate::Dropped(DropReason::Runt) };
+        if header.ethertype != EtherType::ARP {
+            return self.pass(call, Side::STACK, frame);
+        }
+        if let Some(reason) = self.address_fault(&header) {
+            return Fate::Dropped(reason);
+        }
+        if !Message::is_one(message) {
+            return self.plain(call, &header, frame);
+        }
+        let Ok(message) = Message::parse(message) else { return Fate::Dropped(DropReason::SarpMalformed) };
+        match message.kind {
+            Kind::Resolution => self.signed(call, &header, &message, frame.bytes),
+            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange => {
+                self.serve(call, Origin::Wire, &header, &message, frame.bytes)
+            }
+            _ => self.distributor_answers(call, Origin::Wire, &header, &message, frame.bytes),
+        }
+    }
+
+    fn address_fault(&self, header: &Header) -> Option<DropReason> {
+        if header.source.is_group() {
+            Some(DropReason::GroupSource)
+        } else if header.source == self.settings.mac {
+            Some(DropReason::OwnSource)
+        } else if header.destination != self.settings.mac && !header.destination.is_broadcast() {
+            Some(DropReason::NotForUs)
+        } else {
+            None
+        }
+    }
+
+    /// A plain ARP message: a request is answered whoever asks, an answer counts only from a known host.
+    fn plain(&mut self, call: &mut Call<'_>, header: &Header, frame: &Frame<'_>) -> Fate {
+        let Ok(arp) = Arp::parse(&frame.bytes[HEADER_LEN..]) else { return Fate::Dropped(DropReason::BadArp) };
+        if header.source != arp.sender_mac {
+            return Fate::Dropped(DropReason::ArpSource);
+        }
+        if self.settings.is_own(arp.sender_ip) {
+            self.event(Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
+            return Fate::Dropped(DropReason::ArpConflict);
+        }
+        match (self.is_known(&arp), arp.operation) {
+            (Err(reason), _) => Fate::Dropped(reason),
+            (Ok(known), Operation::Request) => {
+                if known && self.settings.is_own(arp.target_ip) {
+                    self.tell_stack(call, &arp);
+                }
+                self.answer(call.now.since_boot, &arp, None, frame.bytes)
+            }
+            (Ok(true), Operation::Reply) => self.known_answers(call, &arp),
+            (Ok(false), Operation::Reply) => Fate::Dropped(DropReason::PlainArp),
+        }
+    }
+
+    /// Whether the sender is a known host; an error when somebody else uses a known host's address.
+    fn is_known(&self, arp: &Arp) -> Result<bool, DropReason> {
+        match self.settings.known(arp.sender_ip) {
+            Some(known) if known.mac != arp.sender_mac => Err(DropReason::LegacyAddress),
+            known => Ok(known.is_some()),
+        }
+    }
+
+    fn known_answers(&mut self, call: &mut Call<'_>, arp: &Arp) -> Fate {
+        if let Some(reason) = self.not_for_our_question(call.now.since_boot, arp) {
+            return Fate::Dropped(reason);
+        }
+        self.questions.answered(arp.sender_ip);
+        if self.tell_stack(call, arp) { Fate::Forwarded } else { Fate::Dropped(DropReason::PortFull) }
+    }
+
+    fn not_for_our_question(&self, now: Instant, arp: &Arp) -> Option<DropReason> {
+        let for_us = self.settings.is_own(arp.target_ip) || arp.target_ip.is_unspecified();
+        if arp.target_mac != self.settings.mac || !for_us {
+            return Some(DropReason::ArpTarget);
+        }
+        self.questions.open(now, arp.sender_ip).is_none().then_some(DropReason::SarpUnasked)
+    }
+
+    /// Answers a request for an address of ours, within the budget.
+    fn answer(&mut self, now: Instant, request: &Arp, nonce: Option<[u8; 8]>, frame: &[u8]) -> Fate {
+        if !self.settings.is_own(request.target_ip) {
+            return Fate::Dropped(DropReason::ArpTarget);
+        }
+        if !self.answer_budget_per_source.take(now, request.sender_mac) || !self.answer_budget.take(now) {
+            return Fate::Dropped(DropReason::SarpBudget);
+        }
+        let reply = Arp {
+            operation: Operation::Reply,
+            sender_mac: self.settings.mac,
+            sender_ip: request.target_ip,
+            target_mac: request.sender_mac,
+            target_ip: request.sender_ip,
+        };
+        self.sign(now, reply, nonce, Task::Answer { frame: frame.to_vec(), to: request.sender_mac })
+    }
+
+    /// A signed ARP message.
+    fn signed(&mut self, call: &mut Call<'_>, header: &Header, message: &Message<'_>, frame: &[u8]) -> Fate {
+        let arp = &message.arp;
+        if header.source != arp.sender_mac {
+            return Fate::Dropped(DropReason::ArpSource);
+        }
+        if self.settings.is_own(arp.sender_ip) {
+            self.event(Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
+            return Fate::Dropped(DropReason::ArpConflict);
+        }
+        let Ok(data) = Resolution::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
+        match arp.operation {
+            Operation::Reply => self.signed_reply(call, message, data, frame),
+            Operation::Request => self.signed_request(call, message, data, frame),
+        }
+    }
+
+    fn signed_reply(&mut self, call: &mut Call<'_>, message: &Message<'_>, data: Resolution, frame: &[u8]) -> Fate {
+        let now = call.now.since_boot;
+        if let Some(reason) = self.not_for_our_question(now, &message.arp) {
+            return Fate::Dropped(reason);
+        }
+        let asked = self.questions.nonce(now, message.arp.sender_ip);
+        if asked.is_some() && asked != data.nonce {
+            return Fate::Dropped(DropReason::SarpNonce);
+        }
+        if self.ring.contains(message.arp.sender_ip) && self.clock.read(now).is_some() {
+            return self.check(call, message, Purpose::Reply, false, frame);
+        }
+        self.wait_for_key(call, message, false, frame)
+    }
+
+    /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking.
+    fn signed_request(&mut self, call: &mut Call<'_>, message: &Message<'_>, data: Resolution, frame: &[u8]) -> Fate {
+        let (now, arp) = (call.now.since_boot, &message.arp);
+        let provable = self.ring.contains(arp.sender_ip) && self.clock.read(now).is_some();
+        match (arp.sender_ip == arp.target_ip, provable) {
+            (true, true) => self.check(call, message, Purpose::Announcement, false, frame),
+            (true, false) => Fate::Dropped(DropReason::SarpUnasked),
+            (false, true) if self.settings.is_own(arp.target_ip) => {
+                self.check(call, message, Purpose::Request, false, frame)
+            }
+            (false, _) => self.answer(now, arp, data.nonce, frame),
+        }
+    }
+
+    /// Judges the stamp of a message and has its signature checked.
+    fn check(
+        &mut self,
+        call: &mut Call<'_>,
+        message: &Message<'_>,
+        purpose: Purpose,
+        retried: bool,
+        frame: &[u8],
+    ) -> Fate {
+        let now = call.now.since_boot;
+        let Some(entry) = self.ring.get(now, message.arp.sender_ip) else {
+            return Fate::Dropped(DropReason::SarpNoKey);
+        };
+        let (record, last) = (entry.record.clone(), entry.last_stamp);
+        let stamp = stamp_of(message);
+        let distance = self.clock.read(now).map_or(std::time::Duration::MAX, |clock| clock.distance(stamp));
+        if distance > self.settings.window {
+            // It may be our own clock that is wrong.
+            self.ask_for_time(now);
+            return Fate::Dropped(DropReason::SarpStale);
+        }
+        if stamp <= last {
+            return Fate::Dropped(DropReason::SarpStale);
+        }
+        if !self.check_budget.take(now) {
+            return Fate::Dropped(DropReason::SarpBudget);
+        }
+        let job = JobKind::Check { record, message: frame[HEADER_LEN..].to_vec() };
+        self.start(job, Task::Check { frame: frame.to_vec(), purpose, retried })
+    }
+
+    /// Puts a reply on the pending list and asks for its key.
+    pub(super) fn wait_for_key(
+        &mut self,
+        call: &mut Call<'_>,
+        message: &Message<'_>,
+        failed_before: bool,
+        frame: &[u8],
+    ) -> Fate {
+        let (now, sender) = (call.now.since_boot, message.arp.sender_ip);
+        if self.ring.is_unknown(now, sender) {
+            return Fate::Dropped(DropReason::SarpNoKey);
+        }
+        let waiting = Waiting { sender, arrived: now, failed_before, frame: frame.to_vec() };
+        if self.pending.keep(waiting).is_err() {
+            return Fate::Dropped(DropReason::SarpPendingFull);
+        }
+        self.enquire(call, About::Key(sender));
+        Fate::Held
+    }
+
+    /// The signature of a message was checked; the frame was held.
+    pub(super) fn checked(&mut self, call: &mut Call<'_>, frame: Vec<u8>, purpose: Purpose, retried: bool, good: bool) {
+        let fate = match Message::parse(&frame[HEADER_LEN..]) {
+            Ok(message) if good => self.believe(call, &message, purpose, &frame),
+            Ok(message) => self.disbelieve(call, &message, purpose, retried, &frame),
+            Err(_) => Fate::Dropped(DropReason::SarpMalformed),
+        };
+        if fate != Fate::Held {
+            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &frame);
+        }
+    }
+
+    /// Acts on a message whose signature is good.
+    fn believe(&mut self, call: &mut Call<'_>, message: &Message<'_>, purpose: Purpose, frame: &[u8]) -> Fate {
+        let (now, arp, stamp) = (call.now.since_boot, &message.arp, stamp_of(message));
+        let Some(entry) = self.ring.get(now, arp.sender_ip) else { return Fate::Dropped(DropReason::SarpNoKey) };
+        // Another message of the same sender may have overtaken this one.
+        if stamp <= entry.last_stamp {
+            return Fate::Dropped(DropReason::SarpStale);
+        }
+        if !entry.record.admits(arp.sender_mac) {
+            return self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpMac);
+        }
+        entry.last_stamp = stamp;
+        if purpose == Purpose::Reply {
+            self.questions.answered(arp.sender_ip);
+        }
+        if !self.tell_stack(call, arp) {
+            return Fate::Dropped(DropReason::PortFull);
+        }
+        match purpose {
+            Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
+            Purpose::Request => {
+                let nonce = Resolution::parse(message.data).ok().and_then(|data| data.nonce);
+                self.answer(now, arp, nonce, frame)
+            }
+        }
+    }
+
+    /// The key may have changed: it is asked for again, once, and not too often (section 3.4).
+    fn disbelieve(
+        &mut self,
+        call: &mut Call<'_>,
+        message: &Message<'_>,
+        purpose: Purpose,
+        retried: bool,
+        frame: &[u8],
+    ) -> Fate {
+        let (now, arp) = (call.now.since_boot, &message.arp);
+        let fetched_at = self.ring.get(now, arp.sender_ip).map(|entry| entry.fetched_at);
+        let is_fresh = fetched_at.is_some_and(|at| now.since(at) < limits::REFETCH_INTERVAL);
+        if retried || is_fresh || purpose != Purpose::Reply {
+            return self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpSignature);
+        }
+        self.wait_for_key(call, message, true, frame)
+    }
+
+    /// Takes up a pending reply after its key or the time has come. The frame was held.
+    pub(super) fn take_up(&mut self, call: &mut Call<'_>, waiting: Waiting) {
+        let now = call.now.since_boot;
+        let fate = match Message::parse(waiting.frame.get(HEADER_LEN..).unwrap_or_default()) {
+            Ok(message) => match self.not_for_our_question(now, &message.arp) {
+                None => self.check(call, &message, Purpose::Reply, true, &waiting.frame),
+                Some(reason) => Fate::Dropped(reason),
+            },
+            Err(_) => Fate::Dropped(DropReason::SarpMalformed),
+        };
+        if fate != Fate::Held {
+            self.ledger.release(now, Side::WIRE, fate, &waiting.frame);
+        }
+    }
+}
+
+fn stamp_of(message: &Message<'_>) -> Stamp {
+    let fraction = Resolution::parse(message.data).ok().and_then(|data| data.fraction);
+    Stamp::new(message.seconds, fraction.unwrap_or(0))
+}
+
+/// Whether `mac` is the hardware address of somebody, not of a group or nobody.
+pub(super) fn is_station(mac: MacAddress) -> bool {
+    !mac.is_group() && mac != MacAddress::ZERO
+}

@@ -1,0 +1,68 @@
+//! Every limit of S-ARP, with its unit and its reason.
+
+use std::time::Duration;
+
+/// How far a stamp may be from this host's S-ARP clock by default (section 3.4: 30 s).
+pub const WINDOW: Duration = Duration::from_secs(30);
+/// A question of the stack stays open for this long; Linux repeats it after a second, three times.
+pub const QUESTION_OPEN: Duration = Duration::from_secs(3);
+/// Questions of the stack that are open at a time; a sweep of a /24 fits.
+pub const QUESTIONS_MAX: usize = 1024;
+
+/// Keys in the ring: more hosts than the kernel keeps neighbours for (its hard limit is 1,024).
+pub const RING_MAX: usize = 4096;
+/// A key that did not verify a signature is asked for again at most this often (section 3.4 asks each time, which lets
+/// whoever sends bad signatures load the distributor).
+pub const REFETCH_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Replies that wait for a key, from all senders.
+pub const PENDING_MAX: usize = 256;
+/// Replies of one sender that wait for its key.
+pub const PENDING_PER_SENDER_MAX: usize = 4;
+/// The longest reply that waits, in bytes: header, ARP, data and the longest signature fit twice.
+pub const PENDING_FRAME_MAX_BYTES: usize = 640;
+/// How long a reply waits; the stack has given up by then.
+pub const PENDING_TIME: Duration = Duration::from_secs(5);
+
+/// Requests to distributors that are open at a time.
+pub const ENQUIRIES_MAX: usize = 128;
+const _: () = assert!(ENQUIRIES_MAX <= PENDING_MAX, "every open request has room for the reply that caused it");
+/// A request is repeated after this, to the next distributor if there is one.
+pub const ENQUIRY_REPEAT: Duration = Duration::from_millis(400);
+/// How often a request is sent before it is given up.
+pub const ENQUIRY_TRIES: u32 = 8;
+const _: () = assert!(
+    ENQUIRY_REPEAT.as_millis() * (ENQUIRY_TRIES as u128) < PENDING_TIME.as_millis(),
+    "a reply waits for as long as its key is asked for"
+);
+/// An address without a key is not asked about again for this long.
+pub const UNKNOWN_TIME: Duration = Duration::from_secs(5);
+/// Addresses without a key that are remembered.
+pub const UNKNOWN_MAX: usize = 1024;
+/// The clock is set anew after this: quartz drifts by less than a second a day.
+pub const CLOCK_GOOD_FOR: Duration = Duration::from_secs(600);
+/// The time is asked for at most this often: while nobody answers, and when a stamp outside the window makes this host doubt
+/// its own clock.
+pub const TIME_REQUEST_INTERVAL: Duration = Duration::from_secs(5);
+const _: () = assert!(
+    TIME_REQUEST_INTERVAL.as_millis() > ENQUIRY_REPEAT.as_millis() * (ENQUIRY_TRIES as u128),
+    "one request for the time ends before the next begins"
+);
+
+/// Answers that this host signs in a second, for all who ask.
+pub const ANSWERS_PER_SECOND: u32 = 1000;
+/// Answers that this host signs in a second for one source address.
+pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 10;
+/// Source addresses that are counted apart.
+pub const SOURCES_MAX: usize = 1024;
+/// Signatures that are checked in a second.
+pub const CHECKS_PER_SECOND: u32 = 1000;
+/// Jobs under way at a time.
+pub const JOBS_MAX: usize = 512;
+/// News that wait for the program; older ones are more telling in a flood, so new ones are lost and counted.
+pub const EVENTS_MAX: usize = 256;
+
+/// Requests of one host that a distributor answers in a second.
+pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
+/// Hosts whose requests are counted apart.
+pub const REQUESTING_HOSTS_MAX: usize = 4096;

@@ -1,0 +1,101 @@
+//! The ring of public keys (section 3.4), and what is remembered of each sender.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use bump::Instant;
+use identity::Verified;
+use identity::distributor::HostRecord;
+
+use crate::clock::Stamp;
+use crate::limits::{RING_MAX, UNKNOWN_MAX, UNKNOWN_TIME};
+
+/// A key that a distributor vouched for.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) record: Verified<HostRecord>,
+    pub(crate) fetched_at: Instant,
+    /// The newest stamp that verified; what is not newer is a replay.
+    pub(crate) last_stamp: Stamp,
+    used_at: Instant,
+}
+
+/// What a key reply changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learnt {
+    /// There was no key.
+    New,
+    /// It is the key that was there.
+    Same,
+    /// There was another key.
+    Changed,
+}
+
+/// The keys, and the addresses that have none.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    entries: BTreeMap<Ipv4Addr, Entry>,
+    unknown_until: BTreeMap<Ipv4Addr, Instant>,
+}
+
+impl Ring {
+    pub(crate) fn get(&mut self, now: Instant, ip: Ipv4Addr) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(&ip)?;
+        entry.used_at = now;
+        Some(entry)
+    }
+
+    pub(crate) fn contains(&self, ip: Ipv4Addr) -> bool {
+        self.entries.contains_key(&ip)
+    }
+
+    /// Whether a distributor has just said that it knows no key for `ip`.
+    pub(crate) fn is_unknown(&self, now: Instant, ip: Ipv4Addr) -> bool {
+        self.unknown_until.get(&ip).is_some_and(|&until| now < until)
+    }
+
+    pub(crate) fn learn(&mut self, now: Instant, record: Verified<HostRecord>) -> Learnt {
+        let ip = record.address();
+        self.unknown_until.remove(&ip);
+        if let Some(entry) = self.entries.get_mut(&ip) {
+            let same = entry.record.same_key(&record);
+            (entry.record, entry.fetched_at) = (record, now);
+            return if same { Learnt::Same } else { Learnt::Changed };
+        }
+        self.make_room();
+        self.entries.insert(ip, Entry { record, fetched_at: now, last_stamp: Stamp::default(), used_at: now });
+        Learnt::New
+    }
+
+    /// Forgets the key of `ip`, which a distributor no longer vouches for.
+    pub(crate) fn forget(&mut self, now: Instant, ip: Ipv4Addr) {
+        self.entries.remove(&ip);
+        if self.unknown_until.len() >= UNKNOWN_MAX {
+            self.unknown_until.retain(|_, until| now < *until);
+        }
+        if self.unknown_until.len() < UNKNOWN_MAX {
+            self.unknown_until.insert(ip, now + UNKNOWN_TIME);
+        }
+    }
+
+    /// Lets stamps begin again for everybody, after the distributor's time went back.
+    pub(crate) fn forget_stamps(&mut self) {
+        for entry in self.entries.values_mut() {
+            entry.last_stamp = Stamp::default();
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn make_room(&mut self) {
+        if self.entries.len() < RING_MAX {
+            return;
+        }
+        let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used_at).map(|(ip, _)| *ip);
+        if let Some(ip) = oldest {
+            self.entries.remove(&ip);
+        }
+    }
+}

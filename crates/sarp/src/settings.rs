@@ -1,0 +1,64 @@
+//! What an operator decides about S-ARP, checked and ready for use.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use identity::HostIdentity;
+use identity::distributor::{DistributorKey, RequestKey};
+use wire::MacAddress;
+
+/// A host without S-ARP whose plain messages are believed (section 3: the list of known hosts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownHost {
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// The only hardware address that may speak for it.
+    pub mac: MacAddress,
+}
+
+/// A key distributor of the site, as the enrolment names it (section 3.2).
+#[derive(Clone, Debug)]
+pub struct Distributor {
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// What its answers are signed with.
+    pub key: DistributorKey,
+}
+
+/// Settings of one guarded interface.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who this host is.
+    pub identity: Arc<HostIdentity>,
+    /// Hardware address of the guarded interface.
+    pub mac: MacAddress,
+    /// Addresses that this host may speak for.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Distributors in the order in which they are tried.
+    pub distributors: Vec<Distributor>,
+    /// What this host proves itself to distributors with.
+    pub request_key: RequestKey,
+    /// Hosts without S-ARP.
+    pub known_hosts: Vec<KnownHost>,
+    /// How far a stamp may be from the S-ARP clock.
+    pub window: Duration,
+    /// Whether our own requests are signed and their answers tied to them (the paper's future work, section 3.3).
+    pub sign_requests: bool,
+}
+
+impl Settings {
+    /// Whether this host may speak for `ip`.
+    #[must_use]
+    pub fn is_own(&self, ip: Ipv4Addr) -> bool {
+        self.addresses.contains(&ip)
+    }
+
+    /// The host without S-ARP that has this address.
+    #[must_use]
+    pub fn known(&self, ip: Ipv4Addr) -> Option<&KnownHost> {
+        self.known_hosts.iter().find(|host| host.ip == ip)
+    }
+}

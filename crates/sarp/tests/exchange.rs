@@ -1,0 +1,459 @@
+//! S-ARP step by step: the paper's exchange, and what each attack on it comes to.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::time::Duration;
+
+use bump::{DropReason, Side};
+use common::{DISTRIBUTORS, Lan, arp_frame, ip, known, mac, reply, request};
+use sarp::Event;
+use sarp::akd::Lookup;
+use wire::MacAddress;
+use wire::arp::Arp;
+use wire::sarp::{Kind, Message};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Kinds of the S-ARP messages on the wire, in order.
+fn kinds(lan: &Lan) -> Vec<Kind> {
+    lan.seen.iter().filter_map(|frame| Message::parse(&frame[14..]).ok()).map(|message| message.kind).collect()
+}
+
+/// The last S-ARP message on the wire with this sender.
+fn last_signed_by(lan: &Lan, number: u8) -> Vec<u8> {
+    let by = |frame: &&Vec<u8>| {
+        Message::parse(&frame[14..])
+            .is_ok_and(|message| message.kind == Kind::Resolution && message.arp.sender_ip == ip(number))
+    };
+    lan.seen.iter().rev().find(by).unwrap().clone()
+}
+
+/// A LAN in which everybody has the time.
+fn lan(hosts: u8) -> Lan {
+    let mut lan = Lan::with_hosts(1, hosts);
+    lan.run(SECOND);
+    lan.seen.clear();
+    lan
+}
+
+#[test]
+fn a_question_is_answered_signed_after_the_key_was_fetched() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    // Section 3.5.1: the plain request, the signed reply, the key request, the key reply.
+    assert_eq!(kinds(&lan), [Kind::Resolution, Kind::KeyRequest, Kind::KeyReply]);
+    assert!(!Message::is_one(&lan.seen[0][14..]), "requests do not change");
+    // The stack heard plain ARP and nothing else.
+    assert_eq!(lan.station(1).stack.heard, [reply(2, 2, ip(1), mac(1))]);
+    lan.seen.clear();
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(kinds(&lan), [Kind::Resolution], "the key is in the ring now");
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+}
+
+#[test]
+fn everything_but_arp_passes_as_it_is() {
+    let mut lan = lan(2);
+    let frame = [&mac(2).0[..], &mac(1).0, &[0x08, 0x00], &[0x45; 46]].concat();
+    lan.deliver(1, Side::STACK, frame.clone());
+    lan.run(SECOND);
+    assert_eq!((lan.station(2).stack.others, lan.seen.last()), (1, Some(&frame)));
+}
+
+#[test]
+fn forged_plain_messages_change_nothing_and_create_nothing() {
+    let mut lan = lan(3);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    // Host 66 is not enrolled; it claims 2's address, and 3's, of which 1 knows nothing.
+    for claimed in [2, 3] {
+        lan.inject(arp_frame(mac(1), mac(66), &reply(claimed, 66, ip(1), mac(1))));
+        let question = Arp { sender_ip: ip(claimed), ..request(66, ip(1)) };
+        lan.inject(arp_frame(mac(1), mac(66), &question));
+        let gratuitous = Arp { sender_ip: ip(claimed), ..request(66, ip(claimed)) };
+        lan.inject(arp_frame(MacAddress::BROADCAST, mac(66), &gratuitous));
+    }
+    lan.run(SECOND);
+    let one = lan.station(1);
+    assert_eq!((one.knows(2), one.knows(3)), (Some(mac(2)), None));
+    assert_eq!(one.drops(DropReason::PlainArp), 2);
+    assert_eq!(one.drops(DropReason::ArpTarget), 2, "announcements to everybody are for somebody else");
+}
+
+#[test]
+fn the_first_answer_wins_only_if_it_is_the_right_one() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    for _ in 0..50 {
+        lan.inject(arp_frame(mac(1), mac(66), &reply(2, 66, ip(1), mac(1))));
+    }
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    assert_eq!(lan.station(1).drops(DropReason::PlainArp), 50);
+}
+
+#[test]
+fn ethernet_and_arp_must_agree_about_the_sender() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let mut frame = last_signed_by(&lan, 2);
+    frame[6..12].copy_from_slice(&mac(66).0);
+    lan.inject(frame);
+    lan.inject(arp_frame(mac(1), mac(66), &request(2, ip(1))));
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).drops(DropReason::ArpSource), 2);
+}
+
+#[test]
+fn a_replay_is_unasked_then_not_newer_and_in_the_end_stale() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let recorded = last_signed_by(&lan, 2);
+    lan.inject(recorded.clone());
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).drops(DropReason::SarpUnasked), 1);
+    // The victim has left, its hardware address is cloned (section 3.4).
+    lan.station(2).is_off = true;
+    lan.ask(1, 2);
+    lan.inject(recorded.clone());
+    lan.run(SECOND * 5);
+    assert_eq!((lan.station(1).knows(2), lan.station(1).drops(DropReason::SarpStale)), (None, 1));
+    // Who never heard of 2 before is protected by the window.
+    let mut addressed = recorded.clone();
+    addressed[..6].copy_from_slice(&mac(1).0);
+    lan.restart(1);
+    lan.run(SECOND * 31);
+    lan.ask(1, 2);
+    lan.inject(addressed);
+    lan.run(SECOND * 5);
+    assert_eq!((lan.station(1).knows(2), lan.station(1).drops(DropReason::SarpStale)), (None, 1));
+}
+
+#[test]
+fn with_signed_requests_a_replay_fails_at_once() {
+    let mut lan = lan(1);
+    lan.add(2, |settings| settings.sign_requests = true);
+    lan.run(SECOND);
+    lan.ask(2, 1);
+    lan.run(SECOND);
+    assert_eq!(lan.station(2).knows(1), Some(mac(1)));
+    let recorded = last_signed_by(&lan, 1);
+    // Restarted, it remembers no stamp; the recorded answer is seconds old.
+    lan.restart(2);
+    lan.station(1).is_off = true;
+    lan.run(SECOND);
+    lan.ask(2, 1);
+    lan.inject(recorded);
+    lan.run(SECOND * 5);
+    assert_eq!((lan.station(2).knows(1), lan.station(2).drops(DropReason::SarpNonce)), (None, 1));
+}
+
+#[test]
+fn a_signed_request_teaches_the_asked_one_if_it_knows_the_key() {
+    let mut lan = lan(1);
+    lan.add(2, |settings| settings.sign_requests = true);
+    lan.run(SECOND);
+    lan.ask(2, 1);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), None, "1 has never looked 2 up");
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    lan.station(1).stack.table.clear();
+    lan.ask(2, 1);
+    lan.run(SECOND);
+    assert_eq!((lan.station(1).knows(2), lan.station(2).knows(1)), (Some(mac(2)), Some(mac(1))));
+}
+
+#[test]
+fn nobody_can_sign_for_an_address_that_is_not_his() {
+    let mut lan = lan(2);
+    // Host 3 is enrolled for its own address and signs for 2's.
+    lan.add(3, |settings| settings.addresses.push(ip(2)));
+    lan.station(2).is_off = true;
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND * 5);
+    assert_eq!(lan.station(1).knows(2), None);
+    assert!(lan.station(1).drops(DropReason::SarpSignature) >= 1);
+    let refused = |event: &&Event| matches!(event, Event::Refused { reason: DropReason::SarpSignature, .. });
+    assert!(lan.station(1).events.iter().any(|event| refused(&event)));
+}
+
+#[test]
+fn a_false_hardware_address_is_refused_where_the_site_binds_it() {
+    for bound in [true, false] {
+        let mut lan = lan(1);
+        let identity = lan.identity(2);
+        lan.record(2, &identity, bound);
+        // The insider's card has another address than the one in the repository.
+        lan.add_as(2, identity, |settings| settings.mac = mac(2));
+        let lookup = lan.repository.hosts.get_mut(&ip(2)).unwrap();
+        if let Lookup::Good { mac: Some(recorded), .. } = lookup {
+            *recorded = mac(77);
+        }
+        lan.run(SECOND);
+        lan.ask(1, 2);
+        lan.run(SECOND * 5);
+        // Section 3.5.1: out of scope where nothing is bound.
+        assert_eq!(lan.station(1).knows(2), (!bound).then(|| mac(2)));
+        assert_eq!(lan.station(1).drops(DropReason::SarpMac) > 0, bound);
+    }
+}
+
+#[test]
+fn an_unenrolled_host_is_not_believed_and_not_asked_about_for_ever() {
+    let mut lan = lan(1);
+    let stranger = lan.identity(9);
+    lan.add_as(9, stranger, |_| {});
+    lan.run(SECOND);
+    lan.seen.clear();
+    for _ in 0..3 {
+        lan.ask(1, 9);
+        lan.run(SECOND);
+    }
+    assert_eq!(lan.station(1).knows(9), None);
+    assert!(lan.station(1).events.contains(&Event::NoKey { ip: ip(9) }));
+    assert_eq!(kinds(&lan).iter().filter(|kind| **kind == Kind::KeyRequest).count(), 1);
+}
+
+#[test]
+fn known_hosts_are_believed_at_their_own_hardware_address_only() {
+    let mut lan = lan(0);
+    lan.add(1, |settings| settings.known_hosts.push(known(50)));
+    lan.run(SECOND);
+    lan.ask(1, 50);
+    lan.inject(arp_frame(mac(1), mac(66), &reply(50, 66, ip(1), mac(1))));
+    lan.inject(arp_frame(mac(1), mac(50), &reply(50, 50, ip(1), mac(1))));
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(50), Some(mac(50)));
+    assert_eq!(lan.station(1).drops(DropReason::LegacyAddress), 1);
+    lan.station(1).stack.table.clear();
+    lan.inject(arp_frame(MacAddress::BROADCAST, mac(50), &request(50, ip(1))));
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(50), Some(mac(50)), "its requests teach the stack");
+    assert!(kinds(&lan).contains(&Kind::Resolution), "and are answered");
+}
+
+#[test]
+fn a_plain_host_reads_the_signed_answer_as_a_plain_one() {
+    let mut lan = lan(1);
+    lan.inject(arp_frame(MacAddress::BROADCAST, mac(50), &request(50, ip(1))));
+    lan.run(SECOND);
+    let answer = last_signed_by(&lan, 1);
+    assert_eq!(Arp::parse(&answer[14..]), Ok(reply(1, 1, ip(50), mac(50))));
+    assert_eq!(lan.station(1).knows(50), None, "an unlisted host is answered but not believed");
+}
+
+#[test]
+fn an_address_probe_is_answered_and_a_probing_stack_hears_the_owner() {
+    let mut lan = lan(2);
+    // 1 wants to take 2's address (RFC 5227); 2 defends it within 200 ms.
+    lan.stack_says(1, Arp { sender_ip: std::net::Ipv4Addr::UNSPECIFIED, ..request(1, ip(2)) });
+    lan.run(Duration::from_millis(200));
+    let heard = &lan.station(1).stack.heard;
+    assert_eq!(heard.len(), 1);
+    assert_eq!((heard[0].sender_ip, heard[0].sender_mac), (ip(2), mac(2)));
+    // A forged defence of an address that nobody has is not heard.
+    lan.stack_says(1, Arp { sender_ip: std::net::Ipv4Addr::UNSPECIFIED, ..request(1, ip(99)) });
+    let defence = Arp { target_ip: std::net::Ipv4Addr::UNSPECIFIED, ..reply(99, 66, ip(1), mac(1)) };
+    lan.inject(arp_frame(mac(1), mac(66), &defence));
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).stack.heard.len(), 1);
+}
+
+#[test]
+fn a_fake_conflict_reaches_nobody_but_the_operator() {
+    let mut lan = lan(1);
+    lan.inject(arp_frame(MacAddress::BROADCAST, mac(66), &request(1, ip(1))));
+    let claim = Arp { sender_mac: mac(66), ..request(1, ip(1)) };
+    lan.inject(arp_frame(MacAddress::BROADCAST, mac(66), &claim));
+    lan.run(SECOND);
+    assert!(lan.station(1).stack.heard.is_empty());
+    assert_eq!(lan.station(1).drops(DropReason::ArpConflict), 1);
+    assert!(lan.station(1).events.contains(&Event::AddressClaimed { ip: ip(1), by: mac(66) }));
+}
+
+#[test]
+fn a_peers_new_hardware_address_is_followed_when_it_is_announced() {
+    let mut lan = lan(1);
+    let identity = lan.identity(2);
+    lan.record(2, &identity, false);
+    lan.add_as(2, identity, |_| {});
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    // Its card is changed.
+    let mut settings = lan.station(2).settings.clone();
+    settings.mac = mac(22);
+    lan.station(2).settings = settings;
+    lan.restart(2);
+    lan.run(SECOND);
+    let announcement = Arp { sender_mac: mac(22), ..request(2, ip(2)) };
+    lan.deliver(2, Side::STACK, arp_frame(MacAddress::BROADCAST, mac(22), &announcement));
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(22)));
+}
+
+#[test]
+fn a_changed_key_is_fetched_once_and_followed() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND * 3);
+    let new = lan.identity(2);
+    lan.record(2, &new, true);
+    lan.station(2).settings.identity = new;
+    lan.restart(2);
+    lan.run(SECOND);
+    lan.seen.clear();
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    assert!(lan.station(1).events.contains(&Event::KeyChanged { ip: ip(2) }));
+    assert_eq!(kinds(&lan).iter().filter(|kind| **kind == Kind::KeyRequest).count(), 1);
+}
+
+#[test]
+fn a_bad_signature_under_an_unchanged_key_is_refused_after_one_question() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND * 3);
+    lan.station(2).is_off = true;
+    lan.seen.clear();
+    lan.ask(1, 2);
+    let stamp = 1_800_000_010_u32.to_be_bytes();
+    let arp = reply(2, 2, ip(1), mac(1));
+    let message =
+        Message { arp, kind: Kind::Resolution, seconds: u32::from_be_bytes(stamp), data: &[0; 4], signature: &[9; 64] };
+    let frame = [&mac(1).0[..], &mac(2).0, &[0x08, 0x06], &message.emit()].concat();
+    for _ in 0..20 {
+        lan.inject(frame.clone());
+    }
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), None);
+    assert_eq!(kinds(&lan).iter().filter(|kind| **kind == Kind::KeyRequest).count(), 1);
+    let one = lan.station(1);
+    assert_eq!(one.drops(DropReason::SarpSignature) + one.drops(DropReason::SarpPendingFull), 20);
+}
+
+#[test]
+fn a_revoked_host_is_not_believed_once_its_key_is_asked_for() {
+    let mut lan = lan(2);
+    lan.repository.hosts.insert(ip(2), Lookup::Invalid);
+    lan.ask(1, 2);
+    lan.run(SECOND * 5);
+    assert_eq!(lan.station(1).knows(2), None);
+    assert!(lan.station(1).events.contains(&Event::NoKey { ip: ip(2) }));
+}
+
+#[test]
+fn without_distributors_known_keys_work_on_and_new_ones_do_not_come() {
+    let mut lan = lan(3);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    for number in DISTRIBUTORS {
+        lan.station(number).is_off = true;
+    }
+    lan.ask(1, 2);
+    lan.ask(1, 3);
+    lan.run(SECOND * 10);
+    assert_eq!((lan.station(1).knows(2), lan.station(1).knows(3)), (Some(mac(2)), None));
+    assert!(lan.station(1).events.contains(&Event::DistributorsSilent));
+    // One comes back: the next question is answered.
+    lan.restart(DISTRIBUTORS[1]);
+    lan.run(SECOND * 5);
+    lan.ask(1, 3);
+    lan.run(SECOND * 3);
+    assert_eq!(lan.station(1).knows(3), Some(mac(3)));
+}
+
+#[test]
+fn the_second_distributor_answers_when_the_first_does_not() {
+    let mut lan = lan(2);
+    lan.station(DISTRIBUTORS[0]).is_off = true;
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+}
+
+#[test]
+fn hosts_of_1970_take_part_and_a_distributor_a_day_off_is_followed() {
+    let mut lan = lan(2);
+    lan.station(1).wall_error_s = -(common::START_UNIX_S as i64);
+    lan.restart(1);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    for error_s in [86_400, -86_400] {
+        for number in DISTRIBUTORS {
+            lan.station(number).wall_error_s = error_s;
+            lan.restart(number);
+        }
+        // Hosts ask for the time every ten minutes, and when they meet somebody who did.
+        lan.run(SECOND * 700);
+        lan.ask(1, 2);
+        lan.run(SECOND * 15);
+        lan.ask(1, 2);
+        lan.run(SECOND * 3);
+        assert_eq!(lan.station(1).knows(2), Some(mac(2)), "a clock {error_s} s off");
+        assert!(lan.station(1).events.iter().any(|event| matches!(event, Event::ClockStepped { .. })));
+    }
+}
+
+#[test]
+fn a_recorded_answer_of_a_distributor_moves_no_clock() {
+    let mut lan = lan(1);
+    lan.restart(1);
+    lan.run(SECOND);
+    let answer =
+        lan.seen.iter().find(|frame| Message::parse(&frame[14..]).is_ok_and(|message| message.kind == Kind::TimeReply));
+    let answer = answer.unwrap().clone();
+    lan.run(SECOND * 700);
+    let events = lan.station(1).events.len();
+    lan.inject(answer);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).events.len(), events);
+    assert!(lan.station(1).drops(DropReason::SarpUnasked) >= 1);
+}
+
+#[test]
+fn strangers_cannot_make_a_distributor_sign() {
+    let mut lan = lan(1);
+    lan.restart(1);
+    lan.run(SECOND);
+    let request = lan
+        .seen
+        .iter()
+        .find(|frame| Message::parse(&frame[14..]).is_ok_and(|message| message.kind == Kind::TimeRequest));
+    let mut forged = request.unwrap().clone();
+    forged[0..6].copy_from_slice(&mac(DISTRIBUTORS[0]).0);
+    let made = lan.station(DISTRIBUTORS[0]).ledger().answered;
+    let nonce_at = 14 + 40 + 8;
+    for value in 0..100 {
+        forged[nonce_at] = value;
+        lan.inject(forged.clone());
+    }
+    lan.run(SECOND);
+    let akd = lan.station(DISTRIBUTORS[0]);
+    // One of the hundred may have the right nonce, and with it the right tag.
+    assert!(akd.drops(DropReason::SarpRequestTag) >= 99);
+    assert!(akd.ledger().answered[Side::WIRE as usize] <= made[Side::WIRE as usize] + 1);
+}
+
+#[test]
+fn a_flood_of_requests_is_answered_within_the_budget() {
+    let mut lan = lan(1);
+    for _ in 0..200 {
+        lan.inject(arp_frame(MacAddress::BROADCAST, mac(66), &request(66, ip(1))));
+    }
+    lan.run(SECOND);
+    let one = lan.station(1);
+    assert_eq!(one.drops(DropReason::SarpBudget), 200 - u64::from(sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND));
+    assert_eq!(one.knows(66), None);
+}

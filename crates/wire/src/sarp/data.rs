@@ -1,0 +1,205 @@
+//! What S-ARP messages carry between header and signature. The paper's own messages carry nothing between hosts; ours
+//! split the second and tie an answer to its question.
+
+use crate::reader::Reader;
+use crate::{Error, Field, MacAddress};
+
+/// Bytes of the nonce in a signed ARP request.
+pub const RESOLUTION_NONCE_LEN: usize = 8;
+/// Bytes of the nonce in a request to a distributor.
+pub const NONCE_LEN: usize = 16;
+/// Bytes of the tag in place of a signature in requests to a distributor.
+pub const TAG_LEN: usize = 16;
+
+/// The data of a signed ARP message: nothing (the paper's form), the fraction of the second, or also a nonce.
+///
+/// ```text
+///  0  fraction of the second in units of 2^-32, 4   4  nonce, 8: chosen by the request, repeated by its reply
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// The fraction; without it two messages of one second could not be told apart.
+    pub fraction: Option<u32>,
+    /// The nonce.
+    pub nonce: Option<[u8; RESOLUTION_NONCE_LEN]>,
+}
+
+impl Resolution {
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// Any length but 0, 4 and 12.
+    pub fn parse(bytes: &[u8]) -> Result<Resolution, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        Ok(match bytes.len() {
+            0 => Resolution::default(),
+            4 => Resolution { fraction: Some(reader.u32()?), nonce: None },
+            12 => Resolution { fraction: Some(reader.u32()?), nonce: Some(reader.array()?) },
+            _ => return Err(Error::Invalid(Field::SarpData)),
+        })
+    }
+
+    /// The data as bytes; a nonce without a fraction is not a form that there is, and gets the fraction zero.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let fraction = self.fraction.or(self.nonce.map(|_| 0));
+        let mut bytes = fraction.map(|fraction| fraction.to_be_bytes().to_vec()).unwrap_or_default();
+        bytes.extend(self.nonce.iter().flatten());
+        bytes
+    }
+}
+
+/// The data of a request to a distributor; its tag stands where a signature would.
+///
+/// ```text
+///  0  number of the asking host, 8   8  nonce, 16
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Under whose key the tag is.
+    pub host: u64,
+    /// Repeated by the answer.
+    pub nonce: [u8; NONCE_LEN],
+}
+
+impl Question {
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// Any length but 24.
+    pub fn parse(bytes: &[u8]) -> Result<Question, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        let question = Question { host: reader.u64()?, nonce: reader.array()? };
+        end(&reader).map(|()| question)
+    }
+
+    /// The data as bytes.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        [&self.host.to_be_bytes()[..], &self.nonce].concat()
+    }
+}
+
+/// The data of a distributor's answer; in a key reply a [`Record`] follows.
+///
+/// ```text
+///  0  fraction of the second in units of 2^-32, 4   4  nonce of the request, 16   20  record
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// The fraction of the second.
+    pub fraction: u32,
+    /// The nonce of the request.
+    pub nonce: [u8; NONCE_LEN],
+    /// What was asked for, if anything.
+    pub rest: &'a [u8],
+}
+
+impl<'a> Answer<'a> {
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// Fewer than 20 bytes.
+    pub fn parse(bytes: &'a [u8]) -> Result<Answer<'a>, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        Ok(Answer { fraction: reader.u32()?, nonce: reader.array()?, rest: reader.rest() })
+    }
+
+    /// The data as bytes.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        [&self.fraction.to_be_bytes()[..], &self.nonce, self.rest].concat()
+    }
+}
+
+/// What a distributor says of a host: its key and, where the site binds it, its hardware address.
+///
+/// ```text
+///  0  algorithm   1  flags: 1 the hardware address is bound   2  hardware address or zeros, 6   8  public key
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The algorithm of the key, a number of the identity room.
+    pub algorithm: u8,
+    /// The only hardware address that may speak for the host; `None` when any may.
+    pub mac: Option<MacAddress>,
+    /// The public key.
+    pub key: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// Truncated, unknown flags, or an address that is there without its flag.
+    pub fn parse(bytes: &'a [u8]) -> Result<Record<'a>, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        let algorithm = reader.u8()?;
+        let mac = match (reader.u8()?, MacAddress(reader.array()?)) {
+            (0, MacAddress::ZERO) => None,
+            (1, mac) => Some(mac),
+            _ => return Err(Error::Invalid(Field::SarpData)),
+        };
+        Ok(Record { algorithm, mac, key: reader.rest() })
+    }
+
+    /// The record as bytes.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let mac = self.mac.unwrap_or(MacAddress::ZERO);
+        [&[self.algorithm, u8::from(self.mac.is_some())][..], &mac.0, self.key].concat()
+    }
+}
+
+fn end(reader: &Reader<'_>) -> Result<(), Error> {
+    if reader.rest().is_empty() { Ok(()) } else { Err(Error::Trailing(Field::SarpData)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn three_forms_of_resolution_data() {
+        for bytes in [&[][..], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]] {
+            assert_eq!(Resolution::parse(bytes).expect("a form").emit(), bytes);
+        }
+        for len in [1, 3, 5, 11, 13] {
+            assert!(Resolution::parse(&vec![0; len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_question_has_one_length() {
+        let bytes: Vec<u8> = (0..24).collect();
+        let question = Question::parse(&bytes).expect("valid");
+        assert_eq!((question.host, question.nonce[0]), (0x0001_0203_0405_0607, 8));
+        assert_eq!(question.emit(), bytes);
+        assert_eq!(Question::parse(&bytes[..23]), Err(Error::Truncated(Field::SarpData)));
+        assert_eq!(Question::parse(&[&bytes[..], &[0]].concat()), Err(Error::Trailing(Field::SarpData)));
+    }
+
+    #[test]
+    fn a_record_binds_an_address_or_does_not() {
+        let bound = [1, 1, 2, 0, 0, 0, 0, 9, 0xaa];
+        assert_eq!(Record::parse(&bound).expect("valid").mac, Some(MacAddress([2, 0, 0, 0, 0, 9])));
+        let free = [1, 0, 0, 0, 0, 0, 0, 0, 0xaa];
+        assert_eq!(Record::parse(&free).expect("valid").mac, None);
+        for bad in [[1, 0, 2, 0, 0, 0, 0, 9, 0xaa], [1, 2, 0, 0, 0, 0, 0, 0, 0xaa]] {
+            assert_eq!(Record::parse(&bad), Err(Error::Invalid(Field::SarpData)));
+        }
+        assert_eq!(Record::parse(&bound[..7]), Err(Error::Truncated(Field::SarpData)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_writes_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(data) = Resolution::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Question::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Answer::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Record::parse(&bytes) { prop_assert_eq!(data.emit(), bytes); }
+        }
+    }
+}
