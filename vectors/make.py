@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden vectors of the cryptographic link layer, made without any of the program's code.
 
-Everything here is built from the written protocol (docs/protocol.md) with Python's own HMAC and SHA-256 and Debian's
+Everything here is built from the written protocol (docs/protocol.md, docs/s-arp.md) with Python's own HMAC and SHA-256 and Debian's
 python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); SipHash-2-4 is written out below and checked against
 the table of its authors. All keys are fixed, so the same files come out every time:
 
@@ -503,11 +503,110 @@ CASES = [
 ]
 
 
+# ---- S-ARP ---------------------------------------------------------------------------------------------------------
+
+SARP_MAGIC, OPERATION_DISTRIBUTOR = 0x7599E11E, 0x00FF
+SARP_SECONDS, SARP_FRACTION = START_UNIX_S + 5, 0x80000001
+
+
+def sarp_unsigned(arp_message, kind, seconds, data):
+    return arp_message + struct.pack("!IBBHI", SARP_MAGIC, kind, 0, len(data), seconds) + data
+
+
+def sarp_frame(destination, source, unsigned, signature):
+    message = unsigned[:33] + bytes([len(signature)]) + unsigned[34:] + signature
+    return (ethernet(destination, source, ETHERTYPE_ARP) + message).ljust(60, b"\0")
+
+
+def short_tag(key, label, message):
+    return hmac.new(key, counted(label) + message, hashlib.sha256).digest()[:16]
+
+
+def public_bytes(key):
+    return key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+
+def sarp_resolutions(alpha, omega):
+    """A signed request of alpha for omega with a nonce, and its reply."""
+    nonce = fixed("s-arp resolution", 8)
+    request = sarp_unsigned(arp(1, alpha.mac, alpha.addresses[0].packed, bytes(6), omega.addresses[0].packed), 0x00,
+                            SARP_SECONDS, struct.pack("!I", SARP_FRACTION) + nonce)
+    reply = sarp_unsigned(arp(2, omega.mac, omega.addresses[0].packed, alpha.mac, alpha.addresses[0].packed), 0x00,
+                          SARP_SECONDS, struct.pack("!I", SARP_FRACTION + 1) + nonce)
+    yield "request.frame", sarp_frame(BROADCAST, alpha.mac, request, alpha.key.sign(request))
+    yield "reply.frame", sarp_frame(alpha.mac, omega.mac, reply, omega.key.sign(reply))
+
+
+def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, request_key):
+    """What alpha asks a distributor, and the nonce of each request."""
+    own = (alpha.mac, alpha.addresses[0].packed)
+    for name, kind, about in [("time", 0x01, distributor_ip), ("key", 0x04, omega.addresses[0].packed)]:
+        nonce = fixed(f"s-arp {name}", 16)
+        unsigned = sarp_unsigned(arp(OPERATION_DISTRIBUTOR, *own, distributor_mac, about), kind, 0,
+                                 struct.pack("!Q", number) + nonce)
+        tag = short_tag(request_key, b"s-arp request", unsigned)
+        yield f"{name}-request.frame", sarp_frame(distributor_mac, alpha.mac, unsigned, tag)
+
+
+def sarp_change(alpha, distributor_mac, distributor_ip, number, request_key, new):
+    question = struct.pack("!Q", number) + fixed("s-arp change", 16)
+    proof = new.sign(b"ringwall s-arp new key" + question + public_bytes(new))
+    rest = bytes([1, len(proof)]) + proof + public_bytes(new)
+    message = arp(OPERATION_DISTRIBUTOR, alpha.mac, alpha.addresses[0].packed, distributor_mac, distributor_ip)
+    zero_tag = sarp_unsigned(message, 0x40, 0, question + bytes(16) + rest)
+    tag = short_tag(request_key, b"s-arp key change", zero_tag)
+    unsigned = sarp_unsigned(message, 0x40, 0, question + tag + rest)
+    return sarp_frame(distributor_mac, alpha.mac, unsigned, alpha.key.sign(unsigned))
+
+
+def sarp_answers(alpha, omega, distributor_mac, distributor_ip, distributor_key):
+    record = bytes([1, 1]) + omega.mac + public_bytes(omega.key)
+    wanted = omega.addresses[0].packed
+    answers = [("time", "time-reply", 0x02, distributor_ip, b""), ("key", "key-reply", 0x08, wanted, record),
+               ("key", "key-not-found", 0x18, wanted, b""), ("key", "key-invalid", 0x20, wanted, b""),
+               ("change", "key-changed", 0x48, distributor_ip, b"")]
+    for asked, name, kind, about, rest in answers:
+        data = struct.pack("!I", SARP_FRACTION) + fixed(f"s-arp {asked}", 16) + rest
+        message = arp(OPERATION_DISTRIBUTOR, bytes(6), about, alpha.mac, alpha.addresses[0].packed)
+        unsigned = sarp_unsigned(message, kind, SARP_SECONDS, data)
+        yield f"{name}.frame", sarp_frame(alpha.mac, distributor_mac, unsigned, distributor_key.sign(unsigned))
+
+
+def sarp_file(alpha, omega):
+    out = Vectors("S-ARP between the hosts alpha and omega of the site, and a distributor (docs/s-arp.md).")
+    mac, ip, number = bytes.fromhex("0200000000aa"), IPv4Address("10.0.0.53").packed, 7
+    distributor_seed, new_seed = fixed("s-arp distributor"), fixed("s-arp new key")
+    distributor_key = Ed25519PrivateKey.from_private_bytes(distributor_seed)
+    new = Ed25519PrivateKey.from_private_bytes(new_seed)
+    master = fixed("s-arp master")
+    halves = (b"s-arp request key, first half", b"s-arp request key, second half")
+    request_key = b"".join(short_tag(master, label, struct.pack("!Q", number)) for label in halves)
+    out.put("distributor.seed", distributor_seed)
+    out.put("distributor.public", public_bytes(distributor_key))
+    out.put("distributor.mac", mac)
+    out.put("distributor.address", ip)
+    out.put("master", master)
+    out.put("alpha.number", struct.pack("!Q", number))
+    out.comment("The request key of alpha, as it follows from master and number.")
+    out.put("alpha.request_key", request_key)
+    out.put("alpha.new_seed", new_seed)
+    out.comment("Whole frames.")
+    for name, frame in sarp_resolutions(alpha, omega):
+        out.put(name, frame)
+    for name, frame in sarp_questions(alpha, omega, mac, ip, number, request_key):
+        out.put(name, frame)
+    out.put("key-change.frame", sarp_change(alpha, mac, ip, number, request_key, new))
+    for name, frame in sarp_answers(alpha, omega, mac, ip, distributor_key):
+        out.put(name, frame)
+    return out.text()
+
+
 def all_files():
     authority = Authority()
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
     omega = Host(authority, "omega", 0x1002, bytes.fromhex("0200000000ff"), ["10.0.0.254", "192.168.7.1"], "router")
     files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
+    files["s-arp.txt"] = sarp_file(alpha, omega)
     for case in CASES:
         files[f"handshake-{case.number}.txt"] = handshake_file(Handshake(case, authority, alpha, omega))
     return files

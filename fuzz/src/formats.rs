@@ -5,7 +5,7 @@ use wire::cll::handshake::tagged_parts;
 use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, train};
 use wire::ethernet::Header;
 use wire::sarp::Message;
-use wire::sarp::data::{Answer, Question, Record, Resolution};
+use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
 use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
 
 /// Ethernet headers, the way through tags and IP headers, and hardware addresses as text.
@@ -43,6 +43,9 @@ pub fn sarp(data: &[u8]) {
         assert_eq!(parsed.emit(), data);
     }
     if let Ok(parsed) = Question::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Change::parse(data) {
         assert_eq!(parsed.emit(), data);
     }
     if let Ok(parsed) = Answer::parse(data) {

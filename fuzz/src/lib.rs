@@ -13,6 +13,7 @@ pub mod null;
 pub mod offloads;
 pub mod proofs;
 pub mod seeds;
+pub mod signed_arp;
 pub mod site;
 pub mod vectors;
 
@@ -37,4 +38,5 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("pem", proofs::pem),
     ("null_bump", null::null_bump),
     ("cll_bump", link_layer::cll_bump),
+    ("sarp_bump", signed_arp::sarp_bump),
 ];

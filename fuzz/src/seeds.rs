@@ -40,6 +40,11 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "pem" => pem_files(),
         "null_bump" => vec![null_script()],
         "cll_bump" => scripts(),
+        // A question that is answered; a replay of each frame that this took; lies; time.
+        "sarp_bump" => vec![
+            vec![0, 3, 1, 0, 0, 3, 0, 10, 0, 4, 0, 0, 4, 1, 0, 4, 2, 1, 30, 4, 7, 1, 1, 1, 7, 0, 1, 0],
+            vec![1, 3, 1, 0, 2, 0, 2, 3, 8, 0, 4, 3, 2, 50, 1, 60, 2, 1, 9, 3, 255, 255, 0, 5, 20, 6, 20],
+        ],
         "config" => configs(),
         _ => Vec::new(),
     }

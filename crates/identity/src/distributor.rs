@@ -15,6 +15,7 @@ use crate::site_key::SiteKey;
 
 /// Separates these tags from all others under keys of the same form.
 const REQUEST_LABEL: &[u8] = b"s-arp request";
+const CHANGE_LABEL: &[u8] = b"s-arp key change";
 const HALVES: [&[u8]; 2] = [b"s-arp request key, first half", b"s-arp request key, second half"];
 
 /// The secret of all distributors of a site, from which the key of every host follows: no table of secrets has to be kept
@@ -60,11 +61,32 @@ impl RequestKey {
         self.key.tag(REQUEST_LABEL, &[signed_bytes])
     }
 
+    /// The tag of a request to change the key: over all bytes that its signature covers, the tag as zeros.
+    #[must_use]
+    pub fn change_tag(&self, signed_bytes: &[u8]) -> [u8; TAG_LEN] {
+        self.key.tag(CHANGE_LABEL, &[signed_bytes])
+    }
+
+    /// Whether `tag` is the tag of a request to change the key; takes the same time wherever it differs.
+    #[must_use]
+    pub fn verify_change(&self, signed_bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
+        self.key.verify(CHANGE_LABEL, &[signed_bytes], tag)
+    }
+
     /// Whether `tag` is the tag of a request; takes the same time wherever it differs.
     #[must_use]
     pub fn verify(&self, signed_bytes: &[u8], tag: &[u8]) -> bool {
         tag.try_into().is_ok_and(|tag| self.key.verify(REQUEST_LABEL, &[signed_bytes], tag))
     }
+}
+
+/// Checks a signature against a key of a distributor's own repository, given by its algorithm's number and its bytes. What
+/// comes from the network is checked by [`DistributorKey::verify`] and [`Verified`] records instead.
+///
+/// # Errors
+/// [`BadSignature`] also when the key is none.
+pub fn verify_with_record(algorithm: u8, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+    PublicKey::from_record(algorithm, key).ok_or(BadSignature)?.verify(message, signature)
 }
 
 /// What a distributor says in answer to a request, and when.

@@ -1,6 +1,7 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key.
 
 use std::fmt;
+use std::sync::Arc;
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
@@ -79,7 +80,7 @@ impl std::error::Error for IdentityError {}
 pub struct HostIdentity {
     certificate: Verified<HostCertificate>,
     anchor: TrustAnchor,
-    key: SigningKey,
+    key: Arc<SigningKey>,
     site_key: SiteKey,
 }
 
@@ -111,7 +112,7 @@ impl HostIdentity {
         if key.public_bytes() != certificate.public_bytes() {
             return Err(IdentityError::KeyMismatch);
         }
-        Ok(HostIdentity { certificate, anchor, key, site_key })
+        Ok(HostIdentity { certificate, anchor, key: Arc::new(key), site_key })
     }
 
     /// The host's own certificate, as it goes into handshakes.
@@ -134,6 +135,12 @@ impl HostIdentity {
     /// See [`SigningKey::sign`].
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         self.key.sign(message)
+    }
+
+    /// The host's own key.
+    #[must_use]
+    pub fn signing_key(&self) -> Arc<SigningKey> {
+        Arc::clone(&self.key)
     }
 
     /// The authority that other hosts' certificates are checked against.

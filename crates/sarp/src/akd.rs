@@ -7,12 +7,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::{DropReason, Now};
-use identity::distributor::RequestMaster;
+use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
 use shield::PerSource;
 use wire::arp::{Arp, Operation};
-use wire::sarp::data::{Answer, Question, Record};
-use wire::sarp::{Kind, Message, seal};
+use wire::sarp::data::{Answer, Change, Question, Record};
+use wire::sarp::{DATA_AT, Kind, Message, seal};
 use wire::{MacAddress, sarp};
 
 use crate::clock::Stamp;
@@ -22,6 +22,19 @@ use crate::limits;
 pub trait Records {
     /// What is known of the host with this address.
     fn find(&self, ip: Ipv4Addr) -> Lookup;
+
+    /// Puts the key `new` in the place of the key `old` of the host with this address; false, with nothing changed, if the
+    /// key is not `old` any more or the repository cannot be written.
+    fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool;
+}
+
+/// A public key as the repository keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordKey<'a> {
+    /// The algorithm's number.
+    pub algorithm: u8,
+    /// The key.
+    pub key: &'a [u8],
 }
 
 /// What a repository says of an address.
@@ -52,6 +65,10 @@ impl Records for NoRecords {
     fn find(&self, _ip: Ipv4Addr) -> Lookup {
         Lookup::Failed
     }
+
+    fn replace(&self, _ip: Ipv4Addr, _old: &[u8], _new: RecordKey<'_>) -> bool {
+        false
+    }
 }
 
 /// The distributor of one machine; part of the machine's own [`Host`](crate::Host).
@@ -76,10 +93,12 @@ pub(crate) struct Answering {
     nonce: [u8; sarp::data::NONCE_LEN],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Asked {
     Time,
     Key(Ipv4Addr),
+    /// The whole message, tagged but with its signatures unchecked.
+    Change(Vec<u8>),
 }
 
 impl fmt::Debug for Answering {
@@ -98,15 +117,7 @@ impl Akd {
 
     /// Judges a request; what is returned runs as a job.
     pub(crate) fn request(&mut self, now: Now, message: &Message<'_>) -> Result<Answering, DropReason> {
-        let question = Question::parse(message.data).map_err(|_| DropReason::SarpMalformed)?;
-        let asked = match message.kind {
-            Kind::TimeRequest => Asked::Time,
-            Kind::KeyRequest => Asked::Key(message.arp.target_ip),
-            _ => return Err(DropReason::SarpMalformed),
-        };
-        if !self.master.key_of(question.host).verify(&message.signed_bytes(), message.signature) {
-            return Err(DropReason::SarpRequestTag);
-        }
+        let (question, asked) = self.prove(message)?;
         if !self.budget.take(now.since_boot, question.host) {
             return Err(DropReason::SarpBudget);
         }
@@ -114,27 +125,79 @@ impl Akd {
         let stamp = Stamp::from_unix_ms(wall.unix_ms);
         Ok(Answering { key: Arc::clone(&self.key), asked, arp: message.arp, stamp, nonce: question.nonce })
     }
+
+    /// Reads a request and checks its tag.
+    fn prove(&self, message: &Message<'_>) -> Result<(Question, Asked), DropReason> {
+        let malformed = |_| DropReason::SarpMalformed;
+        let signed = message.signed_bytes();
+        let (question, asked, is_right) = match message.kind {
+            Kind::KeyChange => {
+                let change = Change::parse(message.data).map_err(malformed)?;
+                let key = self.master.key_of(change.question.host);
+                let is_right = key.verify_change(&with_zero_tag(signed), &change.tag);
+                (change.question, Asked::Change(message.emit()), is_right)
+            }
+            kind => {
+                let question = Question::parse(message.data).map_err(malformed)?;
+                let is_right = self.master.key_of(question.host).verify(&signed, message.signature);
+                let asked = if kind == Kind::KeyRequest { Asked::Key(message.arp.target_ip) } else { Asked::Time };
+                (question, asked, is_right)
+            }
+        };
+        if is_right { Ok((question, asked)) } else { Err(DropReason::SarpRequestTag) }
+    }
+}
+
+fn with_zero_tag(mut signed_bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(tag) = signed_bytes.get_mut(DATA_AT..).and_then(|data| data.get_mut(Change::TAG)) {
+        tag.fill(0);
+    }
+    signed_bytes
 }
 
 impl Answering {
-    /// Looks up and signs; `None` when the repository cannot be asked.
+    /// Looks up and signs; `None` when the repository cannot be asked, or a new key is not proved.
     pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
-        let (kind, record) = match self.asked {
+        let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
-            Asked::Key(ip) => match records.find(ip) {
-                Lookup::Good { algorithm, key, mac } => (Kind::KeyReply, Record { algorithm, mac, key: &key }.emit()),
-                Lookup::Invalid => (Kind::KeyInvalid, Vec::new()),
-                Lookup::NotFound => (Kind::KeyNotFound, Vec::new()),
-                Lookup::Failed => return None,
-            },
+            Asked::Key(ip) => look_up(records, *ip)?,
+            Asked::Change(message) => (change_key(records, &Message::parse(message).ok()?)?, Vec::new()),
         };
         let data = Answer { fraction: self.stamp.fraction(), nonce: self.nonce, rest: &record }.emit();
-        let message =
-            Message { arp: answer_to(&self.arp), kind, seconds: self.stamp.seconds(), data: &data, signature: &[] };
-        let unsigned = message.signed_bytes();
+        let (arp, seconds) = (answer_to(&self.arp), self.stamp.seconds());
+        let unsigned = Message { arp, kind, seconds, data: &data, signature: &[] }.signed_bytes();
         let signature = self.key.sign(&unsigned).ok()?;
         Some(seal(unsigned, &signature))
     }
+}
+
+fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
+    match records.find(ip) {
+        Lookup::Good { algorithm, key, mac } => Some((Kind::KeyReply, Record { algorithm, mac, key: &key }.emit())),
+        Lookup::Invalid => Some((Kind::KeyInvalid, Vec::new())),
+        Lookup::NotFound => Some((Kind::KeyNotFound, Vec::new())),
+        Lookup::Failed => None,
+    }
+}
+
+/// Enters a host's new key (section 3.2) if the old one signed for it and the new one proves itself. A host that did not
+/// hear our answer asks again: its new key is entered already then.
+fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
+    let change = Change::parse(message.data).ok()?;
+    verify_with_record(change.algorithm, change.key, &change.proved_bytes(), change.proof).ok()?;
+    let ip = message.arp.sender_ip;
+    let (algorithm, key) = match records.find(ip) {
+        Lookup::Good { algorithm, key, .. } => (algorithm, key),
+        Lookup::Invalid => return Some(Kind::KeyInvalid),
+        Lookup::NotFound => return Some(Kind::KeyNotFound),
+        Lookup::Failed => return None,
+    };
+    if key == change.key {
+        return Some(Kind::KeyChanged);
+    }
+    verify_with_record(algorithm, &key, &message.signed_bytes(), message.signature).ok()?;
+    let new = RecordKey { algorithm: change.algorithm, key: change.key };
+    records.replace(ip, &key, new).then_some(Kind::KeyChanged)
 }
 
 /// The ARP message of an answer, as the original daemon writes it: from the address asked about, hardware address zero.

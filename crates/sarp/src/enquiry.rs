@@ -15,6 +15,8 @@ pub(crate) enum About {
     Time,
     /// The key of this address.
     Key(Ipv4Addr),
+    /// That our own key be replaced.
+    Change,
 }
 
 impl About {
@@ -22,6 +24,7 @@ impl About {
     pub(crate) fn is_answered_by(self, kind: Kind) -> bool {
         match self {
             About::Time => kind == Kind::TimeReply,
+            About::Change => matches!(kind, Kind::KeyChanged | Kind::KeyNotFound | Kind::KeyInvalid),
             About::Key(_) => matches!(kind, Kind::KeyReply | Kind::KeyNotFound | Kind::KeyInvalid),
         }
     }

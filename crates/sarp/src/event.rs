@@ -26,6 +26,10 @@ pub enum Event {
         /// Whose.
         ip: Ipv4Addr,
     },
+    /// The distributors have our new key, and we sign with it from now on.
+    OwnKeyChanged,
+    /// The distributors did not take our new key; we go on signing with the old one.
+    OwnKeyKept,
     /// A distributor knows no good key for an address that answered.
     NoKey {
         /// Which.
@@ -59,6 +63,8 @@ impl fmt::Display for Event {
             }
             Event::DistributorsSilent => f.write_str("no key distributor answers; known keys go on working"),
             Event::KeyChanged { ip } => write!(f, "{ip} has a new key"),
+            Event::OwnKeyChanged => f.write_str("this host signs with its new key"),
+            Event::OwnKeyKept => f.write_str("no distributor took this host's new key; the old one stays"),
             Event::NoKey { ip } => write!(f, "{ip} answers but has no good key in this site"),
             Event::AddressClaimed { ip, by } => write!(f, "{by} claims our address {ip}"),
             Event::Refused { ip, mac, reason } => write!(f, "{ip} at {mac} was refused: {}", reason.meaning()),

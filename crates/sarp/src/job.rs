@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use identity::distributor::{DistributorKey, HostRecord, Statement};
-use identity::{HostIdentity, Verified};
-use wire::sarp::{Message, seal};
+use identity::Verified;
+use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
+use identity::signing::SigningKey;
+use wire::arp::Arp;
+use wire::sarp::data::{Change, Question, TAG_LEN};
+use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::akd::{Answering, Records};
 
@@ -15,7 +18,9 @@ pub struct Job(pub(crate) JobKind);
 #[derive(Debug)]
 pub(crate) enum JobKind {
     /// Sign our own message, given without its signature.
-    Sign { identity: Arc<HostIdentity>, unsigned: Vec<u8> },
+    Sign { key: Arc<SigningKey>, unsigned: Vec<u8> },
+    /// Write the request that replaces our key.
+    Change(Box<Changing>),
     /// Check another host's message.
     Check { record: Verified<HostRecord>, message: Vec<u8> },
     /// Check a distributor's answer.
@@ -51,7 +56,8 @@ impl Job {
     #[must_use]
     pub fn run(self, records: &dyn Records) -> Completion {
         Completion(match self.0 {
-            JobKind::Sign { identity, unsigned } => CompletionKind::Signed(sign(&identity, unsigned)),
+            JobKind::Sign { key, unsigned } => CompletionKind::Signed(sign(&key, unsigned)),
+            JobKind::Change(changing) => CompletionKind::Signed(changing.run()),
             JobKind::Check { record, message } => CompletionKind::Checked(check(&record, &message)),
             JobKind::Learn { key, message } => CompletionKind::Learnt(learn(&key, &message)),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
@@ -59,8 +65,8 @@ impl Job {
     }
 }
 
-fn sign(identity: &HostIdentity, unsigned: Vec<u8>) -> Option<Vec<u8>> {
-    let signature = identity.sign(&unsigned).ok()?;
+fn sign(key: &SigningKey, unsigned: Vec<u8>) -> Option<Vec<u8>> {
+    let signature = key.sign(&unsigned).ok()?;
     Some(seal(unsigned, &signature))
 }
 
@@ -71,4 +77,28 @@ fn check(record: &Verified<HostRecord>, message: &[u8]) -> bool {
 
 fn learn(key: &DistributorKey, message: &[u8]) -> Option<Box<Verified<Statement>>> {
     key.verify(&Message::parse(message).ok()?).ok().map(Box::new)
+}
+
+/// A host's request to replace its own key (section 3.2): proved by the new key, tagged, signed by the old key.
+#[derive(Debug)]
+pub(crate) struct Changing {
+    pub(crate) old: Arc<SigningKey>,
+    pub(crate) new: Arc<SigningKey>,
+    pub(crate) request_key: RequestKey,
+    pub(crate) arp: Arp,
+    pub(crate) question: Question,
+}
+
+impl Changing {
+    fn run(self) -> Option<Vec<u8>> {
+        let (algorithm, key) = self.new.record_key()?;
+        let unproved = Change { question: self.question, tag: [0; TAG_LEN], algorithm, proof: &[], key };
+        let proof = self.new.sign(&unproved.proved_bytes()).ok()?;
+        let data = Change { proof: &proof, ..unproved }.emit();
+        let message = Message { arp: self.arp, kind: Kind::KeyChange, seconds: 0, data: &data, signature: &[] };
+        let mut unsigned = message.signed_bytes();
+        let tag = self.request_key.change_tag(&unsigned);
+        unsigned.get_mut(DATA_AT..)?.get_mut(Change::TAG)?.copy_from_slice(&tag);
+        sign(&self.old, unsigned)
+    }
 }

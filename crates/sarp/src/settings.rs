@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity::HostIdentity;
 use identity::distributor::{DistributorKey, RequestKey};
+use identity::signing::SigningKey;
 use wire::MacAddress;
 
 /// A host without S-ARP whose plain messages are believed (section 3: the list of known hosts).
@@ -31,8 +31,8 @@ pub struct Distributor {
 /// Settings of one guarded interface.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who this host is.
-    pub identity: Arc<HostIdentity>,
+    /// What this host signs with.
+    pub key: Arc<SigningKey>,
     /// Hardware address of the guarded interface.
     pub mac: MacAddress,
     /// Addresses that this host may speak for.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bump::{DropReason, Side};
 use common::{DISTRIBUTORS, Lan, arp_frame, ip, known, mac, reply, request};
 use sarp::Event;
-use sarp::akd::Lookup;
+use sarp::akd::{Lookup, Records};
 use wire::MacAddress;
 use wire::arp::Arp;
 use wire::sarp::{Kind, Message};
@@ -193,8 +193,7 @@ fn a_false_hardware_address_is_refused_where_the_site_binds_it() {
         lan.record(2, &identity, bound);
         // The insider's card has another address than the one in the repository.
         lan.add_as(2, identity, |settings| settings.mac = mac(2));
-        let lookup = lan.repository.hosts.get_mut(&ip(2)).unwrap();
-        if let Lookup::Good { mac: Some(recorded), .. } = lookup {
+        if let Some(Lookup::Good { mac: Some(recorded), .. }) = lan.repository.hosts.borrow_mut().get_mut(&ip(2)) {
             *recorded = mac(77);
         }
         lan.run(SECOND);
@@ -307,7 +306,7 @@ fn a_changed_key_is_fetched_once_and_followed() {
     lan.run(SECOND * 3);
     let new = lan.identity(2);
     lan.record(2, &new, true);
-    lan.station(2).settings.identity = new;
+    lan.station(2).settings.key = new.signing_key();
     lan.restart(2);
     lan.run(SECOND);
     lan.seen.clear();
@@ -316,6 +315,49 @@ fn a_changed_key_is_fetched_once_and_followed() {
     assert_eq!(lan.station(1).knows(2), Some(mac(2)));
     assert!(lan.station(1).events.contains(&Event::KeyChanged { ip: ip(2) }));
     assert_eq!(kinds(&lan).iter().filter(|kind| **kind == Kind::KeyRequest).count(), 1);
+}
+
+#[test]
+fn a_host_replaces_its_own_key_and_is_believed_on() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND * 3);
+    // The first answer is lost: the request is repeated, and the new key is in the repository already.
+    let mut answers = 0;
+    lan.fault = Some(Box::new(move |_, frame| {
+        let is_answer = Message::parse(&frame[14..]).is_ok_and(|message| message.kind == Kind::KeyChanged);
+        answers += u32::from(is_answer);
+        if is_answer && answers == 1 { Vec::new() } else { vec![Duration::ZERO] }
+    }));
+    let before = lan.repository.find(ip(2));
+    lan.change_key(2, 200);
+    lan.run(SECOND);
+    assert_ne!(lan.repository.find(ip(2)), before);
+    assert!(lan.station(2).events.contains(&Event::OwnKeyChanged));
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    assert!(lan.station(1).events.contains(&Event::KeyChanged { ip: ip(2) }));
+}
+
+#[test]
+fn nobody_replaces_the_key_of_another() {
+    let mut lan = lan(1);
+    let before = lan.repository.find(ip(1));
+    // Host 3 is enrolled, and asks for a new key in the name of 1; host 9 is not enrolled and asks for itself.
+    lan.add(3, |settings| settings.addresses = vec![ip(1)]);
+    let stranger = lan.identity(9);
+    lan.add_as(9, stranger, |_| {});
+    lan.run(SECOND);
+    for number in [3, 9] {
+        lan.change_key(number, 200);
+    }
+    lan.run(SECOND * 5);
+    assert_eq!(lan.repository.find(ip(1)), before);
+    assert_eq!(lan.repository.find(ip(9)), Lookup::NotFound);
+    for number in [3, 9] {
+        assert!(lan.station(number).events.contains(&Event::OwnKeyKept), "host {number}");
+    }
 }
 
 #[test]
@@ -344,7 +386,7 @@ fn a_bad_signature_under_an_unchanged_key_is_refused_after_one_question() {
 #[test]
 fn a_revoked_host_is_not_believed_once_its_key_is_asked_for() {
     let mut lan = lan(2);
-    lan.repository.hosts.insert(ip(2), Lookup::Invalid);
+    lan.repository.hosts.borrow_mut().insert(ip(2), Lookup::Invalid);
     lan.ask(1, 2);
     lan.run(SECOND * 5);
     assert_eq!(lan.station(1).knows(2), None);

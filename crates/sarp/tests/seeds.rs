@@ -100,7 +100,7 @@ fn insider(lan: &mut Lan, victim: u8) {
     let seconds = START_UNIX_S as u32 + (lan.now.as_nanos() / 1_000_000_000) as u32;
     let data = Resolution { fraction: Some(lan.random.number()), nonce }.emit();
     let unsigned = Message { arp, kind: Kind::Resolution, seconds, data: &data, signature: &[] }.signed_bytes();
-    let signature = lan.station(INSIDER).settings.identity.sign(&unsigned).unwrap();
+    let signature = lan.station(INSIDER).settings.key.sign(&unsigned).unwrap();
     let message = seal(unsigned, &signature);
     lan.inject([&asked.sender_mac.0[..], &mac(INSIDER).0, &[0x08, 0x06], &message].concat());
 }
@@ -115,7 +115,7 @@ fn world(seed: u64) {
     }
     if seed.is_multiple_of(3) {
         // A site that binds no hardware addresses: the signature alone protects.
-        for lookup in lan.repository.hosts.values_mut() {
+        for lookup in lan.repository.hosts.borrow_mut().values_mut() {
             if let Lookup::Good { mac, .. } = lookup {
                 *mac = None;
             }

@@ -1,8 +1,12 @@
 //! Asking distributors for keys and time, and being one (sections 3.4 and 3.5.1).
 
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
 use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
 use identity::distributor::Statement;
+use identity::signing::SigningKey;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -14,7 +18,7 @@ use super::{Call, Host, Origin, Task};
 use crate::clock::Stamp;
 use crate::enquiry::{About, Due};
 use crate::event::Event;
-use crate::job::JobKind;
+use crate::job::{Changing, JobKind};
 use crate::limits;
 use crate::ring::Learnt;
 
@@ -64,23 +68,47 @@ impl Host {
         true
     }
 
+    /// Has this host's key replaced: it signs with `new` as soon as a distributor has it. An event tells how it ended.
+    pub fn change_key(&mut self, now: bump::Now, new: Arc<SigningKey>, sink: &mut dyn bump::Sink) {
+        self.new_key = Some(new);
+        self.enquire(&mut Call { now, sink }, About::Change);
+    }
+
     fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
         let Some(distributor) = self.settings.distributors.get(due.distributor) else { return };
         let (mac, ip) = (distributor.mac, distributor.ip);
-        let (kind, target_ip) = match due.about {
-            About::Time => (Kind::TimeRequest, ip),
-            About::Key(wanted) => (Kind::KeyRequest, wanted),
-        };
-        let sender_ip = self.settings.addresses.first().copied().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
-        let sender_mac = self.settings.mac;
-        let arp = Arp { operation: Operation::Request, sender_mac, sender_ip, target_mac: mac, target_ip };
-        let data = Question { host: self.settings.request_key.host(), nonce: due.nonce }.emit();
+        let question = Question { host: self.settings.request_key.host(), nonce: due.nonce };
+        match due.about {
+            About::Time => self.send_question(call, Kind::TimeRequest, self.arp_to(mac, ip), question),
+            About::Key(wanted) => self.send_question(call, Kind::KeyRequest, self.arp_to(mac, wanted), question),
+            About::Change => self.sign_change(self.arp_to(mac, ip), question),
+        }
+    }
+
+    fn arp_to(&self, target_mac: MacAddress, target_ip: Ipv4Addr) -> Arp {
+        let sender_ip = self.settings.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+        Arp { operation: Operation::Request, sender_mac: self.settings.mac, sender_ip, target_mac, target_ip }
+    }
+
+    fn send_question(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, question: Question) {
+        let data = question.emit();
         let unsigned = Message { arp, kind, seconds: 0, data: &data, signature: &[] }.signed_bytes();
         let tag = self.settings.request_key.tag(&unsigned);
-        let message = seal(unsigned, &tag);
+        self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &tag));
+    }
+
+    /// What does not start now is tried again in a moment.
+    fn sign_change(&mut self, arp: Arp, question: Question) {
+        let Some(new) = self.new_key.clone() else { return };
+        let (old, request_key) = (Arc::clone(&self.key), self.settings.request_key.clone());
+        let changing = Changing { old, new, request_key, arp, question };
+        self.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
+    }
+
+    pub(super) fn send_to_distributor(&mut self, call: &mut Call<'_>, mac: MacAddress, message: &[u8]) {
         if mac == self.settings.mac {
-            self.serve_here(call, &message);
-        } else if self.send(call, mac, &message) {
+            self.serve_here(call, message);
+        } else if self.send(call, mac, message) {
             self.ledger.made[Side::WIRE as usize] += 1;
         }
     }
@@ -93,6 +121,7 @@ impl Host {
         let sender = match about {
             About::Key(ip) => Some(ip),
             About::Time => return,
+            About::Change => return self.keep_key(),
         };
         for waiting in self.pending.take(sender) {
             let fate = Fate::Dropped(DropReason::SarpPendingExpired);
@@ -143,8 +172,22 @@ impl Host {
         match enquiry.about {
             About::Time => self.take_up_all_with_key(call),
             About::Key(ip) => self.take_key(call, ip, &statement),
+            About::Change if statement.kind() == Kind::KeyChanged => self.take_new_key(),
+            About::Change => self.keep_key(),
         }
         Fate::Consumed
+    }
+
+    fn take_new_key(&mut self) {
+        if let Some(new) = self.new_key.take() {
+            self.key = new;
+            self.event(Event::OwnKeyChanged);
+        }
+    }
+
+    fn keep_key(&mut self) {
+        self.new_key = None;
+        self.event(Event::OwnKeyKept);
     }
 
     fn set_clock(&mut self, now: Instant, stamp: Stamp) {
@@ -162,7 +205,7 @@ impl Host {
         }
     }
 
-    fn take_key(&mut self, call: &mut Call<'_>, ip: std::net::Ipv4Addr, statement: &Verified<Statement>) {
+    fn take_key(&mut self, call: &mut Call<'_>, ip: Ipv4Addr, statement: &Verified<Statement>) {
         let now = call.now.since_boot;
         let Some(record) = statement.record() else {
             self.ring.forget(now, ip);
@@ -260,9 +303,9 @@ impl Host {
     }
 }
 
-fn about_address(about: About) -> Option<std::net::Ipv4Addr> {
+fn about_address(about: About) -> Option<Ipv4Addr> {
     match about {
-        About::Time => None,
+        About::Time | About::Change => None,
         About::Key(ip) => Some(ip),
     }
 }

@@ -21,6 +21,7 @@ use bump::{
     Batch, Bump, DropReason, Fate, Frame, Generator, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Ticket, sink,
     time,
 };
+use identity::signing::SigningKey;
 use shield::{Bucket, PerSource};
 
 use crate::akd::Akd;
@@ -56,6 +57,8 @@ enum Task {
     Check { frame: Vec<u8>, purpose: Purpose, retried: bool },
     /// The signature of a distributor's answer is being checked.
     Learn { frame: Vec<u8>, from: Origin, distributor: usize },
+    /// Our request to replace our key is being signed.
+    Change { to: MacAddress },
     /// Our answer as a distributor is being made.
     Serve { frame: Vec<u8>, from: Origin, to: MacAddress },
 }
@@ -78,6 +81,9 @@ struct Call<'a> {
 #[derive(Debug)]
 pub struct Host {
     settings: Arc<Settings>,
+    /// What we sign with, and what we want to sign with as soon as a distributor has it.
+    key: Arc<SigningKey>,
+    new_key: Option<Arc<SigningKey>>,
     akd: Option<Akd>,
     ledger: Ledger,
     random: Generator,
@@ -104,6 +110,8 @@ impl Host {
     #[must_use]
     pub fn new(settings: Arc<Settings>, akd: Option<Akd>, random: Generator) -> Host {
         Host {
+            key: Arc::clone(&settings.key),
+            new_key: None,
             settings,
             akd,
             ledger: Ledger::new(),
@@ -164,7 +172,7 @@ impl Host {
         let Some(stamp) = self.clock.stamp(now) else { return Fate::Dropped(DropReason::SarpNoClock) };
         let data = Resolution { fraction: Some(stamp.fraction()), nonce }.emit();
         let message = Message { arp, kind: Kind::Resolution, seconds: stamp.seconds(), data: &data, signature: &[] };
-        let job = JobKind::Sign { identity: Arc::clone(&self.settings.identity), unsigned: message.signed_bytes() };
+        let job = JobKind::Sign { key: Arc::clone(&self.key), unsigned: message.signed_bytes() };
         self.start(job, task)
     }
 
@@ -212,6 +220,9 @@ impl Host {
                 let fate = self.send_signed(call, to, message, Fate::Answered);
                 self.ledger.release(now, Side::WIRE, fate, &frame);
             }
+            (Task::Change { to }, CompletionKind::Signed(Some(message))) => {
+                self.send_to_distributor(call, to, &message)
+            }
             (Task::Check { frame, purpose, retried }, CompletionKind::Checked(good)) => {
                 self.checked(call, frame, purpose, retried, good);
             }
@@ -245,6 +256,8 @@ impl Host {
         let fate = Fate::Dropped(DropReason::JobLost);
         match task {
             Task::Send { frame, .. } => self.ledger.release(now, Side::STACK, fate, &frame),
+            // The next try begins anew.
+            Task::Change { .. } => {}
             Task::Answer { frame, .. } | Task::Check { frame, .. } => {
                 self.ledger.release(now, Side::WIRE, fate, &frame);
             }

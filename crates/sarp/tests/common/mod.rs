@@ -4,6 +4,7 @@
 // Each test file uses its own share of this.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, 
 use identity::HostIdentity;
 use identity::distributor::{DistributorKey, RequestMaster};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
-use sarp::akd::{Akd, Lookup, Records};
+use sarp::akd::{Akd, Lookup, RecordKey, Records};
 use sarp::{Completion, Distributor, Event, Host, KnownHost, Settings};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
@@ -47,13 +48,23 @@ fn signing_key(seed: u8) -> SigningKey {
 /// The repository that all distributors share.
 #[derive(Default)]
 pub struct Repository {
-    pub hosts: BTreeMap<Ipv4Addr, Lookup>,
+    pub hosts: RefCell<BTreeMap<Ipv4Addr, Lookup>>,
     pub fails: bool,
 }
 
 impl Records for Repository {
     fn find(&self, ip: Ipv4Addr) -> Lookup {
-        if self.fails { Lookup::Failed } else { self.hosts.get(&ip).cloned().unwrap_or(Lookup::NotFound) }
+        if self.fails { Lookup::Failed } else { self.hosts.borrow().get(&ip).cloned().unwrap_or(Lookup::NotFound) }
+    }
+
+    fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool {
+        match self.hosts.borrow_mut().get_mut(&ip) {
+            Some(Lookup::Good { algorithm, key, .. }) if key == old && !self.fails => {
+                (*algorithm, *key) = (new.algorithm, new.key.to_vec());
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -162,7 +173,7 @@ impl Lan {
     pub fn record(&mut self, number: u8, identity: &HostIdentity, bound: bool) {
         let (algorithm, key) = identity.certificate().record_key().unwrap();
         let record = Lookup::Good { algorithm, key: key.to_vec(), mac: bound.then(|| mac(number)) };
-        self.repository.hosts.insert(ip(number), record);
+        self.repository.hosts.borrow_mut().insert(ip(number), record);
     }
 
     /// Adds a host that the repository knows.
@@ -183,7 +194,7 @@ impl Lan {
             },
         });
         let mut settings = Settings {
-            identity,
+            key: identity.signing_key(),
             mac: mac(number),
             addresses: vec![ip(number)],
             distributors: distributors.to_vec(),
@@ -229,6 +240,14 @@ impl Lan {
     /// Puts a frame on the wire from outside.
     pub fn inject(&mut self, frame: Vec<u8>) {
         self.flying.push(Flying { at: self.now + HOP, from: None, frame });
+    }
+
+    /// Has `number` replace its own key by one made from `seed`.
+    pub fn change_key(&mut self, number: u8, seed: u8) {
+        let now = Now { since_boot: self.now, wall: Some(self.wall(number)) };
+        let mut sink = Collected::new();
+        self.station(number).host.change_key(now, Arc::new(signing_key(seed)), &mut sink);
+        self.after(number, sink);
     }
 
     /// The stack of `number` wants to speak with `other`.

@@ -80,6 +80,56 @@ impl Question {
     }
 }
 
+/// The data of a request to replace the asking host's key. The signature of the message is made by the old key.
+///
+/// ```text
+///  0  question, 24   24  tag, 16   40  algorithm   41  length of the proof   42  proof   then  new public key
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// Who asks, and the nonce.
+    pub question: Question,
+    /// The tag under the asking host's request key.
+    pub tag: [u8; TAG_LEN],
+    /// The algorithm of the new key.
+    pub algorithm: u8,
+    /// A signature by the new key: nobody can have a key entered that is not his.
+    pub proof: &'a [u8],
+    /// The new public key.
+    pub key: &'a [u8],
+}
+
+impl<'a> Change<'a> {
+    /// Where the tag stands in the data.
+    pub const TAG: std::ops::Range<usize> = 24..40;
+
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// It ends before the proof does.
+    pub fn parse(bytes: &'a [u8]) -> Result<Change<'a>, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        let question = Question { host: reader.u64()?, nonce: reader.array()? };
+        let (tag, algorithm) = (reader.array()?, reader.u8()?);
+        let proof_len = usize::from(reader.u8()?);
+        let proof = reader.bytes(proof_len)?;
+        Ok(Change { question, tag, algorithm, proof, key: reader.rest() })
+    }
+
+    /// The data as bytes; a proof of more than 255 bytes is cut and proves nothing.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let proof = &self.proof[..self.proof.len().min(usize::from(u8::MAX))];
+        [&self.question.emit()[..], &self.tag, &[self.algorithm, proof.len() as u8], proof, self.key].concat()
+    }
+
+    /// What the proof signs.
+    #[must_use]
+    pub fn proved_bytes(&self) -> Vec<u8> {
+        [&b"ringwall s-arp new key"[..], &self.question.emit(), self.key].concat()
+    }
+}
+
 /// The data of a distributor's answer; in a key reply a [`Record`] follows.
 ///
 /// ```text
@@ -198,6 +248,7 @@ mod tests {
         fn what_is_read_writes_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             if let Ok(data) = Resolution::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Question::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Change::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Answer::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Record::parse(&bytes) { prop_assert_eq!(data.emit(), bytes); }
         }
