@@ -542,7 +542,7 @@ def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, reques
     own = (alpha.mac, alpha.addresses[0].packed)
     for name, kind, about in [("time", 0x01, distributor_ip), ("key", 0x04, omega.addresses[0].packed)]:
         nonce = fixed(f"s-arp {name}", 16)
-        unsigned = sarp_unsigned(arp(OPERATION_DISTRIBUTOR, *own, distributor_mac, about), kind, 0,
+        unsigned = sarp_unsigned(arp(OPERATION_DISTRIBUTOR, *own, distributor_mac, about), kind, SARP_SECONDS,
                                  struct.pack("!Q", number) + nonce)
         tag = short_tag(request_key, b"s-arp request", unsigned)
         yield f"{name}-request.frame", sarp_frame(distributor_mac, alpha.mac, unsigned, tag)
@@ -553,20 +553,20 @@ def sarp_change(alpha, distributor_mac, distributor_ip, number, request_key, new
     proof = new.sign(b"ringwall s-arp new key" + question + public_bytes(new))
     rest = bytes([1, len(proof)]) + proof + public_bytes(new)
     message = arp(OPERATION_DISTRIBUTOR, alpha.mac, alpha.addresses[0].packed, distributor_mac, distributor_ip)
-    zero_tag = sarp_unsigned(message, 0x40, 0, question + bytes(16) + rest)
+    zero_tag = sarp_unsigned(message, 0x40, SARP_SECONDS, question + bytes(16) + rest)
     tag = short_tag(request_key, b"s-arp key change", zero_tag)
-    unsigned = sarp_unsigned(message, 0x40, 0, question + tag + rest)
+    unsigned = sarp_unsigned(message, 0x40, SARP_SECONDS, question + tag + rest)
     return sarp_frame(distributor_mac, alpha.mac, unsigned, alpha.key.sign(unsigned))
 
 
-def sarp_answers(alpha, omega, distributor_mac, distributor_ip, distributor_key):
+def sarp_answers(alpha, omega, distributor_mac, distributor_ip, distributor_key, number):
     record = bytes([1, 1]) + omega.mac + public_bytes(omega.key)
     wanted = omega.addresses[0].packed
     answers = [("time", "time-reply", 0x02, distributor_ip, b""), ("key", "key-reply", 0x08, wanted, record),
                ("key", "key-not-found", 0x18, wanted, b""), ("key", "key-invalid", 0x20, wanted, b""),
                ("change", "key-changed", 0x48, distributor_ip, b"")]
     for asked, name, kind, about, rest in answers:
-        data = struct.pack("!I", SARP_FRACTION) + fixed(f"s-arp {asked}", 16) + rest
+        data = struct.pack("!IQ", SARP_FRACTION, number) + fixed(f"s-arp {asked}", 16) + rest
         message = arp(OPERATION_DISTRIBUTOR, bytes(6), about, alpha.mac, alpha.addresses[0].packed)
         unsigned = sarp_unsigned(message, kind, SARP_SECONDS, data)
         yield f"{name}.frame", sarp_frame(alpha.mac, distributor_mac, unsigned, distributor_key.sign(unsigned))
@@ -596,7 +596,7 @@ def sarp_file(alpha, omega):
     for name, frame in sarp_questions(alpha, omega, mac, ip, number, request_key):
         out.put(name, frame)
     out.put("key-change.frame", sarp_change(alpha, mac, ip, number, request_key, new))
-    for name, frame in sarp_answers(alpha, omega, mac, ip, distributor_key):
+    for name, frame in sarp_answers(alpha, omega, mac, ip, distributor_key, number):
         out.put(name, frame)
     return out.text()
 

@@ -73,7 +73,7 @@ fn trains() -> Vec<Vec<u8>> {
 /// A resolution with a nonce and a key reply, both signed with nonsense, and data of each kind alone.
 fn sarp_messages() -> Vec<Vec<u8>> {
     let record = Record { algorithm: 1, mac: Some(wire::MacAddress([2, 0, 0, 0, 0, 1])), key: &[7; 32] }.emit();
-    let answer = Answer { fraction: 1, nonce: [2; 16], rest: &record }.emit();
+    let answer = Answer { fraction: 1, host: 4, nonce: [2; 16], rest: &record }.emit();
     let resolution = Resolution { fraction: Some(1), nonce: Some([3; 8]) }.emit();
     let question = Question { host: 4, nonce: [5; 16] }.emit();
     let arp = |operation| Arp {

@@ -95,6 +95,7 @@ pub struct Statement {
     kind: Kind,
     seconds: u32,
     fraction: u32,
+    host: u64,
     nonce: [u8; NONCE_LEN],
     record: Option<HostRecord>,
 }
@@ -110,6 +111,12 @@ impl Statement {
     #[must_use]
     pub fn time(&self) -> (u32, u32) {
         (self.seconds, self.fraction)
+    }
+
+    /// The number of the host that asked.
+    #[must_use]
+    pub fn host(&self) -> u64 {
+        self.host
     }
 
     /// The nonce of the request. Whoever made no such request must not act on the answer.
@@ -194,8 +201,8 @@ impl DistributorKey {
             Kind::TimeReply | Kind::KeyNotFound | Kind::KeyInvalid | Kind::KeyChanged if data.rest.is_empty() => None,
             _ => return Err(BadSignature),
         };
-        let Answer { fraction, nonce, .. } = data;
-        Ok(Verified::vouch(Statement { kind: answer.kind, seconds: answer.seconds, fraction, nonce, record }))
+        let Answer { fraction, host, nonce, .. } = data;
+        Ok(Verified::vouch(Statement { kind: answer.kind, seconds: answer.seconds, fraction, host, nonce, record }))
     }
 }
 
@@ -235,7 +242,7 @@ mod tests {
             target_mac: MacAddress([2, 0, 0, 0, 0, 1]),
             target_ip: Ipv4Addr::new(10, 0, 0, 1),
         };
-        let data = Answer { fraction: 7, nonce: [9; NONCE_LEN], rest }.emit();
+        let data = Answer { fraction: 7, host: 3, nonce: [9; NONCE_LEN], rest }.emit();
         let unsigned = Message { arp, kind, seconds: 1000, data: &data, signature: &[] };
         let bytes = unsigned.signed_bytes();
         wire::sarp::seal(bytes.clone(), &signer.sign(&bytes).expect("signed"))

@@ -2,18 +2,19 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves by a tag before anything
 //! is looked up or signed, because a signature costs ten times as much as the tag.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use bump::{DropReason, Now};
+use bump::{DropReason, Instant, Now};
 use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
 use shield::PerSource;
+use wire::MacAddress;
 use wire::arp::{Arp, Operation};
-use wire::sarp::data::{Answer, Change, Question, Record};
+use wire::sarp::data::{Answer, Change, NONCE_LEN, Question, Record};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
-use wire::{MacAddress, sarp};
 
 use crate::clock::Stamp;
 use crate::limits;
@@ -76,6 +77,8 @@ pub struct Akd {
     key: Arc<SigningKey>,
     master: RequestMaster,
     budget: PerSource<u64>,
+    repeats: PerSource<u64>,
+    nonces: BTreeMap<[u8; NONCE_LEN], Instant>,
 }
 
 impl fmt::Debug for Akd {
@@ -90,7 +93,7 @@ pub(crate) struct Answering {
     asked: Asked,
     arp: Arp,
     stamp: Stamp,
-    nonce: [u8; sarp::data::NONCE_LEN],
+    question: Question,
 }
 
 #[derive(Clone, Debug)]
@@ -112,18 +115,51 @@ impl Akd {
     #[must_use]
     pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd { key, master, budget }
+        let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
+        Akd { key, master, budget, repeats, nonces: BTreeMap::new() }
     }
 
     /// Judges a request; what is returned runs as a job.
     pub(crate) fn request(&mut self, now: Now, message: &Message<'_>) -> Result<Answering, DropReason> {
         let (question, asked) = self.prove(message)?;
-        if !self.budget.take(now.since_boot, question.host) {
+        let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
+        let stamp = Stamp::from_unix_ms(unix_ms);
+        let is_new = self.is_new(now.since_boot, stamp, message, &question)?;
+        let budget = if is_new { &mut self.budget } else { &mut self.repeats };
+        if !budget.take(now.since_boot, question.host) {
             return Err(DropReason::SarpBudget);
         }
-        let wall = now.wall.ok_or(DropReason::SarpNoClock)?;
-        let stamp = Stamp::from_unix_ms(wall.unix_ms);
-        Ok(Answering { key: Arc::clone(&self.key), asked, arp: message.arp, stamp, nonce: question.nonce })
+        Ok(Answering { key: Arc::clone(&self.key), asked, arp: message.arp, stamp, question })
+    }
+
+    /// Whether a request is certainly no recording; an error if it certainly is one. A host without the time cannot stamp its
+    /// requests, and one that gets no answer repeats its nonce.
+    fn is_new(
+        &mut self,
+        now: Instant,
+        stamp: Stamp,
+        message: &Message<'_>,
+        question: &Question,
+    ) -> Result<bool, DropReason> {
+        let is_timely = Stamp::new(message.seconds, 0).distance(stamp) <= limits::REQUEST_WINDOW;
+        if !is_timely && message.kind == Kind::KeyChange {
+            return Err(DropReason::SarpStale);
+        }
+        let is_repeated = self.nonces.contains_key(&question.nonce);
+        let is_remembered = is_repeated || self.remember(now, question.nonce);
+        Ok(is_timely && !is_repeated && is_remembered)
+    }
+
+    /// Remembers a nonce for as long as its request is timely; false when there is no room.
+    fn remember(&mut self, now: Instant, nonce: [u8; NONCE_LEN]) -> bool {
+        if self.nonces.len() >= limits::REQUEST_NONCES_MAX {
+            self.nonces.retain(|_, seen_at| now.since(*seen_at) <= limits::REQUEST_WINDOW * 2);
+        }
+        let has_room = self.nonces.len() < limits::REQUEST_NONCES_MAX;
+        if has_room {
+            self.nonces.insert(nonce, now);
+        }
+        has_room
     }
 
     /// Reads a request and checks its tag.
@@ -163,7 +199,8 @@ impl Answering {
             Asked::Key(ip) => look_up(records, *ip)?,
             Asked::Change(message) => (change_key(records, &Message::parse(message).ok()?)?, Vec::new()),
         };
-        let data = Answer { fraction: self.stamp.fraction(), nonce: self.nonce, rest: &record }.emit();
+        let Question { host, nonce } = self.question;
+        let data = Answer { fraction: self.stamp.fraction(), host, nonce, rest: &record }.emit();
         let (arp, seconds) = (answer_to(&self.arp), self.stamp.seconds());
         let unsigned = Message { arp, kind, seconds, data: &data, signature: &[] }.signed_bytes();
         let signature = self.key.sign(&unsigned).ok()?;
@@ -181,10 +218,12 @@ fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
 }
 
 /// Enters a host's new key (section 3.2) if the old one signed for it and the new one proves itself. A host that did not
-/// hear our answer asks again: its new key is entered already then.
+/// hear our answer asks again: its new key is entered already then. The request has proved who asks, so a refusal is told.
 fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
     let change = Change::parse(message.data).ok()?;
-    verify_with_record(change.algorithm, change.key, &change.proved_bytes(), change.proof).ok()?;
+    if verify_with_record(change.algorithm, change.key, &change.proved_bytes(), change.proof).is_err() {
+        return Some(Kind::KeyInvalid);
+    }
     let ip = message.arp.sender_ip;
     let (algorithm, key) = match records.find(ip) {
         Lookup::Good { algorithm, key, .. } => (algorithm, key),
@@ -195,7 +234,9 @@ fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
     if key == change.key {
         return Some(Kind::KeyChanged);
     }
-    verify_with_record(algorithm, &key, &message.signed_bytes(), message.signature).ok()?;
+    if verify_with_record(algorithm, &key, &message.signed_bytes(), message.signature).is_err() {
+        return Some(Kind::KeyInvalid);
+    }
     let new = RecordKey { algorithm: change.algorithm, key: change.key };
     records.replace(ip, &key, new).then_some(Kind::KeyChanged)
 }

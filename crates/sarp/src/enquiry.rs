@@ -6,7 +6,7 @@ use bump::Instant;
 use wire::sarp::Kind;
 use wire::sarp::data::NONCE_LEN;
 
-use crate::limits::{ENQUIRIES_MAX, ENQUIRY_REPEAT, ENQUIRY_TRIES};
+use crate::limits::{ENQUIRIES_MAX, ENQUIRIES_RESERVED, ENQUIRY_REPEAT, ENQUIRY_TRIES};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,8 @@ impl Enquiries {
 
     /// Opens a request, to be sent at once; false when too many are open.
     pub(crate) fn begin(&mut self, now: Instant, about: About, nonce: [u8; NONCE_LEN]) -> bool {
-        if self.open.len() >= ENQUIRIES_MAX {
+        let reserved = if matches!(about, About::Key(_)) { ENQUIRIES_RESERVED } else { 0 };
+        if self.open.len() >= ENQUIRIES_MAX - reserved {
             return false;
         }
         self.open.push(Enquiry { about, nonce, tries: 0, next_try: now });

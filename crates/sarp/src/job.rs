@@ -86,6 +86,7 @@ pub(crate) struct Changing {
     pub(crate) new: Arc<SigningKey>,
     pub(crate) request_key: RequestKey,
     pub(crate) arp: Arp,
+    pub(crate) seconds: u32,
     pub(crate) question: Question,
 }
 
@@ -95,7 +96,8 @@ impl Changing {
         let unproved = Change { question: self.question, tag: [0; TAG_LEN], algorithm, proof: &[], key };
         let proof = self.new.sign(&unproved.proved_bytes()).ok()?;
         let data = Change { proof: &proof, ..unproved }.emit();
-        let message = Message { arp: self.arp, kind: Kind::KeyChange, seconds: 0, data: &data, signature: &[] };
+        let message =
+            Message { arp: self.arp, kind: Kind::KeyChange, seconds: self.seconds, data: &data, signature: &[] };
         let mut unsigned = message.signed_bytes();
         let tag = self.request_key.change_tag(&unsigned);
         unsigned.get_mut(DATA_AT..)?.get_mut(Change::TAG)?.copy_from_slice(&tag);

@@ -49,14 +49,32 @@ const _: () = assert!(
     "one request for the time ends before the next begins"
 );
 
-/// Answers that this host signs in a second, for all who ask.
-pub const ANSWERS_PER_SECOND: u32 = 1000;
-/// Answers that this host signs in a second for one source address.
+/// Answers that this host signs in a second, for all who ask: a tenth of a processor.
+pub const ANSWERS_PER_SECOND: u32 = 3000;
+/// Answers that this host signs in a second for one pair of hardware and IP address. Who forges another's addresses can use
+/// up that other's share, for as long as he goes on.
 pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 10;
-/// Source addresses that are counted apart.
-pub const SOURCES_MAX: usize = 1024;
-/// Signatures that are checked in a second.
+/// Pairs of addresses that are counted apart.
+pub const SOURCES_MAX: usize = 4096;
+/// Signatures of answers to open questions that are checked in a second.
 pub const CHECKS_PER_SECOND: u32 = 1000;
+/// Signatures of requests and announcements, which nobody asked for, that are checked in a second for each sender's IP address.
+pub const UNASKED_CHECKS_PER_SENDER_PER_SECOND: u32 = 4;
+/// The same for all senders.
+pub const UNASKED_CHECKS_PER_SECOND: u32 = 400;
+/// Signatures of distributors that are checked in a second. Only answers with the nonce of an open request come so far.
+pub const ANSWER_CHECKS_PER_SECOND: u32 = 400;
+/// Keys that are asked for in a second. What is left of a distributor's budget for this host is for the time and for a new key.
+pub const KEY_REQUESTS_PER_SECOND: u32 = 20;
+const _: () = assert!(
+    KEY_REQUESTS_PER_SECOND * 2 <= REQUESTS_PER_HOST_PER_SECOND,
+    "each request may be sent twice in a second and still leaves room"
+);
+/// A key that is older is asked for again when it is used, so that a revoked one does not stay for ever. It goes on being
+/// used while no distributor answers.
+pub const KEY_GOOD_FOR: Duration = Duration::from_secs(600);
+/// Open requests that only the time and our own new key may take.
+pub const ENQUIRIES_RESERVED: usize = 4;
 /// Jobs under way at a time.
 pub const JOBS_MAX: usize = 512;
 /// News that wait for the program; older ones are more telling in a flood, so new ones are lost and counted.
@@ -64,5 +82,12 @@ pub const EVENTS_MAX: usize = 256;
 
 /// Requests of one host that a distributor answers in a second.
 pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
+/// Repeated and unstamped requests of one host that a distributor answers in a second. Recordings can use up this share, not the
+/// one above.
+pub const REPEATS_PER_HOST_PER_SECOND: u32 = 10;
+/// How far the stamp of a request may be from a distributor's clock.
+pub const REQUEST_WINDOW: Duration = Duration::from_secs(60);
+/// Nonces of requests that a distributor remembers.
+pub const REQUEST_NONCES_MAX: usize = 65_536;
 /// Hosts whose requests are counted apart.
 pub const REQUESTING_HOSTS_MAX: usize = 4096;

@@ -330,7 +330,8 @@ fn a_host_replaces_its_own_key_and_is_believed_on() {
         if is_answer && answers == 1 { Vec::new() } else { vec![Duration::ZERO] }
     }));
     let before = lan.repository.find(ip(2));
-    lan.change_key(2, 200);
+    assert!(lan.change_key(2, 200));
+    assert!(!lan.change_key(2, 201), "one at a time");
     lan.run(SECOND);
     assert_ne!(lan.repository.find(ip(2)), before);
     assert!(lan.station(2).events.contains(&Event::OwnKeyChanged));
@@ -350,7 +351,7 @@ fn nobody_replaces_the_key_of_another() {
     lan.add_as(9, stranger, |_| {});
     lan.run(SECOND);
     for number in [3, 9] {
-        lan.change_key(number, 200);
+        assert!(lan.change_key(number, 200));
     }
     lan.run(SECOND * 5);
     assert_eq!(lan.repository.find(ip(1)), before);
@@ -498,4 +499,113 @@ fn a_flood_of_requests_is_answered_within_the_budget() {
     let one = lan.station(1);
     assert_eq!(one.drops(DropReason::SarpBudget), 200 - u64::from(sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND));
     assert_eq!(one.knows(66), None);
+}
+
+#[test]
+fn arp_behind_a_tag_passes_neither_way() {
+    let mut lan = lan(2);
+    for tags in [&[0x81, 0, 0, 0][..], &[0x88, 0xa8, 0, 5], &[0x81, 0, 0, 0, 0x81, 0, 0, 0]] {
+        let plain = arp_frame(mac(1), mac(66), &Arp { sender_ip: ip(2), ..request(66, ip(1)) });
+        let tagged = [&plain[..12], tags, &plain[12..]].concat();
+        lan.inject(tagged.clone());
+        lan.deliver(1, Side::STACK, tagged);
+    }
+    lan.run(SECOND);
+    let one = lan.station(1);
+    assert_eq!((one.drops(DropReason::Vlan), one.stack.others, one.stack.heard.len()), (6, 0, 0));
+}
+
+#[test]
+fn a_signed_request_that_proves_nothing_is_answered_and_teaches_nothing() {
+    let mut lan = lan(1);
+    lan.add(2, |settings| settings.sign_requests = true);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND * 3);
+    // 2 has a new key, of which 1 knows nothing.
+    let new = lan.identity(2);
+    lan.record(2, &new, true);
+    lan.station(2).settings.key = new.signing_key();
+    lan.restart(2);
+    lan.station(1).stack.table.clear();
+    lan.run(SECOND);
+    lan.ask(2, 1);
+    lan.run(SECOND);
+    assert_eq!((lan.station(2).knows(1), lan.station(1).knows(2)), (Some(mac(1)), None));
+}
+
+#[test]
+fn checks_that_nobody_asked_for_do_not_cost_an_answer() {
+    let mut lan = lan(3);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let arp = Arp { target_mac: MacAddress::ZERO, ..request(2, ip(1)) };
+    let garbage = |fraction: u32| {
+        let seconds = 1_800_000_000 + 20;
+        let data = fraction.to_be_bytes();
+        let message = Message { arp, kind: Kind::Resolution, seconds, data: &data, signature: &[9; 64] };
+        [&mac(1).0[..], &mac(2).0, &[0x08, 0x06], &message.emit()].concat()
+    };
+    for fraction in 0..3000 {
+        lan.inject(garbage(fraction));
+    }
+    lan.ask(1, 3);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(3), Some(mac(3)));
+}
+
+#[test]
+fn a_key_in_the_ring_is_asked_for_again_when_it_is_old() {
+    let mut lan = lan(2);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    lan.repository.hosts.borrow_mut().insert(ip(2), Lookup::Invalid);
+    lan.run(sarp::limits::KEY_GOOD_FOR);
+    // The first use asks, and may still believe; the next does not.
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND * 5);
+    assert_eq!(lan.station(1).knows(2), None);
+    assert!(lan.station(1).events.contains(&Event::NoKey { ip: ip(2) }));
+}
+
+#[test]
+fn recordings_of_requests_do_not_silence_their_host() {
+    let mut lan = lan(3);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let recorded = lan
+        .seen
+        .iter()
+        .find(|frame| Message::parse(&frame[14..]).is_ok_and(|message| message.kind == Kind::KeyRequest));
+    let recorded = recorded.unwrap().clone();
+    let before = lan.station(DISTRIBUTORS[0]).ledger().answered[Side::WIRE as usize];
+    for _ in 0..500 {
+        lan.inject(recorded.clone());
+    }
+    lan.ask(1, 3);
+    lan.run(Duration::from_millis(300));
+    assert_eq!(lan.station(1).knows(3), Some(mac(3)));
+    let answered = lan.station(DISTRIBUTORS[0]).ledger().answered[Side::WIRE as usize] - before;
+    // 3's key, and the share for repetitions: a burst and what comes in 0.3 s.
+    assert!(answered <= 2 + u64::from(sarp::limits::REPEATS_PER_HOST_PER_SECOND) * 13 / 10, "{answered}");
+}
+
+#[test]
+fn a_new_key_is_not_given_up_while_its_answers_are_lost() {
+    let mut lan = lan(2);
+    lan.fault = Some(Box::new(|_, frame| {
+        let is_answer = Message::parse(&frame[14..]).is_ok_and(|message| message.kind == Kind::KeyChanged);
+        if is_answer { Vec::new() } else { vec![Duration::ZERO] }
+    }));
+    assert!(lan.change_key(2, 200));
+    lan.run(SECOND * 20);
+    assert!(!lan.station(2).events.contains(&Event::OwnKeyChanged));
+    lan.fault = None;
+    lan.run(SECOND * 10);
+    assert!(lan.station(2).events.contains(&Event::OwnKeyChanged));
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
 }

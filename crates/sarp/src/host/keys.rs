@@ -23,17 +23,21 @@ use crate::limits;
 use crate::ring::Learnt;
 
 impl Host {
-    /// Opens a request unless it is open already, and sends it.
-    pub(super) fn enquire(&mut self, call: &mut Call<'_>, about: About) {
-        self.open_enquiry(call.now.since_boot, about);
-        while self.send_due(call) {}
+    /// Opens a request unless it is open already; false when that is not possible now. The next tick sends it.
+    pub(super) fn open_enquiry(&mut self, now: Instant, about: About) -> bool {
+        if self.enquiries.is_open(about) {
+            return true;
+        }
+        if matches!(about, About::Key(_)) && !self.key_request_budget.take(now) {
+            return false;
+        }
+        let nonce = self.random.bytes();
+        self.enquiries.begin(now, about, nonce)
     }
 
-    pub(super) fn open_enquiry(&mut self, now: Instant, about: About) {
-        if !self.enquiries.is_open(about) {
-            let nonce = self.random.bytes();
-            self.enquiries.begin(now, about, nonce);
-        }
+    /// Sends all that is due at once, so that nobody waits for a timer.
+    pub(super) fn send_all_due(&mut self, call: &mut Call<'_>) {
+        while self.send_due(call) {}
     }
 
     /// One piece of what is due; false when nothing is.
@@ -58,7 +62,8 @@ impl Host {
     pub(super) fn ask_for_time(&mut self, now: Instant) {
         if self.time_wanted_at <= now {
             self.time_wanted_at = now + limits::TIME_REQUEST_INTERVAL;
-            self.open_enquiry(now, About::Time);
+            // Places are kept free for this.
+            let _ = self.open_enquiry(now, About::Time);
         }
     }
 
@@ -68,10 +73,16 @@ impl Host {
         true
     }
 
-    /// Has this host's key replaced: it signs with `new` as soon as a distributor has it. An event tells how it ended.
-    pub fn change_key(&mut self, now: bump::Now, new: Arc<SigningKey>, sink: &mut dyn bump::Sink) {
+    /// Has this host's key replaced: it signs with `new` as soon as a distributor has it, and asks until one answers. An event
+    /// tells how it ended. False, with nothing begun, while another key is under way or nothing can be sent.
+    pub fn change_key(&mut self, now: bump::Now, new: Arc<SigningKey>, sink: &mut dyn bump::Sink) -> bool {
+        let may_begin = self.new_key.is_none() && self.clock.read(now.since_boot).is_some();
+        if !may_begin || !self.open_enquiry(now.since_boot, About::Change) {
+            return false;
+        }
         self.new_key = Some(new);
-        self.enquire(&mut Call { now, sink }, About::Change);
+        self.send_all_due(&mut Call { now, sink });
+        true
     }
 
     fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
@@ -81,7 +92,7 @@ impl Host {
         match due.about {
             About::Time => self.send_question(call, Kind::TimeRequest, self.arp_to(mac, ip), question),
             About::Key(wanted) => self.send_question(call, Kind::KeyRequest, self.arp_to(mac, wanted), question),
-            About::Change => self.sign_change(self.arp_to(mac, ip), question),
+            About::Change => self.sign_change(call.now.since_boot, self.arp_to(mac, ip), question),
         }
     }
 
@@ -92,16 +103,19 @@ impl Host {
 
     fn send_question(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, question: Question) {
         let data = question.emit();
-        let unsigned = Message { arp, kind, seconds: 0, data: &data, signature: &[] }.signed_bytes();
+        // Zero before this host has the time; then a distributor knows a recording by its age.
+        let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
+        let unsigned = Message { arp, kind, seconds, data: &data, signature: &[] }.signed_bytes();
         let tag = self.settings.request_key.tag(&unsigned);
         self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &tag));
     }
 
     /// What does not start now is tried again in a moment.
-    fn sign_change(&mut self, arp: Arp, question: Question) {
-        let Some(new) = self.new_key.clone() else { return };
+    fn sign_change(&mut self, now: Instant, arp: Arp, question: Question) {
+        let (Some(new), Some(stamp)) = (self.new_key.clone(), self.clock.read(now)) else { return };
+        let seconds = stamp.seconds();
         let (old, request_key) = (Arc::clone(&self.key), self.settings.request_key.clone());
-        let changing = Changing { old, new, request_key, arp, question };
+        let changing = Changing { old, new, request_key, arp, seconds, question };
         self.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
     }
 
@@ -121,7 +135,8 @@ impl Host {
         let sender = match about {
             About::Key(ip) => Some(ip),
             About::Time => return,
-            About::Change => return self.keep_key(),
+            // A distributor may have taken the key although its answers were lost, so it is not given up.
+            About::Change => return self.ask_again(now, about),
         };
         for waiting in self.pending.take(sender) {
             let fate = Fate::Dropped(DropReason::SarpPendingExpired);
@@ -142,11 +157,12 @@ impl Host {
         let Ok(answer) = Answer::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
         let Some(enquiry) = self.enquiries.find(&answer.nonce) else { return Fate::Dropped(DropReason::SarpUnasked) };
         let about = enquiry.about;
-        let fits =
-            about.is_answered_by(message.kind) && about_address(about).is_none_or(|ip| ip == message.arp.sender_ip);
+        let fits = about.is_answered_by(message.kind)
+            && answer.host == self.settings.request_key.host()
+            && about_address(about).is_none_or(|ip| ip == message.arp.sender_ip);
         let distributor = self.settings.distributors.iter().position(|one| one.mac == header.source);
         let (true, Some(distributor)) = (fits, distributor) else { return Fate::Dropped(DropReason::SarpNonce) };
-        if !self.check_budget.take(call.now.since_boot) {
+        if !self.answer_check_budget.take(call.now.since_boot) {
             return Fate::Dropped(DropReason::SarpBudget);
         }
         let key = self.settings.distributors[distributor].key.clone();
@@ -176,6 +192,11 @@ impl Host {
             About::Change => self.keep_key(),
         }
         Fate::Consumed
+    }
+
+    fn ask_again(&mut self, now: Instant, about: About) {
+        let nonce = self.random.bytes();
+        self.enquiries.begin(now + limits::TIME_REQUEST_INTERVAL, about, nonce);
     }
 
     fn take_new_key(&mut self) {
@@ -233,7 +254,7 @@ impl Host {
     /// After the clock was first set: replies whose key is here need nothing else; the others wait on.
     fn take_up_all_with_key(&mut self, call: &mut Call<'_>) {
         for waiting in self.pending.take(None) {
-            if self.ring.contains(waiting.sender) {
+            if self.ring.contains(waiting.sender) && !waiting.failed_before {
                 self.take_up(call, waiting);
             } else {
                 let sender = waiting.sender;
@@ -241,9 +262,11 @@ impl Host {
                     let fate = Fate::Dropped(DropReason::SarpPendingFull);
                     self.ledger.release(call.now.since_boot, Side::WIRE, fate, &waiting.frame);
                 }
-                self.enquire(call, About::Key(sender));
+                // Without a place the reply waits for its end.
+                let _ = self.open_enquiry(call.now.since_boot, About::Key(sender));
             }
         }
+        self.send_all_due(call);
     }
 
     /// A request to a distributor.

@@ -21,6 +21,8 @@ use bump::{
     Batch, Bump, DropReason, Fate, Frame, Generator, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Ticket, sink,
     time,
 };
+use identity::Verified;
+use identity::distributor::HostRecord;
 use identity::signing::SigningKey;
 use shield::{Bucket, PerSource};
 
@@ -54,13 +56,23 @@ enum Task {
     /// Our answer to a request is being signed.
     Answer { frame: Vec<u8>, to: MacAddress },
     /// The signature of another host's message is being checked.
-    Check { frame: Vec<u8>, purpose: Purpose, retried: bool },
+    Check(Checking),
     /// The signature of a distributor's answer is being checked.
     Learn { frame: Vec<u8>, from: Origin, distributor: usize },
     /// Our request to replace our key is being signed.
     Change { to: MacAddress },
     /// Our answer as a distributor is being made.
     Serve { frame: Vec<u8>, from: Origin, to: MacAddress },
+}
+
+/// A message whose signature is being checked under the key of `record`.
+#[derive(Debug)]
+struct Checking {
+    frame: Vec<u8>,
+    purpose: Purpose,
+    /// Whether it is judged for the second time, under a key that was just fetched.
+    retried: bool,
+    record: Verified<HostRecord>,
 }
 
 /// Where a message between a host and a distributor came from.
@@ -96,8 +108,12 @@ pub struct Host {
     time_wanted_at: Instant,
     silence_reported: bool,
     answer_budget: Bucket,
-    answer_budget_per_source: PerSource,
+    answer_budget_per_source: PerSource<(MacAddress, Ipv4Addr)>,
     check_budget: Bucket,
+    unasked_budget: Bucket,
+    unasked_budget_per_sender: PerSource<Ipv4Addr>,
+    answer_check_budget: Bucket,
+    key_request_budget: Bucket,
     tasks: BTreeMap<Ticket, Task>,
     next_ticket: u64,
     jobs: Mailbox<(Ticket, Job)>,
@@ -126,6 +142,13 @@ impl Host {
             answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND),
             answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
             check_budget: Bucket::new(limits::CHECKS_PER_SECOND, limits::CHECKS_PER_SECOND),
+            unasked_budget: Bucket::new(limits::UNASKED_CHECKS_PER_SECOND, limits::UNASKED_CHECKS_PER_SECOND),
+            unasked_budget_per_sender: PerSource::new(
+                limits::UNASKED_CHECKS_PER_SENDER_PER_SECOND,
+                limits::SOURCES_MAX,
+            ),
+            answer_check_budget: Bucket::new(limits::ANSWER_CHECKS_PER_SECOND, limits::ANSWER_CHECKS_PER_SECOND),
+            key_request_budget: Bucket::new(limits::KEY_REQUESTS_PER_SECOND, limits::KEY_REQUESTS_PER_SECOND),
             tasks: BTreeMap::new(),
             next_ticket: 0,
             jobs: Mailbox::new(limits::JOBS_MAX),
@@ -223,9 +246,7 @@ impl Host {
             (Task::Change { to }, CompletionKind::Signed(Some(message))) => {
                 self.send_to_distributor(call, to, &message)
             }
-            (Task::Check { frame, purpose, retried }, CompletionKind::Checked(good)) => {
-                self.checked(call, frame, purpose, retried, good);
-            }
+            (Task::Check(checking), CompletionKind::Checked(good)) => self.checked(call, checking, good),
             (Task::Learn { frame, from, distributor }, CompletionKind::Learnt(statement)) => {
                 let fate = self.learnt(call, statement, distributor);
                 self.release_if_framed(now, from, fate, &frame);
@@ -258,7 +279,7 @@ impl Host {
             Task::Send { frame, .. } => self.ledger.release(now, Side::STACK, fate, &frame),
             // The next try begins anew.
             Task::Change { .. } => {}
-            Task::Answer { frame, .. } | Task::Check { frame, .. } => {
+            Task::Answer { frame, .. } | Task::Check(Checking { frame, .. }) => {
                 self.ledger.release(now, Side::WIRE, fate, &frame);
             }
             Task::Learn { frame, from, .. } | Task::Serve { frame, from, .. } => {

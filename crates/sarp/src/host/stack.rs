@@ -12,6 +12,10 @@ impl Host {
     /// The fate of a frame of the stack.
     pub(super) fn stack_frame(&mut self, call: &mut Call<'_>, frame: &Frame<'_>) -> Fate {
         let Ok((header, message)) = Header::parse(frame.bytes) else { return Fate::Dropped(DropReason::Runt) };
+        // A tag can hide ARP that the kernel finds: behind a priority tag it learns like behind none.
+        if frame.meta.vlan.is_some() || header.ethertype.is_vlan() {
+            return Fate::Dropped(DropReason::Vlan);
+        }
         if header.ethertype != EtherType::ARP {
             return self.pass(call, Side::WIRE, frame);
         }

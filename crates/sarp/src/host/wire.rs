@@ -1,6 +1,8 @@
 //! What others say (section 3.4). The order of checks is the order of cost: addresses, open question, stamp, budget, and
 //! only then a signature.
 
+use std::net::Ipv4Addr;
+
 use bump::{DropReason, Fate, Frame, Instant, Side};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -8,7 +10,7 @@ use wire::sarp::data::Resolution;
 use wire::sarp::{Kind, Message};
 use wire::{EtherType, MacAddress};
 
-use super::{Call, Host, Origin, Purpose, Task};
+use super::{Call, Checking, Host, Origin, Purpose, Task};
 use crate::clock::Stamp;
 use crate::enquiry::About;
 use crate::event::Event;
@@ -20,6 +22,10 @@ impl Host {
     /// The fate of a frame of the wire.
     pub(super) fn wire_frame(&mut self, call: &mut Call<'_>, frame: &Frame<'_>) -> Fate {
         let Ok((header, message)) = Header::parse(frame.bytes) else { return Fate::Dropped(DropReason::Runt) };
+        // A tag can hide ARP that the kernel finds: behind a priority tag it learns like behind none.
+        if frame.meta.vlan.is_some() || header.ethertype.is_vlan() {
+            return Fate::Dropped(DropReason::Vlan);
+        }
         if header.ethertype != EtherType::ARP {
             return self.pass(call, Side::STACK, frame);
         }
@@ -103,7 +109,9 @@ impl Host {
         if !self.settings.is_own(request.target_ip) {
             return Fate::Dropped(DropReason::ArpTarget);
         }
-        if !self.answer_budget_per_source.take(now, request.sender_mac) || !self.answer_budget.take(now) {
+        if !self.answer_budget_per_source.take(now, (request.sender_mac, request.sender_ip))
+            || !self.answer_budget.take(now)
+        {
             return Fate::Dropped(DropReason::SarpBudget);
         }
         let reply = Arp {
@@ -175,22 +183,54 @@ impl Host {
         let Some(entry) = self.ring.get(now, message.arp.sender_ip) else {
             return Fate::Dropped(DropReason::SarpNoKey);
         };
-        let (record, last) = (entry.record.clone(), entry.last_stamp);
-        let stamp = stamp_of(message);
-        let distance = self.clock.read(now).map_or(std::time::Duration::MAX, |clock| clock.distance(stamp));
-        if distance > self.settings.window {
+        let (record, last, fetched_at) = (entry.record.clone(), entry.last_stamp, entry.fetched_at);
+        if now.since(fetched_at) >= limits::KEY_GOOD_FOR {
+            // Later if not now: the key goes on being used.
+            let _ = self.open_enquiry(now, About::Key(message.arp.sender_ip));
+        }
+        if !self.is_timely(now, stamp_of(message), last) {
+            return self.unproved(now, message, purpose, DropReason::SarpStale, frame);
+        }
+        if !self.may_check(now, message.arp.sender_ip, purpose) {
+            return self.unproved(now, message, purpose, DropReason::SarpBudget, frame);
+        }
+        let job = JobKind::Check { record: record.clone(), message: frame[HEADER_LEN..].to_vec() };
+        self.start(job, Task::Check(Checking { frame: frame.to_vec(), purpose, retried, record }))
+    }
+
+    fn is_timely(&mut self, now: Instant, stamp: Stamp, last: Stamp) -> bool {
+        let in_window = self.clock.read(now).is_some_and(|clock| clock.distance(stamp) <= self.settings.window);
+        if !in_window {
             // It may be our own clock that is wrong.
             self.ask_for_time(now);
-            return Fate::Dropped(DropReason::SarpStale);
         }
-        if stamp <= last {
-            return Fate::Dropped(DropReason::SarpStale);
+        in_window && stamp > last
+    }
+
+    /// What nobody asked for has a budget of its own, so that it never costs an answer.
+    fn may_check(&mut self, now: Instant, sender: Ipv4Addr, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::Reply => self.check_budget.take(now),
+            Purpose::Request | Purpose::Announcement => {
+                self.unasked_budget_per_sender.take(now, sender) && self.unasked_budget.take(now)
+            }
         }
-        if !self.check_budget.take(now) {
-            return Fate::Dropped(DropReason::SarpBudget);
+    }
+
+    /// A request that proves nothing is answered like a plain one and teaches nothing; anything else ends here.
+    fn unproved(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        purpose: Purpose,
+        reason: DropReason,
+        frame: &[u8],
+    ) -> Fate {
+        if purpose != Purpose::Request {
+            return Fate::Dropped(reason);
         }
-        let job = JobKind::Check { record, message: frame[HEADER_LEN..].to_vec() };
-        self.start(job, Task::Check { frame: frame.to_vec(), purpose, retried })
+        let nonce = Resolution::parse(message.data).ok().and_then(|data| data.nonce);
+        self.answer(now, &message.arp, nonce, frame)
     }
 
     /// Puts a reply on the pending list and asks for its key.
@@ -205,30 +245,36 @@ impl Host {
         if self.ring.is_unknown(now, sender) {
             return Fate::Dropped(DropReason::SarpNoKey);
         }
-        let waiting = Waiting { sender, arrived: now, failed_before, frame: frame.to_vec() };
-        if self.pending.keep(waiting).is_err() {
+        if !self.open_enquiry(now, About::Key(sender)) {
             return Fate::Dropped(DropReason::SarpPendingFull);
         }
-        self.enquire(call, About::Key(sender));
-        Fate::Held
+        let waiting = Waiting { sender, arrived: now, failed_before, frame: frame.to_vec() };
+        let fate =
+            if self.pending.keep(waiting).is_ok() { Fate::Held } else { Fate::Dropped(DropReason::SarpPendingFull) };
+        self.send_all_due(call);
+        fate
     }
 
     /// The signature of a message was checked; the frame was held.
-    pub(super) fn checked(&mut self, call: &mut Call<'_>, frame: Vec<u8>, purpose: Purpose, retried: bool, good: bool) {
-        let fate = match Message::parse(&frame[HEADER_LEN..]) {
-            Ok(message) if good => self.believe(call, &message, purpose, &frame),
-            Ok(message) => self.disbelieve(call, &message, purpose, retried, &frame),
+    pub(super) fn checked(&mut self, call: &mut Call<'_>, checking: Checking, good: bool) {
+        let fate = match Message::parse(&checking.frame[HEADER_LEN..]) {
+            Ok(message) if good => self.believe(call, &message, &checking),
+            Ok(message) => self.disbelieve(call, &message, &checking),
             Err(_) => Fate::Dropped(DropReason::SarpMalformed),
         };
         if fate != Fate::Held {
-            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &frame);
+            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &checking.frame);
         }
     }
 
     /// Acts on a message whose signature is good.
-    fn believe(&mut self, call: &mut Call<'_>, message: &Message<'_>, purpose: Purpose, frame: &[u8]) -> Fate {
-        let (now, arp, stamp) = (call.now.since_boot, &message.arp, stamp_of(message));
+    fn believe(&mut self, call: &mut Call<'_>, message: &Message<'_>, checking: &Checking) -> Fate {
+        let (now, arp, stamp, purpose) = (call.now.since_boot, &message.arp, stamp_of(message), checking.purpose);
         let Some(entry) = self.ring.get(now, arp.sender_ip) else { return Fate::Dropped(DropReason::SarpNoKey) };
+        if !entry.record.same_key(&checking.record) {
+            // The key was replaced while the old one was being tried.
+            return self.check(call, message, purpose, true, &checking.frame);
+        }
         // Another message of the same sender may have overtaken this one.
         if stamp <= entry.last_stamp {
             return Fate::Dropped(DropReason::SarpStale);
@@ -247,27 +293,21 @@ impl Host {
             Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
             Purpose::Request => {
                 let nonce = Resolution::parse(message.data).ok().and_then(|data| data.nonce);
-                self.answer(now, arp, nonce, frame)
+                self.answer(now, arp, nonce, &checking.frame)
             }
         }
     }
 
     /// The key may have changed: it is asked for again, once, and not too often (section 3.4).
-    fn disbelieve(
-        &mut self,
-        call: &mut Call<'_>,
-        message: &Message<'_>,
-        purpose: Purpose,
-        retried: bool,
-        frame: &[u8],
-    ) -> Fate {
+    fn disbelieve(&mut self, call: &mut Call<'_>, message: &Message<'_>, checking: &Checking) -> Fate {
         let (now, arp) = (call.now.since_boot, &message.arp);
         let fetched_at = self.ring.get(now, arp.sender_ip).map(|entry| entry.fetched_at);
         let is_fresh = fetched_at.is_some_and(|at| now.since(at) < limits::REFETCH_INTERVAL);
-        if retried || is_fresh || purpose != Purpose::Reply {
-            return self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpSignature);
+        match checking.purpose {
+            Purpose::Reply if !checking.retried && !is_fresh => self.wait_for_key(call, message, true, &checking.frame),
+            Purpose::Reply => self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpSignature),
+            purpose => self.unproved(now, message, purpose, DropReason::SarpSignature, &checking.frame),
         }
-        self.wait_for_key(call, message, true, frame)
     }
 
     /// Takes up a pending reply after its key or the time has come. The frame was held.

@@ -242,12 +242,13 @@ impl Lan {
         self.flying.push(Flying { at: self.now + HOP, from: None, frame });
     }
 
-    /// Has `number` replace its own key by one made from `seed`.
-    pub fn change_key(&mut self, number: u8, seed: u8) {
+    /// Has `number` replace its own key by one made from `seed`; whether it began to.
+    pub fn change_key(&mut self, number: u8, seed: u8) -> bool {
         let now = Now { since_boot: self.now, wall: Some(self.wall(number)) };
         let mut sink = Collected::new();
-        self.station(number).host.change_key(now, Arc::new(signing_key(seed)), &mut sink);
+        let began = self.station(number).host.change_key(now, Arc::new(signing_key(seed)), &mut sink);
         self.after(number, sink);
+        began
     }
 
     /// The stack of `number` wants to speak with `other`.

@@ -133,12 +133,14 @@ impl<'a> Change<'a> {
 /// The data of a distributor's answer; in a key reply a [`Record`] follows.
 ///
 /// ```text
-///  0  fraction of the second in units of 2^-32, 4   4  nonce of the request, 16   20  record
+///  0  fraction of the second in units of 2^-32, 4   4  number of the host that asked, 8   12  its nonce, 16   28  record
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// The fraction of the second.
     pub fraction: u32,
+    /// Who asked: an answer to another host that chose the same nonce is not ours.
+    pub host: u64,
     /// The nonce of the request.
     pub nonce: [u8; NONCE_LEN],
     /// What was asked for, if anything.
@@ -149,16 +151,17 @@ impl<'a> Answer<'a> {
     /// Reads the data.
     ///
     /// # Errors
-    /// Fewer than 20 bytes.
+    /// Fewer than 28 bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<Answer<'a>, Error> {
         let mut reader = Reader::new(bytes, Field::SarpData);
-        Ok(Answer { fraction: reader.u32()?, nonce: reader.array()?, rest: reader.rest() })
+        let (fraction, host, nonce) = (reader.u32()?, reader.u64()?, reader.array()?);
+        Ok(Answer { fraction, host, nonce, rest: reader.rest() })
     }
 
     /// The data as bytes.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
-        [&self.fraction.to_be_bytes()[..], &self.nonce, self.rest].concat()
+        [&self.fraction.to_be_bytes()[..], &self.host.to_be_bytes(), &self.nonce, self.rest].concat()
     }
 }
 
