@@ -2,7 +2,7 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves by a tag before anything
 //! is looked up or signed, because a signature costs ten times as much as the tag.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -78,7 +78,35 @@ pub struct Akd {
     master: RequestMaster,
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
-    nonces: BTreeMap<[u8; NONCE_LEN], Instant>,
+    seen: SeenNonces,
+}
+
+/// Nonces of requests for as long as they could be timely, in two generations, so that forgetting the old ones takes no walk.
+#[derive(Default)]
+struct SeenNonces {
+    generations: [BTreeSet<[u8; NONCE_LEN]>; 2],
+    began_at: Instant,
+}
+
+impl SeenNonces {
+    fn contains(&self, nonce: &[u8; NONCE_LEN]) -> bool {
+        self.generations.iter().any(|generation| generation.contains(nonce))
+    }
+
+    /// Forgets the older generation when its time is over; false when there is no room for one more nonce all the same.
+    fn make_room(&mut self, now: Instant) -> bool {
+        // A stamp may be ahead of the clock by the window and is timely until it is behind by the window.
+        if now.since(self.began_at) > limits::REQUEST_WINDOW * 2 {
+            self.generations.swap(0, 1);
+            self.generations[0].clear();
+            self.began_at = now;
+        }
+        self.generations[0].len() < limits::REQUEST_NONCES_MAX / 2
+    }
+
+    fn remember(&mut self, nonce: [u8; NONCE_LEN]) {
+        self.generations[0].insert(nonce);
+    }
 }
 
 impl fmt::Debug for Akd {
@@ -116,7 +144,7 @@ impl Akd {
     pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd { key, master, budget, repeats, nonces: BTreeMap::new() }
+        Akd { key, master, budget, repeats, seen: SeenNonces::default() }
     }
 
     /// Judges a request; what is returned runs as a job.
@@ -124,42 +152,34 @@ impl Akd {
         let (question, asked) = self.prove(message)?;
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
-        let is_new = self.is_new(now.since_boot, stamp, message, &question)?;
-        let budget = if is_new { &mut self.budget } else { &mut self.repeats };
-        if !budget.take(now.since_boot, question.host) {
-            return Err(DropReason::SarpBudget);
-        }
+        self.admit(now.since_boot, stamp, message, &question)?;
         Ok(Answering { key: Arc::clone(&self.key), asked, arp: message.arp, stamp, question })
     }
 
-    /// Whether a request is certainly no recording; an error if it certainly is one. A host without the time cannot stamp its
-    /// requests, and one that gets no answer repeats its nonce.
-    fn is_new(
+    /// Charges a request to its host: to the large share if it is certainly no recording, else to the small one. A host without
+    /// the time cannot stamp its requests, one that gets no answer repeats its nonce, and what cannot be remembered could
+    /// come again.
+    fn admit(
         &mut self,
         now: Instant,
         stamp: Stamp,
         message: &Message<'_>,
         question: &Question,
-    ) -> Result<bool, DropReason> {
+    ) -> Result<(), DropReason> {
         let is_timely = Stamp::new(message.seconds, 0).distance(stamp) <= limits::REQUEST_WINDOW;
         if !is_timely && message.kind == Kind::KeyChange {
             return Err(DropReason::SarpStale);
         }
-        let is_repeated = self.nonces.contains_key(&question.nonce);
-        let is_remembered = is_repeated || self.remember(now, question.nonce);
-        Ok(is_timely && !is_repeated && is_remembered)
-    }
-
-    /// Remembers a nonce for as long as its request is timely; false when there is no room.
-    fn remember(&mut self, now: Instant, nonce: [u8; NONCE_LEN]) -> bool {
-        if self.nonces.len() >= limits::REQUEST_NONCES_MAX {
-            self.nonces.retain(|_, seen_at| now.since(*seen_at) <= limits::REQUEST_WINDOW * 2);
+        let is_new = is_timely && !self.seen.contains(&question.nonce) && self.seen.make_room(now);
+        let budget = if is_new { &mut self.budget } else { &mut self.repeats };
+        if !budget.take(now, question.host) {
+            return Err(DropReason::SarpBudget);
         }
-        let has_room = self.nonces.len() < limits::REQUEST_NONCES_MAX;
-        if has_room {
-            self.nonces.insert(nonce, now);
+        // Only what is within the budget, so no single host can fill the memory.
+        if is_new {
+            self.seen.remember(question.nonce);
         }
-        has_room
+        Ok(())
     }
 
     /// Reads a request and checks its tag.
@@ -192,7 +212,7 @@ fn with_zero_tag(mut signed_bytes: Vec<u8>) -> Vec<u8> {
 }
 
 impl Answering {
-    /// Looks up and signs; `None` when the repository cannot be asked, or a new key is not proved.
+    /// Looks up and signs; `None` when the repository cannot be read or written.
     pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),

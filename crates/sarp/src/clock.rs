@@ -89,13 +89,7 @@ impl Clock {
         self.last_given = Stamp::default();
     }
 
-    /// Whether it is time to ask for the time.
-    #[must_use]
-    pub fn is_due(&self, now: Instant) -> bool {
-        self.set.is_none_or(|(at, _)| now.since(at) >= CLOCK_GOOD_FOR)
-    }
-
-    /// When it will be time to ask; `None` when it is.
+    /// When it will be time to ask for the time again; `None` before it was first told.
     #[must_use]
     pub fn due_at(&self) -> Option<Instant> {
         self.set.map(|(at, _)| at + CLOCK_GOOD_FOR)
@@ -110,11 +104,11 @@ mod tests {
     fn it_runs_from_the_moment_it_was_set() {
         let mut clock = Clock::default();
         let start = Instant::from_millis(5000);
-        assert_eq!((clock.read(start), clock.stamp(start), clock.is_due(start)), (None, None, true));
+        assert_eq!((clock.read(start), clock.stamp(start), clock.due_at()), (None, None, None));
         assert_eq!(clock.set(start, Stamp::new(1000, 0)), None);
         // 250 ms are a quarter of 2^32 units.
         assert_eq!(clock.read(start + Duration::from_millis(1250)), Some(Stamp::new(1001, 1 << 30)));
-        assert!(!clock.is_due(start + Duration::from_secs(599)) && clock.is_due(start + CLOCK_GOOD_FOR));
+        assert_eq!(clock.due_at(), Some(start + CLOCK_GOOD_FOR));
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub const REFETCH_INTERVAL: Duration = Duration::from_secs(2);
 pub const PENDING_MAX: usize = 256;
 /// Replies of one sender that wait for its key.
 pub const PENDING_PER_SENDER_MAX: usize = 4;
-/// The longest reply that waits, in bytes: header, ARP, data and the longest signature fit twice.
-pub const PENDING_FRAME_MAX_BYTES: usize = 640;
+/// The longest ARP frame of the wire, in bytes: header, ARP, data and the longest signature fit twice.
+pub const ARP_FRAME_MAX_BYTES: usize = 640;
 /// How long a reply waits; the stack has given up by then.
 pub const PENDING_TIME: Duration = Duration::from_secs(5);
 
@@ -80,6 +80,9 @@ pub const JOBS_MAX: usize = 512;
 /// News that wait for the program; older ones are more telling in a flood, so new ones are lost and counted.
 pub const EVENTS_MAX: usize = 256;
 
+/// News of forged messages in a second: a flood must not fill the log.
+pub const STRANGER_EVENTS_PER_SECOND: u32 = 8;
+
 /// Requests of one host that a distributor answers in a second.
 pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
 /// Repeated and unstamped requests of one host that a distributor answers in a second. Recordings can use up this share, not the
@@ -87,7 +90,8 @@ pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
 pub const REPEATS_PER_HOST_PER_SECOND: u32 = 10;
 /// How far the stamp of a request may be from a distributor's clock.
 pub const REQUEST_WINDOW: Duration = Duration::from_secs(60);
-/// Nonces of requests that a distributor remembers.
+/// Nonces of requests that a distributor remembers, in two generations of two minutes. Beyond 270 requests a second from all
+/// hosts each host has its small share only.
 pub const REQUEST_NONCES_MAX: usize = 65_536;
 /// Hosts whose requests are counted apart.
 pub const REQUESTING_HOSTS_MAX: usize = 4096;

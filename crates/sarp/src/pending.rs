@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use bump::Instant;
 
-use crate::limits::{PENDING_FRAME_MAX_BYTES, PENDING_MAX, PENDING_PER_SENDER_MAX, PENDING_TIME};
+use crate::limits::{ARP_FRAME_MAX_BYTES, PENDING_MAX, PENDING_PER_SENDER_MAX, PENDING_TIME};
 
 /// A frame that waits.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Pending {
     pub(crate) fn keep(&mut self, waiting: Waiting) -> Result<(), Waiting> {
         let of_sender = self.0.iter().filter(|other| other.sender == waiting.sender).count();
         let full = self.0.len() >= PENDING_MAX || of_sender >= PENDING_PER_SENDER_MAX;
-        if full || waiting.frame.len() > PENDING_FRAME_MAX_BYTES {
+        if full || waiting.frame.len() > ARP_FRAME_MAX_BYTES {
             return Err(waiting);
         }
         self.0.push_back(waiting);
@@ -66,7 +66,7 @@ mod tests {
         let mut pending = Pending::default();
         let kept = (0..10).filter(|_| pending.keep(waiting(1, 100)).is_ok()).count();
         assert_eq!(kept, PENDING_PER_SENDER_MAX);
-        assert!(pending.keep(waiting(2, PENDING_FRAME_MAX_BYTES + 1)).is_err());
+        assert!(pending.keep(waiting(2, ARP_FRAME_MAX_BYTES + 1)).is_err());
         let kept = (2..1000).filter(|&sender| pending.keep(waiting(sender, 100)).is_ok()).count();
         assert_eq!(kept, PENDING_MAX - PENDING_PER_SENDER_MAX);
         assert_eq!(pending.take(Some(Ipv4Addr::from(1))).len(), PENDING_PER_SENDER_MAX);

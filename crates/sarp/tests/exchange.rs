@@ -11,7 +11,8 @@ use sarp::Event;
 use sarp::akd::{Lookup, Records};
 use wire::MacAddress;
 use wire::arp::Arp;
-use wire::sarp::{Kind, Message};
+use wire::sarp::data::Question;
+use wire::sarp::{Kind, Message, seal};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -605,6 +606,58 @@ fn a_new_key_is_not_given_up_while_its_answers_are_lost() {
     lan.fault = None;
     lan.run(SECOND * 10);
     assert!(lan.station(2).events.contains(&Event::OwnKeyChanged));
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+}
+
+#[test]
+fn a_flood_of_claims_is_counted_and_told_a_few_times() {
+    let mut lan = lan(1);
+    let claim = Arp { sender_mac: mac(66), ..request(1, ip(1)) };
+    for _ in 0..500 {
+        lan.inject(arp_frame(MacAddress::BROADCAST, mac(66), &claim));
+    }
+    lan.run(Duration::from_millis(1));
+    let one = lan.station(1);
+    assert_eq!(one.drops(DropReason::ArpConflict), 500);
+    let told = one.events.iter().filter(|event| matches!(event, Event::AddressClaimed { .. })).count();
+    assert_eq!(told, sarp::limits::STRANGER_EVENTS_PER_SECOND as usize);
+}
+
+#[test]
+fn an_arp_frame_beyond_any_that_is_right_is_not_kept() {
+    let mut lan = lan(1);
+    let mut frame = arp_frame(MacAddress::BROADCAST, mac(66), &request(66, ip(1)));
+    frame.resize(sarp::limits::ARP_FRAME_MAX_BYTES + 1, 0);
+    lan.inject(frame.clone());
+    frame.truncate(sarp::limits::ARP_FRAME_MAX_BYTES);
+    lan.inject(frame);
+    lan.run(SECOND);
+    let one = lan.station(1);
+    assert_eq!((one.drops(DropReason::SarpMalformed), one.ledger().answered[Side::WIRE as usize]), (1, 1));
+}
+
+/// An enrolled host that asks without end uses up its own share of a distributor and nobody else's.
+#[test]
+fn one_enrolled_host_cannot_use_up_a_distributor() {
+    let mut lan = lan(2);
+    lan.add(3, |_| {});
+    lan.run(SECOND);
+    let key = identity::distributor::RequestMaster::from_bytes(common::MASTER).key_of(3);
+    let target = DISTRIBUTORS[0];
+    for number in 0..40_000_u64 {
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&number.to_be_bytes());
+        let data = Question { host: 3, nonce }.emit();
+        let arp = Arp { target_mac: mac(target), ..request(3, ip(99)) };
+        let seconds = 1_800_000_003;
+        let unsigned = Message { arp, kind: Kind::KeyRequest, seconds, data: &data, signature: &[] }.signed_bytes();
+        let message = seal(unsigned.clone(), &key.tag(&unsigned));
+        lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(3).0, &[0x08, 0x06], &message].concat());
+    }
+    assert!(lan.station(target).drops(DropReason::SarpBudget) > 39_000);
+    lan.station(DISTRIBUTORS[1]).is_off = true;
     lan.ask(1, 2);
     lan.run(SECOND);
     assert_eq!(lan.station(1).knows(2), Some(mac(2)));

@@ -7,6 +7,8 @@ use bump::Instant;
 use wire::MacAddress;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// A full table is swept at most this often: a flood from random addresses must not cost a walk through it for each frame.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A bucket that fills at a steady rate up to its burst.
 #[derive(Clone, Copy, Debug)]
@@ -47,26 +49,32 @@ pub struct PerSource<K = MacAddress> {
     buckets: BTreeMap<K, Bucket>,
     per_second: u32,
     limit: usize,
+    next_sweep: Instant,
 }
 
 impl<K: Ord> PerSource<K> {
     /// No source yet; each may cause `per_second`, at most `limit` are counted apart.
     #[must_use]
     pub fn new(per_second: u32, limit: usize) -> PerSource<K> {
-        PerSource { buckets: BTreeMap::new(), per_second, limit }
+        PerSource { buckets: BTreeMap::new(), per_second, limit, next_sweep: Instant::default() }
     }
 
     /// Takes a token of `source`. Once the table is full of busy sources a new one is refused: a flood from random
     /// addresses is bounded by the table, and those who were there before keep their share.
     pub fn take(&mut self, now: Instant, source: K) -> bool {
-        if !self.buckets.contains_key(&source) && self.buckets.len() >= self.limit {
-            self.buckets.retain(|_, bucket| !bucket.is_full(now));
-            if self.buckets.len() >= self.limit {
-                return false;
-            }
+        if !self.buckets.contains_key(&source) && !self.has_room(now) {
+            return false;
         }
         let fresh = Bucket::new(self.per_second, self.per_second);
         self.buckets.entry(source).or_insert(fresh).take(now)
+    }
+
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.buckets.len() >= self.limit && self.next_sweep <= now {
+            self.next_sweep = now + SWEEP_INTERVAL;
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
+        }
+        self.buckets.len() < self.limit
     }
 }
 
@@ -96,5 +104,17 @@ mod tests {
         assert!(!sources.take(now, source(3)));
         let later = now + Duration::from_secs(2);
         assert!(sources.take(later, source(3)));
+    }
+
+    #[test]
+    fn a_full_table_is_not_swept_for_every_newcomer() {
+        let mut sources = PerSource::new(1000, 1);
+        let now = Instant::from_millis(1000);
+        assert!(sources.take(now, 1));
+        assert!(!sources.take(now, 2));
+        // The first source's bucket is full again after a millisecond, the next sweep is not due.
+        let soon = now + Duration::from_millis(2);
+        assert!(!sources.take(soon, 2) && sources.take(soon, 1));
+        assert!(sources.take(now + SWEEP_INTERVAL, 2));
     }
 }

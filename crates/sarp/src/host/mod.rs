@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use ::wire::arp::Arp;
 use ::wire::ethernet::{Header, MIN_LEN};
-use ::wire::sarp::data::Resolution;
+use ::wire::sarp::data::{RESOLUTION_NONCE_LEN, Resolution};
 use ::wire::sarp::{Kind, Message};
 use ::wire::{EtherType, MacAddress};
 use bump::{
@@ -119,6 +119,7 @@ pub struct Host {
     jobs: Mailbox<(Ticket, Job)>,
     events: Mailbox<Event>,
     events_lost: u64,
+    stranger_events: Bucket,
 }
 
 impl Host {
@@ -154,6 +155,7 @@ impl Host {
             jobs: Mailbox::new(limits::JOBS_MAX),
             events: Mailbox::new(limits::EVENTS_MAX),
             events_lost: 0,
+            stranger_events: Bucket::new(limits::STRANGER_EVENTS_PER_SECOND, limits::STRANGER_EVENTS_PER_SECOND),
         }
     }
 
@@ -175,6 +177,13 @@ impl Host {
         self.events_lost
     }
 
+    /// News that a stranger can cause with every frame; their counters tell how many there were.
+    fn event_of_stranger(&mut self, now: Instant, event: Event) {
+        if self.stranger_events.take(now) {
+            self.event(event);
+        }
+    }
+
     fn event(&mut self, event: Event) {
         self.events_lost += u64::from(self.events.push(event).is_err());
     }
@@ -191,7 +200,7 @@ impl Host {
     }
 
     /// Has a message of our own signed, stamped with the S-ARP clock.
-    fn sign(&mut self, now: Instant, arp: Arp, nonce: Option<[u8; 8]>, task: Task) -> Fate {
+    fn sign(&mut self, now: Instant, arp: Arp, nonce: Option<[u8; RESOLUTION_NONCE_LEN]>, task: Task) -> Fate {
         let Some(stamp) = self.clock.stamp(now) else { return Fate::Dropped(DropReason::SarpNoClock) };
         let data = Resolution { fraction: Some(stamp.fraction()), nonce }.emit();
         let message = Message { arp, kind: Kind::Resolution, seconds: stamp.seconds(), data: &data, signature: &[] };
@@ -227,8 +236,8 @@ impl Host {
         Fate::Forwarded
     }
 
-    fn refused(&mut self, ip: Ipv4Addr, mac: MacAddress, reason: DropReason) -> Fate {
-        self.event(Event::Refused { ip, mac, reason });
+    fn refused(&mut self, now: Instant, arp: &Arp, reason: DropReason) -> Fate {
+        self.event_of_stranger(now, Event::Refused { ip: arp.sender_ip, mac: arp.sender_mac, reason });
         Fate::Dropped(reason)
     }
 
@@ -295,6 +304,11 @@ impl Host {
         self.ledger.release(now, Side::WIRE, fate, &waiting.frame);
         true
     }
+}
+
+/// Whether a VLAN tag stands in front. It can hide ARP that the kernel finds: behind a priority tag it learns like behind none.
+fn is_tagged(header: &Header, frame: &Frame<'_>) -> bool {
+    frame.meta.vlan.is_some() || header.ethertype.is_vlan()
 }
 
 impl Bump for Host {

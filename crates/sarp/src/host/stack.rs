@@ -6,14 +6,13 @@ use wire::ethernet::Header;
 use wire::sarp::data::RESOLUTION_NONCE_LEN;
 use wire::{EtherType, MacAddress};
 
-use super::{Call, Host, Task};
+use super::{Call, Host, Task, is_tagged};
 
 impl Host {
     /// The fate of a frame of the stack.
     pub(super) fn stack_frame(&mut self, call: &mut Call<'_>, frame: &Frame<'_>) -> Fate {
         let Ok((header, message)) = Header::parse(frame.bytes) else { return Fate::Dropped(DropReason::Runt) };
-        // A tag can hide ARP that the kernel finds: behind a priority tag it learns like behind none.
-        if frame.meta.vlan.is_some() || header.ethertype.is_vlan() {
+        if is_tagged(&header, frame) {
             return Fate::Dropped(DropReason::Vlan);
         }
         if header.ethertype != EtherType::ARP {

@@ -6,11 +6,11 @@ use std::net::Ipv4Addr;
 use bump::{DropReason, Fate, Frame, Instant, Side};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header};
-use wire::sarp::data::Resolution;
+use wire::sarp::data::{RESOLUTION_NONCE_LEN, Resolution};
 use wire::sarp::{Kind, Message};
 use wire::{EtherType, MacAddress};
 
-use super::{Call, Checking, Host, Origin, Purpose, Task};
+use super::{Call, Checking, Host, Origin, Purpose, Task, is_tagged};
 use crate::clock::Stamp;
 use crate::enquiry::About;
 use crate::event::Event;
@@ -22,12 +22,15 @@ impl Host {
     /// The fate of a frame of the wire.
     pub(super) fn wire_frame(&mut self, call: &mut Call<'_>, frame: &Frame<'_>) -> Fate {
         let Ok((header, message)) = Header::parse(frame.bytes) else { return Fate::Dropped(DropReason::Runt) };
-        // A tag can hide ARP that the kernel finds: behind a priority tag it learns like behind none.
-        if frame.meta.vlan.is_some() || header.ethertype.is_vlan() {
+        if is_tagged(&header, frame) {
             return Fate::Dropped(DropReason::Vlan);
         }
         if header.ethertype != EtherType::ARP {
             return self.pass(call, Side::STACK, frame);
+        }
+        // What is kept while a job runs is bounded in bytes, too.
+        if frame.bytes.len() > limits::ARP_FRAME_MAX_BYTES {
+            return Fate::Dropped(DropReason::SarpMalformed);
         }
         if let Some(reason) = self.address_fault(&header) {
             return Fate::Dropped(reason);
@@ -57,15 +60,23 @@ impl Host {
         }
     }
 
+    /// What is wrong with the sender of a message between hosts.
+    fn sender_fault(&mut self, now: Instant, header: &Header, arp: &Arp) -> Option<DropReason> {
+        if header.source != arp.sender_mac {
+            return Some(DropReason::ArpSource);
+        }
+        if self.settings.is_own(arp.sender_ip) {
+            self.event_of_stranger(now, Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
+            return Some(DropReason::ArpConflict);
+        }
+        None
+    }
+
     /// A plain ARP message: a request is answered whoever asks, an answer counts only from a known host.
     fn plain(&mut self, call: &mut Call<'_>, header: &Header, frame: &Frame<'_>) -> Fate {
         let Ok(arp) = Arp::parse(&frame.bytes[HEADER_LEN..]) else { return Fate::Dropped(DropReason::BadArp) };
-        if header.source != arp.sender_mac {
-            return Fate::Dropped(DropReason::ArpSource);
-        }
-        if self.settings.is_own(arp.sender_ip) {
-            self.event(Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
-            return Fate::Dropped(DropReason::ArpConflict);
+        if let Some(reason) = self.sender_fault(call.now.since_boot, header, &arp) {
+            return Fate::Dropped(reason);
         }
         match (self.is_known(&arp), arp.operation) {
             (Err(reason), _) => Fate::Dropped(reason),
@@ -105,7 +116,7 @@ impl Host {
     }
 
     /// Answers a request for an address of ours, within the budget.
-    fn answer(&mut self, now: Instant, request: &Arp, nonce: Option<[u8; 8]>, frame: &[u8]) -> Fate {
+    fn answer(&mut self, now: Instant, request: &Arp, nonce: Option<[u8; RESOLUTION_NONCE_LEN]>, frame: &[u8]) -> Fate {
         if !self.settings.is_own(request.target_ip) {
             return Fate::Dropped(DropReason::ArpTarget);
         }
@@ -127,12 +138,8 @@ impl Host {
     /// A signed ARP message.
     fn signed(&mut self, call: &mut Call<'_>, header: &Header, message: &Message<'_>, frame: &[u8]) -> Fate {
         let arp = &message.arp;
-        if header.source != arp.sender_mac {
-            return Fate::Dropped(DropReason::ArpSource);
-        }
-        if self.settings.is_own(arp.sender_ip) {
-            self.event(Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
-            return Fate::Dropped(DropReason::ArpConflict);
+        if let Some(reason) = self.sender_fault(call.now.since_boot, header, arp) {
+            return Fate::Dropped(reason);
         }
         let Ok(data) = Resolution::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
         match arp.operation {
@@ -143,17 +150,20 @@ impl Host {
 
     fn signed_reply(&mut self, call: &mut Call<'_>, message: &Message<'_>, data: Resolution, frame: &[u8]) -> Fate {
         let now = call.now.since_boot;
-        if let Some(reason) = self.not_for_our_question(now, &message.arp) {
+        if let Some(reason) = self.no_answer(now, message, data) {
             return Fate::Dropped(reason);
-        }
-        let asked = self.questions.nonce(now, message.arp.sender_ip);
-        if asked.is_some() && asked != data.nonce {
-            return Fate::Dropped(DropReason::SarpNonce);
         }
         if self.ring.contains(message.arp.sender_ip) && self.clock.read(now).is_some() {
             return self.check(call, message, Purpose::Reply, false, frame);
         }
         self.wait_for_key(call, message, false, frame)
+    }
+
+    /// Why a signed reply answers no question of ours.
+    fn no_answer(&self, now: Instant, message: &Message<'_>, data: Resolution) -> Option<DropReason> {
+        let asked = self.questions.nonce(now, message.arp.sender_ip);
+        let is_tied = asked.is_none() || asked == data.nonce;
+        self.not_for_our_question(now, &message.arp).or((!is_tied).then_some(DropReason::SarpNonce))
     }
 
     /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking.
@@ -229,8 +239,7 @@ impl Host {
         if purpose != Purpose::Request {
             return Fate::Dropped(reason);
         }
-        let nonce = Resolution::parse(message.data).ok().and_then(|data| data.nonce);
-        self.answer(now, &message.arp, nonce, frame)
+        self.answer(now, &message.arp, resolution_of(message).nonce, frame)
     }
 
     /// Puts a reply on the pending list and asks for its key.
@@ -280,7 +289,7 @@ impl Host {
             return Fate::Dropped(DropReason::SarpStale);
         }
         if !entry.record.admits(arp.sender_mac) {
-            return self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpMac);
+            return self.refused(now, arp, DropReason::SarpMac);
         }
         entry.last_stamp = stamp;
         if purpose == Purpose::Reply {
@@ -291,10 +300,7 @@ impl Host {
         }
         match purpose {
             Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
-            Purpose::Request => {
-                let nonce = Resolution::parse(message.data).ok().and_then(|data| data.nonce);
-                self.answer(now, arp, nonce, &checking.frame)
-            }
+            Purpose::Request => self.answer(now, arp, resolution_of(message).nonce, &checking.frame),
         }
     }
 
@@ -305,7 +311,7 @@ impl Host {
         let is_fresh = fetched_at.is_some_and(|at| now.since(at) < limits::REFETCH_INTERVAL);
         match checking.purpose {
             Purpose::Reply if !checking.retried && !is_fresh => self.wait_for_key(call, message, true, &checking.frame),
-            Purpose::Reply => self.refused(arp.sender_ip, arp.sender_mac, DropReason::SarpSignature),
+            Purpose::Reply => self.refused(now, arp, DropReason::SarpSignature),
             purpose => self.unproved(now, message, purpose, DropReason::SarpSignature, &checking.frame),
         }
     }
@@ -314,7 +320,8 @@ impl Host {
     pub(super) fn take_up(&mut self, call: &mut Call<'_>, waiting: Waiting) {
         let now = call.now.since_boot;
         let fate = match Message::parse(waiting.frame.get(HEADER_LEN..).unwrap_or_default()) {
-            Ok(message) => match self.not_for_our_question(now, &message.arp) {
+            // By now the question may be closed, or be another one.
+            Ok(message) => match self.no_answer(now, &message, resolution_of(&message)) {
                 None => self.check(call, &message, Purpose::Reply, true, &waiting.frame),
                 Some(reason) => Fate::Dropped(reason),
             },
@@ -326,9 +333,13 @@ impl Host {
     }
 }
 
+/// The data of a message that was read before, which is one of the three forms.
+fn resolution_of(message: &Message<'_>) -> Resolution {
+    Resolution::parse(message.data).unwrap_or_default()
+}
+
 fn stamp_of(message: &Message<'_>) -> Stamp {
-    let fraction = Resolution::parse(message.data).ok().and_then(|data| data.fraction);
-    Stamp::new(message.seconds, fraction.unwrap_or(0))
+    Stamp::new(message.seconds, resolution_of(message).fraction.unwrap_or(0))
 }
 
 /// Whether `mac` is the hardware address of somebody, not of a group or nobody.

@@ -39,7 +39,7 @@ pub fn ip(number: u8) -> Ipv4Addr {
 
 /// Numbers of the machines that can be distributors.
 pub const DISTRIBUTORS: [u8; 2] = [101, 102];
-const MASTER: [u8; 32] = [42; 32];
+pub const MASTER: [u8; 32] = [42; 32];
 
 fn signing_key(seed: u8) -> SigningKey {
     SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).unwrap()).unwrap()
