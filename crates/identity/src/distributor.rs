@@ -10,8 +10,14 @@ use wire::MacAddress;
 use wire::sarp::data::{Answer, NONCE_LEN, Record, TAG_LEN};
 use wire::sarp::{Kind, Message};
 
-use crate::certificate::{BadSignature, PublicKey, Verified};
+use zeroize::Zeroizing;
+
+use crate::certificate::{BadSignature, HostCertificate, PublicKey, Role, Verified};
 use crate::site_key::SiteKey;
+use crate::{KeyError, pem};
+
+/// Bytes of a request key as it is kept: the host's number and the key.
+const REQUEST_KEY_LEN: usize = 8 + crate::site_key::LEN;
 
 /// Separates these tags from all others under keys of the same form.
 const REQUEST_LABEL: &[u8] = b"s-arp request";
@@ -33,11 +39,29 @@ impl RequestMaster {
     /// The key of the host with this number.
     #[must_use]
     pub fn key_of(&self, host: u64) -> RequestKey {
-        let mut bytes = [0; crate::site_key::LEN];
+        let mut bytes = Zeroizing::new([0; crate::site_key::LEN]);
         for (half, label) in bytes.chunks_mut(TAG_LEN).zip(HALVES) {
             half.copy_from_slice(&self.0.tag(label, &[&host.to_be_bytes()]));
         }
-        RequestKey { host, key: SiteKey::from_bytes(bytes) }
+        RequestKey { host, key: SiteKey::from_bytes(*bytes) }
+    }
+
+    /// The master as one PEM block.
+    #[must_use]
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        pem::encode(pem::REQUEST_MASTER, self.0.bytes())
+    }
+
+    /// Reads the master from a text that holds exactly one PEM block.
+    ///
+    /// # Errors
+    /// Malformed PEM, another label, or another length than 32 bytes.
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
+        Self::from_block(&pem::single(text, pem::REQUEST_MASTER)?)
+    }
+
+    pub(crate) fn from_block(bytes: &[u8]) -> Result<Self, KeyError> {
+        SiteKey::from_block(bytes).map(RequestMaster)
     }
 }
 
@@ -53,6 +77,22 @@ impl RequestKey {
     #[must_use]
     pub fn host(&self) -> u64 {
         self.host
+    }
+
+    /// The key as one PEM block.
+    #[must_use]
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let mut bytes = Zeroizing::new([0; REQUEST_KEY_LEN]);
+        bytes[..8].copy_from_slice(&self.host.to_be_bytes());
+        bytes[8..].copy_from_slice(self.key.bytes());
+        pem::encode(pem::REQUEST_KEY, &*bytes)
+    }
+
+    pub(crate) fn from_block(bytes: &[u8]) -> Result<Self, KeyError> {
+        let length = || KeyError::Length { expected: REQUEST_KEY_LEN, found: bytes.len() };
+        let (number, key) = bytes.split_first_chunk::<8>().ok_or_else(length)?;
+        let key = SiteKey::from_block(key).map_err(|_| length())?;
+        Ok(RequestKey { host: u64::from_be_bytes(*number), key })
     }
 
     /// The tag of a request: over all bytes that a signature would cover.
@@ -187,6 +227,13 @@ impl DistributorKey {
     #[must_use]
     pub fn new(number: u8, bytes: &[u8]) -> Option<Self> {
         PublicKey::from_record(number, bytes).map(DistributorKey)
+    }
+
+    /// The key of a host that the site made a distributor; `None` for any other, and for a kind of key that has no number.
+    #[must_use]
+    pub fn of(certificate: &Verified<HostCertificate>) -> Option<Self> {
+        let (number, bytes) = certificate.record_key()?;
+        if certificate.role() == Role::Distributor { Self::new(number, bytes) } else { None }
     }
 
     /// Checks that the distributor signed `answer`, and reads it.

@@ -1,4 +1,5 @@
-//! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key.
+//! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
+//! for S-ARP also its request key and the certificates of the site's distributors, and on a distributor the master.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +8,14 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
-use crate::certificate::{HostCertificate, Refusal, TrustAnchor, Verified};
+use crate::certificate::{HostCertificate, Refusal, Role, TrustAnchor, Verified};
+use crate::distributor::{RequestKey, RequestMaster};
 use crate::pem::{self, Block, PemError};
 use crate::signing::SigningKey;
 use crate::site_key::SiteKey;
 use crate::{KeyError, limits};
 
-/// One of the four blocks of an identity file.
+/// One of the blocks of an identity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityBlock {
     /// The certificate of the host.
@@ -24,6 +26,12 @@ pub enum IdentityBlock {
     PrivateKey,
     /// The site key.
     SiteKey,
+    /// The certificate of a key distributor.
+    Distributor,
+    /// What the host proves itself to distributors with.
+    RequestKey,
+    /// What a distributor makes all request keys from.
+    RequestMaster,
 }
 
 impl fmt::Display for IdentityBlock {
@@ -33,6 +41,9 @@ impl fmt::Display for IdentityBlock {
             IdentityBlock::Authority => "the authority's CERTIFICATE",
             IdentityBlock::PrivateKey => "the PRIVATE KEY",
             IdentityBlock::SiteKey => "the RINGWALL SITE KEY",
+            IdentityBlock::Distributor => "a distributor's CERTIFICATE",
+            IdentityBlock::RequestKey => "the RINGWALL REQUEST KEY",
+            IdentityBlock::RequestMaster => "the RINGWALL REQUEST MASTER",
         })
     }
 }
@@ -82,10 +93,13 @@ pub struct HostIdentity {
     anchor: TrustAnchor,
     key: Arc<SigningKey>,
     site_key: SiteKey,
+    distributors: Vec<Verified<HostCertificate>>,
+    request_key: Option<RequestKey>,
+    request_master: Option<RequestMaster>,
 }
 
 impl HostIdentity {
-    /// Reads the four blocks, in any order, and checks that they belong together. It does not look at the period: see
+    /// Reads the blocks, in any order, and checks that they belong together. It does not look at the period: see
     /// [`check_validity`](HostIdentity::check_validity).
     ///
     /// # Errors
@@ -96,23 +110,27 @@ impl HostIdentity {
             parts.take(block)?;
         }
         let authority = required(parts.authority, IdentityBlock::Authority)?;
-        let host = required(parts.host, IdentityBlock::Host)?;
-        let key = required(parts.private_key, IdentityBlock::PrivateKey)?;
+        let private_key = required(parts.private_key, IdentityBlock::PrivateKey)?;
         let site_key = required(parts.site_key, IdentityBlock::SiteKey)?;
 
         let anchor = TrustAnchor::from_der(&authority.bytes)
             .map_err(|refusal| IdentityError::Certificate(IdentityBlock::Authority, refusal))?;
-        let certificate = anchor
-            .verify_whenever(&host.bytes)
-            .map_err(|refusal| IdentityError::Certificate(IdentityBlock::Host, refusal))?;
-        let key = SigningKey::from_pkcs8_der(&key.bytes)
-            .map_err(|error| IdentityError::Key(IdentityBlock::PrivateKey, error))?;
-        let site_key =
-            SiteKey::from_block(&site_key.bytes).map_err(|error| IdentityError::Key(IdentityBlock::SiteKey, error))?;
-        if key.public_bytes() != certificate.public_bytes() {
-            return Err(IdentityError::KeyMismatch);
-        }
-        Ok(HostIdentity { certificate, anchor, key: Arc::new(key), site_key })
+        let hosts = parts.hosts.iter().map(|block| anchor.verify_whenever(&block.bytes));
+        let hosts: Vec<_> = hosts.collect::<Result<_, _>>().map_err(host_refused)?;
+        let key = SigningKey::from_pkcs8_der(&private_key.bytes).map_err(refused(IdentityBlock::PrivateKey))?;
+        let (certificate, distributors) = sort(hosts, key.public_bytes())?;
+        let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
+        let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
+        let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
+        Ok(HostIdentity {
+            certificate,
+            anchor,
+            key: Arc::new(key),
+            site_key,
+            distributors,
+            request_key: request_key.map_err(refused(IdentityBlock::RequestKey))?,
+            request_master: request_master.map_err(refused(IdentityBlock::RequestMaster))?,
+        })
     }
 
     /// The host's own certificate, as it goes into handshakes.
@@ -155,6 +173,24 @@ impl HostIdentity {
         &self.site_key
     }
 
+    /// The key distributors that the identity names, on a distributor itself among them.
+    #[must_use]
+    pub fn distributors(&self) -> &[Verified<HostCertificate>] {
+        &self.distributors
+    }
+
+    /// What the host proves itself to distributors with, if it was enrolled for S-ARP.
+    #[must_use]
+    pub fn request_key(&self) -> Option<&RequestKey> {
+        self.request_key.as_ref()
+    }
+
+    /// What all request keys of the site are made from; only on a distributor.
+    #[must_use]
+    pub fn request_master(&self) -> Option<&RequestMaster> {
+        self.request_master.as_ref()
+    }
+
     /// The name of the site.
     #[must_use]
     pub fn site_name(&self) -> String {
@@ -171,19 +207,29 @@ impl fmt::Debug for HostIdentity {
 /// The blocks of a file, sorted by what they are.
 #[derive(Default)]
 struct Parts {
-    host: Option<Block>,
+    hosts: Vec<Block>,
     authority: Option<Block>,
     private_key: Option<Block>,
     site_key: Option<Block>,
+    request_key: Option<Block>,
+    request_master: Option<Block>,
 }
 
 impl Parts {
     fn take(&mut self, block: Block) -> Result<(), IdentityError> {
         let (slot, kind) = match block.label.as_str() {
             pem::CERTIFICATE if is_authority(&block.bytes) => (&mut self.authority, IdentityBlock::Authority),
-            pem::CERTIFICATE => (&mut self.host, IdentityBlock::Host),
+            pem::CERTIFICATE if self.hosts.contains(&block) => {
+                return Err(IdentityError::Repeated(IdentityBlock::Host));
+            }
+            pem::CERTIFICATE => {
+                self.hosts.push(block);
+                return Ok(());
+            }
             pem::PRIVATE_KEY => (&mut self.private_key, IdentityBlock::PrivateKey),
             pem::SITE_KEY => (&mut self.site_key, IdentityBlock::SiteKey),
+            pem::REQUEST_KEY => (&mut self.request_key, IdentityBlock::RequestKey),
+            pem::REQUEST_MASTER => (&mut self.request_master, IdentityBlock::RequestMaster),
             _ => return Err(IdentityError::Foreign(block.label)),
         };
         if slot.replace(block).is_some() {
@@ -191,6 +237,33 @@ impl Parts {
         }
         Ok(())
     }
+}
+
+type Certificates = Vec<Verified<HostCertificate>>;
+
+/// The host's own certificate, which is the one of its key, and those of distributors. Others have no business here.
+fn sort(hosts: Certificates, public_key: &[u8]) -> Result<(Verified<HostCertificate>, Certificates), IdentityError> {
+    let is_distributor = |host: &Verified<HostCertificate>| host.role() == Role::Distributor;
+    let own: Vec<_> = hosts.iter().filter(|host| host.public_bytes() == public_key).cloned().collect();
+    let strangers = hosts.iter().filter(|host| host.public_bytes() != public_key && !is_distributor(host)).count();
+    let distributors: Vec<_> = hosts.into_iter().filter(is_distributor).collect();
+    if distributors.len() > limits::MAX_DISTRIBUTORS {
+        return Err(IdentityError::Repeated(IdentityBlock::Distributor));
+    }
+    match (<[_; 1]>::try_from(own), strangers) {
+        (Ok([certificate]), 0) => Ok((certificate, distributors)),
+        (Err(own), 0) if own.is_empty() && distributors.is_empty() => Err(IdentityError::Missing(IdentityBlock::Host)),
+        (Err(own), 0 | 1) if own.is_empty() => Err(IdentityError::KeyMismatch),
+        _ => Err(IdentityError::Repeated(IdentityBlock::Host)),
+    }
+}
+
+fn host_refused(refusal: Refusal) -> IdentityError {
+    IdentityError::Certificate(IdentityBlock::Host, refusal)
+}
+
+fn refused(block: IdentityBlock) -> impl Fn(KeyError) -> IdentityError {
+    move |error| IdentityError::Key(block, error)
 }
 
 fn required(block: Option<Block>, kind: IdentityBlock) -> Result<Block, IdentityError> {

@@ -13,5 +13,9 @@ pub const MAX_NAME_LEN: usize = 64;
 /// Longest PEM file that is read, in bytes; an identity with RSA-8192 keys stays below a third of it.
 pub const MAX_PEM_LEN: usize = 64 * 1024;
 
-/// Most blocks in one PEM file; an identity has four.
+/// Most blocks in one PEM file. An identity has at most six and the certificates of the site's distributors.
 pub const MAX_PEM_BLOCKS: usize = 16;
+
+/// Most key distributors of a site: a host tries them one after the other and gives up after eight tries.
+pub const MAX_DISTRIBUTORS: usize = 8;
+const _: () = assert!(MAX_DISTRIBUTORS + 6 <= MAX_PEM_BLOCKS, "an identity names all of them");

@@ -15,6 +15,10 @@ pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
 pub const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// The label of a site key: 32 bytes, no structure around them.
 pub const SITE_KEY: &str = "RINGWALL SITE KEY";
+/// The label of a request key: the number of the host in 8 bytes, network order, and 32 bytes of key.
+pub const REQUEST_KEY: &str = "RINGWALL REQUEST KEY";
+/// The label of the master of a site's request keys: 32 bytes, no structure around them.
+pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 
 /// What a PEM text did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,6 +69,10 @@ impl SiteKey {
         Self::from_block(&pem::single(text, pem::SITE_KEY)?)
     }
 
+    pub(crate) fn bytes(&self) -> &[u8; LEN] {
+        &self.bytes
+    }
+
     pub(crate) fn from_block(der: &[u8]) -> Result<Self, KeyError> {
         let bytes = der.try_into().map_err(|_| KeyError::Length { expected: LEN, found: der.len() })?;
         Ok(Self::from_bytes(bytes))

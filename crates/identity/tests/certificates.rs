@@ -6,6 +6,7 @@ mod support;
 use std::net::Ipv4Addr;
 
 use identity::certificate::{CertificateRequest, Role};
+use identity::distributor::{DistributorKey, RequestMaster};
 use identity::host::IdentityBlock;
 use identity::pem::{self, PemError};
 use identity::{HostIdentity, IdentityError, KeyError, Refusal, TrustAnchor};
@@ -308,6 +309,59 @@ fn parts_that_do_not_fit_are_named() {
     assert_eq!(identity_error(&der, &lab.der, key, &[9; 31]), short);
     assert_eq!(identity_error(&der, &der, key, &[9; 32]), Error::Repeated(Block::Host));
     assert_eq!(identity_error(&lab.der, &lab.der, key, &[9; 32]), Error::Repeated(Block::Authority));
+}
+
+fn with_role(name: &'static str, role: &'static str) -> impl FnOnce(&mut CertificateParams) {
+    move |params| {
+        params.distinguished_name = common_name(name);
+        params.distinguished_name.push(DnType::OrganizationalUnitName, role);
+    }
+}
+
+#[test]
+fn an_identity_names_the_distributors_and_what_the_host_proves_itself_with() {
+    let lab = Authority::new("lab");
+    let (host, akd, akd2) = (lab.issue(|_| {}), lab.issue(with_role("k", "akd")), lab.issue(with_role("l", "akd")));
+    let master = RequestMaster::from_bytes([3; 32]);
+    let certificate = |host: &Host| pem::encode(pem::CERTIFICATE, &host.der).to_string();
+    let text = [&lab.identity_pem(&host), &certificate(&akd), &certificate(&akd2), &*master.key_of(7).to_pem()];
+    let identity = HostIdentity::from_pem(&text.map(String::as_str).concat()).expect("valid");
+    assert_eq!(identity.certificate().name(), "a");
+    let names: Vec<_> = identity.distributors().iter().map(|distributor| distributor.name()).collect();
+    assert_eq!(names, ["k", "l"]);
+    assert!(identity.distributors().iter().all(|distributor| DistributorKey::of(distributor).is_some()));
+    assert!(DistributorKey::of(identity.certificate()).is_none(), "no word of an ordinary host counts");
+    let key = identity.request_key().expect("there");
+    assert_eq!((key.host(), key.tag(b"x")), (7, master.key_of(7).tag(b"x")));
+    assert!(identity.request_master().is_none());
+
+    let own = [lab.identity_pem(&akd), master.to_pem().to_string()].concat();
+    let own = HostIdentity::from_pem(&own).expect("valid");
+    assert_eq!((own.certificate().name(), own.distributors().len()), ("k", 1));
+    assert_eq!(own.request_master().expect("there").key_of(7).tag(b"x"), key.tag(b"x"));
+}
+
+#[test]
+fn certificates_of_other_hosts_and_damaged_request_keys_are_refused() {
+    let (lab, office) = (Authority::new("lab"), Authority::new("office"));
+    let host = lab.issue(|_| {});
+    let whole = lab.identity_pem(&host);
+    let refusal = |more: &str| HostIdentity::from_pem(&[&whole, more].concat()).map(|_| ()).expect_err("refused");
+    let second = pem::encode(pem::CERTIFICATE, &lab.issue(|_| {}).der);
+    assert_eq!(refusal(&second), IdentityError::Repeated(IdentityBlock::Host));
+    let foreign = pem::encode(pem::CERTIFICATE, &office.issue(with_role("k", "akd")).der);
+    assert_eq!(refusal(&foreign), IdentityError::Certificate(IdentityBlock::Host, Refusal::ForeignIssuer));
+    for (label, len, expected, block) in [
+        (pem::REQUEST_KEY, 39, 40, IdentityBlock::RequestKey),
+        (pem::REQUEST_KEY, 7, 40, IdentityBlock::RequestKey),
+        (pem::REQUEST_MASTER, 33, 32, IdentityBlock::RequestMaster),
+    ] {
+        let short = pem::encode(label, &vec![1; len]);
+        assert_eq!(refusal(&short), IdentityError::Key(block, KeyError::Length { expected, found: len }));
+    }
+    let many: String =
+        (0..9).map(|_| pem::encode(pem::CERTIFICATE, &lab.issue(with_role("k", "akd")).der).to_string()).collect();
+    assert_eq!(refusal(&many), IdentityError::Repeated(IdentityBlock::Distributor));
 }
 
 #[test]

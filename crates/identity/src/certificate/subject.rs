@@ -19,6 +19,8 @@ pub enum Role {
     Host,
     /// Also forwards what others sent, so its frames may carry foreign IP sources.
     Router,
+    /// Also distributes keys (the AKD of the S-ARP paper), so its word about other hosts counts.
+    Distributor,
 }
 
 impl Role {
@@ -28,13 +30,14 @@ impl Role {
         match self {
             Role::Host => "host",
             Role::Router => "router",
+            Role::Distributor => "akd",
         }
     }
 
     /// The role that is named so.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Role> {
-        [Role::Host, Role::Router].into_iter().find(|role| role.name() == name)
+        [Role::Host, Role::Router, Role::Distributor].into_iter().find(|role| role.name() == name)
     }
 }
 
@@ -55,8 +58,7 @@ pub(super) fn common_name(subject: &Name) -> Result<String, Refusal> {
 
 /// Units that say something else belong to an existing directory of names and grant nothing.
 pub(super) fn role(subject: &Name) -> Role {
-    let is_router = texts(subject, ORGANIZATIONAL_UNIT).any(|unit| unit == Role::Router.name());
-    if is_router { Role::Router } else { Role::Host }
+    texts(subject, ORGANIZATIONAL_UNIT).find_map(Role::from_name).unwrap_or(Role::Host)
 }
 
 fn is_plain(name: &str) -> bool {
