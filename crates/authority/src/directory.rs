@@ -4,6 +4,8 @@
 //! ca.crt.pem     the authority's certificate
 //! ca.key.pem     its key (0600)
 //! site.key.pem   the site key (0600)
+//! request.key.pem  the master of all request keys (0600)
+//! hosts.db       the repository that key distributors answer from (0600)
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
@@ -15,20 +17,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use identity::certificate::{CertificateRequest, HostCertificate, Role, utc_text};
+use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
+use identity::distributor::RequestMaster;
+use identity::limits::MAX_DISTRIBUTORS;
 use identity::pem;
 use identity::site_key::SiteKey;
 use tempfile::Builder;
 use wire::MacAddress;
-use zeroize::Zeroizing;
 
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
-use crate::{Bundle, Error, Random, Request, Site};
+use crate::repository::{NewHost, SqliteStore, Store};
+use crate::site::ForSarp;
+use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
 const SITE_KEY: &str = "site.key.pem";
+const REQUEST_MASTER: &str = "request.key.pem";
+const REPOSITORY: &str = "hosts.db";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";
 const INDEX_HEADER: &str = "serial\tname\trole\tmac\taddresses\tnot_before\tnot_after\n";
@@ -156,11 +163,12 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Entry, Error> {
-        self.record(request, delivery, unix_s, || {
-            let bundle = self.site.issue(request, proved, random, unix_s)?;
-            let text = bundle.to_pem();
-            Ok((bundle, text))
-        })
+        let lock = self.lock()?;
+        let entries = self.admit(request, delivery, unix_s)?;
+        let bundle = self.site.issue(request, proved, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, delivery.sharing, random, unix_s)?;
+        let text = bundle.to_pem();
+        self.record(entries, &bundle, &text, renewal, delivery, &lock)
     }
 
     /// Makes key and certificate in one step and writes the identity file (0600). The site keeps no copy of the key.
@@ -174,7 +182,12 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Entry, Error> {
-        self.record(request, delivery, unix_s, || self.site.issue_with_key(request, random, unix_s))
+        let lock = self.lock()?;
+        let entries = self.admit(request, delivery, unix_s)?;
+        let (bundle, key_pem) = self.site.issue_with_key(request, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, delivery.sharing, random, unix_s)?;
+        let text = bundle.join_key(&key_pem)?;
+        self.record(entries, &bundle, &text, renewal, delivery, &lock)
     }
 
     /// Every certificate issued, by name and then by age.
@@ -182,57 +195,132 @@ impl Directory {
     /// # Errors
     /// A file that does not hold a certificate of this site, or what the operating system says.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
+        Ok(self.certificates()?.iter().map(|certificate| Entry::of(certificate)).collect())
+    }
+
+    /// The repository that the site's key distributors answer from.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn repository(&self) -> Result<SqliteStore, Error> {
+        let path = self.path.join(REPOSITORY);
+        let store = if path.exists() { SqliteStore::open(&path) } else { SqliteStore::create(&path) };
+        store.map_err(|error| Error::Repository(error).with_file(&path))
+    }
+
+    fn certificates(&self) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let directory = self.path.join(ISSUED);
-        let mut entries = Vec::new();
+        let mut found = Vec::new();
         let listing = fs::read_dir(&directory).map_err(|error| Error::from(error).with_file(&directory))?;
         for file in listing {
             let path = file.map_err(|error| Error::from(error).with_file(&directory))?.path();
             if !is_certificate_file(&path) {
                 continue;
             }
-            if entries.len() == MAX_ISSUED {
+            if found.len() == MAX_ISSUED {
                 return Err(Error::SiteFull.with_file(&directory));
             }
-            entries.push(self.read_entry(&path).map_err(|error| error.with_file(&path))?);
+            found.push(self.read_certificate(&path).map_err(|error| error.with_file(&path))?);
         }
-        entries.sort_by(|one: &Entry, other| {
-            (&one.name, one.not_before_unix, &one.serial).cmp(&(&other.name, other.not_before_unix, &other.serial))
-        });
-        Ok(entries)
+        found.sort_by_cached_key(|one| (one.name().to_owned(), one.not_before_unix(), one.serial_hex()));
+        Ok(found)
     }
 
-    fn read_entry(&self, path: &Path) -> Result<Entry, Error> {
+    fn read_certificate(&self, path: &Path) -> Result<Verified<HostCertificate>, Error> {
         let der = pem::single(&files::read(path)?, pem::CERTIFICATE)?;
-        let certificate = self.site.anchor().verify_whenever(&der).map_err(Error::Recorded)?;
-        Ok(Entry::of(&certificate))
+        self.site.anchor().verify_whenever(&der).map_err(Error::Recorded)
     }
 
-    /// Issues by `make` and stores record, index and output. Everything is staged before the first is committed; the record
-    /// comes first, so that no host ever holds a certificate that the site does not know of.
-    fn record(
-        &self,
-        request: &Request,
-        delivery: &Delivery<'_>,
-        unix_s: u64,
-        make: impl FnOnce() -> Result<(Bundle, Zeroizing<String>), Error>,
-    ) -> Result<Entry, Error> {
-        let _lock = self.lock()?;
-        let mut entries = self.list()?;
+    /// Whether the site has room for `request`; returns what it has issued so far.
+    fn admit(&self, request: &Request, delivery: &Delivery<'_>, unix_s: u64) -> Result<Vec<Entry>, Error> {
+        let entries = self.list()?;
         if entries.len() == MAX_ISSUED {
             return Err(Error::SiteFull.with_file(&self.path.join(ISSUED)));
         }
         if delivery.sharing == Sharing::Refused {
             check_holders(&entries, request, unix_s)?;
         }
-        let (bundle, text) = make()?;
+        Ok(entries)
+    }
+
+    /// Gives the host a number in the repository and its bundle what S-ARP needs. A host that has one already keeps it, and
+    /// its entry is renewed only when its files are about to be handed out: until then it works with its old key. A key that
+    /// S-ARP does not know is left out.
+    fn enter(
+        &self,
+        bundle: Bundle,
+        sharing: Sharing,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Bundle, Option<Renewal>), Error> {
+        let Some(host) = as_new_host(bundle.certificate()) else { return Ok((bundle, None)) };
+        let store = self.repository()?;
+        let number = match store.by_name(&host.name)? {
+            Some(known) => known.number,
+            None => store.add(&host, sharing, unix_s)?,
+        };
+        let master = self.request_master(random)?;
+        let sarp = ForSarp {
+            request_key: master.key_of(number),
+            distributors: self.other_distributors(bundle.certificate(), unix_s)?,
+            master: (bundle.certificate().role() == Role::Distributor).then_some(master),
+        };
+        Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
+    }
+
+    /// The site's secret for request keys; a site that was made without one gets it now.
+    fn request_master(&self, random: &mut Random<'_>) -> Result<RequestMaster, Error> {
+        let path = self.path.join(REQUEST_MASTER);
+        if !path.exists() {
+            let master = RequestMaster::from_bytes(*random_bytes(random));
+            files::write(&path, &master.to_pem(), Secrecy::Secret, Overwrite::Never)?;
+            return Ok(master);
+        }
+        RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
+    }
+
+    /// The newest certificate of each distributor but `host` whose period is not over.
+    fn other_distributors(
+        &self,
+        host: &HostCertificate,
+        unix_s: u64,
+    ) -> Result<Vec<Verified<HostCertificate>>, Error> {
+        let mut found: Vec<Verified<HostCertificate>> = Vec::new();
+        for certificate in self.certificates()? {
+            let serves = certificate.role() == Role::Distributor && certificate.not_after_unix() >= unix_s;
+            if serves && certificate.name() != host.name() {
+                // By name and then by age: a later one of the same name takes the place of the one before.
+                found.retain(|other| other.name() != certificate.name());
+                found.push(certificate);
+            }
+        }
+        if found.len() >= MAX_DISTRIBUTORS {
+            return Err(Error::TooManyDistributors);
+        }
+        Ok(found)
+    }
+
+    /// Stores record, index and output. Everything is staged before the first is committed; the record comes first, so that
+    /// no host ever holds a certificate that the site does not know of.
+    fn record(
+        &self,
+        mut entries: Vec<Entry>,
+        bundle: &Bundle,
+        text: &str,
+        renewal: Option<Renewal>,
+        delivery: &Delivery<'_>,
+        _lock: &File,
+    ) -> Result<Entry, Error> {
         let entry = Entry::of(bundle.certificate());
         entries.push(entry.clone());
-
         let issued = self.path.join(ISSUED);
         let record_path = issued.join(format!("{}.pem", entry.serial));
-        let output = Staged::new(delivery.output, &text, Secrecy::Secret, delivery.overwrite)?;
+        let output = Staged::new(delivery.output, text, Secrecy::Secret, delivery.overwrite)?;
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
         let index = Staged::new(&issued.join(INDEX), &index_text(&entries), Secrecy::Public, Overwrite::Force)?;
+        if let Some(renewal) = renewal {
+            renewal.store.add(&renewal.host, renewal.sharing, renewal.unix_s)?;
+        }
         record.commit()?;
         index.commit()?;
         output.commit()?;
@@ -248,6 +336,30 @@ impl Directory {
         };
         lock().map_err(|error| error.with_file(&self.path))
     }
+}
+
+/// What is written to the repository when a host's files are ready.
+struct Renewal {
+    store: SqliteStore,
+    host: NewHost,
+    sharing: Sharing,
+    unix_s: u64,
+}
+
+/// The host as the repository keeps it; none if S-ARP does not know its kind of key.
+fn as_new_host(certificate: &HostCertificate) -> Option<NewHost> {
+    let (algorithm, key) = certificate.record_key()?;
+    Some(NewHost {
+        name: certificate.name().to_owned(),
+        role: certificate.role(),
+        mac: Some(certificate.mac()),
+        addresses: certificate.addresses().to_vec(),
+        algorithm,
+        key: key.to_vec(),
+        not_before_unix: certificate.not_before_unix(),
+        not_after_unix: certificate.not_after_unix(),
+        subnets: Vec::new(),
+    })
 }
 
 /// Builds the directory beside its place and renames it, so that it is there whole or not at all.

@@ -11,6 +11,8 @@ use identity::pem::PemError;
 use identity::{IdentityError, KeyError, Refusal};
 use wire::MacAddress;
 
+use crate::repository::StoreError;
+
 /// Why nothing was issued, stored or installed.
 #[derive(Debug)]
 pub enum Error {
@@ -60,6 +62,10 @@ pub enum Error {
     },
     /// The site holds as many certificates as it can.
     SiteFull,
+    /// The site has as many key distributors as hosts can ask.
+    TooManyDistributors,
+    /// The repository of hosts refused.
+    Repository(StoreError),
     /// The directory is not empty, so no new site goes there.
     SiteExists,
     /// A file is there already.
@@ -140,6 +146,10 @@ impl Error {
                 write!(f, "{holder:?} holds {address}; use its name to renew, or --allow-shared-addresses")
             }
             Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
+            Error::TooManyDistributors => {
+                f.write_str("the site has as many key distributors as hosts ask; let one expire or use its name again")
+            }
+            Error::Repository(error) => write!(f, "{error}"),
             Error::SiteExists => f.write_str("the directory is not empty; choose another, a site is never overwritten"),
             Error::Exists => f.write_str("the file exists; choose another name or overwrite it with --force"),
             Error::Io(error) => write!(f, "{error}; check the path and its permissions"),
@@ -186,6 +196,12 @@ impl From<rcgen::Error> for Error {
 impl From<IdentityError> for Error {
     fn from(error: IdentityError) -> Self {
         Error::Identity(error)
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Error::Repository(error)
     }
 }
 

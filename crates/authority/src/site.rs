@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{CertificateRequest, HostCertificate, KeyKind, TrustAnchor, Verified};
+use identity::distributor::{RequestKey, RequestMaster};
 use identity::signing::ed25519_pkcs8_from_seed;
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, KeyError, pem};
@@ -135,10 +136,11 @@ impl Site {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Zeroizing<String>, Error> {
-        self.issue_with_key(request, random, unix_s).map(|(_, identity)| identity)
+        let (bundle, key_pem) = self.issue_with_key(request, random, unix_s)?;
+        bundle.join_key(&key_pem)
     }
 
-    /// As [`issue_identity`](Site::issue_identity), with the bundle beside it for the site's own record.
+    /// As [`issue_identity`](Site::issue_identity), in parts: the bundle, and the key in PEM.
     pub(crate) fn issue_with_key(
         &self,
         request: &Request,
@@ -149,8 +151,7 @@ impl Site {
         let pair = KeyPair::try_from(key_der.as_slice())?;
         let key = HostKey { kind: KeyKind::Ed25519, bytes: pair.public_key_raw().to_vec() };
         let bundle = self.issue_for(request, &key, random, unix_s)?;
-        let identity = bundle.join_key(&pem::encode(pem::PRIVATE_KEY, &key_der))?;
-        Ok((bundle, identity))
+        Ok((bundle, pem::encode(pem::PRIVATE_KEY, &key_der)))
     }
 
     fn issue_for(
@@ -170,7 +171,7 @@ impl Site {
         let params = host_params(request, period, random)?;
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
-        Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone() })
+        Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone(), sarp: None })
     }
 }
 
@@ -186,9 +187,40 @@ pub struct Bundle {
     certificate: Verified<HostCertificate>,
     anchor: TrustAnchor,
     site_key: SiteKey,
+    sarp: Option<ForSarp>,
+}
+
+/// What a bundle holds for S-ARP.
+#[derive(Debug)]
+pub struct ForSarp {
+    /// What the host proves itself to distributors with.
+    pub request_key: RequestKey,
+    /// The other distributors of the site.
+    pub distributors: Vec<Verified<HostCertificate>>,
+    /// What all request keys are made from; for a distributor only.
+    pub master: Option<RequestMaster>,
+}
+
+impl ForSarp {
+    fn add_to(&self, text: &mut String) {
+        text.push_str(&self.request_key.to_pem());
+        for distributor in &self.distributors {
+            text.push_str(&pem::encode(pem::CERTIFICATE, distributor.der()));
+        }
+        if let Some(master) = &self.master {
+            text.push_str(&master.to_pem());
+        }
+    }
 }
 
 impl Bundle {
+    /// The same bundle with what S-ARP needs beside it.
+    #[must_use]
+    pub fn with_sarp(mut self, sarp: ForSarp) -> Bundle {
+        self.sarp = Some(sarp);
+        self
+    }
+
     /// The host's certificate.
     #[must_use]
     pub fn certificate(&self) -> &Verified<HostCertificate> {
@@ -201,16 +233,19 @@ impl Bundle {
         pem::encode(pem::CERTIFICATE, self.certificate.der()).to_string()
     }
 
-    /// The bundle as a file: host certificate, authority's certificate, site key.
+    /// The bundle as a file: host certificate, authority's certificate, site key, and what S-ARP needs.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
         let mut text = pem::encode(pem::CERTIFICATE, self.certificate.der());
         text.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
         text.push_str(&self.site_key.to_pem());
+        if let Some(sarp) = &self.sarp {
+            sarp.add_to(&mut text);
+        }
         text
     }
 
-    fn join_key(&self, key_pem: &str) -> Result<Zeroizing<String>, Error> {
+    pub(crate) fn join_key(&self, key_pem: &str) -> Result<Zeroizing<String>, Error> {
         join(key_pem, &self.to_pem()).map(|(text, _)| text)
     }
 }

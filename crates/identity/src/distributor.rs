@@ -189,6 +189,12 @@ impl HostRecord {
         self.address
     }
 
+    /// The only hardware address that may speak for the host, if the site binds one.
+    #[must_use]
+    pub fn mac(&self) -> Option<MacAddress> {
+        self.mac
+    }
+
     /// Whether this hardware address may speak for the host: any may where the site binds none (paper, section 3.5.1).
     #[must_use]
     pub fn admits(&self, mac: MacAddress) -> bool {

@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let attacks = chosen(&args.only)?;
     let plays: Vec<(&Attack, Guard)> = attacks
         .into_iter()
-        .flat_map(|attack| [(attack, attack.unguarded()), (attack, Guard::Cll)])
+        .flat_map(|attack| attack.plays().map(move |guard| (attack, guard)))
         .filter(|(_, guard)| args.guard.is_empty() || args.guard.contains(guard))
         .collect();
     if plays.is_empty() {
@@ -83,11 +83,12 @@ pub fn run_one(args: &AttackArgs) -> Result<ExitCode, Failure> {
     let mut plays = Vec::new();
     for attack in chosen(&[args.number])? {
         let guard = args.guard.unwrap_or(attack.unguarded());
-        if ![attack.unguarded(), Guard::Cll].contains(&guard) {
-            let said = format!("attack {} is run under guard {} or cll", attack.number, attack.unguarded());
-            return Err(Failure::Usage(said));
+        if attack.plays().any(|play| play == guard) {
+            plays.push((attack, guard));
         }
-        plays.push((attack, guard));
+    }
+    if plays.is_empty() {
+        return Err(Failure::Usage(format!("attack {} is not run under this guard", args.number)));
     }
     let rows = play_all(&plays, &args.common)?;
     let as_it_must_be = rows.iter().all(Row::is_as_it_must_be);
@@ -99,7 +100,8 @@ pub fn run_one(args: &AttackArgs) -> Result<ExitCode, Failure> {
 
 fn chosen(numbers: &[u16]) -> Result<Vec<&'static Attack>, Failure> {
     if let Some(unknown) = numbers.iter().find(|&&number| ALL.iter().all(|attack| attack.number != number)) {
-        let known: Vec<String> = ALL.iter().map(|attack| attack.number.to_string()).collect();
+        let mut known: Vec<String> = ALL.iter().map(|attack| attack.number.to_string()).collect();
+        known.dedup();
         return Err(Failure::Usage(format!("there is no attack {unknown}; there are {}", known.join(", "))));
     }
     Ok(ALL.iter().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
@@ -132,18 +134,18 @@ fn table(rows: &[Row]) -> String {
     let width = |of: fn(&(&str, &str)) -> usize| names.iter().map(of).max().unwrap_or(0);
     let (attack_width, tool_width) = (width(|(attack, _)| attack.len()), width(|(_, tool)| tool.len()));
     let line = |attack: &str, tool: &str, unguarded: &str, guarded: &str, evidence: &str| {
-        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:20}  {guarded:9}  {evidence}");
+        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:20}  {guarded:24}  {evidence}");
         text.trim_end().to_owned() + "\n"
     };
     let mut text = line("attack", "tool", "unguarded", "guarded", "evidence");
     for (attack, tool) in names {
-        let of = |guarded: bool| rows.iter().find(|row| row.attack == attack && (row.guard == Guard::Cll) == guarded);
-        let (unguarded, guarded) = (of(false), of(true));
-        let compared = unguarded.map_or("-".to_owned(), |row| format!("{} ({})", row.outcome.word(), row.guard));
-        let word = guarded.map_or("-", |row| row.outcome.word());
-        let mut evidence =
-            [unguarded, guarded].into_iter().flatten().map(|row| format!("{}: {}", row.guard, row.evidence));
-        text += &line(attack, tool, &compared, word, &evidence.next().unwrap_or_default());
+        let of = |whole: bool| rows.iter().filter(move |row| row.attack == attack && row.guard.is_whole() == whole);
+        let words = |whole: bool| {
+            let words: Vec<_> = of(whole).map(|row| format!("{} ({})", row.outcome.word(), row.guard)).collect();
+            if words.is_empty() { "-".to_owned() } else { words.join(", ") }
+        };
+        let mut evidence = of(false).chain(of(true)).map(|row| format!("{}: {}", row.guard, row.evidence));
+        text += &line(attack, tool, &words(false), &words(true), &evidence.next().unwrap_or_default());
         for more in evidence {
             text += &line("", "", "", "", &more);
         }
@@ -165,7 +167,7 @@ mod tests {
         let rows = [row("1 x", Guard::None, Outcome::Succeeded), row("1 x", Guard::Cll, Outcome::Blocked)];
         let text = table(&rows);
         let line = text.lines().nth(1).expect("a line for the attack");
-        assert!(line.contains("succeeded (none)") && line.contains("blocked") && line.ends_with("seen under none"));
+        assert!(line.contains("succeeded (none)") && line.contains("blocked (cll)") && line.ends_with("seen under none"));
         assert!(text.lines().nth(2).expect("a second line").ends_with("cll: seen under cll"));
     }
 
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_refused_with_the_known_ones() {
-        let failure = chosen(&[1, 3]).expect_err("3 is not here");
-        assert!(failure.to_string().contains("no attack 3; there are 1, 2, 4"), "{failure}");
+        let failure = chosen(&[1, 15]).expect_err("15 is not here");
+        assert!(failure.to_string().contains("no attack 15; there are 1, 2, "), "{failure}");
     }
 }

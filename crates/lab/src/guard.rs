@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -12,10 +13,11 @@ use clap::ValueEnum;
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
+use wire::MacAddress;
 
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
-use crate::net::lan::INTERFACE;
+use crate::net::lan::{INTERFACE, address_of};
 use crate::net::{Host, Lan, Running, process};
 
 /// How long a daemon may take until it guards its interface.
@@ -31,6 +33,30 @@ pub enum Guard {
     Weakened,
     /// Ringwall on every honest host, in mode `cll`.
     Cll,
+    /// Ringwall on every honest host, in mode `sarp`, and a key distributor.
+    Sarp,
+}
+
+impl Guard {
+    /// Whether it is meant to stop attacks.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Guard::Cll | Guard::Sarp)
+    }
+}
+
+/// The host that distributes keys under [`Guard::Sarp`].
+pub const DISTRIBUTOR: &str = "k";
+
+/// How a host is guarded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setting<'a> {
+    /// Whether ARP is signed and the rest passes as it is; otherwise every frame is sealed.
+    pub sarp: bool,
+    /// Layers to switch off.
+    pub weaken: &'a [&'a str],
+    /// Further lines of section `[sarp]`.
+    pub sarp_lines: &'a str,
 }
 
 impl fmt::Display for Guard {
@@ -39,6 +65,7 @@ impl fmt::Display for Guard {
             Guard::None => "none",
             Guard::Weakened => "weakened",
             Guard::Cll => "cll",
+            Guard::Sarp => "sarp",
         })
     }
 }
@@ -83,6 +110,9 @@ impl Site {
         let mut init = site.command();
         init.args(["site", "init", "--name", "lab", "--dir"]).arg(&authority);
         process::must(init)?;
+        // Before all others, because their identities name it.
+        let (ip, mac) = address_of(DISTRIBUTOR);
+        site.issue(DISTRIBUTOR, mac, ip, &["--role", "akd"])?;
         Ok(site)
     }
 
@@ -107,19 +137,43 @@ impl Site {
         if file.exists() {
             return Ok(file);
         }
-        let mut issue = self.command();
-        issue.args(["site", "issue", "--name", host.name, "--mac", &host.mac.to_string()]);
-        issue.args(["--ip", &host.ip.to_string(), "--dir"]).arg(self.authority()).arg("--out").arg(&file);
-        process::must(issue)?;
+        self.issue(host.name, host.mac, host.ip, &[])?;
         Ok(file)
+    }
+
+    fn issue(&self, name: &str, mac: MacAddress, ip: Ipv4Addr, more: &[&str]) -> Result<(), Failure> {
+        let mut issue = self.command();
+        issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string(), "--ip", &ip.to_string()]);
+        issue.args(more).arg("--dir").arg(self.authority());
+        issue.arg("--out").arg(self.directory.join(format!("{name}.pem")));
+        process::must(issue).map(drop)
+    }
+
+    /// Runs `ringwall site` with these words on this site.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn order(&self, words: &[&str]) -> Result<String, Failure> {
+        let mut command = self.command();
+        command.arg("site").args(words).arg("--dir").arg(self.authority());
+        process::must(command)
     }
 
     /// Writes the configuration of `host` below the LAN's directory and starts its daemon, which need not be ready yet.
     ///
     /// # Errors
     /// No identity, or the program cannot be started.
-    pub fn guard(&self, lan: &Lan, host: &Host, weaken: &[&str]) -> Result<Daemon, Failure> {
-        self.launch(lan, host, |identity, directory| configuration(identity, directory, weaken))
+    pub fn guard(&self, lan: &Lan, host: &Host, setting: &Setting<'_>) -> Result<Daemon, Failure> {
+        let repository = (setting.sarp && host.name == DISTRIBUTOR).then(|| self.authority().join("hosts.db"));
+        let write = |identity: &Path, directory: &Path| {
+            let mut text = configuration(identity, directory, setting);
+            if let Some(repository) = &repository {
+                text.push_str(&format!("\n[akd]\nrepository = \"{}\"\n", repository.display()));
+            }
+            text
+        };
+        let task = if repository.is_some() { "akd" } else { "host" };
+        self.launch_as(task, lan, host, write)
     }
 
     /// As [`guard`](Site::guard), with the configuration that `write` makes of the identity file and the directory for
@@ -129,6 +183,16 @@ impl Site {
     /// As [`guard`](Site::guard).
     pub fn launch(
         &self,
+        lan: &Lan,
+        host: &Host,
+        write: impl FnOnce(&Path, &Path) -> String,
+    ) -> Result<Daemon, Failure> {
+        self.launch_as("host", lan, host, write)
+    }
+
+    fn launch_as(
+        &self,
+        task: &'static str,
         lan: &Lan,
         host: &Host,
         write: impl FnOnce(&Path, &Path) -> String,
@@ -144,6 +208,7 @@ impl Site {
         std::fs::write(&config, write(&identity, &directory)).map_err(Failure::file("writing", &config))?;
         let mut daemon = Daemon {
             program: self.program.clone(),
+            task,
             host: host.clone(),
             config,
             log: directory.join("log"),
@@ -155,13 +220,15 @@ impl Site {
 }
 
 /// The configuration file of a lab host.
-fn configuration(identity: &Path, directory: &Path, weaken: &[&str]) -> String {
-    let (identity, directory) = (identity.display(), directory.display());
+fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> String {
+    let (identity, directory, weaken) = (identity.display(), directory.display(), setting.weaken);
     let profile = if weaken.is_empty() { "modern" } else { "lab" };
+    let mode = if setting.sarp { "sarp" } else { "cll" };
     let mut text = format!(
-        "[host]\ninterface = \"{INTERFACE}\"\nmode = \"cll\"\nidentity = \"{identity}\"\nprofile = \"{profile}\"\n\
+        "[host]\ninterface = \"{INTERFACE}\"\nmode = \"{mode}\"\nidentity = \"{identity}\"\nprofile = \"{profile}\"\n\
          on_exit = \"closed\"\nrun_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n\n\
-         [cll]\nconfidentiality = true\n"
+         [cll]\nconfidentiality = true\n\n[sarp]\n{}\n",
+        setting.sarp_lines
     );
     if !weaken.is_empty() {
         text.push_str(&format!("\n[lab]\nweaken = {weaken:?}\n"));
@@ -169,10 +236,21 @@ fn configuration(identity: &Path, directory: &Path, weaken: &[&str]) -> String {
     text
 }
 
+/// The counter of frames that a daemon answers in its host's place, beside the reasons for dropping.
+pub const ANSWERED: &str = "answered";
+
+fn drops_in(status: &Value) -> Result<BTreeMap<String, u64>, Failure> {
+    let table = status["drops"].as_object();
+    let table = table.ok_or_else(|| Failure::Unreadable("`ringwall status --json` has no drops".to_owned()))?;
+    Ok(table.iter().map(|(word, count)| (word.clone(), count.as_u64().unwrap_or(0))).collect())
+}
+
 /// The daemon of one host. Dropping it ends it and releases the interface.
 #[derive(Debug)]
 pub struct Daemon {
     program: PathBuf,
+    /// `host` or `akd`.
+    task: &'static str,
     /// Whose daemon.
     pub host: Host,
     config: PathBuf,
@@ -188,7 +266,7 @@ impl Daemon {
     }
 
     fn start(&mut self) -> Result<(), Failure> {
-        self.process = Some(Running::start(self.command(&["host", "run"]), &self.log)?);
+        self.process = Some(Running::start(self.command(&[self.task, "run"]), &self.log)?);
         Ok(())
     }
 
@@ -240,10 +318,18 @@ impl Daemon {
     /// # Errors
     /// As [`status`](Daemon::status), or there is no such table in it.
     pub fn drops(&self) -> Result<BTreeMap<String, u64>, Failure> {
+        drops_in(&self.status()?)
+    }
+
+    /// As [`drops`](Daemon::drops), and under [`ANSWERED`] how many it answered in the host's place.
+    ///
+    /// # Errors
+    /// As [`drops`](Daemon::drops).
+    pub fn counters(&self) -> Result<BTreeMap<String, u64>, Failure> {
         let status = self.status()?;
-        let table = status["drops"].as_object();
-        let table = table.ok_or_else(|| Failure::Unreadable("`ringwall status --json` has no drops".to_owned()))?;
-        Ok(table.iter().map(|(word, count)| (word.clone(), count.as_u64().unwrap_or(0))).collect())
+        let mut counters = drops_in(&status)?;
+        counters.insert(ANSWERED.to_owned(), status["frames"]["answered"].as_u64().unwrap_or(0));
+        Ok(counters)
     }
 
     /// Lets it run on after this program has ended.
@@ -272,9 +358,10 @@ mod tests {
 
     #[test]
     fn only_a_weakened_host_has_the_lab_profile() {
-        let strong = configuration(Path::new("/x/a.pem"), Path::new("/x"), &[]);
+        let with = |weaken| Setting { weaken, ..Setting::default() };
+        let strong = configuration(Path::new("/x/a.pem"), Path::new("/x"), &with(&[]));
         assert!(strong.contains("profile = \"modern\"") && !strong.contains("[lab]"), "{strong}");
-        let weak = configuration(Path::new("/x/a.pem"), Path::new("/x"), &["cross-layer", "freshness"]);
+        let weak = configuration(Path::new("/x/a.pem"), Path::new("/x"), &with(&["cross-layer", "freshness"]));
         assert!(weak.contains("profile = \"lab\""), "{weak}");
         assert!(weak.ends_with("[lab]\nweaken = [\"cross-layer\", \"freshness\"]\n"), "{weak}");
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
-use crate::guard::{self, Daemon, Guard, Site};
+use crate::guard::{self, DISTRIBUTOR, Daemon, Guard, Setting, Site};
 use crate::net::{Forwarding, ImpairedPort, Impairment, Lan, LanPlan, Namespace};
 
 /// What LAN to make.
@@ -39,7 +39,10 @@ pub struct UpArgs {
 impl UpArgs {
     fn plan(&self) -> Result<LanPlan, Failure> {
         let forwarding = if self.hub { Forwarding::Hub } else { Forwarding::Switch };
-        let plan = LanPlan { forwarding, rate_mbit: self.rate, ..LanPlan::default() };
+        let mut plan = LanPlan { forwarding, rate_mbit: self.rate, ..LanPlan::default() };
+        if self.guard == Guard::Sarp {
+            plan.hosts.push(DISTRIBUTOR);
+        }
         let impaired = self.impair.as_deref().map(|name| self.impaired(&plan, name)).transpose()?;
         if impaired.is_none() && self.impairment != Impairment::default() {
             return Err(Failure::Usage("there is no link to impair: name a host with --impair HOST".to_owned()));
@@ -83,7 +86,9 @@ pub fn up(args: &UpArgs) -> Result<ExitCode, Failure> {
     let mut lan = Lan::create(run, &plan)?;
     if let Some(program) = program {
         let site = Site::found(run, &program)?;
-        let daemons = guard_all(&site, &lan, &args.weaken)?;
+        let weaken: Vec<&str> = args.weaken.iter().map(String::as_str).collect();
+        let setting = Setting { sarp: args.guard == Guard::Sarp, weaken: &weaken, ..Setting::default() };
+        let daemons = guard_all(&site, &lan, &setting)?;
         daemons.into_iter().for_each(Daemon::leave_standing);
     }
     lan.leave_standing();
@@ -93,10 +98,9 @@ pub fn up(args: &UpArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn guard_all(site: &Site, lan: &Lan, weaken: &[String]) -> Result<Vec<Daemon>, Failure> {
-    let weaken: Vec<&str> = weaken.iter().map(String::as_str).collect();
+fn guard_all(site: &Site, lan: &Lan, setting: &Setting<'_>) -> Result<Vec<Daemon>, Failure> {
     let honest = lan.hosts.iter().filter(|host| host.name != "m");
-    let mut daemons: Vec<Daemon> = honest.map(|host| site.guard(lan, host, &weaken)).collect::<Result<_, _>>()?;
+    let mut daemons: Vec<Daemon> = honest.map(|host| site.guard(lan, host, setting)).collect::<Result<_, _>>()?;
     daemons.iter_mut().try_for_each(Daemon::await_ready)?;
     Ok(daemons)
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bump::Generator;
 use ringwall_lab::cleanup::{self, Run};
 use ringwall_lab::failure::Failure;
-use ringwall_lab::guard::Site;
+use ringwall_lab::guard::{Setting, Site};
 use ringwall_lab::net::talk::Mailbox;
 use ringwall_lab::net::{Host, ImpairedPort, Impairment, Lan, LanPlan, LinkCounters, Percent, process};
 use rustix::process::geteuid;
@@ -140,7 +140,7 @@ fn guarded_hosts_live_with_a_bad_line() {
     let mut lan = lan(run, bad_line());
     let (a, b) = hosts(&lan);
     let site = Site::found(run, &program()).expect("a site");
-    let mut daemons = [&a, &b].map(|host| site.guard(&lan, host, &[]).expect("a daemon"));
+    let mut daemons = [&a, &b].map(|host| site.guard(&lan, host, &Setting::default()).expect("a daemon"));
     daemons.iter_mut().for_each(|daemon| daemon.await_ready().expect("it guards"));
     lan.acquaint(&b, &a).expect("the handshake survives the line");
 

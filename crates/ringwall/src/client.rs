@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::ConfigArgs;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, Peer, Status};
+use crate::protocol::{Answer, Ask, Event, Example, Key, Peer, Sarp, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -105,8 +105,29 @@ fn print_status(status: &Status) {
         say!("warning: {warning}");
     }
     say!("peers: {}", status.peers);
+    if let Some(sarp) = &status.sarp {
+        print_sarp(sarp);
+    }
     print_frames(status);
-    say!("not carried in this version: {}", status.not_carried.join("; "));
+    if !status.not_carried.is_empty() {
+        say!("not carried in this version: {}", status.not_carried.join("; "));
+    }
+    if !status.not_protected.is_empty() {
+        say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+fn print_sarp(sarp: &Sarp) {
+    let clock = sarp.clock_unix_s.map_or_else(|| "not set yet".to_owned(), |seconds| format!("{seconds} s"));
+    say!("S-ARP clock: {clock}, window {} s; keys: {}; requests open: {}", sarp.window_s, sarp.keys, sarp.open_requests);
+    for distributor in &sarp.distributors {
+        let first = sarp.asked_first.as_ref() == Some(&distributor.name);
+        let note = if first { ", asked first" } else { "" };
+        say!("key distributor: {} ({}, {}){note}", distributor.name, distributor.address, distributor.mac);
+    }
+    if sarp.distributors_silent {
+        say!("NO KEY DISTRIBUTOR ANSWERS: keys that are known go on working, others cannot be fetched");
+    }
 }
 
 fn print_frames(status: &Status) {
@@ -134,7 +155,11 @@ fn print_frames(status: &Status) {
 /// `ringwall peers`
 pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config.config)?;
-    let Answer::Peers { peers } = ask(&config, &Ask::Peers)? else { return Err(unexpected(&config)) };
+    let peers = match ask(&config, &Ask::Peers)? {
+        Answer::Peers { peers } => peers,
+        Answer::Keys { keys } => return print_keys(&keys, args.json),
+        _ => return Err(unexpected(&config)),
+    };
     if args.json {
         return print_json(&peers);
     }
@@ -149,6 +174,18 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     );
     for peer in &peers {
         print_peer(peer);
+    }
+    Ok(())
+}
+
+fn print_keys(keys: &[Key], json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(&keys);
+    }
+    say!("{:<16} {:<18} {:>9}  heard", "address", "bound to", "fetched");
+    for key in keys {
+        let mac = key.mac.as_deref().unwrap_or("any");
+        say!("{:<16} {mac:<18} {:>5} s ago  {}", key.address, key.fetched_s, if key.heard { "yes" } else { "no" });
     }
     Ok(())
 }
@@ -264,7 +301,11 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
 pub(crate) fn metrics(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
-    let Answer::Peers { peers } = ask(&config, &Ask::Peers)? else { return Err(unexpected(&config)) };
+    let peers = match ask(&config, &Ask::Peers)? {
+        Answer::Peers { peers } => peers,
+        Answer::Keys { .. } => Vec::new(),
+        _ => return Err(unexpected(&config)),
+    };
     say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
     Ok(())
 }

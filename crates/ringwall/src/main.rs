@@ -1,5 +1,6 @@
 //! The program `ringwall`: reads its arguments and calls the room that does the work.
 
+mod akd;
 mod client;
 mod config;
 mod crypto_bench;
@@ -15,14 +16,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use akd::AkdCommand;
 use client::{AskArgs, EventsArgs, ExplainArgs};
-use config::{Config, NOT_CARRIED};
+use config::Config;
 use failure::Failure;
 use host::{ConfigArgs, HostCommand};
 use output::say;
 use site::SiteCommand;
 
-/// Secures a local network: every frame between two hosts authenticated and encrypted.
+/// Secures a local network: every frame between two hosts authenticated and encrypted, or at least ARP signed.
 #[derive(Parser, Debug)]
 #[command(
     version,
@@ -45,6 +47,9 @@ enum Command {
     /// Guards one interface of this host.
     #[command(subcommand)]
     Host(HostCommand),
+    /// Distributes the site's keys to hosts that speak S-ARP.
+    #[command(subcommand)]
+    Akd(AkdCommand),
     /// How the daemon is.
     Status(AskArgs),
     /// Associations with other hosts.
@@ -90,6 +95,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
+        Command::Akd(command) => command.run(),
         Command::Status(args) => client::status(&args),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
@@ -110,7 +116,10 @@ fn start_log(json: bool) {
 }
 
 fn check_config(args: &ConfigArgs) -> Result<(), Failure> {
-    Config::load(&args.config)?;
+    let config = Config::load(&args.config)?;
+    for warning in config.warnings() {
+        say!("{}: warning: {warning}", args.config.display());
+    }
     say!("{}: no mistake found", args.config.display());
     Ok(())
 }
@@ -118,8 +127,11 @@ fn check_config(args: &ConfigArgs) -> Result<(), Failure> {
 fn show_config(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     say!("{}", toml::to_string(&config).map_err(Failure::new)?.trim_end());
-    for what in NOT_CARRIED {
+    for what in config.host.mode.not_carried() {
         say!("# dropped by name in this version: {what}");
+    }
+    for what in config.host.mode.not_protected() {
+        say!("# not protected: {what}");
     }
     Ok(())
 }

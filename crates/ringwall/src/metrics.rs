@@ -28,6 +28,7 @@ pub(crate) fn text(status: &Status, peers: &[Peer]) -> Result<String, Failure> {
     let mut registry = Registry::with_prefix("ringwall");
     register_counters(&mut registry, status)?;
     register_gauges(&mut registry, status);
+    register_sarp(&mut registry, status);
     register_peers(&mut registry, status, peers);
     let mut text = String::new();
     encode(&mut text, &registry).map_err(Failure::new)?;
@@ -72,6 +73,21 @@ fn register_gauges(registry: &mut Registry, status: &Status) {
         ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
         ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
         ("weakened_layers", "Layers switched off by a laboratory; the null bump is one", weakened),
+    ];
+    for (name, help, value) in gauges {
+        let family = Family::<Labels, Gauge>::default();
+        let labels = Labels { interface: status.interface.clone(), kind: status.mode.clone() };
+        family.get_or_create(&labels).set(value);
+        registry.register(name, help, family);
+    }
+}
+
+fn register_sarp(registry: &mut Registry, status: &Status) {
+    let Some(sarp) = &status.sarp else { return };
+    let gauges = [
+        ("sarp_keys", "Keys in the ring of S-ARP", i64::try_from(sarp.keys).unwrap_or(i64::MAX)),
+        ("sarp_clock_set", "Whether a distributor has told the time", i64::from(sarp.clock_unix_s.is_some())),
+        ("sarp_distributors_silent", "Whether no key distributor answered", i64::from(sarp.distributors_silent)),
     ];
     for (name, help, value) in gauges {
         let family = Family::<Labels, Gauge>::default();

@@ -29,6 +29,7 @@ pub(crate) enum Ask {
 pub(crate) enum Answer {
     Status(Box<Status>),
     Peers { peers: Vec<Peer> },
+    Keys { keys: Vec<Key> },
     Events { events: Vec<Event> },
     Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
     Stopping,
@@ -50,11 +51,50 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     pub(crate) peers: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sarp: Option<Sarp>,
     pub(crate) frames: Frames,
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
     pub(crate) clock: String,
     pub(crate) not_carried: Vec<String>,
+    #[serde(default)]
+    pub(crate) not_protected: Vec<String>,
+}
+
+/// How signed ARP is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Sarp {
+    /// The S-ARP clock; absent before a distributor has told the time.
+    pub(crate) clock_unix_s: Option<u32>,
+    pub(crate) window_s: u64,
+    pub(crate) sign_requests: bool,
+    pub(crate) keys: usize,
+    pub(crate) open_requests: usize,
+    pub(crate) distributors_silent: bool,
+    pub(crate) asked_first: Option<String>,
+    pub(crate) distributors: Vec<Distributor>,
+    pub(crate) known_hosts: usize,
+}
+
+/// A key distributor that this host asks.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Distributor {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) mac: String,
+    pub(crate) certificate_not_after_unix: u64,
+}
+
+/// A key that a distributor vouched for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Key {
+    pub(crate) address: String,
+    /// The only hardware address that may speak for it, if the site binds one.
+    pub(crate) mac: Option<String>,
+    pub(crate) fetched_s: u64,
+    /// Whether a message of its owner has been verified.
+    pub(crate) heard: bool,
 }
 
 /// How the interface is held.

@@ -102,7 +102,7 @@ pub(crate) struct IssueArguments {
     /// An IPv4 address of the host; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
-    /// What the host may do: host or router
+    /// What the host may do: host, router or akd (a key distributor of S-ARP)
     #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
     role: Role,
     /// How long the certificate lasts
@@ -378,7 +378,7 @@ fn overwrite(force: bool) -> Overwrite {
 }
 
 fn parse_role(name: &str) -> Result<Role, String> {
-    Role::from_name(name).ok_or_else(|| "a role is 'host' or 'router'".to_owned())
+    Role::from_name(name).ok_or_else(|| "a role is 'host', 'router' or 'akd'".to_owned())
 }
 
 fn whole_days(validity: Duration) -> u32 {

@@ -101,6 +101,11 @@ impl Enquiries {
         self.open.iter().map(|enquiry| enquiry.next_try).min()
     }
 
+    /// The place in the list of the distributor that is asked first.
+    pub(crate) fn preferred(&self) -> usize {
+        self.preferred
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }

@@ -53,6 +53,24 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// One word for filters and counters.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Event::ClockSet => "clock-set",
+            Event::ClockStepped { .. } => "clock-stepped",
+            Event::DistributorsSilent => "distributors-silent",
+            Event::KeyChanged { .. } => "key-changed",
+            Event::OwnKeyChanged => "own-key-changed",
+            Event::OwnKeyKept => "own-key-kept",
+            Event::NoKey { .. } => "no-key",
+            Event::AddressClaimed { .. } => "address-claimed",
+            Event::Refused { .. } => "refused",
+        }
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -52,6 +52,12 @@ impl Completion {
 }
 
 impl Job {
+    /// Whether somebody waits for the result, so that it may be run on a quiet data path. A repository may be on a disk.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        !matches!(self.0, JobKind::Answer(_) | JobKind::Change(_))
+    }
+
     /// Does the work. Only a distributor's jobs look into `records`.
     #[must_use]
     pub fn run(self, records: &dyn Records) -> Completion {

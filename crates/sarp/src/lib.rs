@@ -25,6 +25,6 @@ pub mod settings;
 
 pub use clock::Stamp;
 pub use event::Event;
-pub use host::Host;
+pub use host::{Host, KeyReport, Report};
 pub use job::{Completion, Job};
 pub use settings::{Distributor, KnownHost, Settings};

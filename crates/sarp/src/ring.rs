@@ -8,6 +8,7 @@ use identity::Verified;
 use identity::distributor::HostRecord;
 
 use crate::clock::Stamp;
+use crate::host::KeyReport;
 use crate::limits::{RING_MAX, UNKNOWN_MAX, UNKNOWN_TIME};
 
 /// A key that a distributor vouched for.
@@ -83,6 +84,16 @@ impl Ring {
         for entry in self.entries.values_mut() {
             entry.last_stamp = Stamp::default();
         }
+    }
+
+    pub(crate) fn report(&self, now: Instant) -> Vec<KeyReport> {
+        let report = |(ip, entry): (&Ipv4Addr, &Entry)| KeyReport {
+            ip: *ip,
+            mac: entry.record.mac(),
+            fetched_ago: now.since(entry.fetched_at),
+            heard: entry.last_stamp != Stamp::default(),
+        };
+        self.entries.iter().map(report).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

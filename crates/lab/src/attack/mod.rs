@@ -16,7 +16,7 @@ pub mod scene;
 use scene::{Finding, Scene};
 
 use crate::failure::Failure;
-use crate::guard::Guard;
+use crate::guard::{DISTRIBUTOR, Guard};
 use crate::net::{Forwarding, process};
 
 /// The interpreter for which Debian packages scapy.
@@ -41,6 +41,10 @@ pub struct Attack {
     pub honest: (&'static str, &'static str),
     /// Drop reasons that may stop it, of which at least one must have risen; empty for an attack that only listens.
     pub reasons: &'static [&'static str],
+    /// The guards that have to stop it.
+    pub guards: &'static [Guard],
+    /// Further lines of section `[sarp]` under [`Guard::Sarp`].
+    pub sarp_lines: &'static str,
     /// Carries it out.
     pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
 }
@@ -55,6 +59,8 @@ const COMMON: Attack = Attack {
     victim: "a",
     honest: ("a", "b"),
     reasons: &[],
+    guards: &[Guard::Cll],
+    sarp_lines: "",
     strike: poisoning::unsolicited_reply,
 };
 
@@ -202,10 +208,20 @@ impl Attack {
         if self.weaken.is_empty() { Guard::None } else { Guard::Weakened }
     }
 
-    /// Hosts that have an identity: the honest ones, and the insider where there is one.
+    /// Under what it is run.
+    pub fn plays(&self) -> impl Iterator<Item = Guard> + use<> {
+        std::iter::once(self.unguarded()).chain(self.guards.iter().copied())
+    }
+
+    /// Hosts whose daemon runs: the honest ones, and the insider's where it has to seal what he says.
     #[must_use]
-    pub fn enrolled(&self) -> &'static [&'static str] {
-        if self.has_insider() { &["a", "b", "i"] } else { &["a", "b", "c"] }
+    pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
+        match (self.has_insider(), guard) {
+            (false, Guard::Sarp) => &[DISTRIBUTOR, "a", "b", "c"],
+            (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
+            (false, _) => &["a", "b", "c"],
+            (true, _) => &["a", "b", "i"],
+        }
     }
 
     /// Whether the attacker is an enrolled host.
@@ -247,7 +263,7 @@ mod tests {
 
     #[test]
     fn numbers_rise_and_every_attack_can_be_judged() {
-        assert!(ALL.windows(2).all(|pair| pair[0].number < pair[1].number));
+        assert!(ALL.windows(2).all(|pair| pair[0].number <= pair[1].number));
         for attack in ALL {
             assert!(!attack.tools.is_empty() && !attack.name.is_empty(), "{}", attack.number);
             assert!(attack.number == 46 || !attack.reasons.is_empty(), "{} only listens?", attack.number);
@@ -256,7 +272,10 @@ mod tests {
 
     #[test]
     fn the_attacks_of_the_foundation_are_all_here() {
-        let numbers: Vec<u16> = ALL.iter().map(|attack| attack.number).collect();
-        assert_eq!(numbers, [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49]);
+        let under = |guard: Guard| -> Vec<u16> {
+            ALL.iter().filter(|attack| attack.guards.contains(&guard)).map(|attack| attack.number).collect()
+        };
+        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49];
+        assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
     }
 }

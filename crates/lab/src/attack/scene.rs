@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::attack::{Attack, PYTHON};
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::guard::{Daemon, Guard, Site};
+use crate::guard::{DISTRIBUTOR, Daemon, Guard, Setting, Site};
 use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
 use crate::net::{
@@ -70,7 +70,7 @@ impl Row {
     /// Whether this is how it must be: unguarded the attack succeeds, guarded it is blocked.
     #[must_use]
     pub fn is_as_it_must_be(&self) -> bool {
-        let wanted = if self.guard == Guard::Cll { Outcome::Blocked } else { Outcome::Succeeded };
+        let wanted = if self.guard.is_whole() { Outcome::Blocked } else { Outcome::Succeeded };
         self.outcome == wanted
     }
 }
@@ -86,7 +86,7 @@ pub struct Record {
     pub loot: Vec<Frame>,
     /// How the honest hosts fared.
     pub ping: PingTally,
-    /// By how much the victim's drop counters rose.
+    /// By how much the victim's counters rose: drops by reason, and frames answered.
     pub drops: BTreeMap<String, u64>,
 }
 
@@ -193,7 +193,7 @@ fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
         let drops: Vec<String> = record.drops.iter().map(|(word, rise)| format!("{word} +{rise}")).collect();
         let drops = if drops.is_empty() { "none".to_owned() } else { drops.join(" ") };
         let (PingTally { sent, received }, (from, to)) = (record.ping, attack.honest);
-        parts.push(format!("drops of {}: {drops}", attack.victim));
+        parts.push(format!("counters of {}: {drops}", attack.victim));
         parts.push(format!("ping {from}-{to} {received}/{sent}"));
     }
     parts.join("; ")
@@ -215,7 +215,8 @@ impl<'a> Scene<'a> {
     fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Scene<'a>, Failure> {
         let outsider = if attack.has_insider() { "i" } else { "c" };
         let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
-        let hosts = vec!["a", "b", outsider, "m"];
+        let mut hosts = vec!["a", "b", outsider, "m"];
+        hosts.extend((guard == Guard::Sarp).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed };
@@ -227,18 +228,17 @@ impl<'a> Scene<'a> {
     }
 
     fn start_daemons(&mut self, site: &Site) -> Result<(), Failure> {
-        for &name in self.attack.enrolled() {
+        for &name in self.attack.guarded(self.guard) {
             let host = self.lan.host(name)?;
-            // An insider lies: nothing in its own daemon holds it back.
-            let insider_lies = ["cross-layer"];
-            let weaken = if name == "i" {
-                &insider_lies
-            } else if self.guard == Guard::Weakened {
-                self.attack.weaken
-            } else {
-                &[]
+            let weaken: &[&str] = match (name, self.guard) {
+                // An insider lies: nothing in its own daemon holds it back.
+                ("i", _) => &["cross-layer"],
+                (_, Guard::Weakened) => self.attack.weaken,
+                _ => &[],
             };
-            self.daemons.push(site.guard(&self.lan, host, weaken)?);
+            let sarp_lines = self.attack.sarp_lines;
+            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines };
+            self.daemons.push(site.guard(&self.lan, host, &setting)?);
         }
         self.daemons.iter_mut().try_for_each(Daemon::await_ready)
     }
@@ -317,7 +317,7 @@ impl<'a> Scene<'a> {
 
     fn drops(&self) -> Result<BTreeMap<String, u64>, Failure> {
         let victim = self.daemons.iter().find(|daemon| daemon.host.name == self.attack.victim);
-        victim.map_or(Ok(BTreeMap::new()), Daemon::drops)
+        victim.map_or(Ok(BTreeMap::new()), Daemon::counters)
     }
 
     /// Posts the witnesses and starts the honest traffic, between hosts that know each other already.

@@ -7,15 +7,15 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
-use bump::{Generator, Ledger, Now, Side, Ticket};
-use cll::{Effect, PeerReport};
+use bump::{Ledger, Now, Side, Ticket};
+use cll::Effect;
 use system::clock::Clock;
 use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::bulk::Bulk;
 use super::gather::Gather;
-use super::guard::{Described, Guard};
+use super::guard::{Described, Guard, Report};
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -47,7 +47,7 @@ pub(crate) enum News {
 pub(crate) struct Snapshot {
     pub(crate) now: Now,
     pub(crate) ledger: Ledger,
-    pub(crate) peers: Vec<PeerReport>,
+    pub(crate) report: Report,
     pub(crate) stack: (ReceiveCounters, SendCounters),
     pub(crate) wire: (ReceiveCounters, SendCounters),
     pub(crate) news_lost: u64,
@@ -68,8 +68,8 @@ pub(crate) struct DataPath<G: Guard> {
     /// Rings the supervisor.
     pub(crate) supervisor: Waker,
     pub(crate) news_lost: u64,
-    /// For key pairs that are made here, and for nothing else.
-    pub(crate) keys: Generator,
+    /// For jobs that are run here.
+    pub(crate) tools: G::Tools,
     pub(crate) quiet: Quiet,
     pub(crate) gather: Gather,
     pub(crate) bulk: Bulk,
@@ -82,7 +82,7 @@ where
 {
     /// Runs until it is told to stop or a port breaks.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        self.guard.self_test(&mut self.keys).map_err(io::Error::other)?;
+        self.guard.self_test(&mut self.tools).map_err(io::Error::other)?;
         loop {
             let now = self.clock.now();
             self.choose_carriage(now);
@@ -155,7 +155,7 @@ where
         let quiet = self.quiet.is_quiet(now.since_boot, frames);
         while let Some((ticket, job)) = self.guard.next_job() {
             if quiet && G::is_urgent(&job) {
-                let completion = G::run_job(job, &mut self.keys);
+                let completion = G::run_job(job, &mut self.tools);
                 self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
             } else {
                 self.delegate(now, ticket, job);
@@ -213,7 +213,7 @@ where
         Snapshot {
             now,
             ledger: self.guard.ledger(),
-            peers: self.guard.peers(now.since_boot),
+            report: self.guard.report(now.since_boot),
             stack: self.ports.counters(Side::STACK),
             wire: self.ports.counters(Side::WIRE),
             news_lost: self.news_lost,

@@ -1,7 +1,10 @@
-//! What the run loop needs of a bump beside the contract: answers for an operator.
+//! What the run loop needs of a bump beside the contract: its slow work done, and answers for an operator.
+
+use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger};
 use cll::{Cll, Effect, PeerReport};
+use sarp::akd::Records;
 use system::null::NullBump;
 
 /// News of a bump in an operator's words.
@@ -11,13 +14,27 @@ pub(crate) struct Described {
     pub(crate) text: String,
 }
 
+/// What a bump knows of others.
+#[derive(Clone, Debug)]
+pub(crate) enum Report {
+    /// Nobody.
+    Nothing,
+    /// Associations of the link layer.
+    Associations(Vec<PeerReport>),
+    /// Keys and the clock of S-ARP.
+    Keys(sarp::Report),
+}
+
 /// A bump that can guard an interface of a host.
 pub(crate) trait Guard: Bump {
-    /// Runs a job; `keys` is the generator for keys and for nothing else.
-    fn run_job(job: Self::Job, keys: &mut Generator) -> Self::Completion;
+    /// What its jobs work with beside themselves; each thread has its own.
+    type Tools: Send + 'static;
+
+    /// Runs a job.
+    fn run_job(job: Self::Job, tools: &mut Self::Tools) -> Self::Completion;
 
     /// Shows before the first frame that slow work can be done at all, and what is wrong if not.
-    fn self_test(&self, keys: &mut Generator) -> Result<(), String>;
+    fn self_test(&self, tools: &mut Self::Tools) -> Result<(), String>;
 
     /// Whether somebody waits for the result, so that it may be run on a quiet data path.
     fn is_urgent(job: &Self::Job) -> bool;
@@ -34,8 +51,8 @@ pub(crate) trait Guard: Bump {
     /// The wire carries packets of another size from now on, in bytes.
     fn set_wire_mtu(&mut self, wire_mtu: u16);
 
-    /// All associations.
-    fn peers(&self, now: Instant) -> Vec<PeerReport>;
+    /// Whom it knows.
+    fn report(&self, now: Instant) -> Report;
 
     /// The books.
     fn ledger(&self) -> Ledger {
@@ -46,6 +63,9 @@ pub(crate) trait Guard: Bump {
 }
 
 impl Guard for Cll {
+    /// The generator for keys, and for nothing else.
+    type Tools = Generator;
+
     fn run_job(job: cll::Job, keys: &mut Generator) -> cll::Completion {
         job.run(keys)
     }
@@ -76,17 +96,56 @@ impl Guard for Cll {
         }
     }
 
-    fn peers(&self, now: Instant) -> Vec<PeerReport> {
-        self.control.peers(now)
+    fn report(&self, now: Instant) -> Report {
+        Report::Associations(self.control.peers(now))
+    }
+}
+
+impl Guard for sarp::Host {
+    /// The repository that a distributor answers from.
+    type Tools = Arc<dyn Records + Send + Sync>;
+
+    fn run_job(job: sarp::Job, records: &mut Self::Tools) -> sarp::Completion {
+        job.run(&**records)
+    }
+
+    // Every key it works with has been read and used when its identity was loaded.
+    fn self_test(&self, _records: &mut Self::Tools) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn is_urgent(job: &sarp::Job) -> bool {
+        job.is_urgent()
+    }
+
+    fn lost() -> Option<sarp::Completion> {
+        Some(sarp::Completion::lost())
+    }
+
+    fn describe(event: &sarp::Event) -> Described {
+        Described { word: event.word(), text: event.to_string() }
+    }
+
+    fn neighbour(effect: Self::Effect) -> Effect {
+        match effect {}
+    }
+
+    // Its own messages are short, and the rest passes as it is.
+    fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
+
+    fn report(&self, now: Instant) -> Report {
+        Report::Keys(sarp::Host::report(self, now))
     }
 }
 
 impl Guard for NullBump {
-    fn run_job(job: Self::Job, _keys: &mut Generator) -> Self::Completion {
+    type Tools = ();
+
+    fn run_job(job: Self::Job, _tools: &mut ()) -> Self::Completion {
         match job {}
     }
 
-    fn self_test(&self, _keys: &mut Generator) -> Result<(), String> {
+    fn self_test(&self, _tools: &mut ()) -> Result<(), String> {
         Ok(())
     }
 
@@ -109,7 +168,7 @@ impl Guard for NullBump {
     // It never looks at a frame's length.
     fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
 
-    fn peers(&self, _now: Instant) -> Vec<PeerReport> {
-        Vec::new()
+    fn report(&self, _now: Instant) -> Report {
+        Report::Nothing
     }
 }

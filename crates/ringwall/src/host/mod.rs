@@ -1,6 +1,6 @@
 //! `ringwall host`: one daemon guards one interface.
 //!
-//! - `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
+//! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for public key work.
 //! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
@@ -10,6 +10,7 @@ mod data_path;
 mod gather;
 mod guard;
 mod journal;
+mod plan;
 mod quiet;
 mod reports;
 mod revert;
@@ -28,6 +29,9 @@ use crate::failure::Failure;
 use crate::output::{complain, say};
 use crate::protocol::Ask;
 use crate::site::EnrollCommand;
+
+pub(crate) use plan::Duty;
+pub(crate) use start::run_daemon;
 
 /// Options that name the configuration.
 #[derive(Args, Debug, Clone)]
@@ -77,7 +81,7 @@ pub(crate) enum HostCommand {
 impl HostCommand {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
-            HostCommand::Run { config, revert_after } => start::run(&config.config, revert_after),
+            HostCommand::Run { config, revert_after } => run_daemon(&config.config, revert_after, Duty::Host),
             HostCommand::Confirm { config } => confirm(&config),
             HostCommand::Release { config } => release(&config),
             HostCommand::Enroll(command) => command.run().map_err(Failure::new),
@@ -139,7 +143,7 @@ fn stop_daemon(config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let seconds_per_unit = match unit {

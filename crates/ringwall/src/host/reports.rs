@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Ledger, Side};
 use cll::PeerReport;
+use sarp::KeyReport;
 use system::port::{ReceiveCounters, SendCounters};
 use wire::ethernet::Header;
 
 use super::data_path::Snapshot;
-use crate::protocol::{Example, Frames, Peer};
+use super::guard::Report;
+use crate::config;
+use crate::protocol::{Answer, Distributor, Example, Frames, Key, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -57,7 +60,49 @@ pub(crate) fn ports(snapshot: &Snapshot) -> BTreeMap<String, u64> {
     counters
 }
 
-pub(crate) fn peer(report: &PeerReport) -> Peer {
+/// Whom the bump knows, in the answer to `peers`.
+pub(crate) fn known(report: &Report) -> Answer {
+    match report {
+        Report::Nothing => Answer::Peers { peers: Vec::new() },
+        Report::Associations(peers) => Answer::Peers { peers: peers.iter().map(peer).collect() },
+        Report::Keys(sarp) => Answer::Keys { keys: sarp.keys.iter().map(key).collect() },
+    }
+}
+
+/// How many hosts have proved themselves.
+pub(crate) fn peer_count(report: &Report) -> usize {
+    match report {
+        Report::Nothing => 0,
+        Report::Associations(peers) => peers.iter().filter(|peer| peer.state == "established").count(),
+        Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
+    }
+}
+
+pub(crate) fn sarp(report: &Report, config: &config::Sarp, distributors: &[Distributor]) -> Option<Sarp> {
+    let Report::Keys(report) = report else { return None };
+    Some(Sarp {
+        clock_unix_s: report.clock_unix_s,
+        window_s: config.window_s,
+        sign_requests: config.sign_requests,
+        keys: report.keys.len(),
+        open_requests: report.open_requests,
+        distributors_silent: report.distributors_silent,
+        asked_first: distributors.get(report.preferred_distributor).map(|first| first.name.clone()),
+        distributors: distributors.to_vec(),
+        known_hosts: config.known_hosts.len(),
+    })
+}
+
+fn key(report: &KeyReport) -> Key {
+    Key {
+        address: report.ip.to_string(),
+        mac: report.mac.map(|mac| mac.to_string()),
+        fetched_s: report.fetched_ago.as_secs(),
+        heard: report.heard,
+    }
+}
+
+fn peer(report: &PeerReport) -> Peer {
     Peer {
         name: report.name.clone(),
         mac: report.mac.to_string(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bump::{ClockTrust, Generator, Now};
+use bump::Generator;
 use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
@@ -26,6 +26,7 @@ use super::bulk::Bulk;
 use super::data_path::DataPath;
 use super::gather::Gather;
 use super::guard::Guard;
+use super::plan::{Duty, Plan, SignedArp};
 use super::quiet::Quiet;
 use super::revert;
 use super::supervisor::{Link, Supervisor};
@@ -36,16 +37,13 @@ use crate::failure::Failure;
 /// Messages that may wait between supervisor and data path.
 const MESSAGES_WAITING_MAX: usize = 256;
 
-/// `ringwall host run`
-pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Failure> {
+/// `ringwall host run` and `ringwall akd run`
+pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
     let config = Config::load(file)?;
     let mut clock = Clock::new();
-    let identity = match config.host.mode {
-        Mode::Cll => Some(load_identity(&config, clock.now())?),
-        Mode::Null => None,
-    };
+    let plan = Plan::make(file, &config, duty, clock.now())?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
-    if let (Some(identity), Some(mac)) = (&identity, takeover::hardware_address(&config.host.interface)?) {
+    if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
         check_interface(&config, identity, mac)?;
     }
     let taken = take(&config)?;
@@ -54,16 +52,35 @@ pub(super) fn run(file: &Path, revert_after: Option<Duration>) -> Result<(), Fai
         Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
         None => Ok(()),
     };
-    let prepared = prepare(&config, identity.as_ref(), taken, arm);
+    let prepared = prepare(&config, plan.identity(), taken, arm);
     let (ports, supervisor) = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
-    match identity {
-        None => guard_with(NullBump::disguised(EtherType(config.cll.ethertype)), ports, clock, supervisor),
-        Some(identity) => {
+    carry_out(plan, file, &config, ports, clock, supervisor)
+}
+
+/// Makes the bump that the plan says, and lets it work.
+fn carry_out(
+    plan: Plan,
+    file: &Path,
+    config: &Config,
+    mut ports: Ports,
+    mut clock: Clock,
+    mut supervisor: Supervisor,
+) -> Result<(), Failure> {
+    match plan {
+        Plan::Null => {
+            let null = NullBump::disguised(EtherType(config.cll.ethertype));
+            guard_with(null, [(), ()], ports, clock, supervisor)
+        }
+        Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
-            let mut ports = ports;
-            let random = generator()?;
-            let cll = cll::start(clock.now(), settings, random, &mut ports.sinks());
-            guard_with(cll, ports, clock, supervisor)
+            let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
+            guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
+        }
+        Plan::Sarp(sarp) => {
+            let SignedArp { settings, distributors, akd, records, .. } = *sarp;
+            supervisor.name_distributors(distributors);
+            let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
+            guard_with(host, [Arc::clone(&records), records], ports, clock, supervisor)
         }
     }
 }
@@ -101,7 +118,13 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
 }
 
 /// Starts the data path and the worker, and supervises until the end.
-fn guard_with<G>(guard: G, ports: Ports, clock: Clock, supervisor: Supervisor) -> Result<(), Failure>
+fn guard_with<G>(
+    guard: G,
+    [here, beside]: [G::Tools; 2],
+    ports: Ports,
+    clock: Clock,
+    supervisor: Supervisor,
+) -> Result<(), Failure>
 where
     G: Guard + Send + 'static,
     G::Job: Send + 'static,
@@ -110,7 +133,7 @@ where
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
     let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(generator()?, waker.clone()).map_err(Failure::new)?;
+    let worker = Worker::start(beside, waker.clone()).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
         ports,
@@ -121,7 +144,7 @@ where
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
-        keys: generator()?,
+        tools: here,
         quiet: Quiet::default(),
         gather: Gather::default(),
         bulk: Bulk::new(supervisor.trains() == Trains::Always),
@@ -143,22 +166,8 @@ fn generator() -> Result<Generator, Failure> {
     Ok(Generator::from_seed(seed))
 }
 
-fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
-    let file = &config.host.identity;
-    let enrol = "enrol this host (`ringwall site issue`, `ringwall host enroll`) or correct host.identity";
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, enrol))?;
-    let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, enrol))?;
-    // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
-    if let Some(wall) = now.wall.filter(|wall| wall.trust != ClockTrust::Wrong) {
-        let renew = "have the authority issue a new certificate (`ringwall site issue`)";
-        identity.check_validity(wall.unix_ms / 1000).map_err(|refusal| Failure::file(file, refusal, renew))?;
-    }
-    Ok(Arc::new(identity))
-}
-
 fn take(config: &Config) -> Result<Taken, Failure> {
-    let train = if config.cll.trains != Trains::Off { train::OVERHEAD } else { 0 };
-    let overhead_bytes = u16::try_from(OVERHEAD_MAX + train).unwrap_or(u16::MAX);
+    let overhead_bytes = u16::try_from(overhead(config)).unwrap_or(u16::MAX);
     let request = Request {
         interface: config.host.interface.clone(),
         run_dir: config.host.run_dir.clone(),
@@ -168,6 +177,15 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         queues: 1,
     };
     Ok(takeover::take(&request)?)
+}
+
+/// What sealing adds to a frame, in bytes; nothing where frames pass as they are.
+fn overhead(config: &Config) -> usize {
+    match (config.host.mode, config.cll.trains) {
+        (Mode::Sarp, _) => 0,
+        (Mode::Cll | Mode::Null, Trains::Off) => OVERHEAD_MAX,
+        (Mode::Cll | Mode::Null, Trains::Auto | Trains::Always) => OVERHEAD_MAX + train::OVERHEAD,
+    }
 }
 
 /// The certificate is for this card.
@@ -185,7 +203,7 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<(Ports, OwnedFd), Fa
     let options = PacketOptions {
         mark: taken.mark,
         all_multicast: true,
-        trains: Some(TrainOptions {
+        trains: (config.host.mode != Mode::Sarp).then(|| TrainOptions {
             ethertype: EtherType(config.cll.ethertype),
             wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
             couple: config.cll.trains != Trains::Off,
@@ -224,7 +242,7 @@ fn log_start(config: &Config, taken: &Taken) {
     if config.host.mode == Mode::Null {
         tracing::warn!(interface, "mode null: this host is NOT protected");
     }
-    for warning in &taken.warnings {
+    for warning in config.warnings().iter().chain(&taken.warnings) {
         tracing::warn!(interface, "{warning}");
     }
 }

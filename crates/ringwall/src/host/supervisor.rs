@@ -25,9 +25,9 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
 use super::reports;
-use crate::config::{Config, Mode, NOT_CARRIED, OnExit, Profile, Trains};
+use crate::config::{Config, OnExit, Profile, Trains};
 use crate::failure::Failure;
-use crate::protocol::{Answer, Ask, Identity, Status, Takeover};
+use crate::protocol::{self, Answer, Ask, Identity, Status, Takeover};
 
 /// How long the data path may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
@@ -65,6 +65,8 @@ impl Link {
 pub(super) struct Supervisor {
     config: Config,
     identity: Option<Arc<HostIdentity>>,
+    /// The key distributors, in the order in which they are asked.
+    distributors: Vec<protocol::Distributor>,
     taken: Taken,
     follower: Follower,
     queue: OwnedFd,
@@ -95,6 +97,7 @@ impl Supervisor {
         Ok(Supervisor {
             config: config.clone(),
             identity,
+            distributors: Vec::new(),
             taken,
             follower,
             queue,
@@ -112,6 +115,11 @@ impl Supervisor {
 
     pub(super) fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// Has `status` name the key distributors.
+    pub(super) fn name_distributors(&mut self, distributors: Vec<protocol::Distributor>) {
+        self.distributors = distributors;
     }
 
     /// Whether bulk leaves in trains.
@@ -281,7 +289,7 @@ impl Supervisor {
             return Answer::Error { line: "the data path does not answer".to_owned() };
         };
         match ask {
-            Ask::Peers => Answer::Peers { peers: snapshot.peers.iter().map(reports::peer).collect() },
+            Ask::Peers => reports::known(&snapshot.report),
             Ask::Drops => {
                 Answer::Drops { counts: reports::drops(&snapshot.ledger), examples: reports::examples(&snapshot) }
             }
@@ -296,18 +304,20 @@ impl Supervisor {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             interface: host.interface.clone(),
-            mode: if host.mode == Mode::Cll { "cll" } else { "null" }.to_owned(),
+            mode: host.mode.word().to_owned(),
             profile: if host.profile == Profile::Modern { "modern" } else { "lab" }.to_owned(),
             weakened: self.config.lab.as_ref().map(|lab| lab.weaken.clone()).unwrap_or_default(),
             uptime_s: self.started.elapsed().as_secs(),
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
-            peers: snapshot.peers.iter().filter(|peer| peer.state == "established").count(),
+            peers: reports::peer_count(&snapshot.report),
+            sarp: reports::sarp(&snapshot.report, &self.config.sarp, &self.distributors),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot),
             clock: format!("{trust:?}").to_lowercase(),
-            not_carried: NOT_CARRIED.iter().map(|what| (*what).to_owned()).collect(),
+            not_carried: owned(host.mode.not_carried()),
+            not_protected: owned(host.mode.not_protected()),
         }
     }
 
@@ -353,6 +363,10 @@ impl Supervisor {
         let _ = std::fs::remove_file(&self.socket);
         Ok(restored?)
     }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn describe(identity: &HostIdentity, snapshot: &Snapshot) -> Identity {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use bump::{Generator, Ticket};
+use bump::Ticket;
 use system::wait::Waker;
 
 use super::guard::Guard;
@@ -24,13 +24,13 @@ where
     G::Completion: Send + 'static,
 {
     /// Starts the worker. `waker` wakes the data path whenever a result is ready.
-    pub(crate) fn start(mut keys: Generator, waker: Waker) -> std::io::Result<Worker<G>> {
+    pub(crate) fn start(mut tools: G::Tools, waker: Waker) -> std::io::Result<Worker<G>> {
         let (jobs, inbox) = sync_channel::<(Ticket, G::Job)>(JOBS_WAITING_MAX);
         // Results never wait for the data path: there are at most as many as jobs were accepted.
         let (outbox, results) = sync_channel(2 * JOBS_WAITING_MAX);
         let thread = std::thread::Builder::new().name("ringwall-worker".to_owned()).spawn(move || {
             while let Ok((ticket, job)) = inbox.recv() {
-                if outbox.send((ticket, G::run_job(job, &mut keys))).is_err() {
+                if outbox.send((ticket, G::run_job(job, &mut tools))).is_err() {
                     return;
                 }
                 waker.wake();

@@ -3,8 +3,10 @@
 //! - `stack.rs`: what our own stack asks and announces.
 //! - `wire.rs`: what others ask, answer and announce.
 //! - `keys.rs`: asking distributors, and being one.
+//! - `report.rs`: what an operator may see.
 
 mod keys;
+mod report;
 mod stack;
 mod wire;
 
@@ -36,6 +38,8 @@ use crate::pending::Pending;
 use crate::questions::Questions;
 use crate::ring::Ring;
 use crate::settings::Settings;
+
+pub use report::{KeyReport, Report};
 
 /// What a checked message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! Each section belongs to one part of the program. Unknown keys are errors, because a misspelt key that is silently
 //! ignored is a hole that nobody sees.
 
+mod sarp;
+
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
+pub(crate) use self::sarp::{Akd, Sarp};
 use crate::failure::Failure;
 
 /// Where the configuration is looked for.
@@ -27,6 +30,10 @@ pub(crate) struct Config {
     pub(crate) host: Host,
     #[serde(default)]
     pub(crate) cll: Cll,
+    #[serde(default)]
+    pub(crate) sarp: Sarp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) akd: Option<Akd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
 }
@@ -37,8 +44,45 @@ pub(crate) struct Config {
 pub(crate) enum Mode {
     /// The cryptographic link layer.
     Cll,
+    /// Signed ARP; everything else passes as it is.
+    Sarp,
     /// The null bump: same ports, no protection. For benchmarks.
     Null,
+}
+
+impl Mode {
+    /// The word in the configuration and in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Mode::Cll => "cll",
+            Mode::Sarp => "sarp",
+            Mode::Null => "null",
+        }
+    }
+
+    /// What a guarded host cannot do or is not protected from in this version.
+    pub(crate) fn not_carried(self) -> &'static [&'static str] {
+        match self {
+            Mode::Cll => &[
+                "broadcast (ARP requests become handshakes)",
+                "multicast",
+                "DHCP",
+                "IPv6",
+                "frames with VLAN tags on the wire",
+            ],
+            Mode::Sarp => &["frames with VLAN tags"],
+            Mode::Null => &[],
+        }
+    }
+
+    /// What passes as it came, for anybody to forge.
+    pub(crate) fn not_protected(self) -> &'static [&'static str] {
+        match self {
+            Mode::Cll => &[],
+            Mode::Sarp => &["everything but ARP, so DHCP and IPv6 neighbour discovery, too"],
+            Mode::Null => &["everything"],
+        }
+    }
 }
 
 /// Which rules hold.
@@ -221,6 +265,8 @@ impl Config {
             return Err(Failure::file(file, what, "use 0x07d0 or a value above it"));
         }
         self.check_times(file)?;
+        self.check_akd(file)?;
+        self.sarp.check(file)?;
         self.send_suite(file)?;
         self.requirement(file)?;
         self.pass(file)?;
@@ -339,15 +385,16 @@ impl Config {
         Ok(settings)
     }
 
+    /// What is allowed and yet unwise, one line each.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() }
+    }
+
     /// Where the daemon listens for commands.
     pub(crate) fn socket(&self) -> PathBuf {
         self.host.run_dir.join(format!("{}.sock", self.host.interface))
     }
 }
-
-/// What this version does not carry, for `config show`.
-pub(crate) const NOT_CARRIED: &[&str] =
-    &["broadcast (ARP requests become handshakes)", "multicast", "DHCP", "IPv6", "frames with VLAN tags on the wire"];
 
 fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -396,6 +443,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_window_draws_a_warning_where_it_counts() {
+        let warnings = |mode: &str, window_s: u32| {
+            let text = format!("[host]\ninterface = \"eth0\"\nmode = \"{mode}\"\n[sarp]\nwindow_s = {window_s}\n");
+            load(&text).expect("valid").warnings()
+        };
+        assert!(warnings("sarp", 60).is_empty() && warnings("cll", 61).is_empty());
+        assert!(warnings("sarp", 61)[0].starts_with("sarp.window_s = 61 "), "it names the key");
+    }
+
+    #[test]
     fn mistakes_name_file_line_and_remedy_in_one_line() {
         let cases = [
             ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "moed"),
@@ -407,6 +464,14 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
+            ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
+            ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),
+            ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
+            (
+                "[host]\ninterface = \"eth0\"\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"x\"\n",
+                "host.toml",
+                "one host",
+            ),
             (
                 "[host]\ninterface = \"eth0\"\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"ff:ff:ff:ff:ff:ff\"\n",
                 "host.toml",

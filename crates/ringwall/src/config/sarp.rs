@@ -1,0 +1,108 @@
+//! Sections `[sarp]` and `[akd]`: signed ARP, and being one of the site's key distributors.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use wire::MacAddress;
+
+use super::{Config, Mode};
+use crate::failure::Failure;
+
+/// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks without `sign_requests`.
+const WINDOW_MAX: Duration = Duration::from_secs(5 * 60);
+/// A longer window draws a warning: it makes up for clocks, and the clocks of S-ARP need no such help.
+const WINDOW_ADVISED: Duration = Duration::from_secs(60);
+
+/// Section `[sarp]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Sarp {
+    /// How far the time in a message may be from this host's S-ARP clock.
+    pub(crate) window_s: u64,
+    /// Whether questions are signed, and answers tied to them.
+    pub(crate) sign_requests: bool,
+    /// Certificates of distributors beside those in the identity.
+    pub(crate) distributors: Vec<PathBuf>,
+    /// Hosts without S-ARP whose plain messages are believed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) known_hosts: Vec<KnownHost>,
+}
+
+impl Default for Sarp {
+    fn default() -> Self {
+        Sarp {
+            window_s: sarp::limits::WINDOW.as_secs(),
+            sign_requests: false,
+            distributors: Vec::new(),
+            known_hosts: Vec::new(),
+        }
+    }
+}
+
+/// A host that cannot speak S-ARP.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KnownHost {
+    pub(crate) ip: Ipv4Addr,
+    pub(crate) mac: String,
+}
+
+/// Section `[akd]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Akd {
+    /// Where the hosts of the site are kept.
+    #[serde(default = "default_repository")]
+    pub(crate) repository: PathBuf,
+}
+
+fn default_repository() -> PathBuf {
+    "/etc/ringwall/site/hosts.db".into()
+}
+
+impl Sarp {
+    pub(super) fn check(&self, file: &Path) -> Result<(), Failure> {
+        let longest = WINDOW_MAX.as_secs();
+        if self.window_s == 0 || self.window_s > longest {
+            let what = format!("sarp.window_s = {} does not serve", self.window_s);
+            return Err(Failure::file(file, what, &format!("use 1 to {longest}; 30 is usual")));
+        }
+        self.known_hosts(file).map(drop)
+    }
+
+    /// What is allowed and yet unwise.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let long = self.window() > WINDOW_ADVISED;
+        let text = "lets answers of a host that has left be replayed for as long; 30 is usual, at most 60 is advised";
+        long.then(|| format!("sarp.window_s = {} {text}", self.window_s)).into_iter().collect()
+    }
+
+    pub(crate) fn window(&self) -> Duration {
+        Duration::from_secs(self.window_s)
+    }
+
+    /// The hosts without S-ARP.
+    pub(crate) fn known_hosts(&self, file: &Path) -> Result<Vec<sarp::KnownHost>, Failure> {
+        let parse = |host: &KnownHost| {
+            let mac = host.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
+            let mac = mac.ok_or_else(|| {
+                let what = format!("sarp.known_hosts: \"{}\" is not a hardware address of one host", host.mac);
+                Failure::file(file, what, "write it as 02:00:00:00:00:01")
+            })?;
+            Ok(sarp::KnownHost { ip: host.ip, mac })
+        };
+        self.known_hosts.iter().map(parse).collect()
+    }
+}
+
+impl Config {
+    pub(super) fn check_akd(&self, file: &Path) -> Result<(), Failure> {
+        if self.akd.is_some() && self.host.mode != Mode::Sarp {
+            let what = "[akd] needs mode = \"sarp\"";
+            return Err(Failure::file(file, what, "set host.mode, or remove the section"));
+        }
+        Ok(())
+    }
+}
