@@ -380,7 +380,7 @@ fn store_new(path: &Path, site: &Site) -> Result<(), Error> {
     fs::rename(inside, path)?;
     // The name it was built under is gone; nothing is left to remove.
     drop(building.keep());
-    sync_directory(parent)
+    Ok(sync_directory(parent)?)
 }
 
 fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<(), Error> {

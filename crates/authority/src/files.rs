@@ -5,7 +5,7 @@
 //! them before it commits the first, so that a full disk or a missing directory shows before anything changed.
 
 use std::fs::{File, Permissions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -85,10 +85,10 @@ impl Staged {
         persisted
             .map(drop)
             .map_err(|failed| match failed.error.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::Exists,
+                io::ErrorKind::AlreadyExists => Error::Exists,
                 _ => Error::Io(failed.error),
             })
-            .and_then(|()| sync_directory(directory_of(&target)))
+            .and_then(|()| Ok(sync_directory(directory_of(&target))?))
             .map_err(|error| error.with_file(&target))
     }
 }
@@ -115,9 +115,8 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, Error> {
 }
 
 /// Makes a rename in `directory` last over a power cut.
-pub(crate) fn sync_directory(directory: &Path) -> Result<(), Error> {
-    File::open(directory)?.sync_all()?;
-    Ok(())
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 /// The directory that holds `path`, which is the current one for a bare name.

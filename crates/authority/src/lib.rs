@@ -3,6 +3,7 @@
 //! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into certificates; it touches
 //! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
 //! keeps a site in files, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
+//! [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
 //!
 //! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
 
@@ -11,6 +12,7 @@ pub mod enrolment;
 pub mod error;
 pub mod files;
 pub mod limits;
+pub mod repository;
 pub mod request;
 pub mod site;
 

@@ -27,3 +27,25 @@ pub const SERIAL_LEN: usize = 16;
 
 /// Longest file that is read, in bytes.
 pub const MAX_FILE_LEN: u64 = identity::limits::MAX_PEM_LEN as u64;
+
+/// Longest name of a host, in bytes; one less than a label of the DNS, in which such names usually end up.
+pub const MAX_NAME_LEN: usize = 63;
+
+/// Most hosts that a repository has ever numbered. Listing reads them all, some hundred bytes each.
+pub const MAX_HOSTS: u64 = 262_144;
+
+/// Most addresses of one host in a repository, as many as its certificate can hold.
+pub const MAX_ADDRESSES_PER_HOST: usize = identity::limits::MAX_ADDRESSES;
+
+/// Most subnets from which one host may be given addresses; a machine has few interfaces, and each lookup reads them all.
+pub const MAX_SUBNETS_PER_HOST: usize = 16;
+
+/// Longest public key in a repository, in bytes. A point on P-256 has 65; S-ARP carries no message above 640.
+pub const MAX_KEY_LEN: usize = 512;
+
+/// Last second that a period in a repository may have, in Unix seconds: what can be issued last, for as long as possible.
+pub const MAX_END_UNIX_S: u64 = MAX_UNIX_S + MAX_VALIDITY.as_secs();
+
+/// How long a change waits for another program that changes the same repository. A change takes one sync of the disk; a
+/// disk that takes longer than this is broken, and a distributor must not keep its host waiting.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(2);

@@ -8,10 +8,7 @@ use identity::certificate::{CertificateRequest, Role};
 use wire::MacAddress;
 
 use crate::Error;
-use crate::limits::{HOST_VALIDITY, MAX_VALIDITY};
-
-/// Longest name in bytes; one less than a label of the DNS, in which such names usually end up.
-const MAX_NAME_LEN: usize = 63;
+use crate::limits::{HOST_VALIDITY, MAX_NAME_LEN, MAX_VALIDITY};
 
 /// What a host's certificate shall say. It cannot hold nonsense.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,380 @@
+//! The repository in one file, by SQLite (record 0012).
+//!
+//! One connection changes and another one answers, so that a question never waits for the disk. A change is one transaction
+//! that has been synced when it returns. A new file is built under a name of its own and renamed, so that a repository is
+//! there whole or not at all.
+
+mod failure;
+mod rows;
+
+use std::fs::{File, Permissions};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use tempfile::{Builder, NamedTempFile};
+
+use super::{HostEntry, NewHost, Standing, Store, StoreError, check_addresses, check_key};
+use crate::directory::Sharing;
+use crate::files::{directory_of, sync_directory};
+use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
+
+/// "RwHs": tells a repository of hosts from other files of SQLite.
+const APPLICATION_ID: i64 = 0x5277_4873;
+
+/// The form of the tables. Whoever changes them counts it up and teaches [`SqliteStore::open`] the way from the old form.
+const VERSION: i64 = 1;
+
+/// Hosts are never removed, and the numbers of removed ones would not come again. An address may have several hosts: those
+/// that had it before, and those that share it.
+const SCHEMA: &str = "
+CREATE TABLE hosts (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    role TEXT NOT NULL,
+    mac BLOB CHECK (length(mac) = 6),
+    algorithm INTEGER NOT NULL CHECK (algorithm BETWEEN 0 AND 255),
+    key BLOB NOT NULL,
+    revoked INTEGER NOT NULL CHECK (revoked IN (0, 1)),
+    not_before INTEGER NOT NULL,
+    not_after INTEGER NOT NULL
+) STRICT;
+CREATE INDEX hosts_by_mac ON hosts (mac) WHERE mac IS NOT NULL;
+CREATE TABLE addresses (
+    host INTEGER NOT NULL REFERENCES hosts (number),
+    position INTEGER NOT NULL,
+    address INTEGER NOT NULL,
+    PRIMARY KEY (host, position),
+    UNIQUE (address, host)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE subnets (
+    host INTEGER NOT NULL REFERENCES hosts (number),
+    position INTEGER NOT NULL,
+    network INTEGER NOT NULL,
+    prefix_len INTEGER NOT NULL,
+    PRIMARY KEY (host, position)
+) STRICT, WITHOUT ROWID;
+";
+
+/// A repository in a file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    reader: Mutex<Connection>,
+}
+
+impl SqliteStore {
+    /// Makes an empty repository, which only its owner may read.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] if anything is there, also the rest of an older repository; or what the operating system says.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        build(path, |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
+            use_write_ahead_log(connection)
+        })
+        .map_err(|error| error.with_file(path))?;
+        Self::open(path)
+    }
+
+    /// Opens the repository in a file.
+    ///
+    /// # Errors
+    /// [`StoreError::NotThere`], [`StoreError::Foreign`], [`StoreError::NewerVersion`], [`StoreError::Damaged`], or what the
+    /// operating system says.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let open = || -> Result<Self, StoreError> {
+            path.metadata()?;
+            let writer = connect(path)?;
+            use_write_ahead_log(&writer)?;
+            // The log may have been made just now. SQLite syncs its directory but passes over an error of that.
+            sync_directory(directory_of(path))?;
+            let reader = connect(path)?;
+            reader.pragma_update(None, "query_only", true)?;
+            Ok(SqliteStore { path: path.to_owned(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        };
+        open().map_err(|error| error.with_file(path))
+    }
+
+    /// Writes a copy as of now to a new file, while the repository is used.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] if anything is there; what is wrong with the repository; or what the operating system says.
+    pub fn backup_to(&self, target: &Path) -> Result<(), StoreError> {
+        // A connection of its own, since the copy of a large repository takes longer than a question may wait.
+        let source = connect(&self.path).map_err(|error| error.with_file(&self.path))?;
+        build(target, |copy| match Backup::new(&source, copy)?.step(-1)? {
+            StepResult::Done => Ok(()),
+            _ => Err(StoreError::Busy),
+        })
+        .map_err(|error| error.with_file(target))
+    }
+
+    /// Runs `change` whole or not at all; what it did has been synced when this returns.
+    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut connection = lock(&self.writer);
+        let attempt = || {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let outcome = change(&transaction)?;
+            transaction.commit()?;
+            Ok(outcome)
+        };
+        attempt().map_err(|error: StoreError| error.with_file(&self.path))
+    }
+
+    /// Runs `question` on what is there now; no change comes between its parts.
+    fn read<T>(&self, question: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut connection = lock(&self.reader);
+        let attempt = || question(&*connection.transaction()?);
+        attempt().map_err(|error: StoreError| error.with_file(&self.path))
+    }
+}
+
+impl Store for SqliteStore {
+    fn add(&self, host: &NewHost, sharing: Sharing, now_unix_s: u64) -> Result<u64, StoreError> {
+        host.check()?;
+        self.write(|connection| {
+            if sharing == Sharing::Refused {
+                check_holders(connection, host, now_unix_s)?;
+            }
+            match rows::number_of(connection, &host.name)? {
+                Some(number) => rows::renew(connection, number, host),
+                None if rows::highest_number(connection)? >= MAX_HOSTS => Err(StoreError::Full),
+                None => rows::insert(connection, host),
+            }
+        })
+    }
+
+    fn find(&self, ip: Ipv4Addr) -> Result<Option<HostEntry>, StoreError> {
+        self.read(|connection| rows::find(connection, ip))
+    }
+
+    fn by_name(&self, name: &str) -> Result<Option<HostEntry>, StoreError> {
+        self.read(|connection| rows::by_name(connection, name))
+    }
+
+    fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
+        self.read(rows::all)
+    }
+
+    fn replace_key(&self, ip: Ipv4Addr, old: &[u8], algorithm: u8, new: &[u8]) -> Result<bool, StoreError> {
+        check_key(new)?;
+        self.write(|connection| match rows::find(connection, ip)? {
+            Some(host) if host.standing == Standing::Good && host.key == old => {
+                rows::set_key(connection, &host.name, algorithm, new)
+            }
+            _ => Ok(false),
+        })
+    }
+
+    fn rekey(&self, name: &str, algorithm: u8, key: &[u8]) -> Result<bool, StoreError> {
+        check_key(key)?;
+        self.write(|connection| rows::set_key(connection, name, algorithm, key))
+    }
+
+    fn revoke(&self, name: &str) -> Result<bool, StoreError> {
+        self.write(|connection| {
+            let changed = connection.prepare_cached("UPDATE hosts SET revoked = 1 WHERE name = ?1")?.execute([name])?;
+            Ok(changed > 0)
+        })
+    }
+
+    fn bind(&self, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<(), StoreError> {
+        self.write(|connection| {
+            let host = rows::by_number(connection, number)?
+                .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
+            let mut host = host.ok_or(StoreError::NotGood(number))?;
+            if host.addresses.contains(&ip) {
+                return Ok(());
+            }
+            host.addresses.push(ip);
+            check_addresses(host.mac, &host.addresses)?;
+            if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
+                return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
+            }
+            check_address(connection, ip, &host.name, now_unix_s)?;
+            rows::append_address(connection, number, ip)
+        })
+    }
+
+    fn unbind(&self, number: u64, ip: Ipv4Addr) -> Result<bool, StoreError> {
+        let Ok(number) = i64::try_from(number) else { return Ok(false) };
+        self.write(|connection| {
+            let mut removal = connection.prepare_cached("DELETE FROM addresses WHERE host = ?1 AND address = ?2")?;
+            Ok(removal.execute(params![number, ip.to_bits()])? > 0)
+        })
+    }
+}
+
+/// Whether no other good host holds an address of `host`.
+fn check_holders(connection: &Connection, host: &NewHost, now_unix_s: u64) -> Result<(), StoreError> {
+    if let Some(mac) = host.mac {
+        let mut holder = connection.prepare_cached(
+            "SELECT name FROM hosts WHERE mac = ?1 AND revoked = 0 AND not_after >= ?2 AND name <> ?3 LIMIT 1",
+        )?;
+        let found = holder.query_row(params![mac.0, seconds(now_unix_s), host.name], |row| row.get(0)).optional()?;
+        if let Some(holder) = found {
+            return Err(StoreError::MacTaken { mac, holder });
+        }
+    }
+    host.addresses.iter().try_for_each(|address| check_address(connection, *address, &host.name, now_unix_s))
+}
+
+fn check_address(connection: &Connection, ip: Ipv4Addr, name: &str, now_unix_s: u64) -> Result<(), StoreError> {
+    let mut holder = connection.prepare_cached(
+        "SELECT name FROM addresses JOIN hosts ON number = host
+         WHERE address = ?1 AND revoked = 0 AND not_after >= ?2 AND name <> ?3 LIMIT 1",
+    )?;
+    let found = holder.query_row(params![ip.to_bits(), seconds(now_unix_s), name], |row| row.get(0)).optional()?;
+    found.map_or(Ok(()), |holder| Err(StoreError::AddressTaken { address: ip, holder }))
+}
+
+/// A time as SQLite compares it; what it cannot hold lies behind every period.
+fn seconds(unix_s: u64) -> i64 {
+    i64::try_from(unix_s).unwrap_or(i64::MAX)
+}
+
+/// Another caller's panic leaves a connection usable: its transaction was rolled back on the way out.
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a file that is a repository, and leaves any other as it is.
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect_to_any(path)?;
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    // An application's own number is stored with a sign.
+    if number("application_id")? != APPLICATION_ID {
+        return Err(StoreError::Foreign);
+    }
+    match number("user_version")? {
+        VERSION => {}
+        newer if newer > VERSION => return Err(StoreError::NewerVersion(newer)),
+        older => return Err(StoreError::Damaged(format!("its form has the number {older}"))),
+    }
+    rows::check_tables(&connection)?;
+    Ok(connection)
+}
+
+fn connect_to_any(path: &Path) -> Result<Connection, StoreError> {
+    // With a directory in front, no path is one of the words that mean something else to SQLite.
+    let path = Path::new(".").join(path);
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.set_prepared_statement_cache_capacity(rows::STATEMENTS);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    // Whoever was told that a key is changed has thrown the old one away: each change is synced before it is told.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection)
+}
+
+/// File systems without shared memory cannot have the log, and SQLite says so only by the mode that it keeps.
+fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(StoreError::Failed(format!("this file system allows no write-ahead log, only {mode:?}")))
+}
+
+/// Fills a new file and gives it its name when it is whole and synced.
+fn build(target: &Path, fill: impl FnOnce(&mut Connection) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    refuse_existing(target)?;
+    let directory = directory_of(target);
+    directory.metadata()?;
+    let staged = Builder::new().prefix(".new-").permissions(Permissions::from_mode(0o600)).tempfile_in(directory)?;
+    let mut connection = connect_to_any(staged.path())?;
+    fill(&mut connection)?;
+    connection.close().map_err(|(_, error)| error)?;
+    name_finally(staged, target)
+}
+
+fn name_finally(staged: NamedTempFile, target: &Path) -> Result<(), StoreError> {
+    staged.as_file().sync_all()?;
+    let named: Result<File, _> = staged.persist_noclobber(target);
+    named.map_err(|failed| failed.error)?;
+    sync_directory(directory_of(target))?;
+    Ok(())
+}
+
+/// A log that an older repository of this name left would be played into the new one.
+fn refuse_existing(target: &Path) -> Result<(), StoreError> {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+        let mut name = target.as_os_str().to_owned();
+        name.push(suffix);
+        if Path::new(&name).symlink_metadata().is_ok() {
+            return Err(StoreError::Exists.with_file(Path::new(&name)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new_store() -> (tempfile::TempDir, SqliteStore) {
+        let place = tempfile::tempdir().expect("directory");
+        let store = SqliteStore::create(&place.path().join("hosts.db")).expect("created");
+        (place, store)
+    }
+
+    /// Broke the constraint `UNIQUE (address, host)` of the table: the plan became a walk.
+    #[test]
+    fn a_host_is_found_without_a_walk_over_any_table() {
+        let (_place, store) = new_store();
+        let connection = lock(&store.reader);
+        for statement in [rows::FIND, rows::BY_NAME] {
+            let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).expect("prepared");
+            let steps = plan.query_map(["x"], |row| row.get::<_, String>(3)).expect("asked");
+            let steps: Vec<String> = steps.map(|step| step.expect("row")).collect();
+            assert!(steps.iter().any(|step| step.starts_with("SEARCH")), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.starts_with("SCAN")), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn each_connection_syncs_and_checks() {
+        let (_place, store) = new_store();
+        for connection in [&store.writer, &store.reader] {
+            let connection = lock(connection);
+            let number =
+                |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).expect(name);
+            assert_eq!((number("synchronous"), number("foreign_keys")), (2, 1));
+            let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("mode");
+            assert_eq!(mode, "wal");
+        }
+    }
+
+    #[test]
+    fn the_last_number_is_the_last() {
+        let (_place, store) = new_store();
+        let fill = "INSERT INTO hosts VALUES (?1, 'last', 'host', NULL, 1, x'01', 0, 0, 1)";
+        lock(&store.writer).execute(fill, [i64::try_from(MAX_HOSTS).expect("small") - 1]).expect("filled");
+        let host = |name: &str| NewHost {
+            name: name.to_owned(),
+            role: identity::certificate::Role::Host,
+            mac: None,
+            addresses: vec![],
+            algorithm: 1,
+            key: vec![1],
+            not_before_unix: 0,
+            not_after_unix: 1,
+            subnets: vec![],
+        };
+        let add = |name: &str| store.add(&host(name), Sharing::Refused, 0);
+        assert_eq!(add("one"), Ok(MAX_HOSTS));
+        assert_eq!(add("two").expect_err("full").reason(), &StoreError::Full);
+        assert_eq!(add("last"), Ok(MAX_HOSTS - 1), "who has a number keeps it");
+    }
+}
