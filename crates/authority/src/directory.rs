@@ -121,7 +121,8 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Self, Error> {
         let site = Site::create_for(name, validity, random, unix_s)?;
-        store_new(path, &site).map_err(|error| error.with_file(path))?;
+        let master = RequestMaster::from_bytes(*random_bytes(random));
+        store_new(path, &site, &master).map_err(|error| error.with_file(path))?;
         Ok(Directory { path: path.to_owned(), site })
     }
 
@@ -240,6 +241,8 @@ impl Directory {
         if delivery.sharing == Sharing::Refused {
             check_holders(&entries, request, unix_s)?;
         }
+        // The repository hears of a host only if its files can be handed out.
+        drop(Staged::new(delivery.output, "", Secrecy::Secret, delivery.overwrite)?);
         Ok(entries)
     }
 
@@ -268,7 +271,7 @@ impl Directory {
         Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
     }
 
-    /// The site's secret for request keys; a site that was made without one gets it now.
+    /// The site's secret for request keys; a site of an earlier version gets it now.
     fn request_master(&self, random: &mut Random<'_>) -> Result<RequestMaster, Error> {
         let path = self.path.join(REQUEST_MASTER);
         if !path.exists() {
@@ -280,11 +283,7 @@ impl Directory {
     }
 
     /// The newest certificate of each distributor but `host` whose period is not over.
-    fn other_distributors(
-        &self,
-        host: &HostCertificate,
-        unix_s: u64,
-    ) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    fn other_distributors(&self, host: &HostCertificate, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let mut found: Vec<Verified<HostCertificate>> = Vec::new();
         for certificate in self.certificates()? {
             let serves = certificate.role() == Role::Distributor && certificate.not_after_unix() >= unix_s;
@@ -363,7 +362,7 @@ fn as_new_host(certificate: &HostCertificate) -> Option<NewHost> {
 }
 
 /// Builds the directory beside its place and renames it, so that it is there whole or not at all.
-fn store_new(path: &Path, site: &Site) -> Result<(), Error> {
+fn store_new(path: &Path, site: &Site, master: &RequestMaster) -> Result<(), Error> {
     if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
         return Err(Error::SiteExists);
     }
@@ -376,6 +375,8 @@ fn store_new(path: &Path, site: &Site) -> Result<(), Error> {
     files::write(&inside.join(CERTIFICATE), &site.certificate_pem(), Secrecy::Public, never)?;
     files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(SITE_KEY), &site.site_key().to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(REQUEST_MASTER), &master.to_pem(), Secrecy::Secret, never)?;
+    drop(SqliteStore::create(&inside.join(REPOSITORY))?);
     files::write(&inside.join(ISSUED).join(INDEX), INDEX_HEADER, Secrecy::Public, never)?;
     fs::rename(inside, path)?;
     // The name it was built under is gone; nothing is left to remove.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
+use authority::repository::Store;
 use authority::{Directory, Error, Request, enrolment};
 use identity::HostIdentity;
-use identity::certificate::CertificateRequest;
+use identity::certificate::{CertificateRequest, Role};
 use tempfile::TempDir;
 use wire::MacAddress;
 
@@ -71,7 +72,9 @@ fn a_new_site_has_its_files_and_keeps_its_secrets() {
     let expected = [
         ("site/ca.crt.pem", 0o644),
         ("site/ca.key.pem", 0o600),
+        ("site/hosts.db", 0o600),
         ("site/issued/index.tsv", 0o644),
+        ("site/request.key.pem", 0o600),
         ("site/site.key.pem", 0o600),
     ];
     assert_eq!(tree(place.path()), expected.map(|(name, mode)| (name.to_owned(), mode)));
@@ -90,7 +93,7 @@ fn a_site_is_never_overwritten() {
     fs::write(place.path().join("note"), "mine").expect("written");
     assert!(matches!(init(&place.path().join("note")).expect_err("refused").reason(), Error::SiteExists));
     assert_eq!(fs::read(place.path().join("note")).expect("there"), b"mine");
-    assert_eq!(tree(place.path()).len(), 5, "nothing is left behind");
+    assert_eq!(tree(place.path()).len(), 7, "nothing is left behind");
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn two_managers_at_once_do_not_give_one_address_twice() {
         let output = place.path().join(format!("{number}.pem"));
         let wanted = request(&format!("host-{number}"), 7);
         barrier.wait();
-        site.issue_identity(&wanted, &to(&output), &mut random(number), NOW_UNIX_S).is_ok()
+        site.issue_identity(&wanted, &to(&output), &mut random(seed), NOW_UNIX_S).is_ok()
     };
     let issue = &issue;
     let successes = std::thread::scope(|scope| {
@@ -271,4 +274,52 @@ fn files_that_cannot_be_keys_are_not_read() {
     assert!(matches!(files::read(&target).expect_err("refused").reason(), Error::TooLong));
     fs::write(&target, [0xff, 0xfe]).expect("written");
     assert!(matches!(files::read(&target).expect_err("refused").reason(), Error::Io(_)));
+}
+
+#[test]
+fn every_host_can_prove_itself_to_the_distributors_that_its_identity_names() {
+    let (place, site) = new_site();
+    let mut seed = 1;
+    let mut identity = |name: &str, number: u8, role: Role| {
+        seed += 1;
+        let output = place.path().join(format!("{name}.pem"));
+        let delivery = Delivery { overwrite: Overwrite::Force, ..to(&output) };
+        let asked = request(name, number).with_role(role);
+        site.issue_identity(&asked, &delivery, &mut random(seed), NOW_UNIX_S).expect("issued");
+        HostIdentity::from_pem(&files::read(&output).expect("there")).expect("identity")
+    };
+    let early = identity("early", 1, Role::Host);
+    let (akd, akd2) = (identity("k", 9, Role::Distributor), identity("l", 10, Role::Distributor));
+    let host = identity("a", 2, Role::Host);
+    let names = |identity: &HostIdentity| {
+        identity.distributors().iter().map(|certificate| certificate.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((names(&early), names(&akd)), (vec![], vec!["k".to_owned()]));
+    assert_eq!(
+        (names(&akd2), names(&host)),
+        (vec!["l".to_owned(), "k".to_owned()], vec!["k".to_owned(), "l".to_owned()])
+    );
+    let key = host.request_key().expect("there");
+    let master = akd.request_master().expect("on a distributor");
+    assert_eq!(master.key_of(key.host()).tag(b"x"), key.tag(b"x"));
+    assert!(host.request_master().is_none(), "who has the master can speak for every host");
+    let other = early.request_key().expect("there");
+    assert!(other.host() != key.host() && other.tag(b"x") != key.tag(b"x"));
+
+    let store = site.repository().expect("there");
+    let entry = store.find(Ipv4Addr::new(10, 0, 0, 2)).expect("read").expect("entered");
+    assert_eq!((entry.name.as_str(), entry.number, entry.mac), ("a", key.host(), Some(host.certificate().mac())));
+    assert_eq!(Some((entry.algorithm, entry.key.as_slice())), host.certificate().record_key());
+    let renewed = identity("a", 2, Role::Host);
+    assert_eq!(renewed.request_key().expect("there").host(), key.host(), "a host keeps its number");
+}
+
+#[test]
+fn a_renewal_that_fails_leaves_the_host_its_old_key() {
+    let (place, site) = new_site();
+    let output = place.path().join("a.pem");
+    site.issue_identity(&request("a", 1), &to(&output), &mut random(2), NOW_UNIX_S).expect("issued");
+    let before = site.repository().expect("there").by_name("a").expect("read").expect("entered");
+    assert!(site.issue_identity(&request("a", 1), &to(&output), &mut random(3), NOW_UNIX_S).is_err(), "it exists");
+    assert_eq!(site.repository().expect("there").by_name("a").expect("read"), Some(before));
 }

@@ -167,7 +167,9 @@ mod tests {
         let rows = [row("1 x", Guard::None, Outcome::Succeeded), row("1 x", Guard::Cll, Outcome::Blocked)];
         let text = table(&rows);
         let line = text.lines().nth(1).expect("a line for the attack");
-        assert!(line.contains("succeeded (none)") && line.contains("blocked (cll)") && line.ends_with("seen under none"));
+        assert!(
+            line.contains("succeeded (none)") && line.contains("blocked (cll)") && line.ends_with("seen under none")
+        );
         assert!(text.lines().nth(2).expect("a second line").ends_with("cll: seen under cll"));
     }
 

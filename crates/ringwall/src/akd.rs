@@ -17,9 +17,11 @@ use crate::host::{ConfigArgs, Duty, parse_time, run_daemon};
 #[derive(Subcommand, Debug)]
 pub(crate) enum AkdCommand {
     /// Guards the interface like `host run` and answers the site's hosts from the repository (needs root).
-    #[command(after_help = "The configuration needs mode = \"sarp\" and a section [akd]; the identity, the role akd:\n  \
+    #[command(
+        after_help = "The configuration needs mode = \"sarp\" and a section [akd]; the identity, the role akd:\n  \
         ringwall site issue --role akd --name k --mac 02:00:00:00:00:09 --ip 10.0.0.9 --out identity.pem\n\n\
-        `host release` and `status` work as for any host.")]
+        `host release` and `status` work as for any host."
+    )]
     Run {
         #[command(flatten)]
         config: ConfigArgs,

@@ -119,7 +119,12 @@ fn print_status(status: &Status) {
 
 fn print_sarp(sarp: &Sarp) {
     let clock = sarp.clock_unix_s.map_or_else(|| "not set yet".to_owned(), |seconds| format!("{seconds} s"));
-    say!("S-ARP clock: {clock}, window {} s; keys: {}; requests open: {}", sarp.window_s, sarp.keys, sarp.open_requests);
+    say!(
+        "S-ARP clock: {clock}, window {} s; keys: {}; requests open: {}",
+        sarp.window_s,
+        sarp.keys,
+        sarp.open_requests
+    );
     for distributor in &sarp.distributors {
         let first = sarp.asked_first.as_ref() == Some(&distributor.name);
         let note = if first { ", asked first" } else { "" };

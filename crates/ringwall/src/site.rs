@@ -8,6 +8,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
+use authority::repository::Store;
 use authority::{Directory, Entry, Random, Request, enrolment};
 use bump::Generator;
 use clap::{Args, Subcommand};
@@ -47,6 +48,15 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site list --dir /etc/ringwall/site --json
     #[command(verbatim_doc_comment)]
     List(ListArguments),
+    /// Take a host out of S-ARP
+    ///
+    /// Key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more.
+    /// A certificate that was issued to it stays good for the link layer (mode "cll") until its end. 'site issue' for the
+    /// same name takes it back.
+    ///
+    /// Example: ringwall site revoke --name a
+    #[command(verbatim_doc_comment)]
+    Revoke(RevokeArguments),
 }
 
 /// What a host does to become part of a site.
@@ -133,6 +143,20 @@ pub(crate) struct ListArguments {
     json: bool,
 }
 
+/// Arguments of `site revoke`.
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the host
+    #[arg(long)]
+    name: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
 /// Arguments of `host enroll request`.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArguments {
@@ -193,6 +217,7 @@ impl SiteCommand {
             SiteCommand::Init(arguments) => init(&arguments, surroundings),
             SiteCommand::Issue(arguments) => issue(&arguments, surroundings),
             SiteCommand::List(arguments) => list(&arguments, surroundings),
+            SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
         }
     }
 }
@@ -279,6 +304,23 @@ fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Resul
     let lines: Vec<String> = entries.iter().map(entry_text).collect();
     let text = if lines.is_empty() { "nothing was issued yet".to_owned() } else { lines.join("\n") };
     surroundings.print(arguments.json, &value, &text)
+}
+
+fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RevokeArguments { dir, name, json } = arguments;
+    let directory = Directory::open(dir)?;
+    if !directory.repository()?.revoke(name).map_err(authority::Error::from)? {
+        let remedy = "see `ringwall site list` for the names that there are";
+        return Err(Failure::file(dir, format!("no host {name:?} is in the repository"), remedy));
+    }
+    let unix_s = surroundings.unix_s;
+    let holds = directory.list()?.into_iter().filter(|entry| entry.name == *name).map(|entry| entry.not_after_unix);
+    let good_until = holds.max().filter(|end| *end > unix_s).map(utc_text);
+    let warning = good_until
+        .as_ref()
+        .map_or_else(String::new, |end| format!("; its certificate stays good for mode \"cll\" until {end}"));
+    let value = json!({"name": name, "revoked": true, "certificate_good_until": good_until});
+    surroundings.print(*json, &value, &format!("{name} is revoked for S-ARP{warning}"))
 }
 
 fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -499,6 +541,25 @@ mod tests {
             run(place.path(), "enroll install --key @/b.key --bundle @/a.bundle --out @/a.pem").expect_err("key");
         assert!(refused.contains("b.key and ") && refused.contains("PRIVATE KEY does not belong"), "{refused}");
         assert!(!refused.contains('\n') && !place.path().join("a.pem").exists());
+    }
+
+    #[test]
+    fn a_revoked_host_is_out_until_it_is_issued_again() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        let standing = || {
+            let site = Directory::open(&place.path().join("site")).expect("opened");
+            site.repository().expect("there").by_name("a").expect("read").map(|entry| entry.standing)
+        };
+        assert_eq!(standing(), Some(authority::repository::Standing::Good));
+        let printed = run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
+        assert!(printed.contains("stays good for mode \"cll\" until 2028-01-15T08:00:00Z"), "{printed}");
+        assert_eq!(standing(), Some(authority::repository::Standing::Revoked));
+        run(place.path(), &format!("{issue} --force")).expect("issued again");
+        assert_eq!(standing(), Some(authority::repository::Standing::Good));
+        let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
+        assert!(refused.contains("no host \"b\" is in the repository"), "{refused}");
     }
 
     #[test]

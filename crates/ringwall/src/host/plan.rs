@@ -143,11 +143,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
 }
 
 /// The site's distributors: those in the identity, then those in files. One whose certificate is over is left out.
-fn distributors(
-    config: &Config,
-    identity: &HostIdentity,
-    now: Now,
-) -> Result<Vec<Verified<HostCertificate>>, Failure> {
+fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Vec<Verified<HostCertificate>>, Failure> {
     let mut found = identity.distributors().to_vec();
     for file in &config.sarp.distributors {
         let certificate = read_distributor(file, identity)?;
@@ -168,7 +164,8 @@ fn read_distributor(file: &Path, identity: &HostIdentity) -> Result<Verified<Hos
     let remedy = "name the certificate of a distributor of this site";
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, remedy))?;
     let der = pem::single(&text, pem::CERTIFICATE).map_err(|error| Failure::file(file, error, remedy))?;
-    let certificate = identity.anchor().verify_whenever(&der).map_err(|refusal| Failure::file(file, refusal, remedy))?;
+    let certificate =
+        identity.anchor().verify_whenever(&der).map_err(|refusal| Failure::file(file, refusal, remedy))?;
     match certificate.role() {
         Role::Distributor => Ok(certificate),
         other => Err(Failure::file(file, format!("its role is {other}, not akd"), remedy)),
