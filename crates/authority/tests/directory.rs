@@ -208,7 +208,7 @@ fn two_managers_at_once_do_not_give_one_address_twice() {
         let output = place.path().join(format!("{number}.pem"));
         let wanted = request(&format!("host-{number}"), 7);
         barrier.wait();
-        site.issue_identity(&wanted, &to(&output), &mut random(seed), NOW_UNIX_S).is_ok()
+        site.issue_identity(&wanted, &to(&output), &mut random(number), NOW_UNIX_S).is_ok()
     };
     let issue = &issue;
     let successes = std::thread::scope(|scope| {

@@ -279,8 +279,9 @@ impl Daemon {
         let mut process = self.process.take().ok_or_else(|| Failure::Usage(format!("{what} was not started")))?;
         let ready = process::until(&what, READY_LIMIT, || {
             process.ensure_alive()?;
-            let running = self.status().is_ok_and(|status| status["state"] == "running");
-            Ok(running)
+            // Under S-ARP a host says nothing before it has the time.
+            let has_time = |status: &Value| status["sarp"].is_null() || !status["sarp"]["clock_unix_s"].is_null();
+            Ok(self.status().is_ok_and(|status| status["state"] == "running" && has_time(&status)))
         });
         self.process = Some(process);
         ready

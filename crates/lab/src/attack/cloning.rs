@@ -19,7 +19,7 @@ const REPLAYED_MAX: usize = 100;
 const SHOWN: u32 = 50;
 const THEFT_LIMIT: Duration = Duration::from_secs(8);
 
-fn clone_mac(host: &Host, mac: MacAddress) -> Result<(), Failure> {
+pub(super) fn clone_mac(host: &Host, mac: MacAddress) -> Result<(), Failure> {
     for setting in ["down".to_owned(), format!("address {mac}"), "up".to_owned()] {
         host.namespace.ip(&format!("link set {INTERFACE} {setting}"))?;
     }

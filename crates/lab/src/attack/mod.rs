@@ -4,6 +4,7 @@
 //! counts as success or as blocked is decided in [`scene`], by one rule for all.
 
 mod cloning;
+mod conflict;
 mod eavesdropping;
 mod flipping;
 mod handshake;
@@ -12,6 +13,7 @@ mod insider;
 mod poisoning;
 mod replay;
 pub mod scene;
+mod signed;
 
 use scene::{Finding, Scene};
 
@@ -64,12 +66,16 @@ const COMMON: Attack = Attack {
     strike: poisoning::unsolicited_reply,
 };
 
+/// Guards that stop what is wrong in ARP itself.
+const BOTH: &[Guard] = &[Guard::Cll, Guard::Sarp];
+
 /// All attacks, by number.
 pub const ALL: &[Attack] = &[
     Attack {
         number: 1,
         name: "unsolicited ARP reply",
         tools: &["arpspoof"],
+        guards: BOTH,
         reasons: &["plain-arp"],
         strike: poisoning::unsolicited_reply,
         ..COMMON
@@ -78,31 +84,80 @@ pub const ALL: &[Attack] = &[
         number: 2,
         name: "two-way man in the middle",
         tools: &["ettercap"],
+        guards: BOTH,
         reasons: &["plain-arp"],
         strike: poisoning::man_in_the_middle,
+        ..COMMON
+    },
+    Attack {
+        number: 3,
+        name: "man in the middle with discovery",
+        tools: &["bettercap"],
+        guards: BOTH,
+        reasons: &["plain-arp"],
+        strike: poisoning::discovery_and_poisoning,
         ..COMMON
     },
     Attack {
         number: 4,
         name: "spoofed ARP request",
         tools: &["scapy"],
-        reasons: &["plain-arp"],
+        guards: BOTH,
+        reasons: &["plain-arp", "answered"],
         strike: poisoning::spoofed_request,
+        ..COMMON
+    },
+    Attack {
+        number: 5,
+        name: "resolution triggered, then raced",
+        tools: &["scapy"],
+        guards: BOTH,
+        reasons: &["plain-arp"],
+        strike: poisoning::triggered_race,
+        ..COMMON
+    },
+    Attack {
+        number: 6,
+        name: "race for the genuine answer",
+        tools: &["scapy"],
+        guards: BOTH,
+        reasons: &["plain-arp"],
+        strike: poisoning::race_for_the_answer,
         ..COMMON
     },
     Attack {
         number: 7,
         name: "gratuitous ARP takeover",
         tools: &["arping"],
-        reasons: &["plain-arp"],
+        guards: BOTH,
+        reasons: &["plain-arp", "arp-target"],
         strike: poisoning::gratuitous_takeover,
+        ..COMMON
+    },
+    Attack {
+        number: 8,
+        name: "address denied to who probes for it",
+        tools: &["arping", "scapy"],
+        guards: BOTH,
+        reasons: &["plain-arp", "arp-conflict"],
+        strike: conflict::denied_address,
+        ..COMMON
+    },
+    Attack {
+        number: 9,
+        name: "fake address conflict",
+        tools: &["scapy"],
+        guards: BOTH,
+        reasons: &["plain-arp", "arp-conflict"],
+        strike: conflict::fake_conflict,
         ..COMMON
     },
     Attack {
         number: 10,
         name: "Ethernet source differs from ARP sender",
         tools: &["scapy"],
-        reasons: &["plain-arp"],
+        guards: BOTH,
+        reasons: &["plain-arp", "arp-source"],
         strike: poisoning::other_ethernet_source,
         ..COMMON
     },
@@ -119,6 +174,17 @@ pub const ALL: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 11,
+        name: "replayed signed answer",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        honest: ("a", "c"),
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-stale"],
+        strike: signed::replayed_answer,
+        ..COMMON
+    },
+    Attack {
         number: 12,
         name: "replay after a host left, its MAC cloned",
         tools: &["tcpreplay", "ip"],
@@ -129,12 +195,72 @@ pub const ALL: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 12,
+        name: "the same, unheard answer, signed requests",
+        tools: &["tcpreplay", "ip"],
+        forwarding: Forwarding::Hub,
+        honest: ("a", "c"),
+        sarp_lines: "sign_requests = true",
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-nonce"],
+        strike: signed::unheard_answer_at_once,
+        ..COMMON
+    },
+    Attack {
+        number: 12,
+        name: "the same, unheard answer, window over",
+        tools: &["tcpreplay", "ip"],
+        forwarding: Forwarding::Hub,
+        honest: ("a", "c"),
+        sarp_lines: "window_s = 2",
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-stale"],
+        strike: signed::unheard_answer_later,
+        ..COMMON
+    },
+    Attack {
         number: 13,
         name: "enrolled insider claims another's address",
         tools: &["scapy"],
         weaken: &["cross-layer"],
         reasons: &["inner-source"],
         strike: insider::claims_another_address,
+        ..COMMON
+    },
+    Attack {
+        number: 13,
+        name: "enrolled insider signs a false hardware address",
+        tools: &["scapy"],
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-mac"],
+        strike: signed::false_hardware_address,
+        ..COMMON
+    },
+    Attack {
+        number: 14,
+        name: "answer for an address beyond the LAN",
+        tools: &["scapy"],
+        guards: BOTH,
+        reasons: &["plain-arp"],
+        strike: poisoning::proxy_hijack,
+        ..COMMON
+    },
+    Attack {
+        number: 16,
+        name: "malformed trailer of S-ARP",
+        tools: &["scapy"],
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-malformed"],
+        strike: signed::malformed,
+        ..COMMON
+    },
+    Attack {
+        number: 17,
+        name: "flood of made-up hosts",
+        tools: &["scapy"],
+        guards: &[Guard::Sarp],
+        reasons: &["sarp-unasked", "sarp-budget"],
+        strike: signed::flood_of_strangers,
         ..COMMON
     },
     Attack {
@@ -277,5 +403,7 @@ mod tests {
         };
         let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49];
         assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
+        let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
+        assert!(sarp.iter().all(|number| under(Guard::Sarp).contains(number)));
     }
 }

@@ -4,7 +4,7 @@
 //! counter that names it rose, and honest hosts talked to each other in the same window. A dead daemon blocks nothing.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -123,6 +123,7 @@ pub struct Scene<'a> {
     /// The LAN.
     pub lan: Lan,
     seed: u64,
+    site: Option<&'a Site>,
 }
 
 /// The witnesses at work.
@@ -212,14 +213,14 @@ fn flipping_port(guard: Guard, seed: u64) -> ImpairedPort {
 }
 
 impl<'a> Scene<'a> {
-    fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&Site>, seed: u64) -> Result<Scene<'a>, Failure> {
+    fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&'a Site>, seed: u64) -> Result<Scene<'a>, Failure> {
         let outsider = if attack.has_insider() { "i" } else { "c" };
         let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
         let mut hosts = vec!["a", "b", outsider, "m"];
         hosts.extend((guard == Guard::Sarp).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
-        let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed };
+        let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed, site };
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
@@ -256,6 +257,14 @@ impl<'a> Scene<'a> {
         self.lan.host(name).cloned()
     }
 
+    /// The identity file of `host`; none where there is no site.
+    ///
+    /// # Errors
+    /// `ringwall site issue` fails.
+    pub fn identity(&self, host: &Host) -> Result<Option<PathBuf>, Failure> {
+        self.site.map(|site| site.identity(host)).transpose()
+    }
+
     /// The daemon of the host called `name`, if it has one.
     pub fn daemon(&mut self, name: &str) -> Option<&mut Daemon> {
         self.daemons.iter_mut().find(|daemon| daemon.host.name == name)
@@ -285,6 +294,17 @@ impl<'a> Scene<'a> {
         let mut command = host.namespace.command(PYTHON);
         command.arg("-").args(arguments);
         process::must_with(command, program.as_bytes()).map(drop)
+    }
+
+    /// Starts one of the scapy programs on `host`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn launch_scapy(&self, host: &Host, program: &str, arguments: &[String]) -> Result<Running, Failure> {
+        let file = self.file("program.py");
+        std::fs::write(&file, program).map_err(Failure::file("writing", &file))?;
+        let words: Vec<String> = [file.to_string_lossy().into_owned()].iter().chain(arguments).cloned().collect();
+        self.launch(host, PYTHON, &words)
     }
 
     /// Starts `program` on `host`.
