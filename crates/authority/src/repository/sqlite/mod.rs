@@ -162,7 +162,9 @@ impl Store for SqliteStore {
     }
 
     fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
-        self.read(rows::all)
+        // A connection of its own, since reading a large repository takes longer than a question may wait.
+        let list = || rows::all(&*connect(&self.path)?.transaction()?);
+        list().map_err(|error| error.with_file(&self.path))
     }
 
     fn replace_key(&self, ip: Ipv4Addr, old: &[u8], algorithm: u8, new: &[u8]) -> Result<bool, StoreError> {
