@@ -114,6 +114,26 @@ fn two_programs_see_each_others_changes() {
     assert_eq!(store.list().expect("listed").len(), 2);
 }
 
+/// Broke `write` by a transaction that takes the right to change only when it changes: it was refused as busy.
+#[test]
+fn changes_of_two_programs_come_one_after_another() {
+    const EACH: u8 = 40;
+    let (place, store) = new_sqlite();
+    let other = SqliteStore::open(&place.path().join("hosts.db")).expect("opened");
+    let enter = |store: &SqliteStore, from: u8| {
+        for last in from..from + EACH {
+            let outcome = store.add(&host(&format!("host-{last}"), last), Sharing::Refused, NOW_UNIX_S);
+            assert!(outcome.is_ok(), "{outcome:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| enter(&store, 1));
+        scope.spawn(|| enter(&other, 1 + EACH));
+    });
+    let numbers: Vec<u64> = store.list().expect("listed").iter().map(|host| host.number).collect();
+    assert_eq!(numbers, (1..=2 * u64::from(EACH)).collect::<Vec<_>>());
+}
+
 /// Broke `busy_timeout`: without it the change is refused at once, which the measured time shows.
 #[test]
 fn a_change_waits_for_another_program_but_not_for_ever() {

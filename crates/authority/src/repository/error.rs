@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use identity::certificate::names::BadNames;
 use wire::MacAddress;
 
-use crate::limits::{MAX_HOSTS, MAX_KEY_LEN, MAX_SUBNETS_PER_HOST};
+use crate::limits::{MAX_HOSTS, MAX_KEY_LEN, MAX_NAME_LEN, MAX_SUBNETS_PER_HOST};
 
 /// Why a repository was not opened, asked or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +130,10 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::In(path, inner) => write!(f, "{}: {inner}", path.display()),
             StoreError::BadName(name) => {
-                write!(f, "the name {name:?} does not serve; use up to 63 letters, digits, dots, hyphens, underscores")
+                write!(
+                    f,
+                    "the name {name:?} does not serve; use up to {MAX_NAME_LEN} letters, digits, dots, hyphens, underscores"
+                )
             }
             StoreError::BadNames(bad) => write!(f, "{bad}; give the host's own addresses"),
             StoreError::BadKey => write!(f, "the key does not serve; give one of 1 to {MAX_KEY_LEN} bytes"),

@@ -7,7 +7,7 @@
 mod failure;
 mod rows;
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
-use tempfile::{Builder, NamedTempFile};
+use tempfile::Builder;
 
 use super::{HostEntry, NewHost, Standing, Store, StoreError, check_addresses, check_key};
 use crate::directory::Sharing;
@@ -162,7 +162,9 @@ impl Store for SqliteStore {
     }
 
     fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
-        self.read(rows::all)
+        // A connection of its own, since reading a large repository takes longer than a question may wait.
+        let list = || rows::all(&*connect(&self.path)?.transaction()?);
+        list().map_err(|error| error.with_file(&self.path))
     }
 
     fn replace_key(&self, ip: Ipv4Addr, old: &[u8], algorithm: u8, new: &[u8]) -> Result<bool, StoreError> {
@@ -296,13 +298,8 @@ fn build(target: &Path, fill: impl FnOnce(&mut Connection) -> Result<(), StoreEr
     let mut connection = connect_to_any(staged.path())?;
     fill(&mut connection)?;
     connection.close().map_err(|(_, error)| error)?;
-    name_finally(staged, target)
-}
-
-fn name_finally(staged: NamedTempFile, target: &Path) -> Result<(), StoreError> {
-    staged.as_file().sync_all()?;
-    let named: Result<File, _> = staged.persist_noclobber(target);
-    named.map_err(|failed| failed.error)?;
+    // SQLite has synced what it wrote; what is left is the name.
+    staged.persist_noclobber(target).map_err(|failed| failed.error)?;
     sync_directory(directory_of(target))?;
     Ok(())
 }
