@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use authority::directory::Sharing;
+use authority::repository::{NewHost, Store};
 use clap::ValueEnum;
+use identity::certificate::Role;
+use identity::distributor::RequestMaster;
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
@@ -89,6 +93,15 @@ pub fn find_program(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     Err(Failure::Usage(said))
 }
 
+/// The end of what is entered by [`Site::fill_repository`]: in the year 2096.
+const FILLED_UNTIL_UNIX_S: u64 = 4_000_000_000;
+
+/// The address of the made-up host with this number.
+#[must_use]
+pub fn filled_address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::from_be_bytes([10, 128, 0, 0]) + number)
+}
+
 /// A site with its authority and an identity for each honest host of a LAN.
 #[derive(Debug)]
 pub struct Site {
@@ -147,6 +160,42 @@ impl Site {
         issue.args(more).arg("--dir").arg(self.authority());
         issue.arg("--out").arg(self.directory.join(format!("{name}.pem")));
         process::must(issue).map(drop)
+    }
+
+    /// Enters `count` made-up hosts into the site's repository, as a large site has; see [`filled_address`].
+    ///
+    /// # Errors
+    /// The repository refuses.
+    pub fn fill_repository(&self, count: u32) -> Result<(), Failure> {
+        let refused = |error: authority::Error| Failure::Unreadable(format!("the repository: {error}"));
+        let directory = authority::Directory::open(&self.authority()).map_err(refused)?;
+        let store = directory.repository().map_err(refused)?;
+        for number in 0..count {
+            let key = identity::hash::sha256(&[&number.to_be_bytes()]).to_vec();
+            let host = NewHost {
+                name: format!("filled-{number}"),
+                role: Role::Host,
+                mac: None,
+                addresses: vec![filled_address(number)],
+                algorithm: 1,
+                key,
+                not_before_unix: 0,
+                not_after_unix: FILLED_UNTIL_UNIX_S,
+                subnets: Vec::new(),
+            };
+            store.add(&host, Sharing::Allowed, 0).map_err(|error| refused(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// The secret from which all request keys of the site follow.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn request_master(&self) -> Result<RequestMaster, Failure> {
+        let file = self.authority().join("request.key.pem");
+        let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
+        RequestMaster::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
     }
 
     /// Runs `ringwall site` with these words on this site.

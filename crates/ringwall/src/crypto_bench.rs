@@ -26,13 +26,23 @@ pub(crate) struct BenchArgs {
     /// the best case is measured.
     #[arg(long, default_value_t = 0)]
     rest_ms: u64,
+    /// Length of the messages in bytes: a handshake has 600 signed, an answer of S-ARP 44.
+    #[arg(long, default_value_t = 600)]
+    message_len: usize,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Bytes that a handshake message has signed.
-const SIGNED_LEN: usize = 600;
+/// What was measured of one operation, in nanoseconds.
+struct Row {
+    operation: &'static str,
+    min: u64,
+    median: u64,
+    max: u64,
+    mean: f64,
+    deviation: f64,
+}
 
 /// Runs the benchmark.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
@@ -41,21 +51,28 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let identity =
         HostIdentity::from_pem(&text).map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
     let mut random = Generator::from_seed([7; 32]);
-    let message = [0x5a; SIGNED_LEN];
+    let message = vec![0x5a; args.message_len];
     let signature = identity.sign(&message).map_err(Failure::new)?;
     let certificate = identity.certificate();
     let valid_at = certificate.not_before_unix() + 1;
     let (mine, peer) = (key_pair(&mut random)?, key_pair(&mut random)?);
     let shared = mine.agree(&peer.public()).map_err(Failure::new)?;
     let site_key = identity.site_key();
-    let rows = [
-        ("sign", median_ns(args, || used(identity.sign(&message)))),
-        ("verify", median_ns(args, || used(certificate.verify_signature(&message, &signature)))),
-        ("certificate_verify", median_ns(args, || used(identity.anchor().verify(certificate.der(), valid_at)))),
-        ("agree", median_ns(args, || used(mine.agree(&peer.public())))),
-        ("derive", median_ns(args, || derive(&shared))),
-        ("site_tag", median_ns(args, || used(site_key.tag(b"handshake", &[&message])))),
+    let mut rows = vec![
+        row(args, "sign", || used(identity.sign(&message))),
+        row(args, "verify", || used(certificate.verify_signature(&message, &signature))),
+        row(args, "certificate_verify", || used(identity.anchor().verify(certificate.der(), valid_at))),
+        row(args, "agree", || used(mine.agree(&peer.public()))),
+        row(args, "derive", || derive(&shared)),
+        row(args, "site_tag", || used(site_key.tag(b"handshake", &[&message]))),
     ];
+    if let Some(key) = identity.request_key() {
+        rows.push(row(args, "request_tag", || used(key.tag(&message))));
+    }
+    if let Some(master) = identity.request_master() {
+        let tag = master.key_of(1).tag(&message);
+        rows.push(row(args, "request_check", || used(master.key_of(1).verify(&message, &tag))));
+    }
     print(&rows, args.json)
 }
 
@@ -78,28 +95,42 @@ fn derive(shared: &identity::agreement::SharedSecret) {
     }
 }
 
-fn median_ns(args: &BenchArgs, mut operation: impl FnMut()) -> u64 {
+fn row(args: &BenchArgs, operation: &'static str, mut work: impl FnMut()) -> Row {
     let mut times: Vec<u64> = (0..args.runs.max(1))
         .map(|_| {
             std::thread::sleep(Duration::from_millis(args.rest_ms));
             let start = Instant::now();
-            operation();
+            work();
             u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
         })
         .collect();
     times.sort_unstable();
-    times[times.len() / 2]
+    let count = times.len() as f64;
+    let mean = times.iter().map(|time| *time as f64).sum::<f64>() / count;
+    let squares: f64 = times.iter().map(|time| (*time as f64 - mean).powi(2)).sum();
+    let (min, median, max) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+    Row { operation, min, median, max, mean, deviation: (squares / (count - 1.0).max(1.0)).sqrt() }
 }
 
-fn print(rows: &[(&str, u64)], json: bool) -> Result<(), Failure> {
+fn print(rows: &[Row], json: bool) -> Result<(), Failure> {
     if json {
-        let rows: Vec<_> =
-            rows.iter().map(|(name, ns)| serde_json::json!({ "operation": name, "median_ns": ns })).collect();
+        let rows: Vec<_> = rows.iter().map(as_json).collect();
         say!("{}", serde_json::to_string_pretty(&rows).map_err(Failure::new)?);
         return Ok(());
     }
-    for (name, ns) in rows {
-        say!("{name:<20} {ns:>8} ns");
+    for row in rows {
+        say!("{:<20} {:>8} ns, mean {:.0}, {} to {}", row.operation, row.median, row.mean, row.min, row.max);
     }
     Ok(())
+}
+
+fn as_json(row: &Row) -> serde_json::Value {
+    serde_json::json!({
+        "operation": row.operation,
+        "median_ns": row.median,
+        "min_ns": row.min,
+        "max_ns": row.max,
+        "mean_ns": row.mean.round(),
+        "deviation_ns": row.deviation.round(),
+    })
 }

@@ -9,6 +9,8 @@ use super::row::Row;
 pub enum Quantity {
     /// The median itself.
     Median,
+    /// The ratio to the plain path.
+    VersusPlain,
     /// The ratio to the null bump.
     VersusNull,
     /// The share of what header arithmetic allows.
@@ -24,6 +26,7 @@ impl Quantity {
     fn of(self, row: &Row) -> Option<f64> {
         match self {
             Quantity::Median => Some(row.median),
+            Quantity::VersusPlain => row.ratio,
             Quantity::VersusNull => row.vs_null,
             Quantity::VersusArithmetic => row.vs_arithmetic,
             Quantity::MinusNull => row.stats.get(MINUS_NULL)?.as_f64(),
@@ -33,6 +36,7 @@ impl Quantity {
     fn name(self) -> &'static str {
         match self {
             Quantity::Median => "median",
+            Quantity::VersusPlain => "vs_plain",
             Quantity::VersusNull => "vs_null",
             Quantity::VersusArithmetic => "vs_arithmetic",
             Quantity::MinusNull => MINUS_NULL,

@@ -14,6 +14,7 @@ mod peers;
 mod rate;
 mod round_trip;
 mod row;
+mod s_arp;
 mod stats;
 mod stream;
 mod tcp;
@@ -47,6 +48,14 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<Part>,
     },
+    /// Tables 1 to 3 of the S-ARP paper, TCP beside the plain path, and what a key distributor can bear.
+    SArp {
+        #[command(flatten)]
+        options: Options,
+        /// Measure only these parts.
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<SarpPart>,
+    },
     /// One TCP stream through other tunnels, beside the plain path and ours.
     Peers {
         #[command(flatten)]
@@ -62,6 +71,19 @@ enum Part {
     /// Round trips of 100 pings.
     Rtt,
     /// The first ping and its steps.
+    FirstPing,
+}
+
+/// A part of `bench s-arp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SarpPart {
+    /// Table 1: signing and verifying.
+    Signatures,
+    /// Throughput.
+    Tcp,
+    /// Requests per second of a key distributor, and the price of forged ones.
+    Akd,
+    /// Tables 2 and 3: the first ping with cold and with cached keys.
     FirstPing,
 }
 
@@ -128,6 +150,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let program = options.program();
             let rows = cll::run(run, program.as_deref(), options.schedule(), only)?;
             show(&rows, &gate::CLL, options)
+        }
+        Experiment::SArp { options, only } => {
+            let program = options.program();
+            let rows = s_arp::run(run, program.as_deref(), options.schedule(), only)?;
+            show(&rows, &s_arp::GATES, options)
         }
         Experiment::Peers { options } => {
             let program = options.program();

@@ -11,11 +11,14 @@ use super::tcp::{self, Direction, Ends, Sample};
 use super::work::Work;
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::guard::{Daemon, Site};
+use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
 use crate::net::{Forwarding, Host, Lan, LanPlan, Running, lan, process};
 
 /// How long a daemon that is ready may go on preparing key pairs in the background.
 const PREPARE: Duration = Duration::from_millis(300);
+
+/// The host that loads the key distributor.
+const LOAD_HOST: &str = "m";
 
 /// One way that frames take between two stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +31,14 @@ pub enum Mode {
     Authenticated,
     /// CLL, authenticated and encrypted.
     Encrypted,
+    /// S-ARP: ARP signed, the rest as it is.
+    Sarp,
 }
 
 impl Mode {
-    /// All, yardsticks first.
+    /// Those of `bench s-arp`, yardsticks first.
+    pub const S_ARP: [Mode; 3] = [Mode::Plain, Mode::Null, Mode::Sarp];
+    /// Those of `bench cll`, yardsticks first.
     pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
 
     /// Its part of a row's name.
@@ -41,13 +48,14 @@ impl Mode {
             Mode::Null => "null",
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
+            Mode::Sarp => "sarp",
         }
     }
 
     /// What its frames carry besides the packet.
     pub fn overhead(self) -> Overhead {
         match self {
-            Mode::Plain | Mode::Null => Overhead::None,
+            Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
             Mode::Authenticated | Mode::Encrypted => Overhead::Sealed,
         }
     }
@@ -58,6 +66,7 @@ impl Mode {
             Mode::Null => Some(Work::Null),
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
+            Mode::Sarp => Some(Work::SignArp),
         }
     }
 
@@ -68,6 +77,7 @@ impl Mode {
             Mode::Null => ["c", "d"],
             Mode::Authenticated => ["e", "f"],
             Mode::Encrypted => ["g", "h"],
+            Mode::Sarp => ["i", "j"],
         }
     }
 }
@@ -82,6 +92,8 @@ pub struct Track {
     /// The second host, which answers and runs the server.
     pub b: Host,
     daemons: Vec<Daemon>,
+    /// The key distributor of its hosts, where they have one.
+    pub distributor: Option<Daemon>,
     _server: Running,
 }
 
@@ -106,6 +118,14 @@ impl Track {
             daemon.restart()?;
         }
         process::pause(PREPARE)?;
+        self.forget_neighbours()
+    }
+
+    /// Empties the neighbour tables; what the daemons know stays.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn forget_neighbours(&self) -> Result<(), Failure> {
         for host in [&self.a, &self.b] {
             host.namespace.ip(&format!("neigh flush dev {}", lan::INTERFACE))?;
         }
@@ -129,7 +149,10 @@ impl Arena {
     /// # Errors
     /// The plain way does not work, or the program refuses to make a site.
     pub fn open(run: &Run, modes: &[Mode], program: Option<&Path>) -> Result<Arena, Failure> {
-        let hosts = modes.iter().flat_map(|mode| mode.hosts()).collect();
+        let mut hosts: Vec<_> = modes.iter().flat_map(|mode| mode.hosts()).collect();
+        if modes.contains(&Mode::Sarp) {
+            hosts.extend([DISTRIBUTOR, LOAD_HOST]);
+        }
         let plan = LanPlan { hosts, forwarding: Forwarding::Switch, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let site = program.map(|program| Site::found(run, program)).transpose()?;
@@ -142,6 +165,22 @@ impl Arena {
             }
         }
         Ok(arena)
+    }
+
+    /// The host of the key distributor, if it works.
+    ///
+    /// # Errors
+    /// There is no such host on the LAN.
+    pub fn distributor(&self) -> Result<Option<Host>, Failure> {
+        self.track(Mode::Sarp).map(|_| self.lan.host(DISTRIBUTOR).cloned()).transpose()
+    }
+
+    /// The host that loads the key distributor, on the same bridge.
+    ///
+    /// # Errors
+    /// There is no such host on the LAN.
+    pub fn load_host(&self) -> Result<Option<Host>, Failure> {
+        self.track(Mode::Sarp).map(|_| self.lan.host(LOAD_HOST).cloned()).transpose()
     }
 
     /// The track of `mode`, if it works.
@@ -160,14 +199,15 @@ impl Arena {
     fn open_track(&self, mode: Mode) -> Result<Track, Failure> {
         let [a, b] = mode.hosts().map(|name| self.lan.host(name).cloned());
         let (a, b) = (a?, b?);
-        self.separate(mode, [&a, &b])?;
+        self.separate(mode, &[&a, &b])?;
+        let distributor = if mode == Mode::Sarp { Some(self.start_distributor(&a)?) } else { None };
         let daemons = match mode.work() {
             None => Vec::new(),
             Some(work) => vec![self.start(&a, work)?, self.start(&b, work)?],
         };
         self.lan.acquaint(&a, &b)?;
         let server = tcp::serve(&b, &self.lan.directory)?;
-        Ok(Track { mode, a, b, daemons, _server: server })
+        Ok(Track { mode, a, b, daemons, distributor, _server: server })
     }
 
     /// Starts the daemon of `host` and waits until it guards the interface.
@@ -178,8 +218,21 @@ impl Arena {
         Ok(daemon)
     }
 
-    /// Gives the two hosts a bridge of their own.
-    fn separate(&self, mode: Mode, hosts: [&Host; 2]) -> Result<(), Failure> {
+    /// Starts the key distributor on the bridge of `host`.
+    fn start_distributor(&self, host: &Host) -> Result<Daemon, Failure> {
+        let site = self.site.as_ref().ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
+        let distributor = self.lan.host(DISTRIBUTOR)?;
+        let bridge = format!("br-{}", host.name);
+        for member in [distributor, self.lan.host(LOAD_HOST)?] {
+            self.lan.bridge.ip(&format!("link set {} master {bridge}", Lan::port(member)))?;
+        }
+        let mut daemon = site.guard(&self.lan, distributor, &Setting { sarp: true, ..Setting::default() })?;
+        daemon.await_ready()?;
+        Ok(daemon)
+    }
+
+    /// Gives the hosts a bridge of their own.
+    fn separate(&self, mode: Mode, hosts: &[&Host]) -> Result<(), Failure> {
         let bridge = format!("br-{}", mode.hosts()[0]);
         self.lan.bridge.ip(&format!("link add {bridge} type bridge mcast_snooping 0"))?;
         self.lan.bridge.ip(&format!("link set {bridge} up"))?;

@@ -16,6 +16,8 @@ pub enum Work {
     Authenticate,
     /// The payload sealed.
     Encrypt,
+    /// ARP signed.
+    SignArp,
 }
 
 impl Work {
@@ -24,6 +26,7 @@ impl Work {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
             Work::Authenticate | Work::Encrypt => ("cll", "modern"),
+            Work::SignArp => ("sarp", "modern"),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
         let mut text = format!(
@@ -31,11 +34,22 @@ impl Work {
              identity = \"{identity}\"\non_exit = \"closed\"\nrun_dir = \"{directory}/run\"\n\
              state_dir = \"{directory}/state\"\n"
         );
-        if self != Work::Null {
+        if matches!(self, Work::Authenticate | Work::Encrypt) {
             text.push_str(&format!("\n[cll]\nconfidentiality = {}\n", self == Work::Encrypt));
         }
         text
     }
+}
+
+/// One line of the report of `ringwall bench-crypto`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Its name.
+    pub name: String,
+    /// The median time.
+    pub median: Duration,
+    /// Minimum, mean, maximum and deviation in microseconds, in this order, as the papers print them.
+    pub spread_us: [f64; 4],
 }
 
 /// What each cryptographic operation of a handshake costs on this machine with the keys of `host`, as
@@ -44,20 +58,33 @@ impl Work {
 /// # Errors
 /// The program fails or its report is not what it was.
 pub fn time_operations(site: &Site, host: &Host) -> Result<Vec<(String, Duration)>, Failure> {
+    let found = time_with(site, host, &["--runs", "50", "--rest-ms", "5"])?;
+    Ok(found.into_iter().map(|operation| (operation.name, operation.median)).collect())
+}
+
+/// As [`time_operations`], with these options and all that was found.
+///
+/// # Errors
+/// As there.
+pub fn time_with(site: &Site, host: &Host, options: &[&str]) -> Result<Vec<Operation>, Failure> {
     let mut command = site.command();
-    command.args(["bench-crypto", "--json", "--runs", "50", "--rest-ms", "5", "--identity"]).arg(site.identity(host)?);
+    command.args(["bench-crypto", "--json"]).args(options).arg("--identity").arg(site.identity(host)?);
     operations(&process::must(command)?)
 }
 
-/// Reads the rows `{"operation", "median_ns"}`.
-fn operations(text: &str) -> Result<Vec<(String, Duration)>, Failure> {
+/// Reads the rows `{"operation", "median_ns", "min_ns", "mean_ns", "max_ns", "deviation_ns"}`.
+fn operations(text: &str) -> Result<Vec<Operation>, Failure> {
     let unreadable = |why: &str| Failure::Unreadable(format!("`ringwall bench-crypto --json`: {why}"));
     let rows: Vec<serde_json::Value> = serde_json::from_str(text).map_err(|error| unreadable(&error.to_string()))?;
     let read = |row: &serde_json::Value| {
-        let nanoseconds = row["median_ns"].as_f64()?;
-        Some((row["operation"].as_str()?.to_owned(), Duration::from_secs_f64(nanoseconds / 1e9)))
+        let mut spread_us = [0.0; 4];
+        for (slot, name) in spread_us.iter_mut().zip(["min_ns", "mean_ns", "max_ns", "deviation_ns"]) {
+            *slot = row[name].as_f64()? / 1e3;
+        }
+        let median = Duration::from_secs_f64(row["median_ns"].as_f64()? / 1e9);
+        Some(Operation { name: row["operation"].as_str()?.to_owned(), median, spread_us })
     };
-    rows.iter().map(|row| read(row).ok_or_else(|| unreadable("a row without operation or median_ns"))).collect()
+    rows.iter().map(|row| read(row).ok_or_else(|| unreadable("a row without one of its values"))).collect()
 }
 
 #[cfg(test)]
@@ -66,8 +93,10 @@ mod tests {
 
     #[test]
     fn operations_are_read_in_nanoseconds() {
-        let read = operations(r#"[{"operation":"sign","median_ns":21500}]"#).unwrap();
-        assert_eq!(read, [("sign".to_owned(), Duration::from_nanos(21_500))]);
+        let row = r#"[{"operation":"sign","median_ns":21500,"min_ns":21000,"mean_ns":22000.0,"max_ns":30000,"deviation_ns":5}]"#;
+        let read = operations(row).unwrap();
+        let spread_us = [21.0, 22.0, 30.0, 0.005];
+        assert_eq!(read, [Operation { name: "sign".to_owned(), median: Duration::from_nanos(21_500), spread_us }]);
         assert!(operations(r#"[{"operation":"sign"}]"#).is_err());
         assert!(operations("sign 21500").is_err());
     }

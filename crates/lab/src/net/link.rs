@@ -135,7 +135,11 @@ fn generator(seed: u64, stream: u8) -> Generator {
     Generator::from_seed(bytes)
 }
 
-fn open(interface: &str) -> Result<PacketPort, Failure> {
+/// Opens a port on `interface` of the calling thread's namespace that hears all frames.
+///
+/// # Errors
+/// There is no such interface, or the kernel refuses.
+pub fn open(interface: &str) -> Result<PacketPort, Failure> {
     let any_socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Failure::io("opening a socket"))?;
     let interface_index = rustix::net::netdevice::name_to_index(&any_socket, interface)
         .map_err(|error| Failure::Io { doing: format!("finding interface {interface}"), source: error.into() })?;
