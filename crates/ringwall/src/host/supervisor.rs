@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -67,7 +66,6 @@ pub(super) struct Supervisor {
     identity: Option<Arc<HostIdentity>>,
     taken: Taken,
     follower: Follower,
-    queue: OwnedFd,
     listener: UnixListener,
     socket: PathBuf,
     signals: UnixStream,
@@ -86,7 +84,6 @@ impl Supervisor {
         identity: Option<Arc<HostIdentity>>,
         taken: Taken,
         follower: Follower,
-        queue: OwnedFd,
     ) -> Result<Supervisor, Failure> {
         let socket = config.socket();
         let listener = listen(&socket).map_err(|error| {
@@ -97,7 +94,6 @@ impl Supervisor {
             identity,
             taken,
             follower,
-            queue,
             listener,
             socket,
             signals: signals().map_err(Failure::new)?,
@@ -207,7 +203,7 @@ impl Supervisor {
             let applied = match change {
                 Change::Carrier(carrier) => {
                     self.carrier = carrier;
-                    self.follower.apply_carrier(self.queue.as_fd(), carrier)
+                    self.follower.apply_carrier(carrier)
                 }
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {

@@ -16,7 +16,10 @@
 mod error;
 mod filter;
 mod follow;
+mod join;
+mod nft;
 mod nic;
+mod pair;
 mod place;
 mod release;
 mod seclude;
@@ -59,6 +62,19 @@ pub enum Way {
     Filter,
 }
 
+/// What stands in for the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// A TAP: the daemon carries every frame.
+    Tap {
+        /// Number of its queues, at least one.
+        queues: u8,
+    },
+    /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A card that cannot
+    /// move, and a kernel that cannot join, get a TAP instead, and a probe says so.
+    Veth,
+}
+
 /// Which interface to take, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -72,8 +88,8 @@ pub struct Request {
     pub overhead_bytes: u16,
     /// How.
     pub way: Way,
-    /// Number of queues of the inner device, at least one.
-    pub queues: u8,
+    /// What is to stand in for the card.
+    pub inner: Inner,
 }
 
 /// What was found out about the kernel, and which way was taken because of it.
@@ -85,13 +101,31 @@ pub struct Probe {
     pub outcome: String,
 }
 
-/// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes. Who
-/// wants to give it back drops this value first, because [`release`] refuses what a living daemon holds.
+/// What the daemon has of the inner device.
+#[derive(Debug)]
+pub enum StackSide {
+    /// A TAP.
+    Tap {
+        /// One descriptor per queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN)
+        /// bytes, non-blocking.
+        queues: Vec<OwnedFd>,
+    },
+    /// The outer end of a pair, in the card's namespace. There, sockets for one EtherType hear what is kept for the
+    /// daemon.
+    Veth {
+        /// Its interface index.
+        outer_index: u32,
+        /// Its name.
+        outer_name: String,
+    },
+}
+
+/// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes but what
+/// the kernel carries by itself between the card and a pair. Who wants to give it back drops this value first, because [`release`] refuses what a living daemon holds.
 #[derive(Debug)]
 pub struct Taken {
-    /// One descriptor per queue of the inner device, with vnet headers of
-    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
-    pub tap: Vec<OwnedFd>,
+    /// What the daemon has of the inner device.
+    pub stack: StackSide,
     /// Interface index of the inner device.
     pub inner_index: u32,
     /// Hardware address of card and inner device.
@@ -118,6 +152,25 @@ pub struct Taken {
     pub warnings: Vec<String>,
     /// Tells others that a living daemon has the interface.
     _lock: Lock,
+}
+
+impl Taken {
+    /// The TAP's queues; none of them if the inner device is no TAP.
+    #[must_use]
+    pub fn queues(&self) -> &[OwnedFd] {
+        match &self.stack {
+            StackSide::Tap { queues } => queues,
+            StackSide::Veth { .. } => &[],
+        }
+    }
+
+    /// Takes one of the TAP's queues out; none if none is left or the inner device is no TAP.
+    pub fn take_queue(&mut self) -> Option<OwnedFd> {
+        match &mut self.stack {
+            StackSide::Tap { queues } => queues.pop(),
+            StackSide::Veth { .. } => None,
+        }
+    }
 }
 
 /// Runs `work` where the card is, on a short-lived thread in its namespace: what `work` opens there stays there.

@@ -1,6 +1,5 @@
 //! Following later changes.
 
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::room::{Room, assert_same, room};
@@ -41,11 +40,11 @@ fn the_inner_device_follows_the_card() {
     assert_eq!(follower.next_change().expect("works"), Some(Change::Carrier(true)));
     room.in_peer("ip link set peer0 down");
     wait_for(&mut follower, Change::Carrier(false));
-    follower.apply_carrier(taken.tap[0].as_fd(), false).expect("a TAP");
+    follower.apply_carrier(false).expect("a TAP");
     assert!(room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
     room.in_peer("ip link set peer0 up");
     wait_for(&mut follower, Change::Carrier(true));
-    follower.apply_carrier(taken.tap[0].as_fd(), true).expect("a TAP");
+    follower.apply_carrier(true).expect("a TAP");
     assert!(!room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
     at_card(&taken, "ip link set eth0 mtu 1400");
     wait_for(&mut follower, Change::Mtu(1400));
@@ -57,7 +56,7 @@ fn the_inner_device_follows_the_card() {
     follower.apply_mac(mac).expect("root may");
     wait_for(&mut follower, Change::InnerMac(mac));
     // A card that got another address meanwhile is still found: under a second take-over, and on the way home.
-    drop(taken);
+    drop((taken, follower));
     let taken = room.take(Way::Namespace).expect("it is there");
     assert_eq!(taken.inner_mac, mac);
     drop(taken);

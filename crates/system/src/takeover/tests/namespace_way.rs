@@ -11,7 +11,7 @@ use super::room::{OVERHEAD, PEER, Room, Spoiler, assert_same, room};
 use crate::namespace::{create, run_inside};
 use crate::netlink::Connection;
 use crate::takeover::state::Phase;
-use crate::takeover::{TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
+use crate::takeover::{Inner, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
 use crate::takeover::{flush_neighbours, remove_permanent_neighbour, take};
 
 #[test]
@@ -105,11 +105,11 @@ fn a_queue_more_makes_the_device_anew_and_loses_nothing() {
     let before = room.picture();
     drop(room.take(Way::Namespace).expect("a veth can move"));
     let mut request = room.request(Way::Namespace);
-    request.queues = 2;
+    request.inner = Inner::Tap { queues: 2 };
     let taken = room.at_host(|| take(&request)).expect("it is there");
-    assert_eq!(taken.tap.len(), 2);
+    assert_eq!(taken.queues().len(), 2);
     drop(taken);
-    request.queues = 1;
+    request.inner = Inner::Tap { queues: 1 };
     drop(room.at_host(|| take(&request)).expect("one queue of several"));
     room.release("eth0").expect("nothing holds it");
     assert_same(&before, &room.picture());

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::namespace::run_inside;
 use crate::takeover::state::{Phase, State};
-use crate::takeover::{Report, Request, Taken, TakeoverError, Way, release, take};
+use crate::takeover::{Inner, Report, Request, Taken, TakeoverError, Way, release, take};
 
 /// Bytes of overhead that the tests ask for.
 pub(super) const OVERHEAD: u16 = 40;
@@ -120,7 +120,7 @@ impl Room {
             state_dir: self.state_dir(),
             overhead_bytes: OVERHEAD,
             way,
-            queues: 1,
+            inner: Inner::Tap { queues: 1 },
         }
     }
 
