@@ -471,6 +471,7 @@ fn a_port_for_one_type_hears_no_other_and_not_itself() {
     let mut sender = packet_port(&wire, "v1", |_| {});
     let only = |options: &mut PacketOptions| *options = PacketOptions::only(EtherType::ARP, options.interface_index);
     let mut port = packet_port(&wire, "v2", only);
+    let mut beside = packet_port(&wire, "v2", |_| {});
     for ethertype in [0x0800_u16, 0x0806, 0x88b5] {
         let frame = [&[0xff; 6][..], &[2; 6], &ethertype.to_be_bytes(), &[7; 46]].concat();
         send(&mut sender, &frame, Meta::plain());
@@ -478,6 +479,7 @@ fn a_port_for_one_type_hears_no_other_and_not_itself() {
     }
     assert!(!sender.sender.flush().waits() && !port.sender.flush().waits());
     assert_eq!(types(&mut port), [0x0806]);
+    assert_eq!(types(&mut beside).len(), 3, "a neighbour on the same interface hears what comes, not what leaves");
     assert_eq!(types(&mut sender), [0x0800, 0x0806, 0x88b5], "what is sent is not limited");
 }
 
@@ -514,7 +516,6 @@ fn both_ports_of_a_host_can_be_packet_ports() {
     assert_eq!(counts.map(|(received, sent)| (received.frames, sent.frames)), [(1, 1); 2]);
     assert!(!ports.backlog(Side::Inner).waits());
 }
-
 
 /// Ends of a wire `v1`, `v2` whose ports couple frames, and what each was sent.
 fn coupling_ports(wire: &OwnedFd) -> (PacketPort, PacketPort) {

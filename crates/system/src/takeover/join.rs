@@ -24,12 +24,7 @@ const TAGS: &str = "@ll,96,16 { 0x8100, 0x88a8, 0x9100 } drop";
 const TABLE: &str = "ringwall_join";
 
 /// Joins `card` and `outer` in `namespace`, in one transaction: rules that stood before are replaced without a gap.
-pub(super) fn close(
-    interface: &str,
-    namespace: BorrowedFd<'_>,
-    card: &str,
-    outer: &str,
-) -> Result<(), TakeoverError> {
+pub(super) fn close(interface: &str, namespace: BorrowedFd<'_>, card: &str, outer: &str) -> Result<(), TakeoverError> {
     let script = format!(
         "table netdev {TABLE}\n\
          delete table netdev {TABLE}\n\

@@ -1,13 +1,20 @@
 //! Taking a network interface over, and giving it back exactly.
 //!
 //! The card moves into a network namespace of its own, where the stack, other programs' sockets, ARP and neighbour
-//! discovery cannot reach it by construction ([`Way::Namespace`]). A persistent TAP takes its name, hardware address,
+//! discovery cannot reach it by construction ([`Way::Namespace`]). An inner device takes its name, hardware address,
 //! addresses and routes. A card that cannot move stays under another name behind a filter that drops everything both
 //! ways but the daemon's own frames ([`Way::Filter`]).
 //!
-//! Order: the state file first, then the card leaves, then the TAP arrives; so no clear frame can leave at any moment.
-//! Every step looks at what is there before it does anything. Hence one procedure takes an interface, puts right what
-//! a crash left half done, and adopts what a stopped daemon left behind; and another one gives it back from any point.
+//! The inner device is one of two kinds. With a persistent TAP ([`Inner::Tap`]) every frame passes the daemon, and
+//! nothing passes without one. With one end of a pair ([`Inner::Veth`]) the kernel joins the other end with the card, in
+//! the card's namespace: data goes at the kernel's own speed, with or without a daemon, while what is kept for the
+//! daemon (ARP) reaches its sockets on both devices and passes no other way (record 0013).
+//!
+//! Order: the state file first, then the card leaves, then the inner device arrives; so no clear frame can leave at any
+//! moment. A pair is made and joined beside the card before its inner end goes to the stack, so that a kernel that cannot
+//! join is known before anything that works is taken away. Every step looks at what is there before it does anything.
+//! Hence one procedure takes an interface, puts right what a crash left half done, adopts what a stopped daemon left
+//! behind, and changes the kind of the inner device; and another one gives it back from any point.
 //!
 //! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
 //! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless

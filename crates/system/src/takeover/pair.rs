@@ -128,13 +128,13 @@ impl Work<'_> {
         Ok(pair)
     }
 
-    /// The pair that is there. One whose inner end somebody carried off is of no use and goes.
+    /// The pair that is there. One whose inner end the stack does not have, not yet or not any more, goes.
     fn whole_pair(&mut self, own: &mut OwnNamespace) -> Result<Option<Pair>, TakeoverError> {
         let interface = self.place.interface.as_str();
         let found = find(&mut own.wire, &self.state).doing(interface, "look for the pair")?;
         let Some(pair) = found else { return Ok(None) };
         let inner = pair.inner_end(&mut self.host, own.descriptor.as_fd()).doing(interface, "look for the pair")?;
-        if inner.is_some() || pair.staged.is_some() {
+        if inner.is_some() {
             return Ok(Some(pair));
         }
         own.wire.delete_link(pair.outer.index).doing(interface, "remove the pair")?;
@@ -201,12 +201,12 @@ impl Work<'_> {
             return Ok(());
         }
         let interface = self.place.interface.as_str();
+        // Rules that stay behind for want of `nft` do no harm: the TAP's counterpart, a socket for all EtherTypes, is served
+        // before them.
+        if let Err(error) = join::open(interface, own.descriptor.as_fd()) {
+            self.warnings.push(error.to_string());
+        }
         if let Some(pair) = find(&mut own.wire, &self.state).doing(interface, "look for the pair")? {
-            // Rules that stay behind for want of `nft` do no harm: the TAP's counterpart, a socket for all EtherTypes,
-            // is served before them.
-            if let Err(error) = join::open(interface, own.descriptor.as_fd()) {
-                self.warnings.push(error.to_string());
-            }
             let inner = pair.inner_end(&mut self.host, own.descriptor.as_fd()).doing(interface, "look for the pair")?;
             match inner {
                 Some(inner) => self.put_away(&inner)?,

@@ -82,7 +82,7 @@ fn inspect(host: &mut Connection, request: &Request, place: &Place) -> Result<Li
         return Err(TakeoverError::NotEthernet { interface, what: "a TAP device, made by a program" });
     }
     if pair::leads_to(host, link, &place.pin).doing(&interface, "look at the interface")? {
-        return Err(TakeoverError::NotEthernet { interface, what: "left behind by a take-over whose state is lost" });
+        return Err(TakeoverError::StateLost { interface, file: place.state.clone() });
     }
     if let Some(master) = link.master {
         return Err(TakeoverError::Enslaved { interface, master: other_name(master) });

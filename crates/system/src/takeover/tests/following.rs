@@ -98,7 +98,11 @@ fn the_pair_follows_the_card() {
 }
 
 /// Lets `follower` act on a thread that may administer the network and nothing else, and gives it back.
-fn unprivileged(room: &Room, mut follower: Follower, act: impl FnOnce(&mut Follower) -> io::Result<()> + Send) -> Follower {
+fn unprivileged(
+    room: &Room,
+    mut follower: Follower,
+    act: impl FnOnce(&mut Follower) -> io::Result<()> + Send,
+) -> Follower {
     room.at_host(|| {
         keep(&[Capability::NetAdmin]).expect("root may drop");
         act(&mut follower).expect("administering is enough");

@@ -16,10 +16,10 @@ use wire::{EtherType, MacAddress};
 use super::room::{HOST, OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
 use crate::namespace::{current, run_inside, unpin};
 use crate::netlink::Connection;
-use crate::netlink::link::LinkChange;
+use crate::netlink::link::{LinkChange, NO_ARP};
 use crate::port::{PacketOptions, PacketPort, Receiver, Sender};
 use crate::takeover::state::{InnerKind, Phase};
-use crate::takeover::{Inner, StackSide, Taken, TakeoverError, Way, take};
+use crate::takeover::{Follower, Inner, StackSide, Taken, TakeoverError, Way, take};
 
 /// Bytes of a transfer: hundreds of super-frames.
 const TRANSFER_BYTES: usize = 8 << 20;
@@ -142,6 +142,10 @@ fn the_inner_device_has_what_the_card_had() {
     let links = room.at_card(|| Connection::open().and_then(|mut wire| wire.links())).expect("readable");
     let mtus: Vec<_> = links.iter().filter(|link| link.is_veth()).map(|link| link.mtu).collect();
     assert_eq!((mtus, taken.inner_mtu), (vec![1500, 1500], 1500 - u32::from(OVERHEAD)));
+    let silent = links.iter().find(|link| link.name == "rw.eth0").is_some_and(|outer| outer.flags & NO_ARP != 0);
+    let card = room.at_card(|| run("ip link show dev eth0"));
+    let addresses = room.at_card(|| run("ip -o addr show"));
+    assert!(silent && card.contains("ALLMULTI") && addresses.is_empty(), "{card}{addresses}");
 }
 
 #[test]
@@ -230,6 +234,21 @@ fn run(command: &str) -> String {
     let output = std::process::Command::new(words[0]).args(&words[1..]).output().expect(command);
     assert!(output.status.success(), "{command}");
     String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn after_the_carrier_was_lost_arp_is_heard_again() {
+    let room = room!();
+    let taken = room.take_pair().expect("a veth can move");
+    let (mut stack, _) = ports(&room, &taken);
+    let mut host = room.at_host(|| ear("eth0"));
+    let mut follower = room.at_host(|| Follower::open(&taken)).expect("root may");
+    for carrier in [false, true] {
+        follower.apply_carrier(carrier).expect("root may");
+        assert!(arp(&mut stack).is_empty() && arp(&mut host).is_empty());
+    }
+    send(&mut host, &request(&[], 44, PEER));
+    assert_eq!(arp(&mut stack), [request(&[], 44, PEER)]);
 }
 
 #[test]
@@ -418,6 +437,7 @@ fn a_card_that_is_gone_is_not_mistaken_for_what_stands_in_for_it() {
     room.in_peer("ip link del peer0");
     let error = room.take_pair().expect_err("there is no card");
     assert!(matches!(error, TakeoverError::NicGone { .. }), "{error}");
+    assert!(room.in_host("ip -o link").contains("eth0"), "the inner device stays");
     assert!(!room.release("eth0").expect("what is left can be cleaned up").nic_found);
     assert!(!room.in_host("ip -o link").contains("eth0"));
     assert!(!room.has_leftovers());
@@ -431,7 +451,7 @@ fn an_inner_device_whose_state_was_lost_is_not_taken_for_a_card() {
     let text = std::fs::read(&file).expect("there");
     std::fs::remove_file(&file).expect("there");
     let error = room.take_pair().expect_err("that is ours");
-    assert!(error.to_string().contains("whose state is lost"), "{error}");
+    assert!(matches!(error, TakeoverError::StateLost { .. }), "{error}");
     std::fs::write(&file, text).expect("writable");
     room.release("eth0").expect("nothing holds it");
 }
