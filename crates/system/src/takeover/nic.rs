@@ -18,13 +18,18 @@ pub(super) fn card_in_namespace(wire: &mut Connection, state: &State) -> io::Res
 
 /// The card in the namespace of `host`. Surest is its number together with its hardware address or name. It has another
 /// number after its namespace died under it, and another hardware address if somebody gave it one meanwhile. A device whose
-/// other end lies in the namespace numbered `apart` is never the card but stands in for it.
-pub(super) fn card_among(host: &mut Connection, state: &State, apart: Option<u32>) -> io::Result<Option<Link>> {
+/// other end lies in namespace `apart` is never the card but stands in for it.
+pub(super) fn card_among(
+    host: &mut Connection,
+    state: &State,
+    apart: Option<BorrowedFd<'_>>,
+) -> io::Result<Option<Link>> {
     let home = &state.home;
     let is_number = |link: &Link| link.index == home.index;
     let is_mac = |link: &Link| link.mac == home.mac();
     let is_name = |link: &Link| link.name == state.nic_name || link.name == state.interface;
     let mut links = host.links()?;
+    let apart = apart.map(|apart| host.number_of_namespace(apart)).transpose()?.flatten();
     let stands_in = |link: &Link| link.elsewhere.is_some_and(|other| Some(other.namespace) == apart);
     links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind && !stands_in(link));
     let position = links

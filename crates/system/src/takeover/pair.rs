@@ -51,11 +51,13 @@ impl Pair {
 
     /// The inner end, if it is in the namespace of `host`, under whatever name. `apart` is the card's namespace.
     pub(super) fn inner_end(&self, host: &mut Connection, apart: BorrowedFd<'_>) -> io::Result<Option<Link>> {
+        // The kernel gives a namespace its number when a device that leads there is listed for the first time.
+        let links = host.links()?;
         let Some(number) = host.number_of_namespace(apart)? else { return Ok(None) };
         let leads_there = |link: &Link| {
             link.elsewhere.is_some_and(|other| other.namespace == number && other.index == self.outer.index)
         };
-        Ok(host.links()?.into_iter().find(|link| link.is_veth() && leads_there(link)))
+        Ok(links.into_iter().find(|link| link.is_veth() && leads_there(link)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bringing the card where the stack cannot reach it: into a namespace of its own, or behind a filter.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::Doing;
 use super::nic::{card_among, card_in_namespace, free_name, rename};
@@ -107,8 +107,7 @@ impl Work<'_> {
 
     /// Moves the card away. This is the moment from which nothing leaves in clear.
     fn move_card(&mut self, namespace: &OwnedFd) -> Result<(), Refusal> {
-        let apart = self.host.number_of_namespace(namespace.as_fd()).doing(self.interface(), "look for the card")?;
-        let card = self.card_here(apart)?;
+        let card = self.card_here(Some(namespace.as_fd()))?;
         let change = LinkChange::of(card.index).namespace(namespace.as_fd(), None);
         self.host.change_link(&change).map_err(|cause| match cause.raw_os_error() {
             Some(libc::EINVAL | libc::EOPNOTSUPP | libc::EPERM | libc::EBUSY) => Refusal::Immovable(cause),
@@ -122,7 +121,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn card_here(&mut self, apart: Option<u32>) -> Result<Link, TakeoverError> {
+    fn card_here(&mut self, apart: Option<BorrowedFd<'_>>) -> Result<Link, TakeoverError> {
         let found = card_among(&mut self.host, &self.state, apart).doing(&self.place.interface, "look for the card")?;
         found.ok_or_else(|| TakeoverError::NicGone { interface: self.place.interface.clone() })
     }

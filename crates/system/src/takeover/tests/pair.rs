@@ -146,6 +146,12 @@ fn the_inner_device_has_what_the_card_had() {
     let card = room.at_card(|| run("ip link show dev eth0"));
     let addresses = room.at_card(|| run("ip -o addr show"));
     assert!(silent && card.contains("ALLMULTI") && addresses.is_empty(), "{card}{addresses}");
+    for (name, value) in [("arp_ignore", "8"), ("arp_accept", "0"), ("forwarding", "0")] {
+        for device in ["all", "eth0", "rw/eth0"] {
+            let setting = format!("net.ipv4.conf.{device}.{name}");
+            assert_eq!(room.at_card(|| run(&format!("sysctl -n {setting}"))).trim(), value, "{setting}");
+        }
+    }
 }
 
 #[test]
@@ -441,6 +447,26 @@ fn a_card_that_is_gone_is_not_mistaken_for_what_stands_in_for_it() {
     assert!(!room.release("eth0").expect("what is left can be cleaned up").nic_found);
     assert!(!room.in_host("ip -o link").contains("eth0"));
     assert!(!room.has_leftovers());
+}
+
+#[test]
+fn an_inner_device_that_somebody_carried_off_is_made_anew() {
+    let room = room!();
+    let before = room.picture();
+    for taken_on_first in [true, false] {
+        drop(room.take_pair().expect("a veth can move"));
+        room.in_host(&format!("ip link set eth0 netns {} name other0", room.peer));
+        if taken_on_first {
+            drop(room.take_pair().expect("there can be another"));
+            assert!(!room.in_peer("ip -o link").contains("other0"));
+        }
+        room.release("eth0").expect("nothing holds it");
+        assert!(!room.in_peer("ip -o link").contains("other0"));
+        if taken_on_first {
+            assert_same(&before, &room.picture());
+        }
+        assert!(!room.has_leftovers());
+    }
 }
 
 #[test]
