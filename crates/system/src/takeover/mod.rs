@@ -7,8 +7,9 @@
 //!
 //! The inner device is one of two kinds. With a persistent TAP ([`Inner::Tap`]) every frame passes the daemon, and
 //! nothing passes without one. With one end of a pair ([`Inner::Veth`]) the kernel joins the other end with the card, in
-//! the card's namespace: data goes at the kernel's own speed, with or without a daemon, while what is kept for the
-//! daemon (ARP) reaches its sockets on both devices and passes no other way (record 0013).
+//! the card's namespace: data goes at the kernel's own speed, without a daemon as well until the stack wants to hear ARP
+//! again, while what is kept for the daemon (ARP) reaches its sockets on both devices and passes no other way (record
+//! 0013).
 //!
 //! Order: the state file first, then the card leaves, then the inner device arrives; so no clear frame can leave at any
 //! moment. A pair is made and joined beside the card before its inner end goes to the stack, so that a kernel that cannot
@@ -128,7 +129,8 @@ pub enum StackSide {
 }
 
 /// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes but what
-/// the kernel carries by itself between the card and a pair. Who wants to give it back drops this value first, because [`release`] refuses what a living daemon holds.
+/// the kernel carries by itself between the card and a pair. Who wants to give it back drops this value first, because
+/// [`release`] refuses what a living daemon holds.
 #[derive(Debug)]
 pub struct Taken {
     /// What the daemon has of the inner device.
