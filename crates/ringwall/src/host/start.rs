@@ -3,7 +3,6 @@
 //! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -15,7 +14,7 @@ use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
-use system::takeover::{self, Follower, Request, Taken, state};
+use system::takeover::{self, Follower, Inner, Request, Taken, state};
 use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
@@ -97,9 +96,9 @@ fn prepare(
         check_interface(config, identity, taken.inner_mac)?;
     }
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
-    let (ports, queue) = open_ports(config, &mut taken)?;
+    let ports = open_ports(config, &mut taken)?;
     takeover::flush_neighbours(&config.host.interface)?;
-    let supervisor = Supervisor::open(config, identity.cloned(), taken, follower, queue)?;
+    let supervisor = Supervisor::open(config, identity.cloned(), taken, follower)?;
     arm()?;
     drop_privileges(config)?;
     Ok((ports, supervisor))
@@ -174,7 +173,7 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes,
         way: config.host.takeover,
-        queues: 1,
+        inner: Inner::Tap { queues: 1 },
     };
     Ok(takeover::take(&request)?)
 }
@@ -198,8 +197,7 @@ fn check_interface(config: &Config, identity: &HostIdentity, mac: MacAddress) ->
     Err(Failure::file(&config.host.identity, what, "issue a certificate for this interface"))
 }
 
-/// The ports, and a second handle of the inner device's queue, through which its carrier is set.
-fn open_ports(config: &Config, taken: &mut Taken) -> Result<(Ports, OwnedFd), Failure> {
+fn open_ports(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
     let options = PacketOptions {
         mark: taken.mark,
         all_multicast: true,
@@ -213,9 +211,8 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<(Ports, OwnedFd), Fa
     let wire = takeover::in_wire_namespace(taken, || PacketPort::open(&options))
         .map_err(|error| failed(config, "entering the card's namespace", &error))?
         .map_err(|error| failed(config, "opening the card", &error))?;
-    let tap: OwnedFd = taken.tap.pop().ok_or_else(|| Failure::new("the inner device has no queue"))?;
-    let queue = tap.try_clone().map_err(|error| failed(config, "opening the inner device", &error))?;
-    Ok((Ports { stack: TapPort::new(tap), wire }, queue))
+    let queue = taken.take_queue().ok_or_else(|| Failure::new("the inner device has no queue"))?;
+    Ok(Ports { stack: TapPort::new(queue), wire })
 }
 
 /// What remains are the privileges that this program's later work needs: following the card's changes, and giving the

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -69,7 +68,6 @@ pub(super) struct Supervisor {
     distributors: Vec<protocol::Distributor>,
     taken: Taken,
     follower: Follower,
-    queue: OwnedFd,
     listener: UnixListener,
     socket: PathBuf,
     signals: UnixStream,
@@ -88,7 +86,6 @@ impl Supervisor {
         identity: Option<Arc<HostIdentity>>,
         taken: Taken,
         follower: Follower,
-        queue: OwnedFd,
     ) -> Result<Supervisor, Failure> {
         let socket = config.socket();
         let listener = listen(&socket).map_err(|error| {
@@ -100,7 +97,6 @@ impl Supervisor {
             distributors: Vec::new(),
             taken,
             follower,
-            queue,
             listener,
             socket,
             signals: signals().map_err(Failure::new)?,
@@ -215,7 +211,7 @@ impl Supervisor {
             let applied = match change {
                 Change::Carrier(carrier) => {
                     self.carrier = carrier;
-                    self.follower.apply_carrier(self.queue.as_fd(), carrier)
+                    self.follower.apply_carrier(carrier)
                 }
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use wire::MacAddress;
 
 use super::attribute::{each, find, find_number, number, put, put_text, text};
@@ -15,10 +16,21 @@ const HEADER_LEN: usize = 16;
 pub(crate) const UP: u32 = libc::IFF_UP as u32;
 /// Takes every multicast frame.
 pub(crate) const ALL_MULTICAST: u32 = libc::IFF_ALLMULTI as u32;
+/// Neither answers ARP nor learns from it.
+pub(crate) const NO_ARP: u32 = libc::IFF_NOARP as u32;
 /// Has a carrier.
 const LOWER_UP: u32 = libc::IFF_LOWER_UP as u32;
 /// What the kernel calls TUN and TAP devices.
 pub(crate) const TUN_KIND: &str = "tun";
+/// What the kernel calls the two ends of a cable between namespaces.
+pub(crate) const VETH_KIND: &str = "veth";
+/// `VETH_INFO_PEER` (linux/veth.h): what the other end is to be like.
+const VETH_INFO_PEER: u16 = 1;
+/// `NETNSA_NSID` and `NETNSA_FD` (linux/net_namespace.h).
+const NETNSA_NSID: u16 = 1;
+const NETNSA_FD: u16 = 3;
+/// `struct rtgenmsg` with its padding.
+const GENERAL_HEADER_LEN: usize = 4;
 
 /// What the kernel says about an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +53,19 @@ pub(crate) struct Link {
     pub(crate) kind: Option<String>,
     /// Index of the bridge, bond or VRF that it belongs to.
     pub(crate) master: Option<u32>,
-    /// Index of the device in the same namespace that it sits on.
+    /// Index of the device in the same namespace that it sits on, or whose other end it is.
     pub(crate) below: Option<u32>,
+    /// The same for a device in another namespace.
+    pub(crate) elsewhere: Option<Elsewhere>,
+}
+
+/// A device in another namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    /// Its index there.
+    pub(crate) index: u32,
+    /// The number of that namespace in this one: see [`Connection::number_of_namespace`].
+    pub(crate) namespace: u32,
 }
 
 impl Link {
@@ -60,10 +83,11 @@ impl Link {
             kind: None,
             master: find_number(attributes, libc::IFLA_MASTER),
             below: find_number(attributes, libc::IFLA_LINK),
+            elsewhere: None,
         };
         // A link number with a namespace number beside it belongs to another namespace.
-        if find(attributes, libc::IFLA_LINK_NETNSID).is_some() {
-            link.below = None;
+        if let Some(namespace) = find_number(attributes, libc::IFLA_LINK_NETNSID) {
+            link.elsewhere = link.below.take().map(|index| Elsewhere { index, namespace });
         }
         for (kind, value) in each(attributes) {
             match kind {
@@ -81,6 +105,11 @@ impl Link {
     /// Whether it is a TUN or TAP device.
     pub(crate) fn is_tap(&self) -> bool {
         self.kind.as_deref() == Some(TUN_KIND)
+    }
+
+    /// Whether it is an end of a cable between namespaces.
+    pub(crate) fn is_veth(&self) -> bool {
+        self.kind.as_deref() == Some(VETH_KIND)
     }
 
     /// Whether it is administratively up.
@@ -199,6 +228,34 @@ impl Connection {
     /// Makes `change`.
     pub(crate) fn change_link(&mut self, change: &LinkChange) -> io::Result<()> {
         self.change(libc::RTM_NEWLINK, 0, &change.body())
+    }
+
+    /// Makes a cable with both ends in this namespace: one is called `name`, the kernel finds a name for the other, which
+    /// gets the hardware address `far_mac`.
+    pub(crate) fn create_veth(&mut self, name: &str, far_mac: MacAddress, mtu: u32) -> io::Result<()> {
+        let mut far = header(0);
+        put(&mut far, libc::IFLA_ADDRESS, &far_mac.0);
+        put(&mut far, libc::IFLA_MTU, &mtu.to_ne_bytes());
+        let mut data = Vec::new();
+        put(&mut data, VETH_INFO_PEER, &far);
+        let mut info = Vec::new();
+        put_text(&mut info, libc::IFLA_INFO_KIND, VETH_KIND);
+        put(&mut info, libc::IFLA_INFO_DATA, &data);
+        let mut body = header(0);
+        put_text(&mut body, libc::IFLA_IFNAME, name);
+        put(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
+        put(&mut body, libc::IFLA_LINKINFO, &info);
+        self.change(libc::RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &body)
+    }
+
+    /// The number that this namespace has for `namespace`; none if no device here ever had to name it.
+    pub(crate) fn number_of_namespace(&mut self, namespace: BorrowedFd<'_>) -> io::Result<Option<u32>> {
+        let mut body = vec![0; GENERAL_HEADER_LEN];
+        put(&mut body, NETNSA_FD, &namespace.as_raw_fd().to_ne_bytes());
+        let answer = self.get(libc::RTM_GETNSID, &body)?;
+        let number = answer.and_then(|message| find_number(message.body.get(GENERAL_HEADER_LEN..)?, NETNSA_NSID));
+        // Minus one says that there is none.
+        Ok(number.filter(|number| number.cast_signed() >= 0))
     }
 
     /// Deletes a virtual device.

@@ -146,31 +146,71 @@ impl<I: Sender, O: Sender> Sink for Sinks<'_, I, O> {
     }
 }
 
-/// The two ports of a host: its stack and the wire.
+/// Both halves of one port.
+pub trait Port {
+    /// The half that frames come in by.
+    type Receiver: Receiver;
+    /// The half that frames go out by.
+    type Sender: Sender;
+
+    /// Both halves.
+    fn halves(&self) -> (&Self::Receiver, &Self::Sender);
+
+    /// Both halves, for use at the same time.
+    fn halves_mut(&mut self) -> (&mut Self::Receiver, &mut Self::Sender);
+}
+
+impl Port for PacketPort {
+    type Receiver = PacketReceiver;
+    type Sender = PacketSender;
+
+    fn halves(&self) -> (&PacketReceiver, &PacketSender) {
+        (&self.receiver, &self.sender)
+    }
+
+    fn halves_mut(&mut self) -> (&mut PacketReceiver, &mut PacketSender) {
+        (&mut self.receiver, &mut self.sender)
+    }
+}
+
+impl Port for TapPort {
+    type Receiver = TapReceiver;
+    type Sender = TapSender;
+
+    fn halves(&self) -> (&TapReceiver, &TapSender) {
+        (&self.receiver, &self.sender)
+    }
+
+    fn halves_mut(&mut self) -> (&mut TapReceiver, &mut TapSender) {
+        (&mut self.receiver, &mut self.sender)
+    }
+}
+
+/// The two ports of a host: its stack and the wire. Where the inner device is a pair, both are packet ports.
 #[derive(Debug)]
-pub struct Ports {
+pub struct Ports<S = TapPort> {
     /// The inner device.
-    pub stack: TapPort,
+    pub stack: S,
     /// The interface.
     pub wire: PacketPort,
 }
 
-impl Ports {
+impl<S: Port> Ports<S> {
     /// Frames from the stack, and where frames may go meanwhile.
-    pub fn from_stack(&mut self) -> (&mut TapReceiver, Sinks<'_>) {
-        let sinks = Sinks { inner: &mut self.stack.sender, outer: &mut self.wire.sender };
-        (&mut self.stack.receiver, sinks)
+    pub fn from_stack(&mut self) -> (&mut S::Receiver, Sinks<'_, S::Sender>) {
+        let (receiver, inner) = self.stack.halves_mut();
+        (receiver, Sinks { inner, outer: &mut self.wire.sender })
     }
 
     /// Frames from the wire, and where frames may go meanwhile.
-    pub fn from_wire(&mut self) -> (&mut PacketReceiver, Sinks<'_>) {
-        let sinks = Sinks { inner: &mut self.stack.sender, outer: &mut self.wire.sender };
+    pub fn from_wire(&mut self) -> (&mut PacketReceiver, Sinks<'_, S::Sender>) {
+        let sinks = Sinks { inner: self.stack.halves_mut().1, outer: &mut self.wire.sender };
         (&mut self.wire.receiver, sinks)
     }
 
     /// Where frames may go that answer no frame, such as those of a timer.
-    pub fn sinks(&mut self) -> Sinks<'_> {
-        Sinks { inner: &mut self.stack.sender, outer: &mut self.wire.sender }
+    pub fn sinks(&mut self) -> Sinks<'_, S::Sender> {
+        Sinks { inner: self.stack.halves_mut().1, outer: &mut self.wire.sender }
     }
 
     /// Flushes both sides.
@@ -182,7 +222,7 @@ impl Ports {
     #[must_use]
     pub fn backlog(&self, side: Side) -> Backlog {
         match side {
-            Side::Inner => self.stack.sender.backlog(),
+            Side::Inner => self.stack.halves().1.backlog(),
             Side::Outer => self.wire.sender.backlog(),
         }
     }
@@ -190,9 +230,10 @@ impl Ports {
     /// What came in and went out on `side`.
     #[must_use]
     pub fn counters(&self, side: Side) -> (ReceiveCounters, SendCounters) {
+        let ((stack_in, stack_out), (wire_in, wire_out)) = (self.stack.halves(), self.wire.halves());
         match side {
-            Side::Inner => (self.stack.receiver.counters(), self.stack.sender.counters()),
-            Side::Outer => (self.wire.receiver.counters(), self.wire.sender.counters()),
+            Side::Inner => (stack_in.counters(), stack_out.counters()),
+            Side::Outer => (wire_in.counters(), wire_out.counters()),
         }
     }
 }

@@ -7,7 +7,9 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::limits::SOCKET_BUFFER_BYTES;
+use wire::EtherType;
+
+use super::limits::{SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_ONE_TYPE_BYTES};
 use super::train::TrainOptions;
 
 /// How to open a packet socket.
@@ -15,6 +17,10 @@ use super::train::TrainOptions;
 pub struct PacketOptions {
     /// Index of the interface in the network namespace of the calling thread.
     pub interface_index: u32,
+    /// Hears frames of this type only, and after the ingress hook: what that drops or takes elsewhere is not heard. A
+    /// socket for every type hears all frames, before the hook. Linux takes a tag with VLAN number 0 off before it looks
+    /// at the type, and does not say so; whoever minds that drops tagged frames at the hook. Does not limit what is sent.
+    pub ethertype: Option<EtherType>,
     /// Mark on outgoing frames, for firewall rules to tell them apart.
     pub mark: Option<u32>,
     /// Receive every multicast frame, whatever the card's filter says.
@@ -33,12 +39,28 @@ impl PacketOptions {
     pub fn new(interface_index: u32) -> PacketOptions {
         PacketOptions {
             interface_index,
+            ethertype: None,
             mark: None,
             all_multicast: false,
             promiscuous: false,
             buffer_bytes: SOCKET_BUFFER_BYTES,
             trains: None,
         }
+    }
+
+    /// A socket on interface `interface_index` that hears only frames of type `ethertype`, a few each second at most.
+    #[must_use]
+    pub fn only(ethertype: EtherType, interface_index: u32) -> PacketOptions {
+        PacketOptions {
+            ethertype: Some(ethertype),
+            buffer_bytes: SOCKET_BUFFER_OF_ONE_TYPE_BYTES,
+            ..PacketOptions::new(interface_index)
+        }
+    }
+
+    /// What the kernel calls the frames that are to be heard.
+    fn protocol(&self) -> u16 {
+        self.ethertype.map_or(libc::ETH_P_ALL as u16, |ethertype| ethertype.0).to_be()
     }
 }
 
@@ -99,7 +121,7 @@ pub(super) fn open(options: &PacketOptions) -> Result<OwnedFd, PortError> {
             step("widen the card's filter", join(&socket, options.interface_index, membership))?;
         }
     }
-    step("bind the packet socket", bind(&socket, options.interface_index))?;
+    step("bind the packet socket", bind(&socket, options))?;
     Ok(socket)
 }
 
@@ -121,12 +143,12 @@ fn join(socket: &OwnedFd, interface_index: u32, membership: i32) -> io::Result<(
     set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
 }
 
-fn bind(socket: &OwnedFd, interface_index: u32) -> io::Result<()> {
+fn bind(socket: &OwnedFd, options: &PacketOptions) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain data, for which zero bytes are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    address.sll_ifindex = interface_index as i32;
+    address.sll_protocol = options.protocol();
+    address.sll_ifindex = options.interface_index as i32;
     let len = size_of::<libc::sockaddr_ll>() as u32;
     // SAFETY: the pointer and the length describe `address`, which outlives the call.
     checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)

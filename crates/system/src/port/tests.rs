@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bump::{Batch, Bump, Checksum, Ledger, Meta, Side, VlanTag};
+use wire::EtherType;
 
 use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, Sender, Sinks, TapPort, TrainOptions};
 use crate::clock::Clock;
@@ -453,6 +454,67 @@ fn a_missing_interface_is_named() {
     let line = error.expect("no such interface").to_string();
     assert!(line.starts_with("cannot bind the packet socket") && line.contains("interface"), "{line}");
     assert!(!line.contains('\n'));
+}
+
+/// What `port` hears, as EtherTypes.
+fn types(port: &mut PacketPort) -> Vec<u16> {
+    receive_now(port).iter().map(|frame| u16::from_be_bytes([frame[12], frame[13]])).collect()
+}
+
+#[test]
+fn a_port_for_one_type_hears_no_other_and_not_itself() {
+    if !may_run("a_port_for_one_type_hears_no_other_and_not_itself") {
+        return;
+    }
+    let wire = namespace();
+    veth(&wire, "v1", "v2");
+    let mut sender = packet_port(&wire, "v1", |_| {});
+    let only = |options: &mut PacketOptions| *options = PacketOptions::only(EtherType::ARP, options.interface_index);
+    let mut port = packet_port(&wire, "v2", only);
+    let mut beside = packet_port(&wire, "v2", |_| {});
+    for ethertype in [0x0800_u16, 0x0806, 0x88b5] {
+        let frame = [&[0xff; 6][..], &[2; 6], &ethertype.to_be_bytes(), &[7; 46]].concat();
+        send(&mut sender, &frame, Meta::plain());
+        send(&mut port, &frame, Meta::plain());
+    }
+    assert!(!sender.sender.flush().waits() && !port.sender.flush().waits());
+    assert_eq!(types(&mut port), [0x0806]);
+    assert_eq!(types(&mut beside).len(), 3, "a neighbour on the same interface hears what comes, not what leaves");
+    assert_eq!(types(&mut sender), [0x0800, 0x0806, 0x88b5], "what is sent is not limited");
+}
+
+/// Two packet ports on either side, as beside a pair that the kernel joins.
+#[test]
+fn both_ports_of_a_host_can_be_packet_ports() {
+    if !may_run("both_ports_of_a_host_can_be_packet_ports") {
+        return;
+    }
+    let wire = namespace();
+    veth(&wire, "s1", "s2");
+    veth(&wire, "w1", "w2");
+    let (mut stack, mut far) = (packet_port(&wire, "s1", |_| {}), packet_port(&wire, "w2", |_| {}));
+    let mut ports = Ports { stack: packet_port(&wire, "s2", |_| {}), wire: packet_port(&wire, "w1", |_| {}) };
+    let (mut bump, mut clock) = (NullBump::new(), Clock::new());
+    let frame = |mark: u8| [&[0xff; 6][..], &[2; 6], &[8, 6], &[mark; 46]].concat();
+    send(&mut stack, &frame(1), Meta::plain());
+    send(&mut far, &frame(2), Meta::plain());
+    assert!(!stack.sender.flush().waits() && !far.sender.flush().waits());
+    for _ in 0..20 {
+        let (receiver, mut sinks) = ports.from_stack();
+        if receiver.fill().expect("up") {
+            bump.process(clock.now(), Side::Inner, receiver, &mut sinks);
+        }
+        let (receiver, mut sinks) = ports.from_wire();
+        if receiver.fill().expect("up") {
+            bump.process(clock.now(), Side::Outer, receiver, &mut sinks);
+        }
+        ports.flush();
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!((receive_now(&mut far), receive_now(&mut stack)), (vec![frame(1)], vec![frame(2)]));
+    let counts = [Side::Inner, Side::Outer].map(|side| ports.counters(side));
+    assert_eq!(counts.map(|(received, sent)| (received.frames, sent.frames)), [(1, 1); 2]);
+    assert!(!ports.backlog(Side::Inner).waits());
 }
 
 /// Ends of a wire `v1`, `v2` whose ports couple frames, and what each was sent.

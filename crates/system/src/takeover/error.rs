@@ -61,6 +61,13 @@ pub enum TakeoverError {
         /// The state file.
         file: PathBuf,
     },
+    /// It stands in for a card whose take-over nobody knows of any more.
+    StateLost {
+        /// Its name.
+        interface: String,
+        /// The state file that should be there.
+        file: PathBuf,
+    },
     /// It is not taken.
     NotTaken {
         /// Its name.
@@ -174,6 +181,12 @@ impl TakeoverError {
                 f,
                 "interface {interface}: taken in another network namespace, says {}: run this there, or remove the file \
                  if that namespace is gone",
+                file.display()
+            ),
+            Self::StateLost { interface, file } => write!(
+                f,
+                "interface {interface}: stands in for a card, but {} is gone: put that file back, or start the machine \
+                 again",
                 file.display()
             ),
             Self::NotTaken { interface, file } => {

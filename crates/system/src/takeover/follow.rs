@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use wire::MacAddress;
 
-use super::{Taken, in_wire_namespace};
-use crate::netlink::link::{Link, LinkChange};
+use super::{StackSide, Taken, in_wire_namespace};
+use crate::netlink::link::{Link, LinkChange, UP};
 use crate::netlink::{Connection, Message, Subscription};
 use crate::tap_device;
 
@@ -38,20 +38,43 @@ pub enum Change {
 pub struct Follower {
     card: Watch,
     inner: Watch,
+    stack: Counterpart,
     pending: VecDeque<Change>,
 }
 
+/// Through what the inner device gets its carrier.
+enum Counterpart {
+    /// A queue of the TAP.
+    Queue(OwnedFd),
+    /// The outer end of the pair, in the card's namespace.
+    OuterEnd(u32),
+}
+
+impl Counterpart {
+    fn of(stack: &StackSide) -> io::Result<Counterpart> {
+        match stack {
+            StackSide::Tap { queues } => {
+                let queue = queues.first().ok_or(io::ErrorKind::NotFound)?;
+                Ok(Counterpart::Queue(queue.try_clone()?))
+            }
+            StackSide::Veth { outer_index, .. } => Ok(Counterpart::OuterEnd(*outer_index)),
+        }
+    }
+}
+
 impl Follower {
-    /// Begins to follow. What changed since the interface was taken is reported first.
+    /// Begins to follow. What changed since the interface was taken is reported first. Everything that later work in the
+    /// card's namespace needs is opened here, because that namespace can be entered with more privileges only.
     ///
     /// # Errors
-    /// Fails if the kernel gives no routing sockets.
+    /// Fails if the kernel gives no routing sockets, or if the TAP's queues have been taken out of `taken`.
     pub fn open(taken: &Taken) -> io::Result<Follower> {
         let mut card = in_wire_namespace(taken, || Watch::open(taken.wire_index))??;
         let mut inner = Watch::open(taken.inner_index)?;
         card.resynchronise()?;
         inner.resynchronise()?;
-        let mut follower = Follower { card, inner, pending: VecDeque::new() };
+        let stack = Counterpart::of(&taken.stack)?;
+        let mut follower = Follower { card, inner, stack, pending: VecDeque::new() };
         follower.report_difference(taken);
         Ok(follower)
     }
@@ -85,19 +108,25 @@ impl Follower {
         }
     }
 
-    /// Gives the inner device the card's carrier. `queue` is any queue of it.
+    /// Gives the inner device the card's carrier.
     ///
     /// # Errors
     /// Fails if the kernel refuses.
-    pub fn apply_carrier(&self, queue: BorrowedFd<'_>, carrier: bool) -> io::Result<()> {
-        tap_device::set_carrier(queue, carrier)
+    pub fn apply_carrier(&mut self, carrier: bool) -> io::Result<()> {
+        match &self.stack {
+            Counterpart::Queue(queue) => tap_device::set_carrier(queue.as_fd(), carrier),
+            Counterpart::OuterEnd(index) => self.card.connection.change_link(&LinkChange::of(*index).flag(UP, carrier)),
+        }
     }
 
-    /// Gives the inner device an MTU of `mtu` bytes.
+    /// Gives the inner device an MTU of `mtu` bytes, and the outer end of a pair that of the card.
     ///
     /// # Errors
     /// Fails if the kernel refuses.
     pub fn apply_mtu(&mut self, mtu: u32) -> io::Result<()> {
+        if let (Counterpart::OuterEnd(index), Some(card)) = (&self.stack, &self.card.last) {
+            self.card.connection.change_link(&LinkChange::of(*index).mtu(card.mtu))?;
+        }
         self.inner.connection.change_link(&LinkChange::of(self.inner.index).mtu(mtu))
     }
 

@@ -1,13 +1,21 @@
 //! Taking a network interface over, and giving it back exactly.
 //!
 //! The card moves into a network namespace of its own, where the stack, other programs' sockets, ARP and neighbour
-//! discovery cannot reach it by construction ([`Way::Namespace`]). A persistent TAP takes its name, hardware address,
+//! discovery cannot reach it by construction ([`Way::Namespace`]). An inner device takes its name, hardware address,
 //! addresses and routes. A card that cannot move stays under another name behind a filter that drops everything both
 //! ways but the daemon's own frames ([`Way::Filter`]).
 //!
-//! Order: the state file first, then the card leaves, then the TAP arrives; so no clear frame can leave at any moment.
-//! Every step looks at what is there before it does anything. Hence one procedure takes an interface, puts right what
-//! a crash left half done, and adopts what a stopped daemon left behind; and another one gives it back from any point.
+//! The inner device is one of two kinds. With a persistent TAP ([`Inner::Tap`]) every frame passes the daemon, and
+//! nothing passes without one. With one end of a pair ([`Inner::Veth`]) the kernel joins the other end with the card, in
+//! the card's namespace: data goes at the kernel's own speed, without a daemon as well until the stack wants to hear ARP
+//! again, while what is kept for the daemon (ARP) reaches its sockets on both devices and passes no other way (record
+//! 0013).
+//!
+//! Order: the state file first, then the card leaves, then the inner device arrives; so no clear frame can leave at any
+//! moment. A pair is made and joined beside the card before its inner end goes to the stack, so that a kernel that cannot
+//! join is known before anything that works is taken away. Every step looks at what is there before it does anything.
+//! Hence one procedure takes an interface, puts right what a crash left half done, adopts what a stopped daemon left
+//! behind, and changes the kind of the inner device; and another one gives it back from any point.
 //!
 //! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
 //! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless
@@ -16,7 +24,10 @@
 mod error;
 mod filter;
 mod follow;
+mod join;
+mod nft;
 mod nic;
+mod pair;
 mod place;
 mod release;
 mod seclude;
@@ -59,6 +70,19 @@ pub enum Way {
     Filter,
 }
 
+/// What stands in for the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// A TAP: the daemon carries every frame.
+    Tap {
+        /// Number of its queues, at least one.
+        queues: u8,
+    },
+    /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A card that cannot
+    /// move, and a kernel that cannot join, get a TAP instead, and a probe says so.
+    Veth,
+}
+
 /// Which interface to take, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -72,8 +96,8 @@ pub struct Request {
     pub overhead_bytes: u16,
     /// How.
     pub way: Way,
-    /// Number of queues of the inner device, at least one.
-    pub queues: u8,
+    /// What is to stand in for the card.
+    pub inner: Inner,
 }
 
 /// What was found out about the kernel, and which way was taken because of it.
@@ -85,13 +109,32 @@ pub struct Probe {
     pub outcome: String,
 }
 
-/// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes. Who
-/// wants to give it back drops this value first, because [`release`] refuses what a living daemon holds.
+/// What the daemon has of the inner device.
+#[derive(Debug)]
+pub enum StackSide {
+    /// A TAP.
+    Tap {
+        /// One descriptor per queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN)
+        /// bytes, non-blocking.
+        queues: Vec<OwnedFd>,
+    },
+    /// The outer end of a pair, in the card's namespace. There, sockets for one EtherType hear what is kept for the
+    /// daemon.
+    Veth {
+        /// Its interface index.
+        outer_index: u32,
+        /// Its name.
+        outer_name: String,
+    },
+}
+
+/// A taken interface. Dropping it gives nothing back: the inner device and its routes stay, and no frame passes but what
+/// the kernel carries by itself between the card and a pair. Who wants to give it back drops this value first, because
+/// [`release`] refuses what a living daemon holds.
 #[derive(Debug)]
 pub struct Taken {
-    /// One descriptor per queue of the inner device, with vnet headers of
-    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
-    pub tap: Vec<OwnedFd>,
+    /// What the daemon has of the inner device.
+    pub stack: StackSide,
     /// Interface index of the inner device.
     pub inner_index: u32,
     /// Hardware address of card and inner device.
@@ -118,6 +161,25 @@ pub struct Taken {
     pub warnings: Vec<String>,
     /// Tells others that a living daemon has the interface.
     _lock: Lock,
+}
+
+impl Taken {
+    /// The TAP's queues; none of them if the inner device is no TAP.
+    #[must_use]
+    pub fn queues(&self) -> &[OwnedFd] {
+        match &self.stack {
+            StackSide::Tap { queues } => queues,
+            StackSide::Veth { .. } => &[],
+        }
+    }
+
+    /// Takes one of the TAP's queues out; none if none is left or the inner device is no TAP.
+    pub fn take_queue(&mut self) -> Option<OwnedFd> {
+        match &mut self.stack {
+            StackSide::Tap { queues } => queues.pop(),
+            StackSide::Veth { .. } => None,
+        }
+    }
 }
 
 /// Runs `work` where the card is, on a short-lived thread in its namespace: what `work` opens there stays there.

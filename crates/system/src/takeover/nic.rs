@@ -1,32 +1,58 @@
 //! Finding the card, wherever it is, and naming it.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
+use super::pair;
 use super::place::MAX_NAME_LEN;
 use super::state::State;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange, UP};
 
-/// The card in its own namespace, where nothing else is but the loopback.
-pub(super) fn card_in_namespace(wire: &mut Connection) -> io::Result<Option<Link>> {
-    Ok(wire.links()?.into_iter().find(|link| link.is_ethernet))
+/// The card in its own namespace, where nothing else is but the loopback and our pair.
+pub(super) fn card_in_namespace(wire: &mut Connection, state: &State) -> io::Result<Option<Link>> {
+    let pair = pair::find(wire, state)?;
+    let is_ours = |link: &Link| pair.as_ref().is_some_and(|pair| pair.has(link));
+    Ok(wire.links()?.into_iter().find(|link| link.is_ethernet && !is_ours(link)))
 }
 
 /// The card in the namespace of `host`. Surest is its number together with its hardware address or name. It has another
-/// number after its namespace died under it, and another hardware address if somebody gave it one meanwhile.
-pub(super) fn card_among(host: &mut Connection, state: &State) -> io::Result<Option<Link>> {
+/// number after its namespace died under it, and another hardware address if somebody gave it one meanwhile. A device whose
+/// other end lies in namespace `apart` is never the card but stands in for it.
+pub(super) fn card_among(
+    host: &mut Connection,
+    state: &State,
+    apart: Option<BorrowedFd<'_>>,
+) -> io::Result<Option<Link>> {
     let home = &state.home;
     let is_number = |link: &Link| link.index == home.index;
     let is_mac = |link: &Link| link.mac == home.mac();
     let is_name = |link: &Link| link.name == state.nic_name || link.name == state.interface;
     let mut links = host.links()?;
-    links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind);
+    let apart = apart.map(|apart| host.number_of_namespace(apart)).transpose()?.flatten();
+    let stands_in = |link: &Link| link.elsewhere.is_some_and(|other| Some(other.namespace) == apart);
+    links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind && !stands_in(link));
     let position = links
         .iter()
         .position(|link| is_number(link) && (is_mac(link) || is_name(link)))
         .or_else(|| links.iter().position(is_mac))
         .or_else(|| links.iter().position(is_name));
     Ok(position.map(|position| links.swap_remove(position)))
+}
+
+/// Sends a link with `change` to `namespace`, where it gets `index` unless another device has that.
+pub(super) fn send(
+    from: &mut Connection,
+    change: &LinkChange,
+    namespace: BorrowedFd<'_>,
+    index: u32,
+) -> io::Result<()> {
+    match from.change_link(&change.clone().namespace(namespace, Some(index))) {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            from.change_link(&change.clone().namespace(namespace, None))
+        }
+        other => other,
+    }
 }
 
 /// Renames a link, turning it off for the moment where the kernel insists. Returns whether it stayed on.

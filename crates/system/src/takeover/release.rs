@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use super::error::Doing;
-use super::nic::{card_among, card_in_namespace, rename};
+use super::nic::{card_among, card_in_namespace, rename, send};
+use super::pair::{self, Pair};
 use super::place::Place;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
@@ -53,6 +54,13 @@ pub fn release(interface: &str, run_dir: &Path, state_dir: &Path) -> Result<Repo
     Ok(report)
 }
 
+/// The pair with its inner end, and a routing socket beside its outer end.
+struct Ends {
+    wire: Connection,
+    pair: Pair,
+    inner: Option<Link>,
+}
+
 struct Undoing<'a> {
     place: &'a Place,
     host: Connection,
@@ -62,12 +70,13 @@ struct Undoing<'a> {
 impl Undoing<'_> {
     fn run(mut self) -> Result<Report, TakeoverError> {
         let interface = self.place.interface.as_str();
-        self.remove_inner_device()?;
-        if let Some(namespace) = namespace::open_pin(&self.place.pin).doing(interface, "open the card's namespace")? {
-            self.bring_home(&namespace)?;
+        let namespace = namespace::open_pin(&self.place.pin).doing(interface, "open the card's namespace")?;
+        self.remove_inner_device(namespace.as_ref())?;
+        if let Some(namespace) = &namespace {
+            self.bring_home(namespace)?;
         }
         namespace::unpin(&self.place.pin).doing(interface, "remove the card's namespace")?;
-        let card = card_among(&mut self.host, &self.state).doing(interface, "look for the card")?;
+        let card = card_among(&mut self.host, &self.state, None).doing(interface, "look for the card")?;
         if self.state.way == Way::Filter {
             filter::open(interface)?;
         }
@@ -77,20 +86,31 @@ impl Undoing<'_> {
     }
 
     /// Takes down what the inner device has, writes it into the state file, and only then deletes the device.
-    fn remove_inner_device(&mut self) -> Result<(), TakeoverError> {
+    fn remove_inner_device(&mut self, namespace: Option<&OwnedFd>) -> Result<(), TakeoverError> {
         let interface = self.place.interface.as_str();
         let found = self.host.link_by_name(interface).doing(interface, "look for the inner device")?;
-        let inner = found.filter(Link::is_tap);
-        if let (Some(inner), Phase::Taken) = (&inner, self.state.phase) {
+        let tap = found.filter(Link::is_tap);
+        let ends = self.pair(namespace).doing(interface, "look for the pair")?;
+        let inner_end = ends.as_ref().and_then(|ends| ends.inner.as_ref());
+        if let (Some(inner), Phase::Taken) = (tap.as_ref().or(inner_end), self.state.phase) {
             let now = Snapshot::take(&mut self.host, inner).doing(interface, "take down addresses and routes")?;
             self.state.home.follow(now);
         }
         self.state.phase = Phase::Releasing;
         self.state.save(&self.place.state)?;
-        match inner {
-            Some(inner) => self.host.delete_link(inner.index).doing(interface, "remove the inner device"),
-            None => Ok(()),
+        if let Some(tap) = tap {
+            self.host.delete_link(tap.index).doing(interface, "remove the inner device")?;
         }
+        // One end takes the other with it, wherever that is.
+        ends.map_or(Ok(()), |mut ends| ends.wire.delete_link(ends.pair.outer.index)).doing(interface, "remove the pair")
+    }
+
+    fn pair(&mut self, namespace: Option<&OwnedFd>) -> io::Result<Option<Ends>> {
+        let Some(namespace) = namespace else { return Ok(None) };
+        let mut wire = namespace::run_inside(namespace.as_fd(), Connection::open)??;
+        let Some(pair) = pair::find(&mut wire, &self.state)? else { return Ok(None) };
+        let inner = pair.inner_end(&mut self.host, namespace.as_fd())?;
+        Ok(Some(Ends { wire, pair, inner }))
     }
 
     /// Moves the card from its namespace back to where it was.
@@ -99,19 +119,12 @@ impl Undoing<'_> {
         let home = namespace::current().doing(interface, "look at the network namespace")?;
         let work = || {
             let mut wire = Connection::open()?;
-            let Some(card) = card_in_namespace(&mut wire)? else { return Ok(()) };
+            let Some(card) = card_in_namespace(&mut wire, &self.state)? else { return Ok(()) };
             wire.change_link(&LinkChange::of(card.index).flag(UP, false))?;
             if card.name != interface {
                 wire.change_link(&LinkChange::of(card.index).name(interface))?;
             }
-            let index = self.state.home.index;
-            match wire.change_link(&LinkChange::of(card.index).namespace(home.as_fd(), Some(index))) {
-                // Another device got the number meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    wire.change_link(&LinkChange::of(card.index).namespace(home.as_fd(), None))
-                }
-                other => other,
-            }
+            send(&mut wire, &LinkChange::of(card.index), home.as_fd(), self.state.home.index)
         };
         let moved = namespace::run_inside(namespace.as_fd(), work).and_then(|result: io::Result<()>| result);
         moved.doing(interface, "bring the card home")

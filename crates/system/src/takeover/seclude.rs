@@ -1,7 +1,7 @@
 //! Bringing the card where the stack cannot reach it: into a namespace of its own, or behind a filter.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::Doing;
 use super::nic::{card_among, card_in_namespace, free_name, rename};
@@ -17,7 +17,15 @@ pub(super) struct Secluded {
     /// The card.
     pub(super) link: Link,
     /// Its namespace, if it has one of its own.
-    pub(super) namespace: Option<OwnedFd>,
+    pub(super) own: Option<OwnNamespace>,
+}
+
+/// The card's own namespace.
+pub(super) struct OwnNamespace {
+    /// The namespace.
+    pub(super) descriptor: OwnedFd,
+    /// A routing socket in it.
+    pub(super) wire: Connection,
 }
 
 /// Why the card did not get into a namespace.
@@ -64,10 +72,10 @@ impl Work<'_> {
         let mut wire = namespace::run_inside(namespace.as_fd(), Connection::open)
             .and_then(|connection| connection)
             .doing(self.interface(), "enter the card's namespace")?;
-        let mut link = card_in_namespace(&mut wire).doing(self.interface(), "look for the card")?;
+        let mut link = card_in_namespace(&mut wire, &self.state).doing(self.interface(), "look for the card")?;
         if link.is_none() {
             self.move_card(&namespace)?;
-            link = card_in_namespace(&mut wire).doing(self.interface(), "look for the card")?;
+            link = card_in_namespace(&mut wire, &self.state).doing(self.interface(), "look for the card")?;
         }
         let link = link.ok_or_else(|| TakeoverError::NicGone { interface: self.interface().to_owned() })?;
         let change = LinkChange::of(link.index).flag(ALL_MULTICAST, true).flag(UP, true);
@@ -76,7 +84,7 @@ impl Work<'_> {
         self.state.nic_name = link.name.clone();
         self.state.probe("way", "namespace");
         self.save()?;
-        Ok(Secluded { link, namespace: Some(namespace) })
+        Ok(Secluded { link, own: Some(OwnNamespace { descriptor: namespace, wire }) })
     }
 
     /// The card's namespace: the one that is pinned, or a new one.
@@ -99,7 +107,7 @@ impl Work<'_> {
 
     /// Moves the card away. This is the moment from which nothing leaves in clear.
     fn move_card(&mut self, namespace: &OwnedFd) -> Result<(), Refusal> {
-        let card = self.card_here()?;
+        let card = self.card_here(Some(namespace.as_fd()))?;
         let change = LinkChange::of(card.index).namespace(namespace.as_fd(), None);
         self.host.change_link(&change).map_err(|cause| match cause.raw_os_error() {
             Some(libc::EINVAL | libc::EOPNOTSUPP | libc::EPERM | libc::EBUSY) => Refusal::Immovable(cause),
@@ -113,14 +121,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn card_here(&mut self) -> Result<Link, TakeoverError> {
-        let found = card_among(&mut self.host, &self.state).doing(&self.place.interface, "look for the card")?;
+    fn card_here(&mut self, apart: Option<BorrowedFd<'_>>) -> Result<Link, TakeoverError> {
+        let found = card_among(&mut self.host, &self.state, apart).doing(&self.place.interface, "look for the card")?;
         found.ok_or_else(|| TakeoverError::NicGone { interface: self.place.interface.clone() })
     }
 
     /// Closes the card where it is. The filter stands before anything else changes.
     fn by_filter(&mut self) -> Result<Secluded, TakeoverError> {
-        let card = self.card_here()?;
+        let card = self.card_here(None)?;
         filter::close(self.interface(), &[&card.name])?;
         self.touched = true;
         settings::disable_ipv6(&card.name).doing(self.interface(), "turn IPv6 off on the card")?;
@@ -132,7 +140,7 @@ impl Work<'_> {
         self.host.change_link(&change).doing(self.interface(), "turn the card on")?;
         let link = self.host.link_by_name(&name).doing(self.interface(), "look for the card")?;
         let link = link.ok_or_else(|| TakeoverError::NicGone { interface: self.interface().to_owned() })?;
-        Ok(Secluded { link, namespace: None })
+        Ok(Secluded { link, own: None })
     }
 
     /// Takes addresses and routes from the card. Those that go together with others are gone when their turn comes.

@@ -66,12 +66,14 @@ pub(crate) fn disable_ipv6(interface: &str) -> io::Result<()> {
     }
 }
 
-/// Makes the calling thread's namespace one in which no interface speaks by itself: no IPv6, no ARP answers, no
-/// forwarding. Done before any card enters it.
+/// Makes the calling thread's namespace one in which no interface speaks or learns by itself: no IPv6, no ARP answers, no
+/// neighbours from ARP that nobody asked for (a namespace starts with the machine's settings), no forwarding. Done before
+/// any card enters it.
 pub(crate) fn silence_namespace() -> io::Result<()> {
     for scope in ["all", "default"] {
         disable_ipv6(scope)?;
         files::write_existing(&directory("ipv4/conf", scope).join("arp_ignore"), "8")?;
+        files::write_existing(&directory("ipv4/conf", scope).join("arp_accept"), "0")?;
         files::write_existing(&directory("ipv4/conf", scope).join("forwarding"), "0")?;
     }
     Ok(())

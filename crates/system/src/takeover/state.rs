@@ -33,6 +33,20 @@ pub enum Phase {
     Releasing,
 }
 
+/// What stands, or is about to stand, in the card's place. Files from before there was a choice had a TAP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum InnerKind {
+    /// A TAP.
+    #[default]
+    Tap,
+    /// One end of a pair. Between two kinds a TAP may still be there.
+    Veth {
+        /// Name of the other end, in the card's namespace.
+        outer: String,
+    },
+}
+
 /// What is known about a taken interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -48,6 +62,9 @@ pub struct State {
     pub nic_name: String,
     /// Number of the network namespace in which it was taken.
     pub(crate) host_namespace: u64,
+    /// What the inner device is.
+    #[serde(default)]
+    pub(crate) inner: InnerKind,
     /// Whether the inner device has several queues.
     pub(crate) multi_queue: bool,
     /// What was found out about the kernel.
@@ -71,6 +88,7 @@ impl State {
             way,
             nic_name: place.interface.clone(),
             host_namespace,
+            inner: InnerKind::Tap,
             multi_queue: false,
             probes: Vec::new(),
             home,
@@ -92,6 +110,11 @@ impl State {
             Some(probe) => probe.outcome = outcome,
             None => self.probes.push(Probe { name: name.to_owned(), outcome }),
         }
+    }
+
+    /// Forgets what was found out about a thing that is not in use any more.
+    pub(super) fn forget_probe(&mut self, name: &str) {
+        self.probes.retain(|probe| probe.name != name);
     }
 
     /// Writes the file.

@@ -10,7 +10,7 @@ use super::place::{Lock, Place};
 use super::seclude::Secluded;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
-use super::{Request, Taken, TakeoverError, Way, filter};
+use super::{Inner, Request, StackSide, Taken, TakeoverError, Way, filter, pair};
 use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange};
@@ -30,7 +30,7 @@ pub fn take(request: &Request) -> Result<Taken, TakeoverError> {
     let interface = place.interface.as_str();
     let mut host = Connection::open().doing(interface, "open a routing socket")?;
     if State::read(&place.state)?.is_none() {
-        inspect(&mut host, request)?;
+        inspect(&mut host, request, &place)?;
     }
     let lock = place.lock()?;
     let result = take_locked(host, request, &place, lock);
@@ -65,7 +65,7 @@ fn take_locked(mut host: Connection, request: &Request, place: &Place, lock: Loc
 }
 
 /// Makes sure that the interface can be taken, before anything is written anywhere.
-fn inspect(host: &mut Connection, request: &Request) -> Result<Link, TakeoverError> {
+fn inspect(host: &mut Connection, request: &Request, place: &Place) -> Result<Link, TakeoverError> {
     let interface = request.interface.clone();
     let links = host.links().doing(&interface, "list the interfaces")?;
     let Some(link) = links.iter().find(|link| link.name == interface) else {
@@ -81,6 +81,9 @@ fn inspect(host: &mut Connection, request: &Request) -> Result<Link, TakeoverErr
     if link.is_tap() {
         return Err(TakeoverError::NotEthernet { interface, what: "a TAP device, made by a program" });
     }
+    if pair::leads_to(host, link, &place.pin).doing(&interface, "look at the interface")? {
+        return Err(TakeoverError::StateLost { interface, file: place.state.clone() });
+    }
     if let Some(master) = link.master {
         return Err(TakeoverError::Enslaved { interface, master: other_name(master) });
     }
@@ -94,7 +97,7 @@ fn inspect(host: &mut Connection, request: &Request) -> Result<Link, TakeoverErr
 }
 
 fn begin(host: &mut Connection, request: &Request, place: &Place, here: u64) -> Result<State, TakeoverError> {
-    let link = inspect(host, request)?;
+    let link = inspect(host, request, place)?;
     let home = Snapshot::take(host, &link).doing(&place.interface, "take down addresses and routes")?;
     let state = State::begin(place, request.way, here, home).doing(&place.interface, "read the boot's number")?;
     state.save(&place.state)?;
@@ -110,37 +113,46 @@ fn inner_mtu(interface: &str, mtu: u32, overhead: u16) -> Result<u32, TakeoverEr
 /// What a finished take-over consists of.
 struct Parts {
     card: Secluded,
-    tap: Vec<OwnedFd>,
+    stack: StackSide,
     inner_index: u32,
     inner_mtu: u32,
 }
 
 /// A take-over under way.
 pub(super) struct Work<'a> {
-    request: &'a Request,
+    pub(super) request: &'a Request,
     pub(super) place: &'a Place,
     pub(super) host: Connection,
     pub(super) state: State,
     /// Whether anything but our own files has been changed, now or earlier.
     pub(super) touched: bool,
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Work<'_> {
     fn run(&mut self) -> Result<Parts, TakeoverError> {
-        let card = self.seclude()?;
+        let mut card = self.seclude()?;
         let inner_mtu = inner_mtu(self.interface(), card.link.mtu, self.request.overhead_bytes)?;
-        let (tap, inner_index) = self.stand_in(card.link.mac, inner_mtu)?;
+        let (stack, inner_index) = match self.joined(&mut card)? {
+            Some(pair) => {
+                let index = self.stand_in_by_pair(&pair, &card, inner_mtu)?;
+                (StackSide::Veth { outer_index: pair.outer.index, outer_name: pair.outer.name }, index)
+            }
+            None => {
+                let (queues, index) = self.stand_in_by_tap(card.link.mac, inner_mtu)?;
+                (StackSide::Tap { queues }, index)
+            }
+        };
         self.state.phase = Phase::Taken;
         self.save()?;
-        Ok(Parts { card, tap, inner_index, inner_mtu })
+        Ok(Parts { card, stack, inner_index, inner_mtu })
     }
 
     fn finish(self, parts: Parts, adopted: bool, lock: Lock) -> Taken {
-        let Parts { card, tap, inner_index, inner_mtu } = parts;
+        let Parts { card, stack, inner_index, inner_mtu } = parts;
         let way = self.state.way;
         Taken {
-            tap,
+            stack,
             inner_index,
             inner_mac: card.link.mac,
             nic_mtu: card.link.mtu,
@@ -148,7 +160,7 @@ impl Work<'_> {
             way,
             wire_index: card.link.index,
             wire_name: card.link.name,
-            wire_namespace: card.namespace,
+            wire_namespace: card.own.map(|own| own.descriptor),
             mark: (way == Way::Filter).then_some(filter::MARK),
             probes: self.state.probes,
             adopted,
@@ -174,20 +186,24 @@ impl Work<'_> {
         self.state.save(&self.place.state)
     }
 
-    /// Puts the inner device where the card was, or opens the one that is there.
-    fn stand_in(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
-        let present = self.inner_device()?;
+    /// Puts a TAP where the card was, or opens the one that is there.
+    fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+        let queues = match self.request.inner {
+            Inner::Tap { queues } => queues,
+            Inner::Veth => 1,
+        };
+        let present = self.usable_tap(queues)?;
         if present.is_none() || self.state.phase != Phase::Taken {
             self.state.phase = Phase::Taking;
         }
         self.state.multi_queue = match present {
             Some(_) => self.state.multi_queue,
-            None => self.request.queues > 1,
+            None => queues > 1,
         };
         self.save()?;
         let options = TapOptions {
             name: &self.place.interface,
-            queues: self.request.queues,
+            queues,
             multi_queue: self.state.multi_queue,
             // Sockets that are bound to the card's number go on working; behind the filter the card still has it.
             index: Some(self.state.home.index).filter(|_| present.is_none() && self.state.way == Way::Namespace),
@@ -198,30 +214,43 @@ impl Work<'_> {
         Ok((tap, index))
     }
 
-    /// The inner device if it is there already and can be used as it is.
-    fn inner_device(&mut self) -> Result<Option<Link>, TakeoverError> {
+    /// The TAP that has the card's name, if any device has it.
+    pub(super) fn tap_here(&mut self) -> Result<Option<Link>, TakeoverError> {
         let found =
             self.host.link_by_name(&self.place.interface).doing(&self.place.interface, "look for the device")?;
-        let Some(inner) = found else { return Ok(None) };
-        if !inner.is_tap() {
-            let cause = io::Error::other("another device has taken the name meanwhile");
-            return Err(cause).doing(self.interface(), "put the inner device in place");
+        match found {
+            Some(other) if !other.is_tap() => {
+                let cause = io::Error::other("another device has taken the name meanwhile");
+                Err(cause).doing(self.interface(), "put the inner device in place")
+            }
+            found => Ok(found),
         }
-        if self.state.multi_queue || self.request.queues <= 1 {
-            return Ok(Some(inner));
+    }
+
+    /// The TAP if it is there already and can be opened with `queues` queues.
+    fn usable_tap(&mut self, queues: u8) -> Result<Option<Link>, TakeoverError> {
+        let Some(tap) = self.tap_here()? else { return Ok(None) };
+        if self.state.multi_queue || queues <= 1 {
+            return Ok(Some(tap));
         }
-        // A device with one queue cannot be opened with several: it is made anew and gets back what it had.
+        // A device with one queue cannot be opened with several.
+        self.put_away(&tap)?;
+        Ok(None)
+    }
+
+    /// Removes an inner device that is made anew, as another or otherwise; the new one gets what this one had.
+    pub(super) fn put_away(&mut self, inner: &Link) -> Result<(), TakeoverError> {
         if self.state.phase == Phase::Taken {
-            let now = Snapshot::take(&mut self.host, &inner).doing(&self.place.interface, "take down addresses")?;
+            let now = Snapshot::take(&mut self.host, inner).doing(&self.place.interface, "take down addresses")?;
             self.state.home.follow(now);
             self.state.phase = Phase::Taking;
             self.save()?;
         }
-        self.host.delete_link(inner.index).doing(&self.place.interface, "remove the inner device")?;
-        Ok(None)
+        self.host.delete_link(inner.index).doing(&self.place.interface, "remove the inner device")
     }
 
-    fn configure(&mut self, mac: MacAddress, mtu: u32) -> io::Result<u32> {
+    /// Gives the inner device what it must have; its interface index.
+    pub(super) fn configure(&mut self, mac: MacAddress, mtu: u32) -> io::Result<u32> {
         let inner = self.host.link_by_name(&self.place.interface)?.ok_or(io::ErrorKind::NotFound)?;
         if inner.mac != mac {
             self.host.change_link(&LinkChange::of(inner.index).mac(mac))?;

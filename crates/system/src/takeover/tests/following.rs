@@ -1,11 +1,12 @@
 //! Following later changes.
 
-use std::os::fd::AsFd;
+use std::io;
 use std::time::{Duration, Instant};
 
 use super::room::{Room, assert_same, room};
+use crate::netlink::Connection;
 use crate::privilege::{Capability, keep};
-use crate::takeover::{Change, Follower, Taken, Way, in_wire_namespace, release, state, take};
+use crate::takeover::{Change, Follower, Inner, Request, Taken, Way, in_wire_namespace, release, state, take};
 
 /// Longest time until a change is heard of.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -41,11 +42,11 @@ fn the_inner_device_follows_the_card() {
     assert_eq!(follower.next_change().expect("works"), Some(Change::Carrier(true)));
     room.in_peer("ip link set peer0 down");
     wait_for(&mut follower, Change::Carrier(false));
-    follower.apply_carrier(taken.tap[0].as_fd(), false).expect("a TAP");
+    follower.apply_carrier(false).expect("a TAP");
     assert!(room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
     room.in_peer("ip link set peer0 up");
     wait_for(&mut follower, Change::Carrier(true));
-    follower.apply_carrier(taken.tap[0].as_fd(), true).expect("a TAP");
+    follower.apply_carrier(true).expect("a TAP");
     assert!(!room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
     at_card(&taken, "ip link set eth0 mtu 1400");
     wait_for(&mut follower, Change::Mtu(1400));
@@ -57,12 +58,56 @@ fn the_inner_device_follows_the_card() {
     follower.apply_mac(mac).expect("root may");
     wait_for(&mut follower, Change::InnerMac(mac));
     // A card that got another address meanwhile is still found: under a second take-over, and on the way home.
-    drop(taken);
+    drop((taken, follower));
     let taken = room.take(Way::Namespace).expect("it is there");
     assert_eq!(taken.inner_mac, mac);
     drop(taken);
     assert!(room.release("eth0").expect("nothing holds it").nic_found);
     assert!(room.in_host("ip link show dev eth0").contains("02:00:00:00:00:99"));
+}
+
+/// With what a daemon has left of its privileges: entering the card's namespace is not among it.
+#[test]
+fn the_pair_follows_the_card() {
+    let room = room!();
+    let taken = room.take_pair().expect("a veth can move");
+    let mut follower = follow(&room, &taken);
+    assert_eq!(follower.next_change().expect("works"), Some(Change::Carrier(true)));
+    room.in_peer("ip link set peer0 down");
+    wait_for(&mut follower, Change::Carrier(false));
+    let mut follower = unprivileged(&room, follower, |follower| follower.apply_carrier(false));
+    assert!(room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
+    room.in_peer("ip link set peer0 up");
+    wait_for(&mut follower, Change::Carrier(true));
+    let mut follower = unprivileged(&room, follower, |follower| follower.apply_carrier(true));
+    assert!(!room.in_host("ip link show dev eth0").contains("NO-CARRIER"));
+    for mtu in [1400, 2000] {
+        at_card(&taken, &format!("ip link set eth0 mtu {mtu}"));
+        wait_for(&mut follower, Change::Mtu(mtu));
+        follower = unprivileged(&room, follower, |follower| follower.apply_mtu(mtu - 40));
+        wait_for(&mut follower, Change::InnerMtu(mtu - 40));
+        let outer = room.at_card(|| Connection::open().and_then(|mut wire| wire.link_by_name("rw.eth0")));
+        assert_eq!(outer.expect("readable").expect("there").mtu, mtu);
+    }
+    room.in_host("ip link set eth0 down");
+    wait_for(&mut follower, Change::InnerUp(false));
+    at_card(&taken, "ip link del rw.eth0");
+    wait_for(&mut follower, Change::InnerGone);
+    room.in_peer("ip link del peer0");
+    wait_for(&mut follower, Change::NicGone);
+}
+
+/// Lets `follower` act on a thread that may administer the network and nothing else, and gives it back.
+fn unprivileged(
+    room: &Room,
+    mut follower: Follower,
+    act: impl FnOnce(&mut Follower) -> io::Result<()> + Send,
+) -> Follower {
+    room.at_host(|| {
+        keep(&[Capability::NetAdmin]).expect("root may drop");
+        act(&mut follower).expect("administering is enough");
+    });
+    follower
 }
 
 #[test]
@@ -85,8 +130,8 @@ fn the_end_of_a_device_is_told() {
 fn the_privileges_that_are_kept_suffice_for_the_way_out() {
     let room = room!();
     let before = room.picture();
-    for way in [Way::Namespace, Way::Filter] {
-        let request = room.request(way);
+    let pair = Request { inner: Inner::Veth, ..room.request(Way::Namespace) };
+    for request in [room.request(Way::Namespace), room.request(Way::Filter), pair] {
         let report = room.at_host(|| {
             drop(take(&request).expect("both ways work here"));
             keep(&Capability::FOR_RELEASE).expect("root may drop");

@@ -3,4 +3,5 @@
 mod filter_way;
 mod following;
 mod namespace_way;
+mod pair;
 mod room;

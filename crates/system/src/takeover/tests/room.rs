@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::namespace::run_inside;
+use crate::namespace::{open_pin, run_inside};
+use crate::netlink::Connection;
+use crate::netlink::link::LinkChange;
 use crate::takeover::state::{Phase, State};
-use crate::takeover::{Report, Request, Taken, TakeoverError, Way, release, take};
+use crate::takeover::{Inner, Report, Request, Taken, TakeoverError, Way, release, take};
 
 /// Bytes of overhead that the tests ask for.
 pub(super) const OVERHEAD: u16 = 40;
@@ -120,7 +122,7 @@ impl Room {
             state_dir: self.state_dir(),
             overhead_bytes: OVERHEAD,
             way,
-            queues: 1,
+            inner: Inner::Tap { queues: 1 },
         }
     }
 
@@ -130,8 +132,40 @@ impl Room {
         run_inside(file.as_fd(), work).expect("root may enter")
     }
 
+    /// Runs `work` in the other host's network namespace.
+    pub(super) fn at_peer<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let file = File::open(format!("/run/netns/{}", self.peer)).expect("the namespace");
+        run_inside(file.as_fd(), work).expect("root may enter")
+    }
+
+    /// The card's namespace, as long as the interface is taken.
+    pub(super) fn pin(&self) -> OwnedFd {
+        open_pin(&self.run_dir().join("eth0.netns")).expect("readable").expect("there")
+    }
+
+    /// Runs `work` in the card's namespace.
+    pub(super) fn at_card<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        run_inside(self.pin().as_fd(), work).expect("root may enter")
+    }
+
+    /// Undoes the card's move.
+    pub(super) fn move_card_home(&self) {
+        let host = self.at_host(crate::namespace::current).expect("readable");
+        self.at_card(|| {
+            let mut wire = Connection::open().expect("a socket");
+            let card = wire.link_by_name("eth0").expect("readable").expect("there");
+            wire.change_link(&LinkChange::of(card.index).namespace(host.as_fd(), None)).expect("it moves");
+        });
+    }
+
     pub(super) fn take(&self, way: Way) -> Result<Taken, TakeoverError> {
         let request = self.request(way);
+        self.at_host(|| take(&request))
+    }
+
+    /// Takes with a pair as inner device.
+    pub(super) fn take_pair(&self) -> Result<Taken, TakeoverError> {
+        let request = Request { inner: Inner::Veth, ..self.request(Way::Auto) };
         self.at_host(|| take(&request))
     }
 
@@ -157,6 +191,10 @@ impl Room {
     fn answer(&self, question: &str) -> (String, Value) {
         let mut value: Value = serde_json::from_str(&self.in_host(question)).expect("JSON");
         forget_time(&mut value);
+        if let (true, Some(neighbours)) = (question.contains("neigh"), value.as_array_mut()) {
+            // The kernel's table of them has no order.
+            neighbours.sort_by_key(Value::to_string);
+        }
         (question.to_owned(), value)
     }
 
@@ -189,6 +227,19 @@ impl Room {
         self.in_peer(&format!("ip neigh replace {HOST} lladdr {mac} dev peer0 nud permanent"));
     }
 
+    /// Lets both hosts know each other's hardware address for good, so that no ARP is needed.
+    pub(super) fn acquaint(&self) {
+        self.introduce();
+        let link: Value = serde_json::from_str(&self.in_peer("ip -j link show dev peer0")).expect("JSON");
+        let mac = link[0]["address"].as_str().expect("an address");
+        self.in_host(&format!("ip neigh replace {PEER} lladdr {mac} dev eth0 nud permanent"));
+    }
+
+    /// Runs a command in the guarded host that may fail.
+    pub(super) fn try_in_host(&self, command: &str) {
+        let _ = try_inside(&self.host, command);
+    }
+
     /// Makes the guarded host send: ARP, IPv4 and IPv6 of its own accord.
     pub(super) fn speak(&self) {
         for command in [format!("ping -c 2 -W 1 {PEER}"), "ping -6 -c 2 -W 1 2001:db8::9".into()] {
@@ -199,9 +250,14 @@ impl Room {
 
     /// Puts the state file back to what it was when a step had not yet been written down.
     pub(super) fn set_phase(&self, phase: Phase) {
+        self.change_state(|state| state.phase = phase);
+    }
+
+    /// Edits the state file.
+    pub(super) fn change_state(&self, edit: impl FnOnce(&mut State)) {
         let file = self.state_dir().join("eth0.takeover.json");
         let mut state = State::read(&file).expect("readable").expect("there");
-        state.phase = phase;
+        edit(&mut state);
         state.save(&file).expect("writable");
     }
 
@@ -252,6 +308,28 @@ pub(super) fn assert_same(before: &[(String, Value)], after: &[(String, Value)])
     for ((question, was), (_, is)) in before.iter().zip(after) {
         assert_eq!(was, is, "{question}");
     }
+}
+
+/// Compares the interface with the inner device that stands in for it.
+pub(super) fn assert_stands_in(before: &[(String, Value)], during: &[(String, Value)]) {
+    let mut during = during.to_vec();
+    // What differs is what the device is and what we own: MTU, queueing, the far end of the cable.
+    for (question, value) in &mut during {
+        if question.contains("link show") || question.contains("addr show") {
+            for field in ["link_index", "link_netnsid", "mtu", "operstate", "qdisc"] {
+                let was = before.iter().find(|(other, _)| other == question).map(|(_, was)| was[0][field].clone());
+                match was.filter(|was| !was.is_null()) {
+                    Some(was) => value[0][field] = was,
+                    None => drop(value[0].as_object_mut().and_then(|link| link.remove(field))),
+                }
+            }
+        }
+        if question == "settings" {
+            let text = value.as_str().expect("text").replace("eth0.mtu = 1460", "eth0.mtu = 1500");
+            *value = Value::String(text);
+        }
+    }
+    assert_same(before, &during);
 }
 
 fn inside(namespace: &str, command: &str) -> String {

@@ -1,0 +1,225 @@
+//! The pair: a cable between namespaces whose inner end is the inner device, and whose outer end lies beside the card,
+//! where the kernel joins the two.
+//!
+//! Both ends are made in the card's namespace and joined there before the inner end goes to the stack. So whatever the
+//! kernel cannot do is known before anything that works is taken away.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use super::error::Doing;
+use super::nic::{free_name, rename, send};
+use super::seclude::{OwnNamespace, Secluded};
+use super::state::{InnerKind, Phase, State};
+use super::take::Work;
+use super::{Inner, TakeoverError, join};
+use crate::namespace;
+use crate::netlink::Connection;
+use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
+
+/// What is in the card's namespace of a pair.
+#[derive(Debug)]
+pub(super) struct Pair {
+    /// The end that stays.
+    pub(super) outer: Link,
+    /// The other end, if it has not gone to the stack yet.
+    staged: Option<Link>,
+}
+
+/// The pair that `state` speaks of, as far as it is in the card's namespace.
+pub(super) fn find(wire: &mut Connection, state: &State) -> io::Result<Option<Pair>> {
+    let InnerKind::Veth { outer } = &state.inner else { return Ok(None) };
+    let mut links = wire.links()?;
+    let Some(at) = links.iter().position(|link| link.is_veth() && link.name == *outer) else { return Ok(None) };
+    let outer = links.swap_remove(at);
+    let staged = links.into_iter().find(|link| is_other_end(link, &outer));
+    Ok(Some(Pair { outer, staged }))
+}
+
+/// Whether both are ends of one cable in the same namespace.
+fn is_other_end(link: &Link, outer: &Link) -> bool {
+    link.is_veth() && link.below == Some(outer.index) && outer.below == Some(link.index)
+}
+
+impl Pair {
+    /// Whether `link`, in the card's namespace, is one of its ends.
+    pub(super) fn has(&self, link: &Link) -> bool {
+        link.index == self.outer.index || self.staged.as_ref().is_some_and(|staged| staged.index == link.index)
+    }
+
+    /// The inner end, if it is in the namespace of `host`, under whatever name. `apart` is the card's namespace.
+    pub(super) fn inner_end(&self, host: &mut Connection, apart: BorrowedFd<'_>) -> io::Result<Option<Link>> {
+        // The kernel gives a namespace its number when a device that leads there is listed for the first time.
+        let links = host.links()?;
+        let Some(number) = host.number_of_namespace(apart)? else { return Ok(None) };
+        let leads_there = |link: &Link| {
+            link.elsewhere.is_some_and(|other| other.namespace == number && other.index == self.outer.index)
+        };
+        Ok(links.into_iter().find(|link| link.is_veth() && leads_there(link)))
+    }
+}
+
+/// Whether `link` is the inner end of a pair whose outer end lies in the namespace that is pinned to `pin`.
+pub(super) fn leads_to(host: &mut Connection, link: &Link, pin: &Path) -> io::Result<bool> {
+    let Some(other) = link.elsewhere.filter(|_| link.is_veth()) else { return Ok(false) };
+    let Some(apart) = namespace::open_pin(pin)? else { return Ok(false) };
+    Ok(host.number_of_namespace(apart.as_fd())? == Some(other.namespace))
+}
+
+/// Why there is no joined pair.
+enum Refusal {
+    /// The kernel or `nft` cannot; a TAP can take its place.
+    Unable(String),
+    /// Something went wrong.
+    Failed(TakeoverError),
+}
+
+impl From<TakeoverError> for Refusal {
+    fn from(error: TakeoverError) -> Refusal {
+        Refusal::Failed(error)
+    }
+}
+
+impl Refusal {
+    fn of_nft(error: TakeoverError) -> Refusal {
+        match error {
+            TakeoverError::NoNft { .. } => Refusal::Unable("the program nft is missing".to_owned()),
+            TakeoverError::Filter { cause, .. } => Refusal::Unable(format!("nft refused the joining rules: {cause}")),
+            other => Refusal::Failed(other),
+        }
+    }
+}
+
+impl Work<'_> {
+    /// The pair, joined with the card; none if the inner device is to be a TAP, for a reason that the probe names. A
+    /// pair that is not wanted any more is gone then.
+    pub(super) fn joined(&mut self, card: &mut Secluded) -> Result<Option<Pair>, TakeoverError> {
+        let outcome = match (self.request.inner, &mut card.own) {
+            (Inner::Tap { .. }, _) => "TAP".to_owned(),
+            (Inner::Veth, None) => because(&"the card has no namespace of its own"),
+            (Inner::Veth, Some(own)) => match self.join(&card.link, own) {
+                Ok(pair) => {
+                    self.state.probe("inner device", "veth, joined in the kernel");
+                    return Ok(Some(pair));
+                }
+                Err(Refusal::Unable(cause)) => because(&cause),
+                Err(Refusal::Failed(error)) => return Err(error),
+            },
+        };
+        if let Some(own) = &mut card.own {
+            self.part(own)?;
+        }
+        self.state.probe("inner device", outcome);
+        Ok(None)
+    }
+
+    fn join(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Pair, Refusal> {
+        let pair = match self.whole_pair(own)? {
+            Some(pair) => pair,
+            None => self.make_pair(card, own)?,
+        };
+        let outer = &pair.outer;
+        // The daemon speaks ARP there, the kernel never.
+        let change = LinkChange::of(outer.index).flag(NO_ARP, true).mtu(card.mtu);
+        own.wire.change_link(&change).doing(self.interface(), "prepare the outer end of the pair")?;
+        join::close(self.interface(), own.descriptor.as_fd(), &card.name, &outer.name).map_err(Refusal::of_nft)?;
+        let change = LinkChange::of(outer.index).flag(UP, true);
+        own.wire.change_link(&change).doing(self.interface(), "turn the outer end of the pair on")?;
+        Ok(pair)
+    }
+
+    /// The pair that is there. One whose inner end the stack does not have, not yet or not any more, goes.
+    fn whole_pair(&mut self, own: &mut OwnNamespace) -> Result<Option<Pair>, TakeoverError> {
+        let interface = self.place.interface.as_str();
+        let found = find(&mut own.wire, &self.state).doing(interface, "look for the pair")?;
+        let Some(pair) = found else { return Ok(None) };
+        let inner = pair.inner_end(&mut self.host, own.descriptor.as_fd()).doing(interface, "look for the pair")?;
+        if inner.is_some() {
+            return Ok(Some(pair));
+        }
+        own.wire.delete_link(pair.outer.index).doing(interface, "remove the pair")?;
+        Ok(None)
+    }
+
+    fn make_pair(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Pair, Refusal> {
+        let links = own.wire.links().doing(self.interface(), "list the interfaces")?;
+        let outer = free_name(self.interface(), &links);
+        self.state.inner = InnerKind::Veth { outer: outer.clone() };
+        self.save()?;
+        match own.wire.create_veth(&outer, card.mac, card.mtu) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                return Err(Refusal::Unable("this kernel has no veth".to_owned()));
+            }
+            other => other.doing(self.interface(), "make the pair")?,
+        }
+        let made = find(&mut own.wire, &self.state).doing(self.interface(), "look for the pair")?;
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        Ok(made.ok_or_else(gone).doing(self.interface(), "look for the pair")?)
+    }
+
+    /// Puts the inner end of `pair` where the card was, or leaves it there; its interface index.
+    pub(super) fn stand_in_by_pair(&mut self, pair: &Pair, card: &Secluded, mtu: u32) -> Result<u32, TakeoverError> {
+        let interface = self.place.interface.as_str();
+        if let Some(own) = &card.own {
+            let apart = own.descriptor.as_fd();
+            let present = pair.inner_end(&mut self.host, apart).doing(interface, "look for the inner device")?;
+            match present {
+                Some(inner) if inner.name == interface => {}
+                Some(inner) => {
+                    rename(&mut self.host, &inner, interface).doing(interface, "name the inner device")?;
+                }
+                None => self.hand_over(pair, apart)?,
+            }
+        }
+        self.state.forget_probe("inner device offloads");
+        self.configure(card.link.mac, mtu).doing(&self.place.interface, "set the inner device up")
+    }
+
+    /// Brings the inner end from the card's namespace to the stack.
+    fn hand_over(&mut self, pair: &Pair, apart: BorrowedFd<'_>) -> Result<(), TakeoverError> {
+        if let Some(tap) = self.tap_here()? {
+            self.put_away(&tap)?;
+        }
+        self.state.phase = Phase::Taking;
+        self.save()?;
+        let Some(staged) = &pair.staged else { return Ok(()) };
+        let interface = self.place.interface.as_str();
+        let home = namespace::current().doing(interface, "look at the network namespace")?;
+        let work = || {
+            let mut wire = Connection::open()?;
+            let change = LinkChange::of(staged.index).name(interface);
+            // Sockets that are bound to the card's number go on working.
+            send(&mut wire, &change, home.as_fd(), self.state.home.index)
+        };
+        let moved = namespace::run_inside(apart, work).and_then(|result: io::Result<()>| result);
+        moved.doing(interface, "put the inner device in place")
+    }
+
+    /// Ends the pair, if there is one, and writes down what its inner end had.
+    fn part(&mut self, own: &mut OwnNamespace) -> Result<(), TakeoverError> {
+        if self.state.inner == InnerKind::Tap {
+            return Ok(());
+        }
+        let interface = self.place.interface.as_str();
+        // Rules that stay behind for want of `nft` do no harm: the TAP's counterpart, a socket for all EtherTypes, is served
+        // before them.
+        if let Err(error) = join::open(interface, own.descriptor.as_fd()) {
+            self.warnings.push(error.to_string());
+        }
+        if let Some(pair) = find(&mut own.wire, &self.state).doing(interface, "look for the pair")? {
+            let inner = pair.inner_end(&mut self.host, own.descriptor.as_fd()).doing(interface, "look for the pair")?;
+            match inner {
+                Some(inner) => self.put_away(&inner)?,
+                None => own.wire.delete_link(pair.outer.index).doing(interface, "remove the pair")?,
+            }
+        }
+        self.state.inner = InnerKind::Tap;
+        self.save()
+    }
+}
+
+fn because(cause: &dyn fmt::Display) -> String {
+    format!("TAP, because {cause}")
+}
