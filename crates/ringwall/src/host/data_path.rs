@@ -4,13 +4,14 @@
 //! in throughput. It never spins: when nothing is left to do it sleeps until a descriptor or a deadline wakes it.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
 use system::clock::Clock;
-use system::port::{Backlog, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _};
+use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::bulk::Bulk;
@@ -56,9 +57,9 @@ pub(crate) struct Snapshot {
 }
 
 /// The run loop of one queue.
-pub(crate) struct DataPath<G: Guard> {
+pub(crate) struct DataPath<G: Guard, S = TapPort> {
     pub(crate) guard: G,
-    pub(crate) ports: Ports,
+    pub(crate) ports: Ports<S>,
     pub(crate) clock: Clock,
     pub(crate) worker: Worker<G>,
     pub(crate) commands: Receiver<Command>,
@@ -75,7 +76,7 @@ pub(crate) struct DataPath<G: Guard> {
     pub(crate) bulk: Bulk,
 }
 
-impl<G: Guard> DataPath<G>
+impl<G: Guard, S: Port + AsFd> DataPath<G, S>
 where
     G::Job: Send + 'static,
     G::Completion: Send + 'static,

@@ -3,6 +3,7 @@
 //! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -12,9 +13,10 @@ use bump::Generator;
 use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
-use system::port::{PacketOptions, PacketPort, Ports, TapPort, TrainOptions};
+use system::port::limits::SOCKET_BUFFER_BYTES;
+use system::port::{PacketOptions, PacketPort, Port, Ports, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
-use system::takeover::{self, Follower, Inner, Request, Taken, state};
+use system::takeover::{self, Follower, Inner, Request, StackSide, Taken, state};
 use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
@@ -61,17 +63,18 @@ fn carry_out(
     plan: Plan,
     file: &Path,
     config: &Config,
-    mut ports: Ports,
+    ports: Opened,
     mut clock: Clock,
     mut supervisor: Supervisor,
 ) -> Result<(), Failure> {
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, [(), ()], ports, clock, supervisor)
+            guard_with(null, [(), ()], ports.tap()?, clock, supervisor)
         }
         Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
+            let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
         }
@@ -79,7 +82,11 @@ fn carry_out(
             let SignedArp { settings, distributors, akd, records, .. } = *sarp;
             supervisor.name_distributors(distributors);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
-            guard_with(host, [Arc::clone(&records), records], ports, clock, supervisor)
+            let tools = [Arc::clone(&records), records];
+            match ports {
+                Opened::Tap(ports) => guard_with(host, tools, ports, clock, supervisor),
+                Opened::Pair(ports) => guard_with(host, tools, ports, clock, supervisor),
+            }
         }
     }
 }
@@ -90,7 +97,7 @@ fn prepare(
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(Ports, Supervisor), Failure> {
+) -> Result<(Opened, Supervisor), Failure> {
     if let Some(identity) = identity {
         // Without an inner device, after a crash, the card's address was not known before.
         check_interface(config, identity, taken.inner_mac)?;
@@ -117,10 +124,10 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
 }
 
 /// Starts the data path and the worker, and supervises until the end.
-fn guard_with<G>(
+fn guard_with<G, S>(
     guard: G,
     [here, beside]: [G::Tools; 2],
-    ports: Ports,
+    ports: Ports<S>,
     clock: Clock,
     supervisor: Supervisor,
 ) -> Result<(), Failure>
@@ -128,6 +135,7 @@ where
     G: Guard + Send + 'static,
     G::Job: Send + 'static,
     G::Completion: Send + 'static,
+    S: Port + AsFd + Send + 'static,
 {
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
@@ -173,7 +181,7 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes,
         way: config.host.takeover,
-        inner: Inner::Tap { queues: 1 },
+        inner: if config.host.mode == Mode::Sarp { Inner::Veth } else { Inner::Tap { queues: 1 } },
     };
     Ok(takeover::take(&request)?)
 }
@@ -197,7 +205,45 @@ fn check_interface(config: &Config, identity: &HostIdentity, mac: MacAddress) ->
     Err(Failure::file(&config.host.identity, what, "issue a certificate for this interface"))
 }
 
-fn open_ports(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
+/// The two ports, by what the stack's side is.
+enum Opened {
+    /// All frames pass through this program.
+    Tap(Ports),
+    /// The kernel joins card and stack by itself, and only ARP comes here.
+    Pair(Ports<PacketPort>),
+}
+
+impl Opened {
+    fn tap(self) -> Result<Ports, Failure> {
+        match self {
+            Opened::Tap(ports) => Ok(ports),
+            Opened::Pair(_) => Err(Failure::new("the inner device passes frames by, which this mode must not have")),
+        }
+    }
+}
+
+fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
+    match taken.stack {
+        StackSide::Tap { .. } => open_tap(config, taken).map(Opened::Tap),
+        StackSide::Veth { outer_index, .. } => {
+            let port = |index: u32| {
+                let options = PacketOptions { all_multicast: true, ..PacketOptions::only(EtherType::ARP, index) };
+                // A distributor is asked by everybody.
+                let buffer_bytes = if config.akd.is_some() { SOCKET_BUFFER_BYTES } else { options.buffer_bytes };
+                open_packet_port(config, taken, &PacketOptions { buffer_bytes, ..options })
+            };
+            Ok(Opened::Pair(Ports { stack: port(outer_index)?, wire: port(taken.wire_index)? }))
+        }
+    }
+}
+
+fn open_packet_port(config: &Config, taken: &Taken, options: &PacketOptions) -> Result<PacketPort, Failure> {
+    takeover::in_wire_namespace(taken, || PacketPort::open(options))
+        .map_err(|error| failed(config, "entering the card's namespace", &error))?
+        .map_err(|error| failed(config, "opening the card", &error))
+}
+
+fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
     let options = PacketOptions {
         mark: taken.mark,
         all_multicast: true,
@@ -208,9 +254,7 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
         }),
         ..PacketOptions::new(taken.wire_index)
     };
-    let wire = takeover::in_wire_namespace(taken, || PacketPort::open(&options))
-        .map_err(|error| failed(config, "entering the card's namespace", &error))?
-        .map_err(|error| failed(config, "opening the card", &error))?;
+    let wire = open_packet_port(config, taken, &options)?;
     let queue = taken.take_queue().ok_or_else(|| Failure::new("the inner device has no queue"))?;
     Ok(Ports { stack: TapPort::new(queue), wire })
 }
