@@ -49,3 +49,6 @@ pub const MAX_END_UNIX_S: u64 = MAX_UNIX_S + MAX_VALIDITY.as_secs();
 /// How long a change waits for another program that changes the same repository. A change takes one sync of the disk; a
 /// disk that takes longer than this is broken, and a distributor must not keep its host waiting.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Most hosts that an open repository remembers having found; each takes about 300 bytes.
+pub const MAX_REMEMBERED: usize = 131_072;

@@ -72,6 +72,10 @@ impl Records for Repository {
         }
     }
 
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
     fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool {
         self.store.replace_key(ip, old, new.algorithm, new.key).unwrap_or_else(|error| {
             self.complain("a host's new key cannot be entered", &error);

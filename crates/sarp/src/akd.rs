@@ -24,6 +24,12 @@ pub trait Records {
     /// What is known of the host with this address.
     fn find(&self, ip: Ipv4Addr) -> Lookup;
 
+    /// Whether [`find`](Records::find) answers within a fraction of the time that a signature takes, so that it may be asked
+    /// on a quiet data path.
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     /// Puts the key `new` in the place of the key `old` of the host with this address; false, with nothing changed, if the
     /// key is not `old` any more or the repository cannot be written.
     fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool;
@@ -212,6 +218,15 @@ fn with_zero_tag(mut signed_bytes: Vec<u8>) -> Vec<u8> {
 }
 
 impl Answering {
+    /// Whether it writes, or asks a repository that may be far away.
+    pub(crate) fn may_wait(&self, records: &dyn Records) -> bool {
+        match self.asked {
+            Asked::Time => false,
+            Asked::Key(_) => !records.is_at_hand(),
+            Asked::Change(_) => true,
+        }
+    }
+
     /// Looks up and signs; `None` when the repository cannot be read or written.
     pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
         let (kind, record) = match &self.asked {

@@ -52,10 +52,14 @@ impl Completion {
 }
 
 impl Job {
-    /// Whether somebody waits for the result, so that it may be run on a quiet data path. A repository may be on a disk.
+    /// Whether somebody waits for the result and it never waits itself, so that it may be run on a quiet data path.
     #[must_use]
-    pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::Answer(_) | JobKind::Change(_))
+    pub fn is_urgent(&self, records: &dyn Records) -> bool {
+        match &self.0 {
+            JobKind::Answer(answering) => !answering.may_wait(records),
+            JobKind::Change(_) => false,
+            JobKind::Sign { .. } | JobKind::Check { .. } | JobKind::Learn { .. } => true,
+        }
     }
 
     /// Does the work. Only a distributor's jobs look into `records`.

@@ -70,6 +70,10 @@ const _: () = assert!(
     KEY_REQUESTS_PER_SECOND * 2 <= REQUESTS_PER_HOST_PER_SECOND,
     "each request may be sent twice in a second and still leaves room"
 );
+/// Keys that are asked for in a second before their owners have answered.
+pub const KEYS_AHEAD_PER_SECOND: u32 = 8;
+const _: () =
+    assert!(KEYS_AHEAD_PER_SECOND * 2 < KEY_REQUESTS_PER_SECOND, "most requests are for answers that are there");
 /// A key that is older is asked for again when it is used, so that a revoked one does not stay for ever. It goes on being
 /// used while no distributor answers.
 pub const KEY_GOOD_FOR: Duration = Duration::from_secs(600);

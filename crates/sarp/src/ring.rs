@@ -68,15 +68,16 @@ impl Ring {
         Learnt::New
     }
 
-    /// Forgets the key of `ip`, which a distributor no longer vouches for.
-    pub(crate) fn forget(&mut self, now: Instant, ip: Ipv4Addr) {
-        self.entries.remove(&ip);
+    /// Forgets the key of `ip`, which a distributor does not vouch for; whether there was one.
+    pub(crate) fn forget(&mut self, now: Instant, ip: Ipv4Addr) -> bool {
+        let was_known = self.entries.remove(&ip).is_some();
         if self.unknown_until.len() >= UNKNOWN_MAX {
             self.unknown_until.retain(|_, until| now < *until);
         }
         if self.unknown_until.len() < UNKNOWN_MAX {
             self.unknown_until.insert(ip, now + UNKNOWN_TIME);
         }
+        was_known
     }
 
     /// Lets stamps begin again for everybody, after the distributor's time went back.

@@ -38,14 +38,32 @@ fn lan(hosts: u8) -> Lan {
     lan
 }
 
+/// Broke the budget of its own: the answer of host 2 found no request left for its key.
+#[test]
+fn a_sweep_of_our_own_stack_leaves_requests_for_answers_that_are_there() {
+    let mut lan = lan(2);
+    for nobody in 50..120 {
+        lan.ask(1, nobody);
+    }
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    let asked = kinds(&lan).iter().filter(|kind| **kind == Kind::KeyRequest).count();
+    assert!(asked <= 20, "{asked} keys were asked for");
+    assert!(
+        !lan.station(1).events.iter().any(|event| matches!(event, Event::NoKey { .. })),
+        "nobody answered without a key"
+    );
+}
+
 #[test]
 fn a_question_is_answered_signed_after_the_key_was_fetched() {
     let mut lan = lan(2);
     lan.ask(1, 2);
     lan.run(SECOND);
     assert_eq!(lan.station(1).knows(2), Some(mac(2)));
-    // Section 3.5.1: the plain request, the signed reply, the key request, the key reply.
-    assert_eq!(kinds(&lan), [Kind::Resolution, Kind::KeyRequest, Kind::KeyReply]);
+    // Section 3.5.1: the plain request, the signed reply, the key request, the key reply; the key is asked for ahead.
+    assert_eq!(kinds(&lan), [Kind::KeyRequest, Kind::Resolution, Kind::KeyReply]);
     assert!(!Message::is_one(&lan.seen[0][14..]), "requests do not change");
     // The stack heard plain ARP and nothing else.
     assert_eq!(lan.station(1).stack.heard, [reply(2, 2, ip(1), mac(1))]);

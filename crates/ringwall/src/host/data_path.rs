@@ -155,7 +155,7 @@ where
         let frames = self.ports.counters(Side::STACK).0.frames + self.ports.counters(Side::WIRE).0.frames;
         let quiet = self.quiet.is_quiet(now.since_boot, frames);
         while let Some((ticket, job)) = self.guard.next_job() {
-            if quiet && G::is_urgent(&job) {
+            if quiet && G::is_urgent(&job, &self.tools) {
                 let completion = G::run_job(job, &mut self.tools);
                 self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
             } else {

@@ -37,7 +37,7 @@ pub(crate) trait Guard: Bump {
     fn self_test(&self, tools: &mut Self::Tools) -> Result<(), String>;
 
     /// Whether somebody waits for the result, so that it may be run on a quiet data path.
-    fn is_urgent(job: &Self::Job) -> bool;
+    fn is_urgent(job: &Self::Job, tools: &Self::Tools) -> bool;
 
     /// What stands for a job that could not be run; `None` where there are no jobs.
     fn lost() -> Option<Self::Completion>;
@@ -74,7 +74,7 @@ impl Guard for Cll {
         self.control.self_test(keys)
     }
 
-    fn is_urgent(job: &cll::Job) -> bool {
+    fn is_urgent(job: &cll::Job, _keys: &Generator) -> bool {
         job.is_urgent()
     }
 
@@ -114,8 +114,8 @@ impl Guard for sarp::Host {
         Ok(())
     }
 
-    fn is_urgent(job: &sarp::Job) -> bool {
-        job.is_urgent()
+    fn is_urgent(job: &sarp::Job, records: &Self::Tools) -> bool {
+        job.is_urgent(&**records)
     }
 
     fn lost() -> Option<sarp::Completion> {
@@ -149,7 +149,7 @@ impl Guard for NullBump {
         Ok(())
     }
 
-    fn is_urgent(job: &Self::Job) -> bool {
+    fn is_urgent(job: &Self::Job, _tools: &()) -> bool {
         match *job {}
     }
 

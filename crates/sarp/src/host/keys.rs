@@ -229,9 +229,13 @@ impl Host {
     fn take_key(&mut self, call: &mut Call<'_>, ip: Ipv4Addr, statement: &Verified<Statement>) {
         let now = call.now.since_boot;
         let Some(record) = statement.record() else {
-            self.ring.forget(now, ip);
-            self.event(Event::NoKey { ip });
-            for waiting in self.pending.take(Some(ip)) {
+            let was_known = self.ring.forget(now, ip);
+            let waiting = self.pending.take(Some(ip));
+            // A key that was asked for ahead may be that of an address which nobody has.
+            if was_known || !waiting.is_empty() {
+                self.event(Event::NoKey { ip });
+            }
+            for waiting in waiting {
                 self.ledger.release(now, Side::WIRE, Fate::Dropped(DropReason::SarpNoKey), &waiting.frame);
             }
             return;

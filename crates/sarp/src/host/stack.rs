@@ -1,5 +1,7 @@
 //! What our own stack says: questions go out, plain or signed; announcements and probes always signed.
 
+use std::net::Ipv4Addr;
+
 use bump::{DropReason, Fate, Frame, Instant, Side};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
@@ -7,6 +9,7 @@ use wire::sarp::data::RESOLUTION_NONCE_LEN;
 use wire::{EtherType, MacAddress};
 
 use super::{Call, Host, Task, is_tagged};
+use crate::enquiry::About;
 
 impl Host {
     /// The fate of a frame of the stack.
@@ -40,11 +43,27 @@ impl Host {
         if !is_announcement && !self.questions.ask(now, arp.target_ip, nonce) {
             return Fate::Dropped(DropReason::ControlBusy);
         }
-        if is_probe || is_announcement || self.settings.sign_requests {
-            let to = header.destination;
-            return self.sign(now, arp, nonce, Task::Send { frame: frame.to_vec(), to });
+        let fate = if is_probe || is_announcement || self.settings.sign_requests {
+            self.sign(now, arp, nonce, Task::Send { frame: frame.to_vec(), to: header.destination })
+        } else {
+            self.send_plain(call, header.destination, &arp)
+        };
+        if !is_probe && !is_announcement {
+            self.fetch_ahead(call, arp.target_ip);
         }
-        self.send_plain(call, header.destination, &arp)
+        fate
+    }
+
+    /// Asks for the key of a host at the same time as for its hardware address, so that it is here when the answer comes. Within
+    /// a budget of its own: a program that looks for hosts must not use up the requests that answers wait for.
+    fn fetch_ahead(&mut self, call: &mut Call<'_>, ip: Ipv4Addr) {
+        let now = call.now.since_boot;
+        let is_needed = !self.ring.contains(ip) && !self.ring.is_unknown(now, ip) && self.settings.known(ip).is_none();
+        if is_needed && self.fetch_ahead_budget.take(now) {
+            // Without a place it is asked for when the answer comes.
+            let _ = self.open_enquiry(now, About::Key(ip));
+            self.send_all_due(call);
+        }
     }
 
     /// What ties the answer to our signed question. A repetition keeps the nonce, so that the answer to the first one is

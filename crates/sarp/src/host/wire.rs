@@ -252,7 +252,7 @@ impl Host {
     ) -> Fate {
         let (now, sender) = (call.now.since_boot, message.arp.sender_ip);
         if self.ring.is_unknown(now, sender) {
-            return Fate::Dropped(DropReason::SarpNoKey);
+            return self.refused(now, &message.arp, DropReason::SarpNoKey);
         }
         if !self.open_enquiry(now, About::Key(sender)) {
             return Fate::Dropped(DropReason::SarpPendingFull);

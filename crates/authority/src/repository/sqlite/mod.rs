@@ -5,6 +5,7 @@
 //! there whole or not at all.
 
 mod failure;
+mod remembered;
 mod rows;
 
 use std::fs::Permissions;
@@ -16,6 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use tempfile::Builder;
+
+use remembered::Remembered;
 
 use super::{HostEntry, NewHost, Standing, Store, StoreError, check_addresses, check_key};
 use crate::directory::Sharing;
@@ -65,6 +68,7 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
+    remembered: Mutex<Remembered>,
 }
 
 impl SqliteStore {
@@ -99,7 +103,8 @@ impl SqliteStore {
             sync_directory(directory_of(path))?;
             let reader = connect(path)?;
             reader.pragma_update(None, "query_only", true)?;
-            Ok(SqliteStore { path: path.to_owned(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+            let (writer, reader) = (Mutex::new(writer), Mutex::new(reader));
+            Ok(SqliteStore { path: path.to_owned(), writer, reader, remembered: Mutex::default() })
         };
         open().map_err(|error| error.with_file(path))
     }
@@ -154,7 +159,14 @@ impl Store for SqliteStore {
     }
 
     fn find(&self, ip: Ipv4Addr) -> Result<Option<HostEntry>, StoreError> {
-        self.read(|connection| rows::find(connection, ip))
+        let mut remembered = lock(&self.remembered);
+        remembered.keep_up(&lock(&self.reader)).map_err(|error| error.with_file(&self.path))?;
+        if let Some(entry) = remembered.get(ip) {
+            return Ok(Some(entry));
+        }
+        let found = self.read(|connection| rows::find(connection, ip))?;
+        found.iter().for_each(|entry| remembered.keep(ip, entry));
+        Ok(found)
     }
 
     fn by_name(&self, name: &str) -> Result<Option<HostEntry>, StoreError> {
@@ -244,9 +256,10 @@ fn seconds(unix_s: u64) -> i64 {
     i64::try_from(unix_s).unwrap_or(i64::MAX)
 }
 
-/// Another caller's panic leaves a connection usable: its transaction was rolled back on the way out.
-fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    connection.lock().unwrap_or_else(PoisonError::into_inner)
+/// Another caller's panic leaves a connection usable: its transaction was rolled back on the way out. What is remembered is
+/// entered in one step.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Opens a file that is a repository, and leaves any other as it is.
@@ -351,6 +364,35 @@ mod tests {
             let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("mode");
             assert_eq!(mode, "wal");
         }
+    }
+
+    /// Broke the comparison of versions: the second store went on giving the old key.
+    #[test]
+    fn what_is_remembered_holds_until_anybody_changes_anything() {
+        let (place, store) = new_store();
+        let other = SqliteStore::open(&place.path().join("hosts.db")).expect("opened");
+        let ip = Ipv4Addr::new(10, 0, 0, 1);
+        let host = |key: u8| NewHost {
+            name: "a".to_owned(),
+            role: identity::certificate::Role::Host,
+            mac: None,
+            addresses: vec![ip],
+            algorithm: 1,
+            key: vec![key],
+            not_before_unix: 0,
+            not_after_unix: 1,
+            subnets: vec![],
+        };
+        assert_eq!(other.find(ip).expect("read"), None);
+        for writer in [&store, &other] {
+            for key in [1, 2] {
+                writer.add(&host(key), Sharing::Refused, 0).expect("added");
+                for reader in [&store, &other, &other] {
+                    assert_eq!(reader.find(ip).expect("read").expect("there").key, [key]);
+                }
+            }
+        }
+        assert_eq!(lock(&other.remembered).get(ip).map(|entry| entry.key), Some(vec![2]));
     }
 
     #[test]
