@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use authority::repository::{HostEntry, SqliteStore, Standing, Store};
@@ -42,12 +43,20 @@ impl AkdCommand {
 pub(crate) struct Repository {
     file: PathBuf,
     store: SqliteStore,
+    clock: Mutex<Clock>,
 }
 
 impl Repository {
     pub(crate) fn open(file: &Path) -> Result<Repository, Failure> {
         let store = SqliteStore::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-        Ok(Repository { file: file.to_owned(), store })
+        Ok(Repository { file: file.to_owned(), store, clock: Mutex::new(Clock::new()) })
+    }
+
+    /// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
+    fn is_good(&self, entry: &HostEntry) -> bool {
+        let now = self.clock.lock().unwrap_or_else(PoisonError::into_inner).now();
+        let wall = now.wall.filter(|wall| wall.trust != ClockTrust::Wrong);
+        entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
     }
 
     fn complain(&self, what: &str, error: &dyn std::fmt::Display) {
@@ -59,7 +68,7 @@ impl Repository {
 impl Records for Repository {
     fn find(&self, ip: Ipv4Addr) -> Lookup {
         match self.store.find(ip) {
-            Ok(Some(entry)) if is_good(&entry) => {
+            Ok(Some(entry)) if self.is_good(&entry) => {
                 let HostEntry { algorithm, key, mac, .. } = entry;
                 Lookup::Good { algorithm, key, mac }
             }
@@ -84,8 +93,3 @@ impl Records for Repository {
     }
 }
 
-/// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
-fn is_good(entry: &HostEntry) -> bool {
-    let wall = Clock::new().now().wall.filter(|wall| wall.trust != ClockTrust::Wrong);
-    entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
-}

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, Timespec};
@@ -29,7 +30,14 @@ pub fn wait(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Re
 
 /// Ends another thread's wait. Clones wake the same thread.
 #[derive(Clone, Debug)]
-pub struct Waker(Arc<OwnedFd>);
+pub struct Waker(Arc<Bell>);
+
+#[derive(Debug)]
+struct Bell {
+    event: OwnedFd,
+    /// It was rung and nobody has looked since, so that to ring again would only cost a system call.
+    rings: AtomicBool,
+}
 
 impl Waker {
     /// A waker; the thread to be woken waits for it to become readable.
@@ -38,24 +46,29 @@ impl Waker {
     /// No descriptor is left.
     pub fn new() -> io::Result<Waker> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Waker(Arc::new(event)))
+        Ok(Waker(Arc::new(Bell { event, rings: AtomicBool::new(false) })))
     }
 
     /// Wakes. Many calls before the thread looks count as one.
     pub fn wake(&self) {
-        // The only refusal is a counter at its end, and then the thread is awake anyway.
-        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+        if !self.0.rings.swap(true, Ordering::AcqRel) {
+            // The only refusal is a counter at its end, and then the thread is awake anyway.
+            let _ = rustix::io::write(&self.0.event, &1_u64.to_ne_bytes());
+        }
     }
 
     /// Takes the wake-ups that have arrived; called by the woken thread before it looks for work.
     pub fn drain(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
+        let _ = rustix::io::read(&self.0.event, &mut [0_u8; 8]);
+        // After the read: who rings in between is not lost, because his work is looked for from here on; and the exchange,
+        // unlike a plain store, sees what he did before he rang.
+        self.0.rings.swap(false, Ordering::AcqRel);
     }
 }
 
 impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.event.as_fd()
     }
 }
 
@@ -85,6 +98,12 @@ mod tests {
         let ready = wait(&mut [PollFd::new(&waker, PollFlags::IN)], Some(Duration::from_secs(10))).expect("poll");
         assert_eq!(ready, 1);
         thread.join().expect("thread");
+        waker.drain();
+        let ready = wait(&mut [PollFd::new(&waker, PollFlags::IN)], Some(Duration::ZERO)).expect("poll");
+        assert_eq!(ready, 0);
+        waker.wake();
+        let ready = wait(&mut [PollFd::new(&waker, PollFlags::IN)], Some(Duration::ZERO)).expect("poll");
+        assert_eq!(ready, 1, "it can be rung again");
         waker.drain();
         let ready = wait(&mut [PollFd::new(&waker, PollFlags::IN)], Some(Duration::ZERO)).expect("poll");
         assert_eq!(ready, 0);
