@@ -28,6 +28,11 @@ for name in ringwall@.service ringwall-closed@.service; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
+# A key distributor is a guarded host that also writes to the site's repository.
+sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
+    s#^Description=.*#Description=Ringwall guards %i and distributes keys#
+    s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site#" packaging/ringwall@.service >"$unit"
+put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"
 as_root install -d -m 700 "$root/etc/ringwall"
 if [ -z "$root" ] && [ -d /run/systemd/system ]; then
     as_root systemctl daemon-reload

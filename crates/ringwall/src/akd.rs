@@ -92,4 +92,3 @@ impl Records for Repository {
         })
     }
 }
-
