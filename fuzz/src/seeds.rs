@@ -212,7 +212,10 @@ fn configs() -> Vec<Vec<u8>> {
         ethertype = 2000\nsend_suite = \"aes-128-gcm\"\nconfidentiality = false\nrequire_suites = [\"aes-256-gcm\"]\n\
         lifetime_s = 1800\npass = [\"lldp\"]\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n\
         role = \"router\"\n[lab]\nweaken = [\"tag\"]\nlifetime_min_s = 20\n";
-    vec![b"[host]\ninterface = \"eth0\"\n".to_vec(), full.as_bytes().to_vec()]
+    let sarp = "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[sarp]\nwindow_s = 61\nsign_requests = true\n\
+        distributors = [\"/x.pem\"]\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n\
+        [akd]\nrepository = \"/x.db\"\n";
+    vec![b"[host]\ninterface = \"eth0\"\n".to_vec(), full.as_bytes().to_vec(), sarp.as_bytes().to_vec()]
 }
 
 /// A changed copy of one of `seeds` by the choices in `input`: what a fuzzer does, in small.
