@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authority::repository::{HostEntry, SqliteStore, Standing, Store};
-use bump::ClockTrust;
+use bump::Now;
 use clap::Subcommand;
 use sarp::akd::{Lookup, RecordKey, Records};
 use system::clock::Clock;
@@ -42,12 +42,13 @@ impl AkdCommand {
 pub(crate) struct Repository {
     file: PathBuf,
     store: SqliteStore,
+    clock: Clock,
 }
 
 impl Repository {
-    pub(crate) fn open(file: &Path) -> Result<Repository, Failure> {
+    pub(crate) fn open(file: &Path, clock: Clock) -> Result<Repository, Failure> {
         let store = SqliteStore::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-        Ok(Repository { file: file.to_owned(), store })
+        Ok(Repository { file: file.to_owned(), store, clock })
     }
 
     fn complain(&self, what: &str, error: &dyn std::fmt::Display) {
@@ -59,7 +60,7 @@ impl Repository {
 impl Records for Repository {
     fn find(&self, ip: Ipv4Addr) -> Lookup {
         match self.store.find(ip) {
-            Ok(Some(entry)) if is_good(&entry) => {
+            Ok(Some(entry)) if is_good(&entry, self.clock.clone().now()) => {
                 let HostEntry { algorithm, key, mac, .. } = entry;
                 Lookup::Good { algorithm, key, mac }
             }
@@ -81,7 +82,7 @@ impl Records for Repository {
 }
 
 /// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
-fn is_good(entry: &HostEntry) -> bool {
-    let wall = Clock::new().now().wall.filter(|wall| wall.trust != ClockTrust::Wrong);
-    entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
+fn is_good(entry: &HostEntry, now: Now) -> bool {
+    entry.standing == Standing::Good
+        && now.trusted_unix_ms().is_none_or(|unix_ms| unix_ms / 1000 <= entry.not_after_unix)
 }

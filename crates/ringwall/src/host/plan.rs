@@ -138,7 +138,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(&section.repository)?;
+    let records = Repository::open(&section.repository, config.clock())?;
     Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
 }
 
