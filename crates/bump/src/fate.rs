@@ -86,8 +86,8 @@ drop_reasons! {
         "None in this version; the authority keeps addresses unique.";
     ArpNotOurs, "arp-not-ours", "The stack spoke ARP for an address that is not in this host's certificate.",
         "Issue a certificate with that address, or remove the address from the interface.";
-    ArpUnasked, "arp-unasked", "The stack sent an ARP reply that no handshake is waiting for.",
-        "Nothing: gratuitous replies are not needed under CLL.";
+    ArpUnasked, "arp-unasked", "The stack sent an ARP reply that nobody waits for.",
+        "Nothing: this program answers in its place.";
     HoldFull, "hold-full", "Too many frames already wait for the handshake with this peer.",
         "Nothing if it is short; otherwise see why the handshake does not finish (`peers`, `events`).";
     HoldExpired, "hold-expired", "The handshake with this peer did not finish in time.",
@@ -104,9 +104,9 @@ drop_reasons! {
         "Look for a loop or for the machine that clones this host's address.";
     Unsealed, "unsealed", "A plain frame from a host that is not on the legacy list.",
         "Enrol that host, or put it on the legacy list if it cannot be.";
-    PlainArp, "plain-arp", "A plain ARP message from a host that is not on the legacy list.",
-        "Enrol that host, or put it on the legacy list if it cannot be.";
-    LegacyAddress, "legacy-address", "A legacy host used an address that is not the one on the list.",
+    PlainArp, "plain-arp", "A plain ARP message from a host that is no legacy host and, in mode sarp, no known host.",
+        "Enrol that host, or list it if it cannot be.";
+    LegacyAddress, "legacy-address", "A legacy host, or a known host in mode sarp, used an address that is not the one on the list.",
         "Correct the list, or look for the machine that clones the legacy host.";
     Malformed, "malformed", "The frame carries our EtherType but is too short or contradicts itself.",
         "Nothing: no correct sender makes such a frame.";

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use authority::repository::{HostEntry, SqliteStore, Standing, Store};
-use bump::ClockTrust;
 use clap::Subcommand;
 use sarp::akd::{Lookup, RecordKey, Records};
 use system::clock::Clock;
@@ -47,16 +46,16 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    pub(crate) fn open(file: &Path) -> Result<Repository, Failure> {
+    pub(crate) fn open(file: &Path, clock: Clock) -> Result<Repository, Failure> {
         let store = SqliteStore::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-        Ok(Repository { file: file.to_owned(), store, clock: Mutex::new(Clock::new()) })
+        Ok(Repository { file: file.to_owned(), store, clock: Mutex::new(clock) })
     }
 
     /// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
     fn is_good(&self, entry: &HostEntry) -> bool {
         let now = self.clock.lock().unwrap_or_else(PoisonError::into_inner).now();
-        let wall = now.wall.filter(|wall| wall.trust != ClockTrust::Wrong);
-        entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
+        let is_over = now.trusted_unix_ms().is_some_and(|unix_ms| unix_ms / 1000 > entry.not_after_unix);
+        entry.standing == Standing::Good && !is_over
     }
 
     fn complain(&self, what: &str, error: &dyn std::fmt::Display) {

@@ -10,7 +10,7 @@ use common::{DISTRIBUTORS, Lan, arp_frame, ip, known, mac, reply, request};
 use sarp::Event;
 use sarp::akd::{Lookup, Records};
 use wire::MacAddress;
-use wire::arp::Arp;
+use wire::arp::{Arp, Operation};
 use wire::sarp::data::Question;
 use wire::sarp::{Kind, Message, seal};
 
@@ -316,6 +316,14 @@ fn a_peers_new_hardware_address_is_followed_when_it_is_announced() {
     lan.deliver(2, Side::STACK, arp_frame(MacAddress::BROADCAST, mac(22), &announcement));
     lan.run(SECOND);
     assert_eq!(lan.station(1).knows(2), Some(mac(22)));
+    // Programs that move addresses announce them by replies, too.
+    let seen = lan.seen.len();
+    let reply = Arp { operation: Operation::Reply, target_mac: MacAddress::BROADCAST, ..announcement };
+    lan.deliver(2, Side::STACK, arp_frame(MacAddress::BROADCAST, mac(22), &reply));
+    lan.run(SECOND);
+    let sent = lan.seen[seen..].iter().find_map(|frame| Message::parse(&frame[14..]).ok()).unwrap();
+    assert_eq!((sent.arp.operation, sent.kind), (Operation::Request, Kind::Resolution));
+    assert_eq!(lan.station(1).drops(DropReason::ArpTarget), 0);
 }
 
 #[test]

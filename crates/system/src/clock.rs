@@ -18,6 +18,7 @@ const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Clock {
     synchronised: bool,
     asked: Option<Instant>,
+    offset_s: i32,
 }
 
 impl Clock {
@@ -25,6 +26,13 @@ impl Clock {
     #[must_use]
     pub fn new() -> Clock {
         Clock::default()
+    }
+
+    /// A clock whose wall time is wrong by `offset_s`, for a laboratory. What the kernel says of its clock is passed on: a
+    /// clock that is wrong and said to be right is the worst there is.
+    #[must_use]
+    pub fn wrong_by(offset_s: i32) -> Clock {
+        Clock { offset_s, ..Clock::default() }
     }
 
     /// The time.
@@ -35,6 +43,7 @@ impl Clock {
             self.asked = Some(since_boot);
         }
         let unix_ms = nanoseconds(clock_gettime(ClockId::Realtime)) / 1_000_000;
+        let unix_ms = unix_ms.saturating_add_signed(i64::from(self.offset_s) * 1000);
         Now { since_boot, wall: Some(Wall { unix_ms, trust: trust(unix_ms, self.synchronised) }) }
     }
 }
@@ -101,6 +110,16 @@ mod tests {
         assert_eq!(trust(WRITTEN_UNIX_MS - 1, true), ClockTrust::Wrong);
         assert_eq!(trust(WRITTEN_UNIX_MS, true), ClockTrust::Synchronised);
         assert_eq!(trust(WRITTEN_UNIX_MS, false), ClockTrust::Plausible);
+    }
+
+    #[test]
+    fn a_wrong_clock_is_wrong_by_as_much_and_only_in_wall_time() {
+        let (right, back, first) =
+            (Clock::new().now(), Clock::wrong_by(-86_400).now(), Clock::wrong_by(i32::MIN).now());
+        let unix_s = |now: Now| now.wall.expect("it has one").unix_ms / 1000;
+        assert!((86_399..=86_400).contains(&(unix_s(right) - unix_s(back))));
+        assert!(back.since_boot >= right.since_boot);
+        assert_eq!((unix_s(first), first.wall.expect("it has one").trust), (0, ClockTrust::Wrong));
     }
 
     #[test]

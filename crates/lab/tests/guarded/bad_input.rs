@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use identity::certificate::Role;
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process::{self, Answer};
 
@@ -12,7 +13,7 @@ use crate::stage::{Guarded, Outcome, Plan, Site, Stage, perform, program};
 use crate::takeover::{assert_nothing_left, assert_same, furnish, picture};
 
 /// The answer is one line with all of `words` in it, and an error.
-fn assert_one_line(answer: &Answer, words: &[&str]) {
+pub fn assert_one_line(answer: &Answer, words: &[&str]) {
     assert!(!answer.status.success(), "it succeeded: {}", answer.stdout);
     let text = answer.stderr.trim_end();
     assert!(!text.contains('\n') && text.starts_with("ringwall: "), "not one line: {text}");
@@ -22,9 +23,9 @@ fn assert_one_line(answer: &Answer, words: &[&str]) {
 }
 
 /// Runs the daemon, which must refuse with all of `words`, and checks that nothing is changed.
-fn assert_refused(guarded: &Guarded, words: &[&str]) -> Outcome {
+pub fn assert_refused(guarded: &Guarded, words: &[&str]) -> Outcome {
     let before = picture(&guarded.host)?;
-    let answer = guarded.ask(&["host", "run"])?;
+    let answer = guarded.ask(&[guarded.task, "run"])?;
     assert_one_line(&answer, words);
     assert_same(&before, &picture(&guarded.host)?, &answer.stderr);
     assert_nothing_left(guarded)
@@ -39,22 +40,22 @@ fn assert_identity_refused(stage: &Stage, identity: PathBuf, words: &[&str]) -> 
     assert_refused(&guarded, &words)
 }
 
-fn write(file: &Path, text: &str) -> PathBuf {
+pub fn write(file: &Path, text: &str) -> PathBuf {
     std::fs::write(file, text).expect("a writable directory");
     file.to_owned()
 }
 
-fn read(file: &Path) -> String {
+pub fn read(file: &Path) -> String {
     std::fs::read_to_string(file).expect("a readable file")
 }
 
 /// The PEM blocks of an identity file.
-fn blocks(file: &Path) -> Vec<String> {
+pub fn blocks(file: &Path) -> Vec<String> {
     let text = read(file);
     text.split("-----BEGIN ").skip(1).map(|block| format!("-----BEGIN {block}")).collect()
 }
 
-fn block<'a>(blocks: &'a [String], label: &str, number: usize) -> &'a str {
+pub fn block<'a>(blocks: &'a [String], label: &str, number: usize) -> &'a str {
     blocks.iter().filter(|block| block.contains(&format!("BEGIN {label}-"))).nth(number).expect("it has this block")
 }
 
@@ -206,7 +207,7 @@ fn the_certificate_of_another_site() {
 #[test]
 fn a_certificate_that_is_over() {
     perform(&["a"], |stage| {
-        let short = stage.site.issue_for(stage.host("a"), Duration::from_secs(1))?;
+        let short = stage.site.issue_for(stage.host("a"), Role::Host, Duration::from_secs(1))?;
         process::pause(Duration::from_millis(2200))?;
         assert_identity_refused(stage, short, &["expired", "site issue"])
     });

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use identity::certificate::Role;
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::{Mailbox, reach};
@@ -94,7 +95,7 @@ fn assert_no_association(hosts: &[&Guarded]) -> Outcome {
 fn a_peer_whose_certificate_is_over_is_refused_with_an_event() {
     perform(&["a", "b"], |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
-        let short = stage.site.issue_for(b, Duration::from_secs(4))?;
+        let short = stage.site.issue_for(b, Role::Host, Duration::from_secs(4))?;
         let issued = std::time::Instant::now();
         let _far = stage.guard("b", Plan::default().identity(short))?;
         let near = stage.guard("a", Plan::default())?;

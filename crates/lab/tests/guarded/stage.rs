@@ -12,6 +12,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::Overwrite;
 use authority::{Directory, Request};
+use identity::certificate::Role;
 use ringwall_lab::cleanup::{self, Run};
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
@@ -169,16 +170,21 @@ impl Stage {
     /// Writes the configuration of host `name`, which gets an identity of the stage's site unless the plan has one.
     pub fn prepare(&self, name: &str, plan: Plan) -> Result<Guarded, Failure> {
         let host = self.host(name).clone();
+        let role = if plan.distributes { "akd" } else { "host" };
         let identity = match &plan.identity {
             Some(file) => file.clone(),
-            None => self.site.issue(host.name, &format!("--mac {} --ip {}", host.mac, host.ip))?,
+            None => self.site.issue(host.name, &format!("--mac {} --ip {} --role {role}", host.mac, host.ip))?,
         };
         let directory = self.file(&format!("host-{name}"));
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
         let config = directory.join("host.toml");
-        let text = plan.text(&identity, &directory);
+        let mut text = plan.text(&identity, &directory);
+        if plan.distributes {
+            text.push_str(&format!("[akd]\nrepository = \"{}\"\n", self.site.repository().display()));
+        }
         std::fs::write(&config, text).map_err(Failure::file("writing", &config))?;
-        Ok(Guarded { host, directory, config, process: None })
+        let task = if plan.distributes { "akd" } else { "host" };
+        Ok(Guarded { host, directory, config, task, process: None })
     }
 
     /// Guards host `name` and waits until it is.
@@ -216,6 +222,29 @@ impl Site {
         &self.directory
     }
 
+    /// What the site's key distributors answer from.
+    pub fn repository(&self) -> PathBuf {
+        self.directory.join("hosts.db")
+    }
+
+    /// Takes the host called `name` out of S-ARP.
+    pub fn revoke(&self, name: &str) -> Outcome {
+        let mut revoke = self.command("revoke");
+        revoke.args(["--name", name]);
+        process::must(revoke).map(drop)
+    }
+
+    /// The file in which the site keeps the certificate that it issued last to the host called `name`.
+    pub fn certificate(&self, name: &str) -> Result<PathBuf, Failure> {
+        let mut list = self.command("list");
+        list.arg("--json");
+        let text = process::must(list)?;
+        let listed: Value = serde_json::from_str(&text).expect("JSON");
+        let of_host = listed.as_array().into_iter().flatten().rfind(|entry| entry["name"] == name);
+        let serial = of_host.and_then(|entry| entry["serial"].as_str()).expect("the test has issued it");
+        Ok(self.directory.join(format!("issued/{serial}.pem")))
+    }
+
     /// Issues an identity to the host called `name`; `options` are separated by blanks. Returns its file.
     pub fn issue(&self, name: &str, options: &str) -> Result<PathBuf, Failure> {
         let file = self.directory.with_extension(format!("{name}.pem"));
@@ -227,14 +256,14 @@ impl Site {
     }
 
     /// Issues an identity for `host` that ends after `validity`, which is shorter than the program lets a manager choose.
-    pub fn issue_for(&self, host: &Host, validity: Duration) -> Result<PathBuf, Failure> {
+    pub fn issue_for(&self, host: &Host, role: Role, validity: Duration) -> Result<PathBuf, Failure> {
         let file = self.directory.with_extension(format!("{}.short.pem", host.name));
         let delivery = Delivery { output: &file, overwrite: Overwrite::Force, sharing: Sharing::Allowed };
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
         let mut generator = bump::Generator::from_seed([7; 32]);
         let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
         let issued = Request::new(host.name, host.mac, vec![host.ip])
-            .and_then(|request| request.with_validity(validity))
+            .and_then(|request| request.with_role(role).with_validity(validity))
             .and_then(|request| {
                 let directory = Directory::open(&self.directory)?;
                 directory.issue_identity(&request, &delivery, &mut random, since_epoch.as_secs())
@@ -250,7 +279,9 @@ pub struct Plan {
     identity: Option<PathBuf>,
     host: String,
     cll: String,
+    sarp: String,
     tail: String,
+    distributes: bool,
 }
 
 impl Plan {
@@ -264,6 +295,32 @@ impl Plan {
     pub fn cll(mut self, line: &str) -> Plan {
         self.cll.push_str(&format!("{line}\n"));
         self
+    }
+
+    /// In mode `sarp`.
+    pub fn sarp() -> Plan {
+        Plan::default().host("mode = \"sarp\"")
+    }
+
+    /// As a key distributor of the stage's site.
+    pub fn distributor() -> Plan {
+        Plan { distributes: true, ..Plan::sarp() }
+    }
+
+    /// With a line in `[sarp]`.
+    pub fn sarp_line(mut self, line: &str) -> Plan {
+        self.sarp.push_str(&format!("{line}\n"));
+        self
+    }
+
+    /// With `host` among those whose plain ARP is believed.
+    pub fn knowing(self, host: &Host) -> Plan {
+        self.tail(&format!("[[sarp.known_hosts]]\nip = \"{}\"\nmac = \"{}\"\n", host.ip, host.mac))
+    }
+
+    /// With a wall clock that is wrong by so many seconds.
+    pub fn clock_offset_s(self, offset_s: i32) -> Plan {
+        self.host("profile = \"lab\"").tail(&format!("[lab]\nclock_offset_s = {offset_s}\n"))
     }
 
     /// With sections at the end.
@@ -285,10 +342,10 @@ impl Plan {
 
     fn text(&self, identity: &Path, directory: &Path) -> String {
         let (identity, directory) = (identity.display(), directory.display());
-        let Plan { host, cll, tail, .. } = self;
+        let Plan { host, cll, sarp, tail, .. } = self;
         format!(
             "[host]\ninterface = \"{INTERFACE}\"\nidentity = \"{identity}\"\nrun_dir = \"{directory}/run\"\n\
-             state_dir = \"{directory}/state\"\n{host}\n[cll]\n{cll}\n{tail}\n"
+             state_dir = \"{directory}/state\"\n{host}\n[cll]\n{cll}\n[sarp]\n{sarp}\n{tail}\n"
         )
     }
 }
@@ -298,6 +355,8 @@ pub struct Guarded {
     pub host: Host,
     pub directory: PathBuf,
     pub config: PathBuf,
+    /// What it is run for: `host` or `akd`.
+    pub task: &'static str,
     process: Option<Running>,
 }
 
@@ -316,7 +375,7 @@ impl Guarded {
 
     /// Starts the daemon, with these further options; it need not be ready yet. An older log goes.
     pub fn launch(&mut self, options: &[&str]) -> Result<(), Failure> {
-        let mut command = self.command(&["host", "run"]);
+        let mut command = self.command(&[self.task, "run"]);
         command.args(options).env("RINGWALL_LOG", "debug");
         self.launch_command(command)
     }

@@ -14,6 +14,7 @@ use cll::{Legacy, Requirement, Settings, Weaken};
 use identity::HostIdentity;
 use identity::aead::Suite;
 use serde::{Deserialize, Serialize};
+use system::clock::Clock;
 use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
@@ -221,6 +222,8 @@ pub(crate) struct Lab {
     pub(crate) weaken: Vec<String>,
     pub(crate) lifetime_min_s: Option<u64>,
     pub(crate) rekey_after_frames: Option<u32>,
+    /// By how much the wall clock that the daemon sees is wrong.
+    pub(crate) clock_offset_s: i32,
 }
 
 /// Stands for the fastest suite that is safe on this processor.
@@ -390,6 +393,19 @@ impl Config {
         if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() }
     }
 
+    /// The clock that the daemon goes by.
+    pub(crate) fn clock(&self) -> Clock {
+        self.lab.as_ref().map_or_else(Clock::new, |lab| Clock::wrong_by(lab.clock_offset_s))
+    }
+
+    /// What a laboratory has switched off or set wrong.
+    pub(crate) fn weakened(&self) -> Vec<String> {
+        let Some(lab) = &self.lab else { return Vec::new() };
+        let offset_s = lab.clock_offset_s;
+        let clock = (offset_s != 0).then(|| format!("right time (clock_offset_s = {offset_s})"));
+        lab.weaken.iter().cloned().chain(clock).collect()
+    }
+
     /// Where the daemon listens for commands.
     pub(crate) fn socket(&self) -> PathBuf {
         self.host.run_dir.join(format!("{}.sock", self.host.interface))
@@ -458,6 +474,7 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "moed"),
             ("[host]\n", "host.toml:1", "interface"),
             ("[host]\ninterface = \"eth0\"\n[lab]\nweaken = []\n", "host.toml", "profile = \"lab\""),
+            ("[host]\ninterface = \"eth0\"\n[lab]\nclock_offset_s = 5\n", "host.toml", "profile = \"lab\""),
             ("[host]\ninterface = \"eth0\"\nmode = \"null\"\n", "host.toml", "profile = \"lab\""),
             ("[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"des\"\n", "host.toml", "aes-256-gcm"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nethertype = 1500\n", "host.toml", "0x07d0"),

@@ -7,7 +7,7 @@ use bump::{ClockTrust, Now};
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::distributor::DistributorKey;
 use identity::{HostIdentity, pem};
-use sarp::akd::{Akd, NoRecords, Records};
+use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
 use crate::akd::Repository;
 use crate::config::{Config, Mode};
@@ -83,7 +83,9 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;
     // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
+    // A clock that is behind the certificate's first day is taken for that day: a host must reach its time server.
     if let Some(unix_s) = believable_unix_s(now) {
+        let unix_s = unix_s.max(identity.certificate().not_before_unix());
         let renew = "have the authority issue a new certificate (`ringwall site issue`)";
         identity.check_validity(unix_s).map_err(|refusal| Failure::file(file, refusal, renew))?;
     }
@@ -138,8 +140,27 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(&section.repository)?;
+    let records = Repository::open(&section.repository, config.clock())?;
+    check_site(&section.repository, &records, identity)?;
     Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
+}
+
+/// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would
+/// be believed here. One that has another key for it may only be newer than the identity.
+fn check_site(file: &Path, records: &Repository, identity: &HostIdentity) -> Result<(), Failure> {
+    let certificate = identity.certificate();
+    let Some(ip) = certificate.addresses().first() else { return Ok(()) };
+    match records.find(*ip) {
+        Lookup::NotFound => {
+            let what = format!("it does not have this host ({ip}), so it is not the repository of this site");
+            Err(Failure::file(file, what, "name the site's own in akd.repository"))
+        }
+        Lookup::Good { algorithm, key, .. } if certificate.record_key() != Some((algorithm, &key[..])) => {
+            tracing::warn!(%ip, "the repository has another key for this host: install the identity issued last");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The site's distributors: those in the identity, then those in files. One whose certificate is over is left out.

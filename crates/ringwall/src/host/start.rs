@@ -41,7 +41,7 @@ const MESSAGES_WAITING_MAX: usize = 256;
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
     let config = Config::load(file)?;
-    let mut clock = Clock::new();
+    let mut clock = config.clock();
     let plan = Plan::make(file, &config, duty, clock.now())?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
@@ -277,8 +277,9 @@ fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure
 fn log_start(config: &Config, taken: &Taken) {
     let interface = config.host.interface.as_str();
     tracing::info!(interface, way = ?taken.way, adopted = taken.adopted, mtu = taken.inner_mtu, "taken over");
-    if config.lab.as_ref().is_some_and(|lab| !lab.weaken.is_empty()) {
-        tracing::warn!(interface, "layers are switched off by [lab] weaken: this host is NOT protected");
+    let weakened = config.weakened();
+    if !weakened.is_empty() {
+        tracing::warn!(interface, ?weakened, "switched off by [lab]: this host is NOT protected");
     }
     if config.host.mode == Mode::Null {
         tracing::warn!(interface, "mode null: this host is NOT protected");

@@ -302,7 +302,7 @@ impl Supervisor {
             interface: host.interface.clone(),
             mode: host.mode.word().to_owned(),
             profile: if host.profile == Profile::Modern { "modern" } else { "lab" }.to_owned(),
-            weakened: self.config.lab.as_ref().map(|lab| lab.weaken.clone()).unwrap_or_default(),
+            weakened: self.config.weakened(),
             uptime_s: self.started.elapsed().as_secs(),
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),

@@ -27,6 +27,10 @@ impl Host {
         }
         match arp.operation {
             Operation::Request => self.stack_asks(call, &header, arp, frame.bytes),
+            // An announcement may have either form; receivers take it as a request only (RFC 5227, section 3).
+            Operation::Reply if arp.sender_ip == arp.target_ip => {
+                self.stack_asks(call, &header, Arp { operation: Operation::Request, ..arp }, frame.bytes)
+            }
             // Requests of others are answered here, signed; the stack has heard of some of them and answers, too.
             Operation::Reply => Fate::Dropped(DropReason::ArpUnasked),
         }
