@@ -252,7 +252,8 @@ impl Host {
     ) -> Fate {
         let (now, sender) = (call.now.since_boot, message.arp.sender_ip);
         if self.ring.is_unknown(now, sender) {
-            return self.refused(now, &message.arp, DropReason::SarpNoKey);
+            self.event_of_stranger(now, Event::NoKey { ip: sender });
+            return Fate::Dropped(DropReason::SarpNoKey);
         }
         if !self.open_enquiry(now, About::Key(sender)) {
             return Fate::Dropped(DropReason::SarpPendingFull);
