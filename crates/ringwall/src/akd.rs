@@ -4,11 +4,13 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::repository::{HostEntry, SqliteStore, Standing, Store};
+use authority::repository::{HostEntry, SqliteStore, Standing, Store, StoreError};
 use bump::ClockTrust;
 use clap::Subcommand;
-use sarp::akd::{Lookup, RecordKey, Records};
+use identity::certificate::Role;
+use sarp::akd::{Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
 use system::clock::Clock;
+use wire::sarp::data::Refusal;
 
 use crate::failure::Failure;
 use crate::host::{ConfigArgs, Duty, parse_time, run_daemon};
@@ -38,6 +40,8 @@ impl AkdCommand {
     }
 }
 
+const UNREADABLE: &str = "the repository cannot be read, so hosts have to ask another distributor";
+
 /// The site's repository as a distributor asks it.
 pub(crate) struct Repository {
     file: PathBuf,
@@ -48,6 +52,18 @@ impl Repository {
     pub(crate) fn open(file: &Path) -> Result<Repository, Failure> {
         let store = SqliteStore::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
         Ok(Repository { file: file.to_owned(), store })
+    }
+
+    fn not_bound(&self, error: &StoreError) -> Binding {
+        match error.reason() {
+            StoreError::NotGood(_) => Binding::Refused(Refusal::NotGood),
+            StoreError::OutsideSubnets { .. } | StoreError::BadNames(_) => Binding::Refused(Refusal::OutsideSubnets),
+            StoreError::AddressTaken { .. } => Binding::Refused(Refusal::Taken),
+            error => {
+                self.complain("a lease cannot be entered", error);
+                Binding::Failed
+            }
+        }
     }
 
     fn complain(&self, what: &str, error: &dyn std::fmt::Display) {
@@ -66,7 +82,7 @@ impl Records for Repository {
             Ok(Some(_)) => Lookup::Invalid,
             Ok(None) => Lookup::NotFound,
             Err(error) => {
-                self.complain("the repository cannot be read, so hosts have to ask another distributor", &error);
+                self.complain(UNREADABLE, &error);
                 Lookup::Failed
             }
         }
@@ -78,10 +94,56 @@ impl Records for Repository {
             false
         })
     }
+
+    fn host(&self, number: u64) -> HostLookup {
+        match self.store.by_number(number) {
+            Ok(Some(entry)) if is_good(&entry) => {
+                let HostEntry { algorithm, key, mac, role, .. } = entry;
+                HostLookup::Good(Member { algorithm, key, mac, serves_dhcp: role == Role::DhcpServer })
+            }
+            Ok(_) => HostLookup::NotGood,
+            Err(error) => {
+                self.complain(UNREADABLE, &error);
+                HostLookup::Failed
+            }
+        }
+    }
+
+    fn lease(&self, grant: &Grant) -> Binding {
+        let Grant { host, ip, time, only_if_held } = *grant;
+        let Some(now_unix_s) = unix_s() else { return Binding::Failed };
+        let until_unix_s = time.map_or(u64::MAX, |time| now_unix_s.saturating_add(time.as_secs()));
+        let lease = || {
+            let entry = self.store.by_number(host)?;
+            if only_if_held && !entry.is_some_and(|entry| entry.addresses.contains(&ip)) {
+                return Ok(Binding::Refused(Refusal::NotHeld));
+            }
+            self.store.lease(host, ip, until_unix_s, now_unix_s).map(|()| Binding::Done)
+        };
+        lease().unwrap_or_else(|error: StoreError| self.not_bound(&error))
+    }
+
+    /// Only what was given is taken back, never what a certificate names.
+    fn unbind(&self, host: u64, ip: Ipv4Addr) -> Binding {
+        let unbind = || match self.store.by_number(host)? {
+            Some(entry) if entry.subnets.iter().any(|subnet| subnet.contains(ip)) => self.store.unbind(host, ip),
+            _ => Ok(false),
+        };
+        match unbind() {
+            Ok(true) => Binding::Done,
+            Ok(false) => Binding::Refused(Refusal::NotHeld),
+            Err(error) => self.not_bound(&error),
+        }
+    }
 }
 
 /// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
 fn is_good(entry: &HostEntry) -> bool {
+    entry.standing == Standing::Good && unix_s().is_none_or(|unix_s| unix_s <= entry.not_after_unix)
+}
+
+/// The time, if the clock is believable.
+fn unix_s() -> Option<u64> {
     let wall = Clock::new().now().wall.filter(|wall| wall.trust != ClockTrust::Wrong);
-    entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
+    wall.map(|wall| wall.unix_ms / 1000)
 }

@@ -213,7 +213,13 @@ fn flipping_port(guard: Guard, seed: u64) -> ImpairedPort {
 }
 
 impl<'a> Scene<'a> {
-    fn set(attack: &'a Attack, guard: Guard, run: &Run, site: Option<&'a Site>, seed: u64) -> Result<Scene<'a>, Failure> {
+    fn set(
+        attack: &'a Attack,
+        guard: Guard,
+        run: &Run,
+        site: Option<&'a Site>,
+        seed: u64,
+    ) -> Result<Scene<'a>, Failure> {
         let outsider = if attack.has_insider() { "i" } else { "c" };
         let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
         let mut hosts = vec!["a", "b", outsider, "m"];

@@ -201,6 +201,8 @@ impl Lan {
             request_key: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)),
             known_hosts: Vec::new(),
             window: sarp::limits::WINDOW,
+            dhcp_client: None,
+            dhcp_server: None,
             sign_requests: false,
         };
         adjust(&mut settings);
