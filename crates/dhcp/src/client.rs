@@ -223,7 +223,8 @@ impl Client {
             _ => Outcome::Same,
         };
         if claim.kind != MessageType::Offer {
-            self.exchanges.retain(|one| one.nonce != exchange.nonce);
+            // The offers of this exchange have served, too.
+            self.exchanges.retain(|one| one.xid != exchange.xid);
         }
         Ok((bare, outcome))
     }

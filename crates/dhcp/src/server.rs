@@ -106,8 +106,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Server {
     settings: Settings,
-    /// The clock when it was first read: what is older may be a recording that was heard before this program started.
-    began_at: Option<u64>,
+    /// When stamps began to count: what is older may be a recording that was heard before this program started.
+    began_at: u64,
     clients: BTreeMap<u64, KnownClient>,
     exchanges: BTreeMap<(MacAddress, u32, MessageType), Exchange>,
     leases: BTreeMap<Ipv4Addr, Lease>,
@@ -124,7 +124,7 @@ impl Server {
         let bucket = |per_second| Bucket::new(per_second, per_second);
         Server {
             settings,
-            began_at: None,
+            began_at: stamp::UNKNOWN,
             clients: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             leases: BTreeMap::new(),
@@ -132,6 +132,14 @@ impl Server {
             check_budget: bucket(limits::CLIENT_CHECKS_PER_SECOND),
             reply_budget: bucket(limits::REPLIES_PER_SECOND),
             question_budget: bucket(limits::QUESTIONS_PER_SECOND),
+        }
+    }
+
+    /// The S-ARP clock was set for the first time, or has gone back for everybody: stamps begin (again) at `stamp`.
+    pub fn begin_stamps(&mut self, stamp: u64) {
+        self.began_at = stamp;
+        for client in self.clients.values_mut() {
+            client.last_stamp = stamp::UNKNOWN;
         }
     }
 
@@ -171,15 +179,14 @@ impl Server {
         if source == message.chaddr() || by_router() { Ok(()) } else { Err(DropReason::DhcpChaddr) }
     }
 
-    fn check_time(&mut self, ours: u64, claim: &Claim) -> Result<(), DropReason> {
-        let began_at = *self.began_at.get_or_insert(ours);
+    fn check_time(&self, ours: u64, claim: &Claim) -> Result<(), DropReason> {
         // A client that has not the time may look for servers: an offer commits nobody to anything.
         if claim.stamp == stamp::UNKNOWN && claim.kind == MessageType::Discover {
             return Ok(());
         }
         let last = self.clients.get(&claim.who).map_or(0, |client| client.last_stamp);
         let is_near = stamp::are_near(ours, claim.stamp, self.settings.window);
-        if is_near && claim.stamp > last && claim.stamp >= began_at { Ok(()) } else { Err(DropReason::DhcpStale) }
+        if is_near && claim.stamp > last && claim.stamp >= self.began_at { Ok(()) } else { Err(DropReason::DhcpStale) }
     }
 
     /// Only the holder of an address may give it back or call it taken, and nobody gets what another has.

@@ -349,7 +349,8 @@ fn takes(source: &str, words: &[&str]) -> bool {
 
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
-    let source = ["mod.rs", "sarp.rs", "dhcp.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}"))).concat();
+    let source =
+        ["mod.rs", "sarp.rs", "dhcp.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}"))).concat();
     let (manual, example) = (read("docs/operating.md"), read("packaging/host.toml"));
     let mut wrong = Vec::new();
     for (section, kind, in_example) in [

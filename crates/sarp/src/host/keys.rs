@@ -217,16 +217,26 @@ impl Host {
 
     fn set_clock(&mut self, now: Instant, stamp: Stamp) {
         match self.clock.set(now, stamp) {
-            None => self.event(Event::ClockSet),
+            None => {
+                self.begin_dhcp_stamps(stamp);
+                self.event(Event::ClockSet);
+            }
             Some((by, back)) if by > self.settings.window => {
                 if back {
                     // Everybody follows the distributor back, so every sender's stamps begin again.
                     self.ring.forget_stamps();
                     self.clock.begin_again();
+                    self.begin_dhcp_stamps(stamp);
                 }
                 self.event(Event::ClockStepped { by, back });
             }
             Some(_) => {}
+        }
+    }
+
+    fn begin_dhcp_stamps(&mut self, stamp: Stamp) {
+        if let Some(server) = &mut self.dhcp_server {
+            server.begin_stamps(stamp.to_bits());
         }
     }
 
