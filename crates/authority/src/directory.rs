@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
 use identity::distributor::RequestMaster;
-use identity::limits::MAX_DISTRIBUTORS;
+use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
 use identity::pem;
 use identity::site_key::SiteKey;
 use tempfile::Builder;
@@ -167,7 +167,7 @@ impl Directory {
         let lock = self.lock()?;
         let entries = self.admit(request, delivery, unix_s)?;
         let bundle = self.site.issue(request, proved, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, delivery.sharing, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
         let text = bundle.to_pem();
         self.record(entries, &bundle, &text, renewal, delivery, &lock)
     }
@@ -186,7 +186,7 @@ impl Directory {
         let lock = self.lock()?;
         let entries = self.admit(request, delivery, unix_s)?;
         let (bundle, key_pem) = self.site.issue_with_key(request, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, delivery.sharing, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
         let text = bundle.join_key(&key_pem)?;
         self.record(entries, &bundle, &text, renewal, delivery, &lock)
     }
@@ -252,11 +252,12 @@ impl Directory {
     fn enter(
         &self,
         bundle: Bundle,
+        request: &Request,
         sharing: Sharing,
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<(Bundle, Option<Renewal>), Error> {
-        let Some(host) = as_new_host(bundle.certificate()) else { return Ok((bundle, None)) };
+        let Some(host) = as_new_host(bundle.certificate(), request) else { return Ok((bundle, None)) };
         let store = self.repository()?;
         let number = match store.by_name(&host.name)? {
             Some(known) => known.number,
@@ -265,7 +266,8 @@ impl Directory {
         let master = self.request_master(random)?;
         let sarp = ForSarp {
             request_key: master.key_of(number),
-            distributors: self.other_distributors(bundle.certificate(), unix_s)?,
+            distributors: self.others(Role::Distributor, bundle.certificate(), unix_s)?,
+            dhcp_servers: self.others(Role::DhcpServer, bundle.certificate(), unix_s)?,
             master: (bundle.certificate().role() == Role::Distributor).then_some(master),
         };
         Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
@@ -282,21 +284,23 @@ impl Directory {
         RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
-    /// The newest certificate of each distributor but `host` whose period is not over.
-    fn other_distributors(&self, host: &HostCertificate, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    /// The newest certificate of each host of `role` but `host` whose period is not over.
+    fn others(&self, role: Role, host: &HostCertificate, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let mut found: Vec<Verified<HostCertificate>> = Vec::new();
         for certificate in self.certificates()? {
-            let serves = certificate.role() == Role::Distributor && certificate.not_after_unix() >= unix_s;
+            let serves = certificate.role() == role && certificate.not_after_unix() >= unix_s;
             if serves && certificate.name() != host.name() {
                 // By name and then by age: a later one of the same name takes the place of the one before.
                 found.retain(|other| other.name() != certificate.name());
                 found.push(certificate);
             }
         }
-        if found.len() >= MAX_DISTRIBUTORS {
-            return Err(Error::TooManyDistributors);
+        // The host itself may be one more.
+        match role {
+            Role::DhcpServer if found.len() >= MAX_DHCP_SERVERS => Err(Error::TooManyDhcpServers),
+            Role::Distributor if found.len() >= MAX_DISTRIBUTORS => Err(Error::TooManyDistributors),
+            _ => Ok(found),
         }
-        Ok(found)
     }
 
     /// Stores record, index and output. Everything is staged before the first is committed; the record comes first, so that
@@ -346,7 +350,7 @@ struct Renewal {
 }
 
 /// The host as the repository keeps it; none if S-ARP does not know its kind of key.
-fn as_new_host(certificate: &HostCertificate) -> Option<NewHost> {
+fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHost> {
     let (algorithm, key) = certificate.record_key()?;
     Some(NewHost {
         name: certificate.name().to_owned(),
@@ -357,7 +361,7 @@ fn as_new_host(certificate: &HostCertificate) -> Option<NewHost> {
         key: key.to_vec(),
         not_before_unix: certificate.not_before_unix(),
         not_after_unix: certificate.not_after_unix(),
-        subnets: Vec::new(),
+        subnets: request.subnets().to_vec(),
     })
 }
 

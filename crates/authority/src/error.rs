@@ -64,6 +64,10 @@ pub enum Error {
     SiteFull,
     /// The site has as many key distributors as hosts can ask.
     TooManyDistributors,
+    /// The site has as many DHCP servers as an identity can name.
+    TooManyDhcpServers,
+    /// An address of the host lies where it may be given one.
+    OwnSubnet(Ipv4Addr),
     /// The repository of hosts refused.
     Repository(StoreError),
     /// The directory is not empty, so no new site goes there.
@@ -108,6 +112,9 @@ impl fmt::Display for Error {
                 write!(f, "the name {name:?} does not serve; use up to 63 letters, digits, dots, hyphens, underscores")
             }
             Error::BadNames(bad) => write!(f, "{bad}; give the host's own addresses"),
+            Error::OwnSubnet(address) => {
+                write!(f, "{address} lies in a subnet in which the host may be given an address; leave one of them out")
+            }
             Error::BadPeriod => f.write_str("the period does not serve; use 1 to 36525 days"),
             Error::BadTime(unix_s) => write!(f, "the clock shows {}; set it right", utc_text(*unix_s)),
             Error::AuthorityExpired(unix_s) => {
@@ -148,6 +155,9 @@ impl Error {
             Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
             Error::TooManyDistributors => {
                 f.write_str("the site has as many key distributors as hosts ask; let one expire or use its name again")
+            }
+            Error::TooManyDhcpServers => {
+                f.write_str("the site has as many DHCP servers as hosts know; let one expire or use its name again")
             }
             Error::Repository(error) => write!(f, "{error}"),
             Error::SiteExists => f.write_str("the directory is not empty; choose another, a site is never overwritten"),

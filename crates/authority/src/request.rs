@@ -8,7 +8,8 @@ use identity::certificate::{CertificateRequest, Role};
 use wire::MacAddress;
 
 use crate::Error;
-use crate::limits::{HOST_VALIDITY, MAX_NAME_LEN, MAX_VALIDITY};
+use crate::limits::{HOST_VALIDITY, MAX_NAME_LEN, MAX_SUBNETS_PER_HOST, MAX_VALIDITY};
+use crate::repository::{StoreError, Subnet};
 
 /// What a host's certificate shall say. It cannot hold nonsense.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub struct Request {
     role: Role,
     names: Names,
     validity: Duration,
+    subnets: Vec<Subnet>,
 }
 
 impl Request {
@@ -27,7 +29,7 @@ impl Request {
     pub fn new(name: &str, mac: MacAddress, addresses: Vec<Ipv4Addr>) -> Result<Self, Error> {
         check_name(name)?;
         let names = Names::new(mac, addresses)?;
-        Ok(Request { name: name.to_owned(), role: Role::Host, names, validity: HOST_VALIDITY })
+        Ok(Request { name: name.to_owned(), role: Role::Host, names, validity: HOST_VALIDITY, subnets: Vec::new() })
     }
 
     /// What a host's own request asks for, with the role of a host whatever it asks: roles are given, not taken.
@@ -51,6 +53,29 @@ impl Request {
     pub fn with_validity(self, validity: Duration) -> Result<Self, Error> {
         check_validity(validity)?;
         Ok(Request { validity, ..self })
+    }
+
+    /// The same for a host that may be given an address in `subnets` (its profile; S-ARP paper, section 3.5.2). The certificate
+    /// does not say so, the repository does.
+    ///
+    /// # Errors
+    /// Too many of them, or [`Error::OwnSubnet`] if one of the host's own addresses lies there: what is given must be told
+    /// from what was certified.
+    pub fn with_subnets(self, subnets: Vec<Subnet>) -> Result<Self, Error> {
+        if subnets.len() > MAX_SUBNETS_PER_HOST {
+            return Err(StoreError::TooManySubnets.into());
+        }
+        let own = self.names.addresses().iter().find(|own| subnets.iter().any(|subnet| subnet.contains(**own)));
+        if let Some(address) = own {
+            return Err(Error::OwnSubnet(*address));
+        }
+        Ok(Request { subnets, ..self })
+    }
+
+    /// Where the addresses lie that the host may be given.
+    #[must_use]
+    pub fn subnets(&self) -> &[Subnet] {
+        &self.subnets
     }
 
     /// The host's name.

@@ -197,6 +197,8 @@ pub struct ForSarp {
     pub request_key: RequestKey,
     /// The other distributors of the site.
     pub distributors: Vec<Verified<HostCertificate>>,
+    /// The other DHCP servers of the site.
+    pub dhcp_servers: Vec<Verified<HostCertificate>>,
     /// What all request keys are made from; for a distributor only.
     pub master: Option<RequestMaster>,
 }
@@ -204,8 +206,8 @@ pub struct ForSarp {
 impl ForSarp {
     fn add_to(&self, text: &mut String) {
         text.push_str(&self.request_key.to_pem());
-        for distributor in &self.distributors {
-            text.push_str(&pem::encode(pem::CERTIFICATE, distributor.der()));
+        for server in self.distributors.iter().chain(&self.dhcp_servers) {
+            text.push_str(&pem::encode(pem::CERTIFICATE, server.der()));
         }
         if let Some(master) = &self.master {
             text.push_str(&master.to_pem());

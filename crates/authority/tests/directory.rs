@@ -11,7 +11,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
-use authority::repository::Store;
+use authority::repository::{Store, Subnet};
 use authority::{Directory, Error, Request, enrolment};
 use identity::HostIdentity;
 use identity::certificate::{CertificateRequest, Role};
@@ -322,4 +322,30 @@ fn a_renewal_that_fails_leaves_the_host_its_old_key() {
     let before = site.repository().expect("there").by_name("a").expect("read").expect("entered");
     assert!(site.issue_identity(&request("a", 1), &to(&output), &mut random(3), NOW_UNIX_S).is_err(), "it exists");
     assert_eq!(site.repository().expect("there").by_name("a").expect("read"), Some(before));
+}
+
+#[test]
+fn identities_name_the_dhcp_servers_and_the_repository_knows_where_addresses_may_be_given() {
+    let (place, site) = new_site();
+    let subnet: Subnet = "10.9.0.0/24".parse().expect("a subnet");
+    let issue = |seed: u8, request: Request| {
+        let output = place.path().join(format!("{}.pem", request.name()));
+        site.issue_identity(&request, &to(&output), &mut random(seed), NOW_UNIX_S).expect("issued");
+        HostIdentity::from_pem(&files::read(&output).expect("there")).expect("identity")
+    };
+    let server = issue(2, request("d", 9).with_role(Role::DhcpServer));
+    let nowhere = Request::new("a", MacAddress([2, 0, 0, 0, 0, 1]), Vec::new()).expect("a request");
+    let host = issue(3, nowhere.with_subnets(vec![subnet]).expect("one subnet"));
+    let names = |identity: &HostIdentity| {
+        identity.dhcp_servers().iter().map(|certificate| certificate.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((names(&server), names(&host)), (vec!["d".to_owned()], vec!["d".to_owned()]));
+    assert!(host.distributors().is_empty(), "a DHCP server distributes no keys");
+    let store = site.repository().expect("there");
+    let number = host.request_key().expect("there").host();
+    let entry = store.by_number(number).expect("read").expect("entered");
+    assert_eq!((entry.name.as_str(), entry.addresses.len(), entry.subnets), ("a", 0, vec![subnet]));
+    let overlap = request("b", 2).with_subnets(vec!["10.0.0.0/8".parse().expect("a subnet")]);
+    assert!(matches!(overlap, Err(Error::OwnSubnet(_))), "what is given must be told from what was certified");
+    assert!("10.0.0.1/8".parse::<Subnet>().is_err() && "10.0.0.0".parse::<Subnet>().is_err());
 }

@@ -5,6 +5,7 @@
 mod rules;
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -41,6 +42,7 @@ store_rules! { new_sqlite:
     revoking_twice_is_revoking
     an_address_is_given_and_taken
     no_address_is_given_to_two_good_hosts
+    a_lease_ends_and_its_address_is_free_for_others
     addresses_are_given_to_good_hosts_only
     a_host_without_subnets_is_given_nothing
     a_host_is_given_no_more_addresses_than_it_may_have
@@ -197,10 +199,27 @@ fn a_later_form_is_refused_by_its_number() {
     let (place, store) = new_sqlite();
     drop(store);
     let path = place.path().join("hosts.db");
-    Connection::open(&path).expect("opened").pragma_update(None, "user_version", 2).expect("set");
-    assert_eq!(refusal(SqliteStore::open(&path)), StoreError::NewerVersion(2));
+    Connection::open(&path).expect("opened").pragma_update(None, "user_version", 3).expect("set");
+    assert_eq!(refusal(SqliteStore::open(&path)), StoreError::NewerVersion(3));
     Connection::open(&path).expect("opened").pragma_update(None, "user_version", 0).expect("set");
     assert!(matches!(refusal(SqliteStore::open(&path)), StoreError::Damaged(_)));
+}
+
+#[test]
+fn a_repository_of_the_first_form_gets_leases() {
+    let (place, store) = new_sqlite();
+    let number = store.add(&host("a", 1), Sharing::Refused, NOW_UNIX_S).expect("added");
+    drop(store);
+    let path = place.path().join("hosts.db");
+    let first = Connection::open(&path).expect("opened");
+    first.execute_batch("DROP TABLE leases; PRAGMA user_version = 1").expect("as it was");
+    drop(first);
+    let store = SqliteStore::open(&path).expect("brought up");
+    let leased = Ipv4Addr::new(10, 0, 1, 7);
+    assert_eq!(store.lease(number, leased, NOW_UNIX_S + 60, NOW_UNIX_S), Ok(()));
+    drop(store);
+    let entry = SqliteStore::open(&path).expect("opened").find(leased).expect("asked");
+    assert_eq!(entry.map(|host| host.number), Some(number));
 }
 
 #[test]

@@ -165,6 +165,42 @@ drop_reasons! {
     SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by an enrolled host.",
         "A host of another site, or an outsider who wants this host to sign.";
 
+    // S-DHCP.
+    DhcpMalformed, "dhcp-malformed", "A DHCP message that contradicts itself, ends too early or comes with IP options.",
+        "Nothing: no correct sender makes such a frame.";
+    DhcpHidden, "dhcp-hidden", "A first fragment to a DHCP port, or an IPv4 header so broken that DHCP could hide behind it.",
+        "Look for the machine that sends such frames; DHCP messages fit one packet.";
+    DhcpUnsigned, "dhcp-unsigned", "A DHCP message without a proof: its sender does not speak S-DHCP.",
+        "Look for a DHCP server or client that is not part of the site.";
+    DhcpTag, "dhcp-tag", "A DHCP message whose proof was not made by a host of this site.",
+        "A host of another site, or an outsider's forgery.";
+    DhcpSignature, "dhcp-signature", "A DHCP message that is not signed by the client or by a DHCP server of the site.",
+        "Look for the machine that forges DHCP; if a server was enrolled lately, issue this host's identity again.";
+    DhcpStale, "dhcp-stale", "A DHCP message that is older or newer than the window allows, or not newer than the last one of its client.",
+        "Look for a replay; clients ask again by themselves.";
+    DhcpUnasked, "dhcp-unasked", "A DHCP reply to a request that is not open.",
+        "Nothing if rare; otherwise look for a replay or a rogue server.";
+    DhcpChaddr, "dhcp-chaddr", "A DHCP client's hardware address is not that of the frame, or not the one that the site binds to the host.",
+        "Look for the machine that asks in others' names.";
+    DhcpRelay, "dhcp-relay", "A DHCP message with the fields of a relay that is not listed.",
+        "List the relay in dhcp.relays, or look for the machine that forges its fields.";
+    DhcpNotServer, "dhcp-not-server", "A DHCP reply by this host, or a DHCP request to it, and it is no DHCP server of the site.",
+        "Nothing: requests are broadcast. If it shall be one, set dhcp.server and issue its identity with the role dhcp.";
+    DhcpNotClient, "dhcp-not-client", "A DHCP request by this host, or a DHCP reply to it, and it is no DHCP client.",
+        "Set dhcp.client if this host shall get its address by DHCP.";
+    DhcpNotHolder, "dhcp-not-holder", "A client spoke for an address that is leased to another, or gave back one that it does not hold.",
+        "See `events`; an enrolled host lies, or the DHCP server was restarted and knows the lease no more.";
+    DhcpAddress, "dhcp-address", "A DHCP server grants another address than was asked for and agreed to.",
+        "See the DHCP server's own log.";
+    DhcpBudget, "dhcp-budget", "More DHCP messages arrived than may be looked at in this time.",
+        "Look for a flood; honest clients ask again by themselves.";
+    DhcpLeasesFull, "dhcp-leases-full", "The client has as many leases as one host may have, or this server as many as it remembers.",
+        "Look for an enrolled host that asks under many client identifiers.";
+    DhcpRefused, "dhcp-refused", "A key distributor did not agree to the address for this client.",
+        "See `events` for the cause: not enrolled, revoked, outside its subnets, or taken.";
+    DhcpNoAnswer, "dhcp-no-answer", "No key distributor said in time whether the client may have the address.",
+        "See whether a distributor can be reached.";
+
     // Handshakes.
     HandshakeSource, "handshake-source", "Ethernet and ARP disagree about the sender of a handshake.",
         "Look for the machine that forges handshakes.";

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use wire::MacAddress;
-use wire::sarp::data::{Answer, NONCE_LEN, Record, TAG_LEN};
+use wire::sarp::data::{Answer, NONCE_LEN, Record, Refusal, TAG_LEN};
 use wire::sarp::{Kind, Message};
 
 use zeroize::Zeroizing;
@@ -138,6 +138,7 @@ pub struct Statement {
     host: u64,
     nonce: [u8; NONCE_LEN],
     record: Option<HostRecord>,
+    refusal: Option<Refusal>,
 }
 
 impl Statement {
@@ -159,6 +160,12 @@ impl Statement {
         self.host
     }
 
+    /// Why a DHCP client was refused; only in that answer.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.refusal
+    }
+
     /// The nonce of the request. Whoever made no such request must not act on the answer.
     #[must_use]
     pub fn nonce(&self) -> &[u8; NONCE_LEN] {
@@ -167,7 +174,7 @@ impl Statement {
 }
 
 impl Verified<Statement> {
-    /// The key that was asked for; only in a key reply.
+    /// The key that was asked for, or that of a DHCP client to which was agreed.
     #[must_use]
     pub fn record(&self) -> Option<Verified<HostRecord>> {
         self.record.clone().map(Verified::vouch)
@@ -249,13 +256,21 @@ impl DistributorKey {
     pub fn verify(&self, answer: &Message<'_>) -> Result<Verified<Statement>, BadSignature> {
         self.0.verify(&answer.signed_bytes(), answer.signature)?;
         let data = Answer::parse(answer.data).map_err(|_| BadSignature)?;
+        let refusal = match answer.kind {
+            Kind::LeaseRefused => Some(Refusal::parse(data.rest).map_err(|_| BadSignature)?),
+            _ => None,
+        };
         let record = match answer.kind {
-            Kind::KeyReply => Some(read_record(answer.arp.sender_ip, data.rest).ok_or(BadSignature)?),
+            Kind::LeaseRefused => None,
+            Kind::KeyReply | Kind::LeaseAgreed => {
+                Some(read_record(answer.arp.sender_ip, data.rest).ok_or(BadSignature)?)
+            }
             Kind::TimeReply | Kind::KeyNotFound | Kind::KeyInvalid | Kind::KeyChanged if data.rest.is_empty() => None,
             _ => return Err(BadSignature),
         };
         let Answer { fraction, host, nonce, .. } = data;
-        Ok(Verified::vouch(Statement { kind: answer.kind, seconds: answer.seconds, fraction, host, nonce, record }))
+        let (kind, seconds) = (answer.kind, answer.seconds);
+        Ok(Verified::vouch(Statement { kind, seconds, fraction, host, nonce, record, refusal }))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
-//! for S-ARP also its request key and the certificates of the site's distributors, and on a distributor the master.
+//! for S-ARP also its request key and the certificates of the site's distributors and DHCP servers, and on a distributor the
+//! master.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub enum IdentityBlock {
     SiteKey,
     /// The certificate of a key distributor.
     Distributor,
+    /// The certificate of a DHCP server.
+    DhcpServer,
     /// What the host proves itself to distributors with.
     RequestKey,
     /// What a distributor makes all request keys from.
@@ -42,6 +45,7 @@ impl fmt::Display for IdentityBlock {
             IdentityBlock::PrivateKey => "the PRIVATE KEY",
             IdentityBlock::SiteKey => "the RINGWALL SITE KEY",
             IdentityBlock::Distributor => "a distributor's CERTIFICATE",
+            IdentityBlock::DhcpServer => "a DHCP server's CERTIFICATE",
             IdentityBlock::RequestKey => "the RINGWALL REQUEST KEY",
             IdentityBlock::RequestMaster => "the RINGWALL REQUEST MASTER",
         })
@@ -94,6 +98,7 @@ pub struct HostIdentity {
     key: Arc<SigningKey>,
     site_key: SiteKey,
     distributors: Vec<Verified<HostCertificate>>,
+    dhcp_servers: Vec<Verified<HostCertificate>>,
     request_key: Option<RequestKey>,
     request_master: Option<RequestMaster>,
 }
@@ -118,7 +123,7 @@ impl HostIdentity {
         let hosts = parts.hosts.iter().map(|block| anchor.verify_whenever(&block.bytes));
         let hosts: Vec<_> = hosts.collect::<Result<_, _>>().map_err(host_refused)?;
         let key = SigningKey::from_pkcs8_der(&private_key.bytes).map_err(refused(IdentityBlock::PrivateKey))?;
-        let (certificate, distributors) = sort(hosts, key.public_bytes())?;
+        let Sorted { certificate, distributors, dhcp_servers } = sort(hosts, key.public_bytes())?;
         let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
         let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
         let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
@@ -128,6 +133,7 @@ impl HostIdentity {
             key: Arc::new(key),
             site_key,
             distributors,
+            dhcp_servers,
             request_key: request_key.map_err(refused(IdentityBlock::RequestKey))?,
             request_master: request_master.map_err(refused(IdentityBlock::RequestMaster))?,
         })
@@ -177,6 +183,12 @@ impl HostIdentity {
     #[must_use]
     pub fn distributors(&self) -> &[Verified<HostCertificate>] {
         &self.distributors
+    }
+
+    /// The DHCP servers that the identity names, on such a server itself among them.
+    #[must_use]
+    pub fn dhcp_servers(&self) -> &[Verified<HostCertificate>] {
+        &self.dhcp_servers
     }
 
     /// What the host proves itself to distributors with, if it was enrolled for S-ARP.
@@ -241,18 +253,31 @@ impl Parts {
 
 type Certificates = Vec<Verified<HostCertificate>>;
 
-/// The host's own certificate, which is the one of its key, and those of distributors. Others have no business here.
-fn sort(hosts: Certificates, public_key: &[u8]) -> Result<(Verified<HostCertificate>, Certificates), IdentityError> {
-    let is_distributor = |host: &Verified<HostCertificate>| host.role() == Role::Distributor;
-    let own: Vec<_> = hosts.iter().filter(|host| host.public_bytes() == public_key).cloned().collect();
-    let strangers = hosts.iter().filter(|host| host.public_bytes() != public_key && !is_distributor(host)).count();
-    let distributors: Vec<_> = hosts.into_iter().filter(is_distributor).collect();
+/// The certificates of a file by what they are there for.
+struct Sorted {
+    certificate: Verified<HostCertificate>,
+    distributors: Certificates,
+    dhcp_servers: Certificates,
+}
+
+/// The host's own certificate, which is the one of its key, and those of distributors and DHCP servers. Others have no
+/// business here.
+fn sort(hosts: Certificates, public_key: &[u8]) -> Result<Sorted, IdentityError> {
+    let of_role = |role: Role| hosts.iter().filter(|host| host.role() == role).cloned().collect::<Certificates>();
+    let (distributors, dhcp_servers) = (of_role(Role::Distributor), of_role(Role::DhcpServer));
+    let own: Certificates = hosts.iter().filter(|host| host.public_bytes() == public_key).cloned().collect();
+    let serves = |host: &Verified<HostCertificate>| matches!(host.role(), Role::Distributor | Role::DhcpServer);
+    let strangers = hosts.iter().filter(|host| host.public_bytes() != public_key && !serves(host)).count();
     if distributors.len() > limits::MAX_DISTRIBUTORS {
         return Err(IdentityError::Repeated(IdentityBlock::Distributor));
     }
+    if dhcp_servers.len() > limits::MAX_DHCP_SERVERS {
+        return Err(IdentityError::Repeated(IdentityBlock::DhcpServer));
+    }
+    let serving = distributors.len() + dhcp_servers.len();
     match (<[_; 1]>::try_from(own), strangers) {
-        (Ok([certificate]), 0) => Ok((certificate, distributors)),
-        (Err(own), 0) if own.is_empty() && distributors.is_empty() => Err(IdentityError::Missing(IdentityBlock::Host)),
+        (Ok([certificate]), 0) => Ok(Sorted { certificate, distributors, dhcp_servers }),
+        (Err(own), 0) if own.is_empty() && serving == 0 => Err(IdentityError::Missing(IdentityBlock::Host)),
         (Err(own), 0 | 1) if own.is_empty() => Err(IdentityError::KeyMismatch),
         _ => Err(IdentityError::Repeated(IdentityBlock::Host)),
     }

@@ -13,9 +13,11 @@ pub const MAX_NAME_LEN: usize = 64;
 /// Longest PEM file that is read, in bytes; an identity with RSA-8192 keys stays below a third of it.
 pub const MAX_PEM_LEN: usize = 64 * 1024;
 
-/// Most blocks in one PEM file. An identity has at most six and the certificates of the site's distributors.
-pub const MAX_PEM_BLOCKS: usize = 16;
+/// Most blocks in one PEM file. An identity has at most six and the certificates of the site's distributors and DHCP servers.
+pub const MAX_PEM_BLOCKS: usize = 24;
 
 /// Most key distributors of a site: a host tries them one after the other and gives up after eight tries.
 pub const MAX_DISTRIBUTORS: usize = 8;
-const _: () = assert!(MAX_DISTRIBUTORS + 6 <= MAX_PEM_BLOCKS, "an identity names all of them");
+/// Most DHCP servers of a site: two that stand in for each other are usual.
+pub const MAX_DHCP_SERVERS: usize = 8;
+const _: () = assert!(MAX_DISTRIBUTORS + MAX_DHCP_SERVERS + 6 <= MAX_PEM_BLOCKS, "an identity names all of them");

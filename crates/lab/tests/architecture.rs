@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
     ("wire", &[], &[]),
     ("identity", &["wire"], &[]),
     ("authority", &["wire", "identity"], &[]),
-    ("dhcp", &["bump", "wire"], &[]),
+    ("dhcp", &["bump", "wire", "identity", "shield"], &["authority"]),
     ("shield", &["bump", "wire"], &[]),
     ("sarp", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("cll", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
@@ -349,7 +349,8 @@ fn takes(source: &str, words: &[&str]) -> bool {
 
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
-    let source = ["mod.rs", "sarp.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}"))).concat();
+    let source =
+        ["mod.rs", "sarp.rs", "dhcp.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}"))).concat();
     let (manual, example) = (read("docs/operating.md"), read("packaging/host.toml"));
     let mut wrong = Vec::new();
     for (section, kind, in_example) in [
@@ -359,12 +360,14 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         ("sarp", "Sarp", true),
         ("sarp.known_hosts", "KnownHost", true),
         ("akd", "Akd", true),
+        ("dhcp", "Dhcp", true),
+        ("dhcp.relays", "Relay", true),
         ("lab", "Lab", false),
     ] {
         let start = source.find(&format!("pub(crate) struct {kind} {{")).expect("the section");
         let fields = &source[start..item_end(&source, start)];
         let keys = fields.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split(':').next());
-        for key in keys.filter(|key| !key.starts_with("struct") && !["legacy", "known_hosts"].contains(key)) {
+        for key in keys.filter(|key| !key.starts_with("struct") && !["legacy", "known_hosts", "relays"].contains(key)) {
             if !manual.contains(&format!("| `{section}.{key}` |")) {
                 wrong.push(format!("docs/operating.md lacks {section}.{key}"));
             }

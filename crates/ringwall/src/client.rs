@@ -130,6 +130,11 @@ fn print_sarp(sarp: &Sarp) {
         let note = if first { ", asked first" } else { "" };
         say!("key distributor: {} ({}, {}){note}", distributor.name, distributor.address, distributor.mac);
     }
+    for lease in &sarp.leases {
+        let whose = if lease.given { format!("given to host number {}", lease.host) } else { "this host's".to_owned() };
+        let rest = lease.remaining_s.map_or_else(|| "for ever".to_owned(), |seconds| format!("{seconds} s left"));
+        say!("lease: {}, {whose}, {rest}", lease.address);
+    }
     if sarp.distributors_silent {
         say!("NO KEY DISTRIBUTOR ANSWERS: keys that are known go on working, others cannot be fetched");
     }

@@ -75,6 +75,19 @@ pub(crate) struct Sarp {
     pub(crate) asked_first: Option<String>,
     pub(crate) distributors: Vec<Distributor>,
     pub(crate) known_hosts: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) leases: Vec<Lease>,
+}
+
+/// An address by DHCP: one that this host has, or one that it gave as a server.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Lease {
+    pub(crate) address: String,
+    /// The number of the host that has it.
+    pub(crate) host: u64,
+    /// Absent if it lasts for ever.
+    pub(crate) remaining_s: Option<u64>,
+    pub(crate) given: bool,
 }
 
 /// A key distributor that this host asks.

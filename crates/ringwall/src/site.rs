@@ -8,7 +8,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
-use authority::repository::Store;
+use authority::repository::{Store, Subnet};
 use authority::{Directory, Entry, Random, Request, enrolment};
 use bump::Generator;
 use clap::{Args, Subcommand};
@@ -36,6 +36,9 @@ pub(crate) enum SiteCommand {
     ///
     /// In one step, when the manager makes the host's key too; the file is the host's whole identity, so move it safely:
     ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out a.pem
+    ///
+    /// For a host that gets its address by DHCP under S-ARP:
+    ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --subnet 10.0.0.0/24 --out a.pem
     ///
     /// For a request that the host made with 'ringwall host enroll request'; the bundle holds the site key:
     ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
@@ -112,7 +115,10 @@ pub(crate) struct IssueArguments {
     /// An IPv4 address of the host; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
-    /// What the host may do: host, router or akd (a key distributor of S-ARP)
+    /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
+    #[arg(long, value_name = "SUBNET")]
+    subnet: Vec<Subnet>,
+    /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
     #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
     role: Role,
     /// How long the certificate lasts
@@ -359,7 +365,7 @@ fn install(arguments: &InstallArguments, surroundings: &mut Surroundings<'_>) ->
 fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     let name = arguments.name.as_deref().unwrap_or_default();
     let request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?)
+    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
 }
 
 /// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
@@ -379,7 +385,7 @@ fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest)
         return Err(Failure::file(file, asks, &format!("grant it with --role {} or refuse it", proved.role())));
     }
     let request = Request::from_certificate_request(proved).map_err(|error| error.with_file(file))?;
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?)
+    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
 }
 
 fn same_addresses(one: &[Ipv4Addr], other: &[Ipv4Addr]) -> bool {
@@ -420,7 +426,7 @@ fn overwrite(force: bool) -> Overwrite {
 }
 
 fn parse_role(name: &str) -> Result<Role, String> {
-    Role::from_name(name).ok_or_else(|| "a role is 'host', 'router' or 'akd'".to_owned())
+    Role::from_name(name).ok_or_else(|| "a role is 'host', 'router', 'akd' or 'dhcp'".to_owned())
 }
 
 fn whole_days(validity: Duration) -> u32 {

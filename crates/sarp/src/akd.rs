@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
 use identity::distributor::{RequestMaster, verify_with_record};
@@ -13,7 +14,9 @@ use identity::signing::SigningKey;
 use shield::PerSource;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
-use wire::sarp::data::{Answer, Change, NONCE_LEN, Question, Record};
+use wire::dhcp::MessageType;
+use wire::dhcp::proof::Maker;
+use wire::sarp::data::{Answer, Change, Lease, LeaseAction, NONCE_LEN, Question, Record, Refusal};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::clock::Stamp;
@@ -33,6 +36,69 @@ pub trait Records {
     /// Puts the key `new` in the place of the key `old` of the host with this address; false, with nothing changed, if the
     /// key is not `old` any more or the repository cannot be written.
     fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool;
+
+    /// The host with this number.
+    fn host(&self, _number: u64) -> HostLookup {
+        HostLookup::Failed
+    }
+
+    /// Gives a host an address, or more time with it.
+    fn lease(&self, _grant: &Grant) -> Binding {
+        Binding::Failed
+    }
+
+    /// Takes from a host an address that it was given.
+    fn unbind(&self, _host: u64, _ip: Ipv4Addr) -> Binding {
+        Binding::Failed
+    }
+}
+
+/// What a repository says of a host by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostLookup {
+    /// A host with a good key.
+    Good(Member),
+    /// There is none, or it is not good any more.
+    NotGood,
+    /// The repository cannot be asked.
+    Failed,
+}
+
+/// A host as a repository keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The algorithm's number.
+    pub algorithm: u8,
+    /// The public key.
+    pub key: Vec<u8>,
+    /// The hardware address that the site binds to it, if any.
+    pub mac: Option<MacAddress>,
+    /// Whether it may ask about others' addresses.
+    pub serves_dhcp: bool,
+}
+
+/// An address for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The host.
+    pub host: u64,
+    /// The address.
+    pub ip: Ipv4Addr,
+    /// For how long from now; `None` for ever.
+    pub time: Option<Duration>,
+    /// Whether the host must have the address already.
+    pub only_if_held: bool,
+}
+
+/// What became of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// What was asked.
+    Done,
+    /// Nothing, for this reason.
+    Refused(Refusal),
+    /// The repository cannot be read or written; the server asks another distributor.
+    Failed,
 }
 
 /// A public key as the repository keeps it.
@@ -84,6 +150,7 @@ pub struct Akd {
     master: RequestMaster,
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
+    lease_budget: PerSource<u64>,
     seen: SeenNonces,
 }
 
@@ -136,6 +203,8 @@ enum Asked {
     Key(Ipv4Addr),
     /// The whole message, tagged but with its signatures unchecked.
     Change(Vec<u8>),
+    /// The whole message, tagged but with the client's signature unchecked.
+    Lease(Vec<u8>),
 }
 
 impl fmt::Debug for Answering {
@@ -150,7 +219,8 @@ impl Akd {
     pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd { key, master, budget, repeats, seen: SeenNonces::default() }
+        let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
+        Akd { key, master, budget, repeats, lease_budget, seen: SeenNonces::default() }
     }
 
     /// Judges a request; what is returned runs as a job.
@@ -173,11 +243,15 @@ impl Akd {
         question: &Question,
     ) -> Result<(), DropReason> {
         let is_timely = Stamp::new(message.seconds, 0).distance(stamp) <= limits::REQUEST_WINDOW;
-        if !is_timely && message.kind == Kind::KeyChange {
+        if !is_timely && matches!(message.kind, Kind::KeyChange | Kind::Lease) {
             return Err(DropReason::SarpStale);
         }
         let is_new = is_timely && !self.seen.contains(&question.nonce) && self.seen.make_room(now);
-        let budget = if is_new { &mut self.budget } else { &mut self.repeats };
+        let budget = match (is_new, message.kind) {
+            (true, Kind::Lease) => &mut self.lease_budget,
+            (true, _) => &mut self.budget,
+            (false, _) => &mut self.repeats,
+        };
         if !budget.take(now, question.host) {
             return Err(DropReason::SarpBudget);
         }
@@ -198,6 +272,11 @@ impl Akd {
                 let key = self.master.key_of(change.question.host);
                 let is_right = key.verify_change(&with_zero_tag(signed), &change.tag);
                 (change.question, Asked::Change(message.emit()), is_right)
+            }
+            Kind::Lease => {
+                let lease = Lease::parse(message.data).map_err(malformed)?;
+                let is_right = self.master.key_of(lease.question.host).verify(&signed, message.signature);
+                (lease.question, Asked::Lease(message.emit()), is_right)
             }
             kind => {
                 let question = Question::parse(message.data).map_err(malformed)?;
@@ -223,7 +302,7 @@ impl Answering {
         match self.asked {
             Asked::Time => false,
             Asked::Key(_) => !records.is_at_hand(),
-            Asked::Change(_) => true,
+            Asked::Change(_) | Asked::Lease(_) => true,
         }
     }
 
@@ -232,6 +311,9 @@ impl Answering {
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
             Asked::Key(ip) => look_up(records, *ip)?,
+            Asked::Lease(message) => {
+                answer_about_lease(records, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
+            }
             Asked::Change(message) => (change_key(records, &Message::parse(message).ok()?)?, Vec::new()),
         };
         let Question { host, nonce } = self.question;
@@ -249,6 +331,62 @@ fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
         Lookup::Invalid => Some((Kind::KeyInvalid, Vec::new())),
         Lookup::NotFound => Some((Kind::KeyNotFound, Vec::new())),
         Lookup::Failed => None,
+    }
+}
+
+/// Agrees that a DHCP client has an address, or refuses (section 3.5.2).
+fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind, Vec<u8>)> {
+    let refuse = |why: Refusal| Some((Kind::LeaseRefused, vec![why as u8]));
+    match records.host(lease.question.host) {
+        HostLookup::Good(asking) if asking.serves_dhcp => {}
+        HostLookup::Good(_) | HostLookup::NotGood => return refuse(Refusal::NotServer),
+        HostLookup::Failed => return None,
+    }
+    let client = match records.host(lease.host) {
+        HostLookup::Good(client) => client,
+        HostLookup::NotGood => return refuse(Refusal::NotGood),
+        HostLookup::Failed => return None,
+    };
+    if let Err(why) = check_client(&client, lease) {
+        return refuse(why);
+    }
+    match enter_lease(records, lease) {
+        Binding::Done => {
+            let record = Record { algorithm: client.algorithm, mac: client.mac, key: &client.key }.emit();
+            Some((Kind::LeaseAgreed, record))
+        }
+        Binding::Refused(why) => refuse(why),
+        Binding::Failed => None,
+    }
+}
+
+/// Whether the client signed that it wants this address. A server speaks for itself only of what it has agreed to before.
+fn check_client(client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
+    let speaks_for_itself = matches!(lease.action, LeaseAction::Extend | LeaseAction::Unbind);
+    let (claim, signature) = match lease.claim {
+        Some(claim) => claim,
+        None if speaks_for_itself => return Ok(()),
+        None => return Err(Refusal::Signature),
+    };
+    if client.mac.is_some_and(|mac| mac != claim.chaddr) {
+        return Err(Refusal::Mac);
+    }
+    let wants = claim.kind == MessageType::Request && claim.wanted() == Some(lease.address);
+    let signed = dhcp::proof::signed_bytes(Maker::Client, &claim);
+    let is_right = verify_with_record(client.algorithm, &client.key, &signed, signature).is_ok();
+    if is_right && (lease.action != LeaseAction::Bind || wants) { Ok(()) } else { Err(Refusal::Signature) }
+}
+
+fn enter_lease(records: &dyn Records, lease: &Lease<'_>) -> Binding {
+    let (host, ip) = (lease.host, lease.address);
+    match lease.action {
+        LeaseAction::Check => Binding::Done,
+        LeaseAction::Bind => records.lease(&Grant { host, ip, time: Some(limits::PROPOSAL_TIME), only_if_held: false }),
+        LeaseAction::Extend => {
+            let time = (lease.seconds != u32::MAX).then(|| Duration::from_secs(u64::from(lease.seconds)));
+            records.lease(&Grant { host, ip, time, only_if_held: true })
+        }
+        LeaseAction::Unbind => records.unbind(host, ip),
     }
 }
 

@@ -26,6 +26,12 @@ impl Stamp {
         Stamp((unix_ms / 1000) << 32).plus(Duration::from_millis(unix_ms % 1000))
     }
 
+    /// The moment as messages carry it: units of 2^-32 s since 1970.
+    #[must_use]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
     /// Whole seconds since 1970.
     #[must_use]
     pub fn seconds(self) -> u32 {

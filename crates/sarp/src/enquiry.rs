@@ -6,7 +6,7 @@ use bump::Instant;
 use wire::sarp::Kind;
 use wire::sarp::data::NONCE_LEN;
 
-use crate::limits::{ENQUIRIES_MAX, ENQUIRIES_RESERVED, ENQUIRY_REPEAT, ENQUIRY_TRIES};
+use crate::limits::{ENQUIRIES_MAX, ENQUIRIES_RESERVED, ENQUIRY_REPEAT, ENQUIRY_TRIES, LEASE_ENQUIRIES_MAX};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum About {
     Key(Ipv4Addr),
     /// That our own key be replaced.
     Change,
+    /// A DHCP client and its address: the question with this number.
+    Lease(u64),
 }
 
 impl About {
@@ -25,6 +27,7 @@ impl About {
         match self {
             About::Time => kind == Kind::TimeReply,
             About::Change => matches!(kind, Kind::KeyChanged | Kind::KeyNotFound | Kind::KeyInvalid),
+            About::Lease(_) => matches!(kind, Kind::LeaseAgreed | Kind::LeaseRefused),
             About::Key(_) => matches!(kind, Kind::KeyReply | Kind::KeyNotFound | Kind::KeyInvalid),
         }
     }
@@ -62,8 +65,12 @@ impl Enquiries {
 
     /// Opens a request, to be sent at once; false when too many are open.
     pub(crate) fn begin(&mut self, now: Instant, about: About, nonce: [u8; NONCE_LEN]) -> bool {
-        let reserved = if matches!(about, About::Key(_)) { ENQUIRIES_RESERVED } else { 0 };
-        if self.open.len() >= ENQUIRIES_MAX - reserved {
+        let (most, counted) = match about {
+            About::Key(_) => (ENQUIRIES_MAX - ENQUIRIES_RESERVED, self.open.len()),
+            About::Lease(_) => (LEASE_ENQUIRIES_MAX, self.open.iter().filter(|one| is_about_lease(one)).count()),
+            About::Time | About::Change => (ENQUIRIES_MAX, self.open.len()),
+        };
+        if counted >= most || self.open.len() >= ENQUIRIES_MAX {
             return false;
         }
         self.open.push(Enquiry { about, nonce, tries: 0, next_try: now });
@@ -109,6 +116,10 @@ impl Enquiries {
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
+}
+
+fn is_about_lease(enquiry: &Enquiry) -> bool {
+    matches!(enquiry.about, About::Lease(_))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bump::DropReason;
+use dhcp::{Claimed, Proving};
 use identity::Verified;
 use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
 use identity::signing::SigningKey;
@@ -25,6 +27,12 @@ pub(crate) enum JobKind {
     Check { record: Verified<HostRecord>, message: Vec<u8> },
     /// Check a distributor's answer.
     Learn { key: DistributorKey, message: Vec<u8> },
+    /// Prove a DHCP message of our own.
+    ProveDhcp { key: Arc<SigningKey>, proving: Box<Proving> },
+    /// Check the proof of a DHCP server's reply.
+    CheckReply(Box<dhcp::client::Checking>),
+    /// Check the proof of a DHCP client's request.
+    CheckRequest(Box<dhcp::server::Checking>),
     /// As a distributor: look up and sign.
     Answer(Box<Answering>),
 }
@@ -39,6 +47,9 @@ pub(crate) enum CompletionKind {
     Signed(Option<Vec<u8>>),
     Checked(bool),
     Learnt(Option<Box<Verified<Statement>>>),
+    DhcpProved(Result<Vec<u8>, DropReason>),
+    /// The message whose proof is right.
+    DhcpChecked(Option<Box<Claimed>>),
     /// The worker died or was too busy.
     Lost,
 }
@@ -58,7 +69,12 @@ impl Job {
         match &self.0 {
             JobKind::Answer(answering) => !answering.may_wait(records),
             JobKind::Change(_) => false,
-            JobKind::Sign { .. } | JobKind::Check { .. } | JobKind::Learn { .. } => true,
+            JobKind::Sign { .. }
+            | JobKind::Check { .. }
+            | JobKind::Learn { .. }
+            | JobKind::ProveDhcp { .. }
+            | JobKind::CheckReply(_)
+            | JobKind::CheckRequest(_) => true,
         }
     }
 
@@ -70,6 +86,9 @@ impl Job {
             JobKind::Change(changing) => CompletionKind::Signed(changing.run()),
             JobKind::Check { record, message } => CompletionKind::Checked(check(&record, &message)),
             JobKind::Learn { key, message } => CompletionKind::Learnt(learn(&key, &message)),
+            JobKind::ProveDhcp { key, proving } => CompletionKind::DhcpProved(proving.run(&key)),
+            JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
+            JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
         })
     }

@@ -1,7 +1,7 @@
 //! S-ARP: address resolution whose answers are signed, with keys looked up at a key distributor (AKD).
 //!
 //! Sections refer to the paper "S-ARP: a Secure Address Resolution Protocol" (Bruschi, Ornaghi, Rosti). One bump,
-//! [`Host`], stands between a host's stack and its wire. It carries everything but ARP as it is; of ARP the stack hears
+//! [`Host`], stands between a host's stack and its wire. It carries everything but ARP and DHCP as it is; of ARP the stack hears
 //! only what a signature proves or an operator listed. On a distributor's machine it answers for the repository, too.
 //!
 //! What goes beyond the paper: answers that nobody asked for change nothing; stamps of one sender only ever grow; times
@@ -25,6 +25,6 @@ pub mod settings;
 
 pub use clock::Stamp;
 pub use event::Event;
-pub use host::{Host, KeyReport, Report};
+pub use host::{Host, KeyReport, LeaseReport, Report};
 pub use job::{Completion, Job};
 pub use settings::{Distributor, KnownHost, Settings};

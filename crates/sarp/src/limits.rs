@@ -27,6 +27,8 @@ pub const PENDING_TIME: Duration = Duration::from_secs(5);
 /// Requests to distributors that are open at a time.
 pub const ENQUIRIES_MAX: usize = 128;
 const _: () = assert!(ENQUIRIES_MAX <= PENDING_MAX, "every open request has room for the reply that caused it");
+/// Of these, questions about leases; each may hold a DHCP message of 1,514 bytes.
+pub const LEASE_ENQUIRIES_MAX: usize = 96;
 /// A request is repeated after this, to the next distributor if there is one.
 pub const ENQUIRY_REPEAT: Duration = Duration::from_millis(400);
 /// How often a request is sent before it is given up.
@@ -89,6 +91,10 @@ pub const STRANGER_EVENTS_PER_SECOND: u32 = 8;
 
 /// Requests of one host that a distributor answers in a second.
 pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
+/// Questions of one DHCP server about leases that a distributor answers in a second, beside its other requests.
+pub const LEASE_QUESTIONS_PER_HOST_PER_SECOND: u32 = 100;
+/// How long an address stays with a client to which a distributor has agreed before the DHCP server says that it granted it.
+pub const PROPOSAL_TIME: Duration = Duration::from_secs(90);
 /// Repeated and unstamped requests of one host that a distributor answers in a second. Recordings can use up this share, not the
 /// one above.
 pub const REPEATS_PER_HOST_PER_SECOND: u32 = 10;

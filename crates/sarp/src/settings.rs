@@ -35,7 +35,7 @@ pub struct Settings {
     pub key: Arc<SigningKey>,
     /// Hardware address of the guarded interface.
     pub mac: MacAddress,
-    /// Addresses that this host may speak for.
+    /// Addresses that this host may speak for beside those that it has by lease.
     pub addresses: Vec<Ipv4Addr>,
     /// Distributors in the order in which they are tried.
     pub distributors: Vec<Distributor>,
@@ -45,12 +45,16 @@ pub struct Settings {
     pub known_hosts: Vec<KnownHost>,
     /// How far a stamp may be from the S-ARP clock.
     pub window: Duration,
+    /// What a DHCP client of this host works with, if it may have one.
+    pub dhcp_client: Option<dhcp::client::Settings>,
+    /// What a DHCP server of this host works with, if it may have one.
+    pub dhcp_server: Option<dhcp::server::Settings>,
     /// Whether our own requests are signed and their answers tied to them (the paper's future work, section 3.3).
     pub sign_requests: bool,
 }
 
 impl Settings {
-    /// Whether this host may speak for `ip`.
+    /// Whether this host may speak for `ip` without a lease.
     #[must_use]
     pub fn is_own(&self, ip: Ipv4Addr) -> bool {
         self.addresses.contains(&ip)

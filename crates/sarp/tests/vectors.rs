@@ -172,6 +172,8 @@ fn distributor(vectors: &Vectors) -> Host {
         request_key: vectors.master().key_of(1),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
+        dhcp_client: None,
+        dhcp_server: None,
         sign_requests: false,
     };
     Host::new(Arc::new(settings), Some(Akd::new(key, vectors.master())), Generator::from_seed([1; 32]))

@@ -33,6 +33,12 @@ pub enum Field {
     SarpHeader,
     /// The data of an S-ARP message.
     SarpData,
+    /// The fixed part of a DHCP message.
+    Dhcp,
+    /// The options of a DHCP message.
+    DhcpOptions,
+    /// The option with which S-DHCP proves a message.
+    DhcpProof,
     /// A textual hardware address.
     MacText,
 }

@@ -8,6 +8,7 @@
 pub mod arp;
 pub mod checksum;
 pub mod cll;
+pub mod dhcp;
 pub mod error;
 pub mod ethernet;
 pub mod ipv4;

@@ -51,11 +51,17 @@ pub enum Kind {
     KeyChange,
     /// The key was replaced.
     KeyChanged,
+    /// A DHCP server asks about a client and its address. The original daemon has no such message.
+    Lease,
+    /// The client may have the address.
+    LeaseAgreed,
+    /// It may not.
+    LeaseRefused,
 }
 
 impl Kind {
     /// All kinds with the byte that names each; the first seven as in the original daemon.
-    const BYTES: [(Kind, u8); 9] = [
+    const BYTES: [(Kind, u8); 12] = [
         (Kind::Resolution, 0x00),
         (Kind::TimeRequest, 0x01),
         (Kind::TimeReply, 0x02),
@@ -65,6 +71,9 @@ impl Kind {
         (Kind::KeyInvalid, 0x20),
         (Kind::KeyChange, 0x40),
         (Kind::KeyChanged, 0x48),
+        (Kind::Lease, 0x80),
+        (Kind::LeaseAgreed, 0x88),
+        (Kind::LeaseRefused, 0x90),
     ];
 
     fn from_byte(byte: u8) -> Result<Kind, Error> {
@@ -80,10 +89,14 @@ impl Kind {
     fn direction(self) -> Option<Operation> {
         match self {
             Kind::Resolution => None,
-            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange => Some(Operation::Request),
-            Kind::TimeReply | Kind::KeyReply | Kind::KeyNotFound | Kind::KeyInvalid | Kind::KeyChanged => {
-                Some(Operation::Reply)
-            }
+            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease => Some(Operation::Request),
+            Kind::TimeReply
+            | Kind::KeyReply
+            | Kind::KeyNotFound
+            | Kind::KeyInvalid
+            | Kind::KeyChanged
+            | Kind::LeaseAgreed
+            | Kind::LeaseRefused => Some(Operation::Reply),
         }
     }
 }

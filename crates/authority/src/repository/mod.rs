@@ -10,6 +10,7 @@ pub mod sqlite;
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use identity::certificate::Role;
 use identity::certificate::names::{BadNames, Names};
@@ -72,6 +73,16 @@ impl Subnet {
 /// The bits of a prefix; a shift by all 32 bits would not be defined.
 fn mask(prefix_len: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(prefix_len)).unwrap_or(0)
+}
+
+impl FromStr for Subnet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(network, len)| Some((network.parse().ok()?, len.parse().ok()?)));
+        let (network, prefix_len) = parts.ok_or_else(|| "write it as 10.0.0.0/24".to_owned())?;
+        Subnet::new(network, prefix_len).map_err(|error| error.to_string())
+    }
 }
 
 impl fmt::Display for Subnet {
@@ -181,6 +192,12 @@ pub trait Store: Send + Sync {
     /// What is wrong with the repository.
     fn by_name(&self, name: &str) -> Result<Option<HostEntry>, StoreError>;
 
+    /// The host with this number.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    fn by_number(&self, number: u64) -> Result<Option<HostEntry>, StoreError>;
+
     /// Every host, by number.
     ///
     /// # Errors
@@ -213,6 +230,13 @@ pub trait Store: Send + Sync {
     /// [`StoreError::OutsideSubnets`]; [`StoreError::AddressTaken`] as in [`add`](Store::add), since nobody is given an
     /// address to share it; [`StoreError::BadNames`] if it has too many; or what is wrong with the repository.
     fn bind(&self, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<(), StoreError>;
+
+    /// Gives a host an address until `until_unix_s` as [`bind`](Store::bind) does, or more time with one that it has by lease;
+    /// never less. When a lease is over its address is free for others.
+    ///
+    /// # Errors
+    /// As [`bind`](Store::bind).
+    fn lease(&self, number: u64, ip: Ipv4Addr, until_unix_s: u64, now_unix_s: u64) -> Result<(), StoreError>;
 
     /// Takes an address from a host; false if it does not have it.
     ///

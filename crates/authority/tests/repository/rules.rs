@@ -372,3 +372,28 @@ pub(crate) fn changes_at_once_come_one_after_another(store: &dyn Store) {
     std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(raise))));
     assert_eq!(named(store, "alpha").key, [THREADS * TURNS]);
 }
+
+pub(crate) fn a_lease_ends_and_its_address_is_free_for_others(store: &dyn Store) {
+    let (one, two) = (added(store, &host("one", 1)), added(store, &host("two", 2)));
+    let leased = Ipv4Addr::new(10, 0, 1, 7);
+    assert_eq!(store.lease(one, leased, NOW_UNIX_S + 60, NOW_UNIX_S), Ok(()));
+    assert_eq!(store.find(leased).expect("asked").map(|host| host.number), Some(one));
+    let taken = StoreError::AddressTaken { address: leased, holder: "one".to_owned() };
+    assert_eq!(refusal(store.lease(two, leased, NOW_UNIX_S + 60, NOW_UNIX_S)), taken);
+    // More time counts, less does not.
+    assert_eq!(store.lease(one, leased, NOW_UNIX_S + 600, NOW_UNIX_S + 10), Ok(()));
+    assert_eq!(store.lease(one, leased, NOW_UNIX_S + 60, NOW_UNIX_S + 20), Ok(()));
+    assert_eq!(refusal(store.lease(two, leased, NOW_UNIX_S + 660, NOW_UNIX_S + 600)), taken);
+    assert_eq!(store.lease(two, leased, NOW_UNIX_S + 660, NOW_UNIX_S + 601), Ok(()));
+    assert_eq!(named(store, "one").addresses, [ip(1)], "what the certificate names stays");
+    assert_eq!(store.find(leased).expect("asked").map(|host| host.number), Some(two));
+    assert_eq!(store.unbind(two, leased), Ok(true));
+    assert_eq!(store.bind(one, leased, NOW_UNIX_S + 601), Ok(()));
+    // A bound address is no lease, whatever is said of it later.
+    assert_eq!(store.lease(one, leased, NOW_UNIX_S + 700, NOW_UNIX_S + 601), Ok(()));
+    assert!(store.lease(two, leased, NOW_UNIX_S + 9000, NOW_UNIX_S + 8000).is_err());
+    let outside = store.lease(one, ip(200), NOW_UNIX_S + 60, NOW_UNIX_S);
+    assert!(matches!(refusal(outside), StoreError::OutsideSubnets { .. }));
+    assert_eq!(store.by_number(two).expect("asked").map(|host| host.name), Some("two".to_owned()));
+    assert_eq!(store.by_number(99).expect("asked"), None);
+}

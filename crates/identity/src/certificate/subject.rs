@@ -21,6 +21,8 @@ pub enum Role {
     Router,
     /// Also distributes keys (the AKD of the S-ARP paper), so its word about other hosts counts.
     Distributor,
+    /// Also gives addresses to others (the S-DHCP of the S-ARP paper), so its DHCP replies count.
+    DhcpServer,
 }
 
 impl Role {
@@ -31,13 +33,14 @@ impl Role {
             Role::Host => "host",
             Role::Router => "router",
             Role::Distributor => "akd",
+            Role::DhcpServer => "dhcp",
         }
     }
 
     /// The role that is named so.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Role> {
-        [Role::Host, Role::Router, Role::Distributor].into_iter().find(|role| role.name() == name)
+        [Role::Host, Role::Router, Role::Distributor, Role::DhcpServer].into_iter().find(|role| role.name() == name)
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod dhcp;
 mod hostile;
 mod liveness;
 mod peers;

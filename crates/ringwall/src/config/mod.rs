@@ -3,6 +3,7 @@
 //! Each section belongs to one part of the program. Unknown keys are errors, because a misspelt key that is silently
 //! ignored is a hole that nobody sees.
 
+mod dhcp;
 mod sarp;
 
 use std::net::Ipv4Addr;
@@ -18,6 +19,7 @@ use system::clock::Clock;
 use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
+pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::sarp::{Akd, Sarp};
 use crate::failure::Failure;
 
@@ -35,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) sarp: Sarp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) akd: Option<Akd>,
+    #[serde(default)]
+    pub(crate) dhcp: Dhcp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
 }
@@ -80,7 +84,7 @@ impl Mode {
     pub(crate) fn not_protected(self) -> &'static [&'static str] {
         match self {
             Mode::Cll => &[],
-            Mode::Sarp => &["everything but ARP, so DHCP and IPv6 neighbour discovery, too"],
+            Mode::Sarp => &["everything but ARP (and DHCP where [dhcp] guards it), so IPv6 neighbour discovery, too"],
             Mode::Null => &["everything"],
         }
     }
@@ -269,6 +273,7 @@ impl Config {
         }
         self.check_times(file)?;
         self.check_akd(file)?;
+        self.check_dhcp(file)?;
         self.sarp.check(file)?;
         self.send_suite(file)?;
         self.requirement(file)?;
@@ -484,6 +489,23 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
+            ("[host]\ninterface = \"eth0\"\n[dhcp]\nclient = true\n", "host.toml", "needs mode = \"sarp\""),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[akd]\n[dhcp]\nserver = true\n",
+                "host.toml",
+                "exclude each other",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[[dhcp.relays]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n",
+                "host.toml",
+                "dhcp.server",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[dhcp]\nserver = true\n\
+                 [[dhcp.relays]]\nip = \"10.0.0.9\"\nmac = \"x\"\n",
+                "host.toml",
+                "one relay",
+            ),
             (
                 "[host]\ninterface = \"eth0\"\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"x\"\n",
                 "host.toml",

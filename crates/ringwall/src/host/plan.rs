@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bump::{ClockTrust, Now};
+use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::distributor::DistributorKey;
 use identity::{HostIdentity, pem};
@@ -101,8 +102,9 @@ impl SignedArp {
         let lacks = |what: &str, remedy: &str| Failure::file(&config.host.identity, what, remedy);
         let again = "have the authority issue the identity again (`ringwall site issue`)";
         let certificate = identity.certificate();
-        if certificate.addresses().is_empty() {
-            return Err(lacks("the certificate names no IP address, so there is nothing to speak for", again));
+        if certificate.addresses().is_empty() && !config.dhcp.client {
+            let remedy = "set dhcp.client if it is to get one, or have the authority issue the identity with --ip";
+            return Err(lacks("the certificate names no IP address, so there is nothing to speak for", remedy));
         }
         if certificate.record_key().is_none() {
             return Err(lacks("S-ARP knows no RSA keys", "enrol with an Ed25519 or ECDSA P-256 key"));
@@ -111,6 +113,8 @@ impl SignedArp {
         let request_key = request_key.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;
         let settings = sarp::Settings {
+            dhcp_client: dhcp_client(config, &identity, request_key.host())?,
+            dhcp_server: dhcp_server(file, config, &identity)?,
             key: identity.signing_key(),
             mac: certificate.mac(),
             addresses: certificate.addresses().to_vec(),
@@ -124,6 +128,42 @@ impl SignedArp {
         let distributors = named.iter().map(in_status).collect();
         Ok(SignedArp { identity, settings, distributors, akd, records })
     }
+}
+
+/// What a DHCP client of this host works with.
+fn dhcp_client(config: &Config, identity: &HostIdentity, host: u64) -> Result<Option<client::Settings>, Failure> {
+    if !config.dhcp.client {
+        return Ok(None);
+    }
+    let servers = identity.dhcp_servers().to_vec();
+    if servers.is_empty() {
+        let remedy = "issue one with `ringwall site issue --role dhcp`, then this host's identity again";
+        return Err(Failure::file(&config.host.identity, "it names no DHCP server that could be believed", remedy));
+    }
+    let certificate = identity.certificate();
+    let (mac, site_key, window) = (certificate.mac(), identity.site_key().clone(), config.sarp.window());
+    Ok(Some(client::Settings { mac, host, site_key, servers, window }))
+}
+
+/// What a DHCP server of this host works with.
+fn dhcp_server(file: &Path, config: &Config, identity: &HostIdentity) -> Result<Option<server::Settings>, Failure> {
+    if !config.dhcp.server {
+        return Ok(None);
+    }
+    let certificate = identity.certificate();
+    let key = certificate.record_key().filter(|_| certificate.role() == Role::DhcpServer);
+    let Some((_, key)) = key else {
+        let remedy = "issue this host's identity with `ringwall site issue --role dhcp`";
+        let what = "this host's role is not dhcp, so nobody would believe its leases";
+        return Err(Failure::file(&config.host.identity, what, remedy));
+    };
+    Ok(Some(server::Settings {
+        key_name: dhcp::proof::key_name(key),
+        addresses: certificate.addresses().to_vec(),
+        site_key: identity.site_key().clone(),
+        relays: config.dhcp.relays(file)?,
+        window: config.sarp.window(),
+    }))
 }
 
 type Distributing = (Option<Akd>, Arc<dyn Records + Send + Sync>);

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Ledger, Side};
 use cll::PeerReport;
-use sarp::KeyReport;
+use sarp::{KeyReport, LeaseReport};
 use system::port::{ReceiveCounters, SendCounters};
 use wire::ethernet::Header;
 
 use super::data_path::Snapshot;
 use super::guard::Report;
 use crate::config;
-use crate::protocol::{Answer, Distributor, Example, Frames, Key, Peer, Sarp};
+use crate::protocol::{Answer, Distributor, Example, Frames, Key, Lease, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -90,7 +90,17 @@ pub(crate) fn sarp(report: &Report, config: &config::Sarp, distributors: &[Distr
         asked_first: distributors.get(report.preferred_distributor).map(|first| first.name.clone()),
         distributors: distributors.to_vec(),
         known_hosts: config.known_hosts.len(),
+        leases: report.leases.iter().map(lease).collect(),
     })
+}
+
+fn lease(report: &LeaseReport) -> Lease {
+    Lease {
+        address: report.ip.to_string(),
+        host: report.host,
+        remaining_s: report.remaining.map(|remaining| remaining.as_secs()),
+        given: report.given,
+    }
 }
 
 fn key(report: &KeyReport) -> Key {

@@ -87,17 +87,19 @@ impl Host {
 
     fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
         let Some(distributor) = self.settings.distributors.get(due.distributor) else { return };
-        let (mac, ip) = (distributor.mac, distributor.ip);
+        let (mac, ip, now) = (distributor.mac, distributor.ip, call.now.since_boot);
         let question = Question { host: self.settings.request_key.host(), nonce: due.nonce };
         match due.about {
-            About::Time => self.send_question(call, Kind::TimeRequest, self.arp_to(mac, ip), question),
-            About::Key(wanted) => self.send_question(call, Kind::KeyRequest, self.arp_to(mac, wanted), question),
-            About::Change => self.sign_change(call.now.since_boot, self.arp_to(mac, ip), question),
+            About::Time => self.send_question(call, Kind::TimeRequest, self.arp_to(now, mac, ip), question),
+            About::Key(wanted) => self.send_question(call, Kind::KeyRequest, self.arp_to(now, mac, wanted), question),
+            About::Change => self.sign_change(now, self.arp_to(now, mac, ip), question),
+            About::Lease(number) => self.send_lease_question(call, due, number, mac),
         }
     }
 
-    fn arp_to(&self, target_mac: MacAddress, target_ip: Ipv4Addr) -> Arp {
-        let sender_ip = self.settings.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+    pub(super) fn arp_to(&self, now: Instant, target_mac: MacAddress, target_ip: Ipv4Addr) -> Arp {
+        let leased = || Some(self.dhcp_client.as_ref()?.leases(now).last()?.address);
+        let sender_ip = self.settings.addresses.first().copied().or_else(leased).unwrap_or(Ipv4Addr::UNSPECIFIED);
         Arp { operation: Operation::Request, sender_mac: self.settings.mac, sender_ip, target_mac, target_ip }
     }
 
@@ -137,6 +139,7 @@ impl Host {
             About::Time => return,
             // A distributor may have taken the key although its answers were lost, so it is not given up.
             About::Change => return self.ask_again(now, about),
+            About::Lease(number) => return self.lease_given_up(now, number),
         };
         for waiting in self.pending.take(sender) {
             let fate = Fate::Dropped(DropReason::SarpPendingExpired);
@@ -188,13 +191,14 @@ impl Host {
         match enquiry.about {
             About::Time => self.take_up_all_with_key(call),
             About::Key(ip) => self.take_key(call, ip, &statement),
+            About::Lease(number) => self.lease_answered(call, number, &statement),
             About::Change if statement.kind() == Kind::KeyChanged => self.take_new_key(),
             About::Change => self.keep_key(),
         }
         Fate::Consumed
     }
 
-    fn ask_again(&mut self, now: Instant, about: About) {
+    pub(super) fn ask_again(&mut self, now: Instant, about: About) {
         let nonce = self.random.bytes();
         self.enquiries.begin(now + limits::TIME_REQUEST_INTERVAL, about, nonce);
     }
@@ -213,16 +217,26 @@ impl Host {
 
     fn set_clock(&mut self, now: Instant, stamp: Stamp) {
         match self.clock.set(now, stamp) {
-            None => self.event(Event::ClockSet),
+            None => {
+                self.begin_dhcp_stamps(stamp);
+                self.event(Event::ClockSet);
+            }
             Some((by, back)) if by > self.settings.window => {
                 if back {
                     // Everybody follows the distributor back, so every sender's stamps begin again.
                     self.ring.forget_stamps();
                     self.clock.begin_again();
+                    self.begin_dhcp_stamps(stamp);
                 }
                 self.event(Event::ClockStepped { by, back });
             }
             Some(_) => {}
+        }
+    }
+
+    fn begin_dhcp_stamps(&mut self, stamp: Stamp) {
+        if let Some(server) = &mut self.dhcp_server {
+            server.begin_stamps(stamp.to_bits());
         }
     }
 
@@ -332,7 +346,7 @@ impl Host {
 
 fn about_address(about: About) -> Option<Ipv4Addr> {
     match about {
-        About::Time | About::Change => None,
+        About::Time | About::Change | About::Lease(_) => None,
         About::Key(ip) => Some(ip),
     }
 }

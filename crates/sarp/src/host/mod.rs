@@ -3,8 +3,10 @@
 //! - `stack.rs`: what our own stack asks and announces.
 //! - `wire.rs`: what others ask, answer and announce.
 //! - `keys.rs`: asking distributors, and being one.
+//! - `dhcp.rs`: DHCP, where this host is a client or a server of it.
 //! - `report.rs`: what an operator may see.
 
+mod dhcp;
 mod keys;
 mod report;
 mod stack;
@@ -39,7 +41,9 @@ use crate::questions::Questions;
 use crate::ring::Ring;
 use crate::settings::Settings;
 
-pub use report::{KeyReport, Report};
+use self::dhcp::Asking;
+
+pub use report::{KeyReport, LeaseReport, Report};
 
 /// What a checked message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,10 @@ enum Task {
     Learn { frame: Vec<u8>, from: Origin, distributor: usize },
     /// Our request to replace our key is being signed.
     Change { to: MacAddress },
+    /// A DHCP message of our own is being proved.
+    ProveDhcp { frame: Vec<u8> },
+    /// The proof of a DHCP message is being checked.
+    CheckDhcp { frame: Vec<u8> },
     /// Our answer as a distributor is being made.
     Serve { frame: Vec<u8>, from: Origin, to: MacAddress },
 }
@@ -101,6 +109,11 @@ pub struct Host {
     key: Arc<SigningKey>,
     new_key: Option<Arc<SigningKey>>,
     akd: Option<Akd>,
+    dhcp_client: Option<::dhcp::Client>,
+    dhcp_server: Option<::dhcp::Server>,
+    /// What distributors are being asked about leases, by the number of the question.
+    lease_questions: BTreeMap<u64, Asking>,
+    last_lease_question: u64,
     ledger: Ledger,
     random: Generator,
     clock: Clock,
@@ -134,6 +147,10 @@ impl Host {
         Host {
             key: Arc::clone(&settings.key),
             new_key: None,
+            dhcp_client: settings.dhcp_client.clone().map(::dhcp::Client::new),
+            dhcp_server: settings.dhcp_server.clone().map(::dhcp::Server::new),
+            lease_questions: BTreeMap::new(),
+            last_lease_question: 0,
             settings,
             akd,
             ledger: Ledger::new(),
@@ -233,7 +250,12 @@ impl Host {
         told
     }
 
-    /// Everything but ARP passes.
+    /// Whether this host may speak for `ip`: by its certificate, or by a lease that lasts.
+    fn is_own(&self, now: Instant, ip: Ipv4Addr) -> bool {
+        self.settings.is_own(ip) || self.dhcp_client.as_ref().is_some_and(|client| client.owns(now, ip))
+    }
+
+    /// Everything but ARP, and DHCP where it is guarded, passes.
     fn pass(&mut self, call: &mut Call<'_>, to: Side, frame: &Frame<'_>) -> Fate {
         if !sink::copy(call.sink, to, frame.bytes, frame.meta) {
             return Fate::Dropped(DropReason::PortFull);
@@ -270,6 +292,10 @@ impl Host {
                 let fate = self.served(call, from, to, message);
                 self.release_if_framed(now, from, fate, &frame);
             }
+            (Task::ProveDhcp { frame }, CompletionKind::DhcpProved(proved)) => self.dhcp_proved(call, &frame, proved),
+            (Task::CheckDhcp { frame }, CompletionKind::DhcpChecked(claimed)) => {
+                self.dhcp_checked(call, &frame, claimed);
+            }
             (task, _) => self.lost(now, task),
         }
     }
@@ -291,10 +317,10 @@ impl Host {
     fn lost(&mut self, now: Instant, task: Task) {
         let fate = Fate::Dropped(DropReason::JobLost);
         match task {
-            Task::Send { frame, .. } => self.ledger.release(now, Side::STACK, fate, &frame),
+            Task::Send { frame, .. } | Task::ProveDhcp { frame } => self.ledger.release(now, Side::STACK, fate, &frame),
             // The next try begins anew.
             Task::Change { .. } => {}
-            Task::Answer { frame, .. } | Task::Check(Checking { frame, .. }) => {
+            Task::Answer { frame, .. } | Task::CheckDhcp { frame } | Task::Check(Checking { frame, .. }) => {
                 self.ledger.release(now, Side::WIRE, fate, &frame);
             }
             Task::Learn { frame, from, .. } | Task::Serve { frame, from, .. } => {
@@ -343,7 +369,8 @@ impl Bump for Host {
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         let mut call = Call { now, sink };
         for _ in 0..budget {
-            if !self.expire_pending(now.since_boot) && !self.ask_distributors(&mut call) {
+            let now = now.since_boot;
+            if !self.expire_pending(now) && !self.end_lease(now) && !self.ask_distributors(&mut call) {
                 return;
             }
         }
@@ -351,6 +378,8 @@ impl Bump for Host {
 
     fn deadline(&self) -> Option<Instant> {
         let waiting = time::earlier(self.pending.deadline(), self.enquiries.deadline());
+        let lease = self.dhcp_client.as_ref().and_then(::dhcp::Client::deadline);
+        let waiting = time::earlier(waiting, lease);
         time::earlier(waiting, Some(self.time_request_at()))
     }
 

@@ -21,6 +21,21 @@ pub struct Report {
     pub preferred_distributor: usize,
     /// The ring of keys.
     pub keys: Vec<KeyReport>,
+    /// Addresses that this host has by lease, and, on a DHCP server, those that it gave.
+    pub leases: Vec<LeaseReport>,
+}
+
+/// A lease that lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseReport {
+    /// The address.
+    pub ip: Ipv4Addr,
+    /// The number of the host that has it.
+    pub host: u64,
+    /// How long it still lasts; `None` for ever.
+    pub remaining: Option<Duration>,
+    /// Whether this host gave it to another.
+    pub given: bool,
 }
 
 /// A key in the ring.
@@ -46,6 +61,19 @@ impl Host {
             distributors_silent: self.silence_reported,
             preferred_distributor: self.enquiries.preferred(),
             keys: self.ring.report(now),
+            leases: self.leases(now),
         }
+    }
+
+    fn leases(&self, now: Instant) -> Vec<LeaseReport> {
+        let report = |lease: dhcp::Lease, given: bool| LeaseReport {
+            ip: lease.address,
+            host: lease.host,
+            remaining: lease.until.map(|until| until.since(now)),
+            given,
+        };
+        let own = self.dhcp_client.iter().flat_map(|client| client.leases(now)).map(|lease| report(lease, false));
+        let given = self.dhcp_server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
+        own.chain(given).collect()
     }
 }

@@ -19,7 +19,8 @@ impl Host {
             return Fate::Dropped(DropReason::Vlan);
         }
         if header.ethertype != EtherType::ARP {
-            return self.pass(call, Side::WIRE, frame);
+            let fate = self.dhcp_frame(call, Side::STACK, frame);
+            return fate.unwrap_or_else(|| self.pass(call, Side::WIRE, frame));
         }
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
         if header.source != self.settings.mac || arp.sender_mac != self.settings.mac {
@@ -37,11 +38,11 @@ impl Host {
     }
 
     fn stack_asks(&mut self, call: &mut Call<'_>, header: &Header, arp: Arp, frame: &[u8]) -> Fate {
+        let now = call.now.since_boot;
         let is_probe = arp.sender_ip.is_unspecified();
-        if !is_probe && !self.settings.is_own(arp.sender_ip) {
+        if !is_probe && !self.is_own(now, arp.sender_ip) {
             return Fate::Dropped(DropReason::ArpNotOurs);
         }
-        let now = call.now.since_boot;
         let is_announcement = arp.sender_ip == arp.target_ip;
         let nonce = self.nonce_for(now, &arp);
         if !is_announcement && !self.questions.ask(now, arp.target_ip, nonce) {

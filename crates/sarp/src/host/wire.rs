@@ -26,7 +26,8 @@ impl Host {
             return Fate::Dropped(DropReason::Vlan);
         }
         if header.ethertype != EtherType::ARP {
-            return self.pass(call, Side::STACK, frame);
+            let fate = self.dhcp_frame(call, Side::WIRE, frame);
+            return fate.unwrap_or_else(|| self.pass(call, Side::STACK, frame));
         }
         // What is kept while a job runs is bounded in bytes, too.
         if frame.bytes.len() > limits::ARP_FRAME_MAX_BYTES {
@@ -41,7 +42,7 @@ impl Host {
         let Ok(message) = Message::parse(message) else { return Fate::Dropped(DropReason::SarpMalformed) };
         match message.kind {
             Kind::Resolution => self.signed(call, &header, &message, frame.bytes),
-            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange => {
+            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease => {
                 self.serve(call, Origin::Wire, &header, &message, frame.bytes)
             }
             _ => self.distributor_answers(call, Origin::Wire, &header, &message, frame.bytes),
@@ -65,7 +66,7 @@ impl Host {
         if header.source != arp.sender_mac {
             return Some(DropReason::ArpSource);
         }
-        if self.settings.is_own(arp.sender_ip) {
+        if self.is_own(now, arp.sender_ip) {
             self.event_of_stranger(now, Event::AddressClaimed { ip: arp.sender_ip, by: arp.sender_mac });
             return Some(DropReason::ArpConflict);
         }
@@ -81,7 +82,7 @@ impl Host {
         match (self.is_known(&arp), arp.operation) {
             (Err(reason), _) => Fate::Dropped(reason),
             (Ok(known), Operation::Request) => {
-                if known && self.settings.is_own(arp.target_ip) {
+                if known && self.is_own(call.now.since_boot, arp.target_ip) {
                     self.tell_stack(call, &arp);
                 }
                 self.answer(call.now.since_boot, &arp, None, frame.bytes)
@@ -108,7 +109,7 @@ impl Host {
     }
 
     fn not_for_our_question(&self, now: Instant, arp: &Arp) -> Option<DropReason> {
-        let for_us = self.settings.is_own(arp.target_ip) || arp.target_ip.is_unspecified();
+        let for_us = self.is_own(now, arp.target_ip) || arp.target_ip.is_unspecified();
         if arp.target_mac != self.settings.mac || !for_us {
             return Some(DropReason::ArpTarget);
         }
@@ -117,7 +118,7 @@ impl Host {
 
     /// Answers a request for an address of ours, within the budget.
     fn answer(&mut self, now: Instant, request: &Arp, nonce: Option<[u8; RESOLUTION_NONCE_LEN]>, frame: &[u8]) -> Fate {
-        if !self.settings.is_own(request.target_ip) {
+        if !self.is_own(now, request.target_ip) {
             return Fate::Dropped(DropReason::ArpTarget);
         }
         if !self.answer_budget_per_source.take(now, (request.sender_mac, request.sender_ip))
@@ -173,7 +174,7 @@ impl Host {
         match (arp.sender_ip == arp.target_ip, provable) {
             (true, true) => self.check(call, message, Purpose::Announcement, false, frame),
             (true, false) => Fate::Dropped(DropReason::SarpUnasked),
-            (false, true) if self.settings.is_own(arp.target_ip) => {
+            (false, true) if self.is_own(now, arp.target_ip) => {
                 self.check(call, message, Purpose::Request, false, frame)
             }
             (false, _) => self.answer(now, arp, data.nonce, frame),

@@ -14,12 +14,14 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use identity::HostIdentity;
+use identity::certificate::Role;
 use identity::distributor::{DistributorKey, RequestMaster};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
-use sarp::akd::{Akd, Lookup, RecordKey, Records};
+use sarp::akd::{Akd, Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
 use sarp::{Completion, Distributor, Event, Host, KnownHost, Settings};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
+use wire::sarp::data::Refusal;
 use wire::{EtherType, MacAddress};
 
 /// What the distributors' clocks show when a test starts, in seconds since 1970.
@@ -50,6 +52,10 @@ fn signing_key(seed: u8) -> SigningKey {
 pub struct Repository {
     pub hosts: RefCell<BTreeMap<Ipv4Addr, Lookup>>,
     pub fails: bool,
+    /// Hosts by their number, for DHCP.
+    pub members: RefCell<BTreeMap<u64, Member>>,
+    /// Who has which address by lease, and for how long when that was last said.
+    pub leases: RefCell<BTreeMap<Ipv4Addr, (u64, Option<Duration>)>>,
 }
 
 impl Records for Repository {
@@ -66,6 +72,39 @@ impl Records for Repository {
             _ => false,
         }
     }
+
+    fn host(&self, number: u64) -> HostLookup {
+        let found = self.members.borrow().get(&number).cloned();
+        if self.fails { HostLookup::Failed } else { found.map_or(HostLookup::NotGood, HostLookup::Good) }
+    }
+
+    /// Everybody may have any address below 10.0.0.200.
+    fn lease(&self, grant: &Grant) -> Binding {
+        let Grant { host, ip, time, only_if_held } = *grant;
+        let holder = self.leases.borrow().get(&ip).map(|(holder, _)| *holder);
+        match holder {
+            _ if ip.octets()[..3] != [10, 0, 0] || ip.octets()[3] >= 200 => {
+                return Binding::Refused(Refusal::OutsideSubnets);
+            }
+            Some(holder) if holder != host => return Binding::Refused(Refusal::Taken),
+            None if only_if_held => return Binding::Refused(Refusal::NotHeld),
+            _ => {}
+        }
+        let Member { algorithm, key, mac, .. } = self.members.borrow()[&host].clone();
+        self.hosts.borrow_mut().insert(ip, Lookup::Good { algorithm, key, mac });
+        self.leases.borrow_mut().insert(ip, (host, time));
+        Binding::Done
+    }
+
+    fn unbind(&self, host: u64, ip: Ipv4Addr) -> Binding {
+        let held = self.leases.borrow().get(&ip).is_some_and(|(holder, _)| *holder == host);
+        if !held {
+            return Binding::Refused(Refusal::NotHeld);
+        }
+        self.leases.borrow_mut().remove(&ip);
+        self.hosts.borrow_mut().remove(&ip);
+        Binding::Done
+    }
 }
 
 /// A stack that believes all ARP that it hears.
@@ -78,6 +117,8 @@ pub struct Stack {
     pub heard: Vec<Arp>,
     /// Frames that are not ARP.
     pub others: usize,
+    /// DHCP that it heard, taken out by the test.
+    pub dhcp: Vec<Vec<u8>>,
 }
 
 pub struct Station {
@@ -162,9 +203,14 @@ impl Lan {
 
     /// An identity for `number`, whether or not the repository knows it.
     pub fn identity(&mut self, number: u8) -> Arc<HostIdentity> {
+        self.identity_as(number, Role::Host, vec![ip(number)])
+    }
+
+    /// An identity for `number` with this role and these addresses.
+    pub fn identity_as(&mut self, number: u8, role: Role, addresses: Vec<Ipv4Addr>) -> Arc<HostIdentity> {
         let random = &mut self.site_random;
         let mut fill = |bytes: &mut [u8]| bytes.fill_with(|| random.bytes::<1>()[0]);
-        let request = authority::Request::new(&format!("h{number}"), mac(number), vec![ip(number)]).unwrap();
+        let request = authority::Request::new(&format!("h{number}"), mac(number), addresses).unwrap().with_role(role);
         let pem = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
         Arc::new(HostIdentity::from_pem(&pem).unwrap())
     }
@@ -201,6 +247,8 @@ impl Lan {
             request_key: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)),
             known_hosts: Vec::new(),
             window: sarp::limits::WINDOW,
+            dhcp_client: None,
+            dhcp_server: None,
             sign_requests: false,
         };
         adjust(&mut settings);
@@ -394,6 +442,9 @@ impl Lan {
         let stack = &mut self.station(number).stack;
         if header.ethertype != EtherType::ARP {
             stack.others += 1;
+            if wire::dhcp::recognise(frame) == wire::dhcp::Kind::Dhcp {
+                stack.dhcp.push(frame.to_vec());
+            }
             return;
         }
         let arp = Arp::parse(message).unwrap();

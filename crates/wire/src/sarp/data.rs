@@ -1,6 +1,9 @@
 //! What S-ARP messages carry between header and signature. The paper's own messages carry nothing between hosts; ours
 //! split the second and tie an answer to its question.
 
+use std::net::Ipv4Addr;
+
+use crate::dhcp::proof::{CLAIM_LEN, Claim};
 use crate::reader::Reader;
 use crate::{Error, Field, MacAddress};
 
@@ -204,6 +207,126 @@ impl<'a> Record<'a> {
     }
 }
 
+/// What a DHCP server wants of a distributor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LeaseAction {
+    /// To know whether the client signed and is good.
+    Check = 1,
+    /// The same, and that the client gets the address.
+    Bind = 2,
+    /// That the client has the address for this long from now on.
+    Extend = 3,
+    /// That the client has the address no more.
+    Unbind = 4,
+}
+
+/// Why a distributor refuses a client or its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// Who asks is no DHCP server.
+    NotServer = 1,
+    /// The client is not enrolled, is revoked, or its time is over.
+    NotGood = 2,
+    /// The client did not sign this.
+    Signature = 3,
+    /// The site binds the client to another hardware address.
+    Mac = 4,
+    /// The address lies outside the client's subnets.
+    OutsideSubnets = 5,
+    /// Another host has the address.
+    Taken = 6,
+    /// The client does not have the address that it should have.
+    NotHeld = 7,
+}
+
+impl Refusal {
+    const ALL: [Refusal; 7] = [
+        Refusal::NotServer,
+        Refusal::NotGood,
+        Refusal::Signature,
+        Refusal::Mac,
+        Refusal::OutsideSubnets,
+        Refusal::Taken,
+        Refusal::NotHeld,
+    ];
+
+    /// Reads what follows the answer in a refusal.
+    ///
+    /// # Errors
+    /// Anything but one known byte.
+    pub fn parse(bytes: &[u8]) -> Result<Refusal, Error> {
+        let found = Refusal::ALL.into_iter().find(|one| bytes == [*one as u8]);
+        found.ok_or(Error::Invalid(Field::SarpData))
+    }
+}
+
+/// The data of a DHCP server's question about a client. Its tag stands where a signature would.
+///
+/// ```text
+///  0  question, 24   24  action   25  address, 4   29  seconds, 4   33  number of the client, 8
+/// 41  claim of the client, 87   128  its signature; neither where the server speaks for itself
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease<'a> {
+    /// Who asks, and the nonce.
+    pub question: Question,
+    /// What for.
+    pub action: LeaseAction,
+    /// The address that is proposed, held or given back; unspecified where there is none.
+    pub address: Ipv4Addr,
+    /// How long the client has it; zero where that is not known yet.
+    pub seconds: u32,
+    /// The client.
+    pub host: u64,
+    /// What the client signed, and the signature.
+    pub claim: Option<(Claim, &'a [u8])>,
+}
+
+impl<'a> Lease<'a> {
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// Cut short, an unknown action, or a claim of somebody else.
+    pub fn parse(bytes: &'a [u8]) -> Result<Lease<'a>, Error> {
+        let mut reader = Reader::new(bytes, Field::SarpData);
+        let question = Question { host: reader.u64()?, nonce: reader.array()? };
+        let action = match reader.u8()? {
+            1 => LeaseAction::Check,
+            2 => LeaseAction::Bind,
+            3 => LeaseAction::Extend,
+            4 => LeaseAction::Unbind,
+            _ => return Err(Error::Unsupported(Field::SarpData)),
+        };
+        let address = Ipv4Addr::from(reader.array::<4>()?);
+        let (seconds, host) = (reader.u32()?, reader.u64()?);
+        let claim = match reader.rest() {
+            [] => None,
+            _ => Some((Claim::parse(reader.bytes(CLAIM_LEN)?)?, reader.rest())),
+        };
+        if claim.is_some_and(|(claim, _)| claim.who != host) {
+            return Err(Error::Invalid(Field::SarpData));
+        }
+        Ok(Lease { question, action, address, seconds, host, claim })
+    }
+
+    /// The data as bytes.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let mut bytes = self.question.emit();
+        bytes.push(self.action as u8);
+        bytes.extend(self.address.octets());
+        bytes.extend(self.seconds.to_be_bytes());
+        bytes.extend(self.host.to_be_bytes());
+        if let Some((claim, signature)) = &self.claim {
+            bytes.extend(claim.emit());
+            bytes.extend(*signature);
+        }
+        bytes
+    }
+}
+
 fn end(reader: &Reader<'_>) -> Result<(), Error> {
     if reader.rest().is_empty() { Ok(()) } else { Err(Error::Trailing(Field::SarpData)) }
 }
@@ -246,12 +369,36 @@ mod tests {
         assert_eq!(Record::parse(&bound[..7]), Err(Error::Truncated(Field::SarpData)));
     }
 
+    #[test]
+    fn a_lease_speaks_of_one_client() {
+        let mut bytes: Vec<u8> = (0..41).collect();
+        bytes[24] = 3;
+        let lease = Lease::parse(&bytes).expect("valid");
+        assert_eq!(
+            (lease.action, lease.address, lease.seconds),
+            (LeaseAction::Extend, [25, 26, 27, 28].into(), 0x1d1e_1f20)
+        );
+        assert_eq!((lease.host, lease.claim, lease.emit() == bytes), (0x2122_2324_2526_2728, None, true));
+        let mut claim = [0_u8; CLAIM_LEN];
+        claim[..8].copy_from_slice(&bytes[33..41]);
+        claim[32] = 1;
+        let whole = [&bytes[..], &claim, &[9; 64]].concat();
+        assert_eq!(Lease::parse(&whole).expect("valid").emit(), whole);
+        claim[0] ^= 1;
+        assert!(Lease::parse(&[&bytes[..], &claim, &[9; 64]].concat()).is_err(), "another client's claim");
+        assert!(Lease::parse(&whole[..100]).is_err() && Lease::parse(&bytes[..40]).is_err());
+        bytes[24] = 5;
+        assert!(Lease::parse(&bytes).is_err());
+    }
+
     proptest! {
         #[test]
-        fn what_is_read_writes_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn what_is_read_writes_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(data) = Resolution::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Question::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Change::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Lease::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
+            if let Ok(data) = Refusal::parse(&bytes) { prop_assert_eq!(vec![data as u8], bytes.clone()); }
             if let Ok(data) = Answer::parse(&bytes) { prop_assert_eq!(data.emit(), bytes.clone()); }
             if let Ok(data) = Record::parse(&bytes) { prop_assert_eq!(data.emit(), bytes); }
         }

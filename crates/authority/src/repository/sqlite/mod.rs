@@ -29,7 +29,7 @@ use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
 const APPLICATION_ID: i64 = 0x5277_4873;
 
 /// The form of the tables. Whoever changes them counts it up and teaches [`SqliteStore::open`] the way from the old form.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Hosts are never removed, and the numbers of removed ones would not come again. An address may have several hosts: those
 /// that had it before, and those that share it.
@@ -62,6 +62,17 @@ CREATE TABLE subnets (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What the second form has beside the first: until when addresses are leased. Those without a row stay.
+const LEASES: &str = "
+CREATE TABLE leases (
+    host INTEGER NOT NULL REFERENCES hosts (number),
+    address INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (host, address)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX leases_by_end ON leases (until);
+";
+
 /// A repository in a file.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -80,6 +91,7 @@ impl SqliteStore {
         build(path, |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             transaction.execute_batch(SCHEMA)?;
+            transaction.execute_batch(LEASES)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
@@ -147,6 +159,7 @@ impl Store for SqliteStore {
     fn add(&self, host: &NewHost, sharing: Sharing, now_unix_s: u64) -> Result<u64, StoreError> {
         host.check()?;
         self.write(|connection| {
+            rows::end_leases(connection, now_unix_s)?;
             if sharing == Sharing::Refused {
                 check_holders(connection, host, now_unix_s)?;
             }
@@ -171,6 +184,10 @@ impl Store for SqliteStore {
 
     fn by_name(&self, name: &str) -> Result<Option<HostEntry>, StoreError> {
         self.read(|connection| rows::by_name(connection, name))
+    }
+
+    fn by_number(&self, number: u64) -> Result<Option<HostEntry>, StoreError> {
+        self.read(|connection| rows::by_number(connection, number))
     }
 
     fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
@@ -202,30 +219,47 @@ impl Store for SqliteStore {
     }
 
     fn bind(&self, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<(), StoreError> {
+        self.write(|connection| bind(connection, number, ip, now_unix_s).map(drop))
+    }
+
+    fn lease(&self, number: u64, ip: Ipv4Addr, until_unix_s: u64, now_unix_s: u64) -> Result<(), StoreError> {
         self.write(|connection| {
-            let host = rows::by_number(connection, number)?
-                .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
-            let mut host = host.ok_or(StoreError::NotGood(number))?;
-            if host.addresses.contains(&ip) {
-                return Ok(());
+            if bind(connection, number, ip, now_unix_s)? == Bound::Before {
+                return rows::prolong(connection, number, ip, until_unix_s);
             }
-            host.addresses.push(ip);
-            check_addresses(host.mac, &host.addresses)?;
-            if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
-                return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
-            }
-            check_address(connection, ip, &host.name, now_unix_s)?;
-            rows::append_address(connection, number, ip)
+            rows::insert_lease(connection, number, ip, until_unix_s)
         })
     }
 
     fn unbind(&self, number: u64, ip: Ipv4Addr) -> Result<bool, StoreError> {
         let Ok(number) = i64::try_from(number) else { return Ok(false) };
-        self.write(|connection| {
-            let mut removal = connection.prepare_cached("DELETE FROM addresses WHERE host = ?1 AND address = ?2")?;
-            Ok(removal.execute(params![number, ip.to_bits()])? > 0)
-        })
+        self.write(|connection| rows::remove_address(connection, number, ip))
     }
+}
+
+/// Since when a host has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    Before,
+    Now,
+}
+
+fn bind(connection: &Connection, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<Bound, StoreError> {
+    rows::end_leases(connection, now_unix_s)?;
+    let host = rows::by_number(connection, number)?
+        .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
+    let mut host = host.ok_or(StoreError::NotGood(number))?;
+    if host.addresses.contains(&ip) {
+        return Ok(Bound::Before);
+    }
+    host.addresses.push(ip);
+    check_addresses(host.mac, &host.addresses)?;
+    if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
+        return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
+    }
+    check_address(connection, ip, &host.name, now_unix_s)?;
+    rows::append_address(connection, number, ip)?;
+    Ok(Bound::Now)
 }
 
 /// Whether no other good host holds an address of `host`.
@@ -272,11 +306,23 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     }
     match number("user_version")? {
         VERSION => {}
+        1 => add_leases(&connection)?,
         newer if newer > VERSION => return Err(StoreError::NewerVersion(newer)),
         older => return Err(StoreError::Damaged(format!("its form has the number {older}"))),
     }
     rows::check_tables(&connection)?;
     Ok(connection)
+}
+
+/// Brings a repository of the first form to the second, unless another program has just done so.
+fn add_leases(connection: &Connection) -> Result<(), StoreError> {
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version == 1 {
+        transaction.execute_batch(LEASES)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    Ok(transaction.commit()?)
 }
 
 fn connect_to_any(path: &Path) -> Result<Connection, StoreError> {

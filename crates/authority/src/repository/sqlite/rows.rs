@@ -26,11 +26,13 @@ const ALL: &str =
 
 const ADDRESSES: &str = "SELECT address FROM addresses WHERE host = ?1 ORDER BY position";
 
+const LEASES: &str = "SELECT until FROM leases WHERE host = ?1 AND address = ?2";
+
 const SUBNETS: &str = "SELECT network, prefix_len FROM subnets WHERE host = ?1 ORDER BY position";
 
 /// Whether the tables are there as they are used.
 pub(super) fn check_tables(connection: &Connection) -> Result<(), StoreError> {
-    for statement in [FIND, BY_NAME, BY_NUMBER, ALL, ADDRESSES, SUBNETS] {
+    for statement in [FIND, BY_NAME, BY_NUMBER, ALL, ADDRESSES, LEASES, SUBNETS] {
         connection.prepare_cached(statement)?;
     }
     Ok(())
@@ -102,6 +104,7 @@ pub(super) fn renew(connection: &Connection, number: i64, host: &NewHost) -> Res
         seconds(host.not_after_unix),
     ])?;
     connection.prepare_cached("DELETE FROM addresses WHERE host = ?1")?.execute([number])?;
+    connection.prepare_cached("DELETE FROM leases WHERE host = ?1")?.execute([number])?;
     connection.prepare_cached("DELETE FROM subnets WHERE host = ?1")?.execute([number])?;
     insert_lists(connection, number, host)?;
     unsigned(number)
@@ -128,6 +131,43 @@ pub(super) fn append_address(connection: &Connection, number: u64, ip: Ipv4Addr)
     )?;
     statement.execute(params![seconds(number), ip.to_bits()])?;
     Ok(())
+}
+
+/// Takes back every address whose lease is over.
+pub(super) fn end_leases(connection: &Connection, now_unix_s: u64) -> Result<(), StoreError> {
+    let now = seconds(now_unix_s);
+    let mut addresses = connection.prepare_cached(
+        "DELETE FROM addresses WHERE (host, address) IN (SELECT host, address FROM leases WHERE until < ?1)",
+    )?;
+    addresses.execute([now])?;
+    connection.prepare_cached("DELETE FROM leases WHERE until < ?1")?.execute([now])?;
+    Ok(())
+}
+
+pub(super) fn insert_lease(
+    connection: &Connection,
+    number: u64,
+    ip: Ipv4Addr,
+    until_unix_s: u64,
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("INSERT INTO leases (host, address, until) VALUES (?1, ?2, ?3)")?;
+    statement.execute(params![seconds(number), ip.to_bits(), seconds(until_unix_s)])?;
+    Ok(())
+}
+
+/// Lets a lease end later. An address that was not leased stays as it is.
+pub(super) fn prolong(connection: &Connection, number: u64, ip: Ipv4Addr, until_unix_s: u64) -> Result<(), StoreError> {
+    let mut statement =
+        connection.prepare_cached("UPDATE leases SET until = max(until, ?3) WHERE host = ?1 AND address = ?2")?;
+    statement.execute(params![seconds(number), ip.to_bits(), seconds(until_unix_s)])?;
+    Ok(())
+}
+
+pub(super) fn remove_address(connection: &Connection, number: i64, ip: Ipv4Addr) -> Result<bool, StoreError> {
+    let row = params![number, ip.to_bits()];
+    connection.prepare_cached("DELETE FROM leases WHERE host = ?1 AND address = ?2")?.execute(row)?;
+    let mut removal = connection.prepare_cached("DELETE FROM addresses WHERE host = ?1 AND address = ?2")?;
+    Ok(removal.execute(row)? > 0)
 }
 
 /// Gives a good host a key; false if there is none of this name.

@@ -1,0 +1,37 @@
+//! Every limit of S-DHCP, with its unit and its reason.
+
+use std::time::Duration;
+
+/// How long an exchange stays open after its last request: servers ping an address before they offer it, and clients wait
+/// up to 64 s before they ask anew (RFC 2131, section 4.1).
+pub const EXCHANGE_OPEN: Duration = Duration::from_secs(70);
+/// Exchanges that a client has open: each takes one request, and programs that are started again begin anew.
+pub const CLIENT_EXCHANGES_MAX: usize = 16;
+/// Messages of our own DHCP client that are signed in a second; programs repeat themselves after seconds.
+pub const CLIENT_MESSAGES_PER_SECOND: u32 = 10;
+/// Replies whose signature a client checks in a second: its exchanges are few, and each has a handful of servers.
+pub const REPLY_CHECKS_PER_SECOND: u32 = 50;
+/// Addresses that this host holds by lease at a time: one, and those whose end a program did not wait for.
+pub const OWN_LEASES_MAX: usize = 4;
+
+/// Messages of one source that a server looks at in a second. Clients send two for a lease, and repeat them after seconds.
+pub const MESSAGES_PER_SOURCE_PER_SECOND: u32 = 8;
+/// Sources that are counted apart.
+pub const SOURCES_MAX: usize = 4096;
+/// Signatures of clients that a server checks in a second, for all of them: a tenth of a processor.
+pub const CLIENT_CHECKS_PER_SECOND: u32 = 1000;
+/// Replies that a server signs in a second.
+pub const REPLIES_PER_SECOND: u32 = 1000;
+/// Questions to key distributors in a second; a distributor answers 100 of a host. With three questions for a first lease and
+/// one for a renewal, a hall of 200 machines that are switched on together has its leases in ten seconds.
+pub const QUESTIONS_PER_SECOND: u32 = 60;
+/// Clients whose key a server remembers, as many as the largest pool that it keeps leases of.
+pub const CLIENTS_MAX: usize = 4096;
+/// For how long a client's key is used without a word of a distributor, which bounds what a revoked host can still do.
+pub const CLIENT_GOOD_FOR: Duration = Duration::from_secs(600);
+/// Exchanges that a server has open.
+pub const SERVER_EXCHANGES_MAX: usize = 4096;
+/// Leases that a server remembers.
+pub const LEASES_MAX: usize = 4096;
+/// Leases of one host: an enrolled host must not empty the pool with made-up client identifiers.
+pub const LEASES_PER_HOST_MAX: usize = 4;

@@ -1,0 +1,402 @@
+//! This host as a DHCP server: only proved requests reach its server program, and a REQUEST only after a key distributor has
+//! agreed to the address, so that the program never commits a lease that is then refused.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use bump::{DropReason, Instant};
+use identity::Verified;
+use identity::distributor::HostRecord;
+use identity::site_key::SiteKey;
+use shield::{Bucket, PerSource};
+use wire::MacAddress;
+use wire::dhcp::proof::{Claim, Maker, NONCE_LEN};
+use wire::dhcp::{MessageType, Operation, SERVER_PORT, View};
+use wire::sarp::data::LeaseAction;
+
+use crate::proof::{Claimed, Proving, Stamped};
+use crate::{Lease, end_of, limits, stamp};
+
+/// A relay that may put its own fields into clients' messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relay {
+    /// Its address on the clients' side, as in giaddr.
+    pub ip: Ipv4Addr,
+    /// Whose frames carry its messages: its own hardware address, or that of the router in between.
+    pub mac: MacAddress,
+}
+
+/// What a server knows of its site.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of the key that its replies are signed with.
+    pub key_name: u64,
+    /// The addresses of this host, which REQUESTs name where they mean it.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The key of the site.
+    pub site_key: SiteKey,
+    /// Relays that are believed.
+    pub relays: Vec<Relay>,
+    /// How far a stamp may be from the S-ARP clock.
+    pub window: Duration,
+}
+
+/// A client whose key a distributor has vouched for.
+#[derive(Debug)]
+struct KnownClient {
+    record: Verified<HostRecord>,
+    learnt_at: Instant,
+    last_stamp: u64,
+}
+
+/// A message that was handed to the server program and may be answered.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    nonce: [u8; NONCE_LEN],
+    host: u64,
+    wanted: Option<Ipv4Addr>,
+    at: Instant,
+}
+
+/// A client's message whose signature is to be checked under a key that is here.
+#[derive(Debug)]
+pub struct Checking {
+    /// The message.
+    pub claimed: Claimed,
+    record: Verified<HostRecord>,
+}
+
+impl Checking {
+    /// Checks the signature; the message comes back if it is right.
+    #[must_use]
+    pub fn run(self) -> Option<Claimed> {
+        let is_right = self.record.verify_signature(&self.claimed.signed_bytes(), &self.claimed.signature).is_ok();
+        is_right.then_some(self.claimed)
+    }
+}
+
+/// What a distributor is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What for.
+    pub action: LeaseAction,
+    /// The host, by its number.
+    pub host: u64,
+    /// The address; unspecified where none is asked about.
+    pub address: Ipv4Addr,
+    /// For how many seconds; zero where that is not known yet.
+    pub lease_s: u32,
+    /// The message that the client signed, which waits for the answer; none where this host speaks for itself.
+    pub claimed: Option<Claimed>,
+}
+
+/// What is to be done with a client's message.
+#[derive(Debug)]
+pub enum Step {
+    /// Check its signature here.
+    Check(Box<Checking>),
+    /// Ask a distributor first.
+    Ask(Box<Question>),
+    /// Hand this to the server program, and tell a distributor of the second.
+    Deliver(Vec<u8>, Option<Box<Question>>),
+}
+
+/// A DHCP server's half of S-DHCP.
+#[derive(Debug)]
+pub struct Server {
+    settings: Settings,
+    /// When stamps began to count: what is older may be a recording that was heard before this program started.
+    began_at: u64,
+    clients: BTreeMap<u64, KnownClient>,
+    exchanges: BTreeMap<(MacAddress, u32, MessageType), Exchange>,
+    leases: BTreeMap<Ipv4Addr, Lease>,
+    budget_per_source: PerSource<MacAddress>,
+    check_budget: Bucket,
+    reply_budget: Bucket,
+    question_budget: Bucket,
+}
+
+impl Server {
+    /// A server that knows nobody.
+    #[must_use]
+    pub fn new(settings: Settings) -> Server {
+        let bucket = |per_second| Bucket::new(per_second, per_second);
+        Server {
+            settings,
+            began_at: stamp::UNKNOWN,
+            clients: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            budget_per_source: PerSource::new(limits::MESSAGES_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
+            check_budget: bucket(limits::CLIENT_CHECKS_PER_SECOND),
+            reply_budget: bucket(limits::REPLIES_PER_SECOND),
+            question_budget: bucket(limits::QUESTIONS_PER_SECOND),
+        }
+    }
+
+    /// The S-ARP clock was set for the first time, or has gone back for everybody: stamps begin (again) at `stamp`.
+    pub fn begin_stamps(&mut self, stamp: u64) {
+        self.began_at = stamp;
+        for client in self.clients.values_mut() {
+            client.last_stamp = stamp::UNKNOWN;
+        }
+    }
+
+    /// A client's message from the wire.
+    ///
+    /// # Errors
+    /// Why it must not come in.
+    pub fn incoming(&mut self, now: Instant, stamp: Option<u64>, frame: &[u8]) -> Result<Step, DropReason> {
+        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+        self.check_way(&message)?;
+        let claimed = Claimed::read(Maker::Client, &message, frame, &self.settings.site_key)?;
+        let ours = stamp.ok_or(DropReason::SarpNoClock)?;
+        self.check_time(ours, &claimed.claim)?;
+        self.check_holder(now, &claimed.claim)?;
+        if !self.budget_per_source.take(now, message.ethernet().source) {
+            return Err(DropReason::DhcpBudget);
+        }
+        match self.key_of(now, claimed.claim.who) {
+            Some(record) if self.check_budget.take(now) => Ok(Step::Check(Box::new(Checking { claimed, record }))),
+            Some(_) => Err(DropReason::DhcpBudget),
+            None => self.ask(now, claimed),
+        }
+    }
+
+    /// Whether a message came the way that it says. What a client writes is not believed about relays.
+    fn check_way(&self, message: &View<'_>) -> Result<(), DropReason> {
+        if message.operation() != Operation::Request || message.destination_port() != SERVER_PORT {
+            return Err(DropReason::DhcpUnasked);
+        }
+        let (source, giaddr) = (message.ethernet().source, message.giaddr());
+        if message.is_relayed() {
+            let is_listed = self.settings.relays.iter().any(|relay| relay.mac == source && relay.ip == giaddr);
+            return if is_listed { Ok(()) } else { Err(DropReason::DhcpRelay) };
+        }
+        // A renewal from behind a relay comes straight, by way of a router.
+        let by_router = || self.settings.relays.iter().any(|relay| relay.mac == source);
+        if source == message.chaddr() || by_router() { Ok(()) } else { Err(DropReason::DhcpChaddr) }
+    }
+
+    fn check_time(&self, ours: u64, claim: &Claim) -> Result<(), DropReason> {
+        // A client that has not the time may look for servers: an offer commits nobody to anything.
+        if claim.stamp == stamp::UNKNOWN && claim.kind == MessageType::Discover {
+            return Ok(());
+        }
+        let last = self.clients.get(&claim.who).map_or(0, |client| client.last_stamp);
+        let is_near = stamp::are_near(ours, claim.stamp, self.settings.window);
+        if is_near && claim.stamp > last && claim.stamp >= self.began_at { Ok(()) } else { Err(DropReason::DhcpStale) }
+    }
+
+    /// Only the holder of an address may give it back or call it taken, and nobody gets what another has.
+    fn check_holder(&self, now: Instant, claim: &Claim) -> Result<(), DropReason> {
+        let lease = claim.wanted().and_then(|address| self.leases.get(&address)).filter(|lease| lease.holds(now));
+        let holds = lease.map(|lease| lease.host == claim.who);
+        match claim.kind {
+            MessageType::Release | MessageType::Decline if holds != Some(true) => Err(DropReason::DhcpNotHolder),
+            MessageType::Request if self.is_for_us(claim) => match holds {
+                Some(true) => Ok(()),
+                Some(false) => Err(DropReason::DhcpNotHolder),
+                None => self.check_room(now, claim),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn check_room(&self, now: Instant, claim: &Claim) -> Result<(), DropReason> {
+        if claim.wanted().is_none() {
+            return Err(DropReason::DhcpMalformed);
+        }
+        let holding = self.leases.values().filter(|lease| lease.holds(now));
+        let (mine, all) =
+            holding.fold((0, 0), |(mine, all), lease| (mine + usize::from(lease.host == claim.who), all + 1));
+        if mine >= limits::LEASES_PER_HOST_MAX || all >= limits::LEASES_MAX {
+            return Err(DropReason::DhcpLeasesFull);
+        }
+        Ok(())
+    }
+
+    fn is_for_us(&self, claim: &Claim) -> bool {
+        claim.server.is_unspecified() || self.settings.addresses.contains(&claim.server)
+    }
+
+    fn key_of(&self, now: Instant, host: u64) -> Option<Verified<HostRecord>> {
+        let client = self.clients.get(&host)?;
+        (now.since(client.learnt_at) < limits::CLIENT_GOOD_FOR).then(|| client.record.clone())
+    }
+
+    /// What a distributor is asked about a message before it may come in.
+    fn ask(&mut self, now: Instant, claimed: Claimed) -> Result<Step, DropReason> {
+        if !self.question_budget.take(now) {
+            return Err(DropReason::DhcpBudget);
+        }
+        let binds = claimed.claim.kind == MessageType::Request && self.is_for_us(&claimed.claim);
+        let action = if binds { LeaseAction::Bind } else { LeaseAction::Check };
+        let address = claimed.claim.wanted().filter(|_| binds).unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let host = claimed.claim.who;
+        Ok(Step::Ask(Box::new(Question { action, host, address, lease_s: 0, claimed: Some(claimed) })))
+    }
+
+    /// A message whose signature is right under a key that was here. A REQUEST for an address that the host has already is a
+    /// renewal and goes through (section 3.5.2); the distributor hears of it with the answer.
+    ///
+    /// # Errors
+    /// Why it must not come in all the same.
+    pub fn verified(&mut self, now: Instant, claimed: Claimed) -> Result<Step, DropReason> {
+        let claim = &claimed.claim;
+        let held = claim.wanted().and_then(|address| self.leases.get(&address));
+        let is_renewal = held.is_some_and(|lease| lease.host == claim.who && lease.holds(now));
+        if claim.kind == MessageType::Request && self.is_for_us(claim) && !is_renewal {
+            return self.ask(now, claimed);
+        }
+        self.admit(now, &claimed)
+    }
+
+    /// A distributor has agreed, and says whose key it is.
+    ///
+    /// # Errors
+    /// Why the message that waited must not come in all the same.
+    pub fn agreed(
+        &mut self,
+        now: Instant,
+        claimed: &Claimed,
+        record: Verified<HostRecord>,
+    ) -> Result<Step, DropReason> {
+        let host = claimed.claim.who;
+        if !self.clients.contains_key(&host) && self.clients.len() >= limits::CLIENTS_MAX {
+            let oldest = self.clients.iter().min_by_key(|(_, client)| client.learnt_at).map(|(host, _)| *host);
+            oldest.map(|host| self.clients.remove(&host));
+        }
+        let last_stamp = self.clients.get(&host).map_or(0, |client| client.last_stamp);
+        self.clients.insert(host, KnownClient { record, learnt_at: now, last_stamp });
+        self.admit(now, claimed)
+    }
+
+    /// A distributor has refused: what it said of this host before counts no more.
+    pub fn refused(&mut self, question: &Question) {
+        self.clients.remove(&question.host);
+        self.leases.retain(|address, lease| *address != question.address || lease.host != question.host);
+    }
+
+    /// The message comes in; its stamp is used up, and it may be answered.
+    fn admit(&mut self, now: Instant, claimed: &Claimed) -> Result<Step, DropReason> {
+        let claim = &claimed.claim;
+        let client = self.clients.get_mut(&claim.who).ok_or(DropReason::DhcpSignature)?;
+        if !client.record.admits(claim.chaddr) {
+            return Err(DropReason::DhcpChaddr);
+        }
+        if claim.stamp != stamp::UNKNOWN {
+            // Another message of the same host may have overtaken this one.
+            if claim.stamp <= client.last_stamp {
+                return Err(DropReason::DhcpStale);
+            }
+            client.last_stamp = claim.stamp;
+        }
+        let bare = claimed.bare()?;
+        let question = match claim.kind {
+            MessageType::Release | MessageType::Decline => self.give_back(claim),
+            _ => None,
+        };
+        self.open(now, claim)?;
+        Ok(Step::Deliver(bare, question.map(Box::new)))
+    }
+
+    fn give_back(&mut self, claim: &Claim) -> Option<Question> {
+        let address = claim.wanted()?;
+        self.leases.remove(&address);
+        Some(Question { action: LeaseAction::Unbind, host: claim.who, address, lease_s: 0, claimed: None })
+    }
+
+    fn open(&mut self, now: Instant, claim: &Claim) -> Result<(), DropReason> {
+        if matches!(claim.kind, MessageType::Release | MessageType::Decline) {
+            return Ok(());
+        }
+        let key = (claim.chaddr, claim.xid, claim.kind);
+        if self.exchanges.len() >= limits::SERVER_EXCHANGES_MAX && !self.exchanges.contains_key(&key) {
+            self.exchanges.retain(|_, one| now.since(one.at) < limits::EXCHANGE_OPEN);
+            if self.exchanges.len() >= limits::SERVER_EXCHANGES_MAX {
+                return Err(DropReason::DhcpLeasesFull);
+            }
+        }
+        let exchange = Exchange { nonce: claim.nonce, host: claim.who, wanted: claim.wanted(), at: now };
+        self.exchanges.insert(key, exchange);
+        Ok(())
+    }
+
+    /// A reply of the server program: what is to be signed, and what a distributor is to be told.
+    ///
+    /// # Errors
+    /// Why it must not leave.
+    pub fn outgoing(
+        &mut self,
+        now: Instant,
+        stamp: Option<u64>,
+        frame: &[u8],
+    ) -> Result<(Proving, Option<Question>), DropReason> {
+        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+        let (asked, exchange) = self.exchange(now, &message).ok_or(DropReason::DhcpUnasked)?;
+        let stamp = stamp.ok_or(DropReason::SarpNoClock)?;
+        if !self.reply_budget.take(now) {
+            return Err(DropReason::DhcpBudget);
+        }
+        let by = Stamped { who: self.settings.key_name, stamp, nonce: exchange.nonce };
+        let proving = Proving::new(Maker::Server, &message, frame, by, &self.settings.site_key)?;
+        let question = match (message.kind(), asked) {
+            (MessageType::Ack, MessageType::Request) => Some(self.grant(now, &message, &exchange)?),
+            (MessageType::Nak, _) => self.withdraw(&exchange),
+            _ => None,
+        };
+        Ok((proving, question))
+    }
+
+    /// Which message of a client the program answers.
+    fn exchange(&self, now: Instant, message: &View<'_>) -> Option<(MessageType, Exchange)> {
+        let asked: &[MessageType] = match message.kind() {
+            MessageType::Offer => &[MessageType::Discover],
+            MessageType::Ack => &[MessageType::Request, MessageType::Inform],
+            MessageType::Nak => &[MessageType::Request],
+            _ => &[],
+        };
+        let found = asked.iter().filter_map(|kind| {
+            let exchange = self.exchanges.get(&(message.chaddr(), message.xid(), *kind))?;
+            (now.since(exchange.at) < limits::EXCHANGE_OPEN).then_some((*kind, *exchange))
+        });
+        found.max_by_key(|(_, exchange)| exchange.at)
+    }
+
+    /// The program grants an address; the distributor learns for how long. Any other than the one that it has agreed to does
+    /// not leave.
+    fn grant(&mut self, now: Instant, message: &View<'_>, exchange: &Exchange) -> Result<Question, DropReason> {
+        let (address, host) = (message.yiaddr(), exchange.host);
+        if exchange.wanted != Some(address) {
+            return Err(DropReason::DhcpAddress);
+        }
+        let lease_s = message.lease_s().ok().flatten().ok_or(DropReason::DhcpMalformed)?;
+        self.leases.retain(|_, lease| lease.holds(now));
+        self.leases.insert(address, Lease { address, host, until: end_of(now, lease_s) });
+        Ok(Question { action: LeaseAction::Extend, host, address, lease_s, claimed: None })
+    }
+
+    fn withdraw(&mut self, exchange: &Exchange) -> Option<Question> {
+        let address = exchange.wanted?;
+        let is_held = self.leases.get(&address).is_some_and(|lease| lease.host == exchange.host);
+        if is_held {
+            self.leases.remove(&address);
+        }
+        let host = exchange.host;
+        is_held.then_some(Question { action: LeaseAction::Unbind, host, address, lease_s: 0, claimed: None })
+    }
+
+    /// Whether `host` has `address` by a lease that lasts.
+    #[must_use]
+    pub fn is_leased(&self, now: Instant, address: Ipv4Addr, host: u64) -> bool {
+        self.leases.get(&address).is_some_and(|lease| lease.host == host && lease.holds(now))
+    }
+
+    /// The leases that last, by address.
+    #[must_use]
+    pub fn leases(&self, now: Instant) -> Vec<Lease> {
+        self.leases.values().filter(|lease| lease.holds(now)).copied().collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! Section `[dhcp]`: who on this host may speak DHCP, and how it is guarded.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use dhcp::server;
+use serde::{Deserialize, Serialize};
+use wire::MacAddress;
+
+use super::{Config, Mode};
+use crate::failure::Failure;
+
+/// Most relays that are listed: each message of a relay is compared with all of them.
+const RELAYS_MAX: usize = 64;
+
+/// Section `[dhcp]`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Dhcp {
+    /// Whether this host gets addresses by DHCP.
+    pub(crate) client: bool,
+    /// Whether this host gives addresses by DHCP.
+    pub(crate) server: bool,
+    /// Relays whose fields a server believes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) relays: Vec<Relay>,
+}
+
+/// A relay agent.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Relay {
+    pub(crate) ip: Ipv4Addr,
+    pub(crate) mac: String,
+}
+
+impl Dhcp {
+    /// The relays that a server believes.
+    pub(crate) fn relays(&self, file: &Path) -> Result<Vec<server::Relay>, Failure> {
+        let parse = |relay: &Relay| {
+            let mac = relay.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
+            let mac = mac.ok_or_else(|| {
+                let what = format!("dhcp.relays: \"{}\" is not a hardware address of one relay", relay.mac);
+                Failure::file(file, what, "write it as 02:00:00:00:00:01")
+            })?;
+            Ok(server::Relay { ip: relay.ip, mac })
+        };
+        self.relays.iter().map(parse).collect()
+    }
+}
+
+impl Config {
+    pub(super) fn check_dhcp(&self, file: &Path) -> Result<(), Failure> {
+        let Dhcp { client, server, relays } = &self.dhcp;
+        if (*client || *server) && self.host.mode != Mode::Sarp {
+            let what = "[dhcp] needs mode = \"sarp\"";
+            return Err(Failure::file(file, what, "set host.mode, or remove the section"));
+        }
+        if *server && self.akd.is_some() {
+            let what = "dhcp.server and [akd] exclude each other: a host has one role";
+            return Err(Failure::file(file, what, "let another host give addresses, or distribute keys"));
+        }
+        if !relays.is_empty() && !server {
+            let what = "dhcp.relays is there without dhcp.server = true";
+            return Err(Failure::file(file, what, "only a server listens to relays: set it, or remove them"));
+        }
+        if relays.len() > RELAYS_MAX {
+            let what = format!("dhcp.relays has {} entries", relays.len());
+            return Err(Failure::file(file, what, &format!("list at most {RELAYS_MAX}")));
+        }
+        self.dhcp.relays(file).map(drop)
+    }
+}

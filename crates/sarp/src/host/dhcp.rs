@@ -1,0 +1,285 @@
+//! DHCP through S-DHCP (section 3.5.2): what passes, what is signed, checked, or asked of a distributor first.
+//!
+//! The rules are those of the `dhcp` room; this file moves messages and jobs.
+
+use bump::{DropReason, Fate, Frame, Instant, Meta, Side, sink};
+use dhcp::client::Outcome;
+use dhcp::server::{Question, Step};
+use dhcp::{Claimed, Proving};
+use identity::Verified;
+use identity::distributor::Statement;
+use wire::MacAddress;
+use wire::dhcp::{Kind, Operation, View, recognise};
+use wire::ethernet::Header;
+use wire::sarp::data::{self, LeaseAction};
+use wire::sarp::{Kind as SarpKind, Message, seal};
+
+use super::{Call, Host, Task};
+use crate::clock::Stamp;
+use crate::enquiry::{About, Due};
+use crate::event::Event;
+use crate::job::JobKind;
+use crate::limits;
+
+/// What is asked of a distributor about a DHCP client.
+#[derive(Debug)]
+pub(super) struct Asking {
+    pub(super) question: Question,
+    /// Whether a frame is held until the answer is here.
+    holds_frame: bool,
+}
+
+impl Host {
+    /// Whether this host looks at DHCP at all; otherwise it passes like everything but ARP.
+    fn speaks_dhcp(&self) -> bool {
+        self.dhcp_client.is_some() || self.dhcp_server.is_some()
+    }
+
+    /// The fate of a frame that may be DHCP; `None` if it is none of it.
+    pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &Frame<'_>) -> Option<Fate> {
+        if !self.speaks_dhcp() {
+            return None;
+        }
+        let judged = match recognise(frame.bytes) {
+            Kind::Other => return None,
+            Kind::Hidden => Err(DropReason::DhcpHidden),
+            // No program sends several messages as one; what is cut later would pass unseen.
+            Kind::Dhcp if frame.meta.gso.is_some() => Err(DropReason::DhcpMalformed),
+            Kind::Dhcp => match View::new(frame.bytes) {
+                Ok(message) => Ok(message.operation()),
+                Err(_) => Err(DropReason::DhcpMalformed),
+            },
+        };
+        let result = judged.and_then(|operation| match (from, operation) {
+            (Side::STACK, Operation::Request) => self.own_request(call.now.since_boot, frame.bytes),
+            (Side::STACK, Operation::Reply) => self.own_reply(call, frame.bytes),
+            (Side::WIRE, Operation::Request) => self.others_request(call, frame.bytes),
+            (Side::WIRE, Operation::Reply) => self.others_reply(call.now.since_boot, frame.bytes),
+        });
+        Some(result.unwrap_or_else(|reason| self.refuse_dhcp(call.now.since_boot, from, frame.bytes, reason)))
+    }
+
+    fn stamp_bits(&mut self, now: Instant) -> Option<u64> {
+        self.clock.stamp(now).map(Stamp::to_bits)
+    }
+
+    fn clock_bits(&self, now: Instant) -> Option<u64> {
+        self.clock.read(now).map(Stamp::to_bits)
+    }
+
+    fn own_request(&mut self, now: Instant, frame: &[u8]) -> Result<Fate, DropReason> {
+        let (stamp, nonce) = (self.stamp_bits(now), self.random.bytes());
+        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let proving = client.outgoing(now, stamp, nonce, frame)?;
+        Ok(self.prove(proving, frame))
+    }
+
+    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        let stamp = self.stamp_bits(now);
+        let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let (proving, question) = server.outgoing(now, stamp, frame)?;
+        if let Some(question) = question {
+            self.tell_distributor(call, question);
+        }
+        Ok(self.prove(proving, frame))
+    }
+
+    fn prove(&mut self, proving: Proving, frame: &[u8]) -> Fate {
+        let job = JobKind::ProveDhcp { key: std::sync::Arc::clone(&self.key), proving: Box::new(proving) };
+        self.start(job, Task::ProveDhcp { frame: frame.to_vec() })
+    }
+
+    fn others_request(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        let stamp = self.clock_bits(now);
+        let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let step = server.incoming(now, stamp, frame)?;
+        Ok(self.take_step(call, step))
+    }
+
+    fn others_reply(&mut self, now: Instant, frame: &[u8]) -> Result<Fate, DropReason> {
+        let stamp = self.clock_bits(now);
+        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let checking = client.incoming(now, stamp, frame)?;
+        let task = Task::CheckDhcp { frame: frame.to_vec() };
+        Ok(self.start(JobKind::CheckReply(Box::new(checking)), task))
+    }
+
+    /// Goes on with a client's message; [`Fate::Held`] until its last step.
+    fn take_step(&mut self, call: &mut Call<'_>, step: Step) -> Fate {
+        match step {
+            Step::Check(checking) => {
+                let task = Task::CheckDhcp { frame: checking.claimed.frame.clone() };
+                self.start(JobKind::CheckRequest(checking), task)
+            }
+            Step::Ask(question) => match self.ask_about_lease(call, *question, true) {
+                true => Fate::Held,
+                false => Fate::Dropped(DropReason::ControlBusy),
+            },
+            Step::Deliver(bare, question) => {
+                if let Some(question) = question {
+                    self.tell_distributor(call, *question);
+                }
+                self.hand_over(call, &bare)
+            }
+        }
+    }
+
+    fn hand_over(&mut self, call: &mut Call<'_>, bare: &[u8]) -> Fate {
+        if !sink::copy(call.sink, Side::STACK, bare, Meta::plain()) {
+            return Fate::Dropped(DropReason::PortFull);
+        }
+        self.ledger.emitted[Side::STACK as usize] += 1;
+        Fate::Forwarded
+    }
+
+    /// A message of our own DHCP program is signed. The frame was held.
+    pub(super) fn dhcp_proved(&mut self, call: &mut Call<'_>, frame: &[u8], proved: Result<Vec<u8>, DropReason>) {
+        let fate = match proved {
+            Ok(proved) if sink::copy(call.sink, Side::WIRE, &proved, Meta::plain()) => {
+                self.ledger.emitted[Side::WIRE as usize] += 1;
+                Fate::Forwarded
+            }
+            Ok(_) => Fate::Dropped(DropReason::PortFull),
+            Err(reason) => Fate::Dropped(reason),
+        };
+        self.ledger.release(call.now.since_boot, Side::STACK, fate, frame);
+    }
+
+    /// The signature of somebody's DHCP message was checked. The frame was held.
+    pub(super) fn dhcp_checked(&mut self, call: &mut Call<'_>, frame: &[u8], claimed: Option<Box<Claimed>>) {
+        let now = call.now.since_boot;
+        let result = match claimed {
+            None => Err(DropReason::DhcpSignature),
+            Some(claimed) if claimed.maker == wire::dhcp::proof::Maker::Server => self.reply_verified(call, &claimed),
+            Some(claimed) => match &mut self.dhcp_server {
+                Some(server) => server.verified(now, *claimed).map(|step| self.take_step(call, step)),
+                None => Err(DropReason::DhcpNotServer),
+            },
+        };
+        let fate = result.unwrap_or_else(|reason| self.refuse_dhcp(now, Side::WIRE, frame, reason));
+        if fate != Fate::Held {
+            self.ledger.release(now, Side::WIRE, fate, frame);
+        }
+    }
+
+    fn reply_verified(&mut self, call: &mut Call<'_>, claimed: &Claimed) -> Result<Fate, DropReason> {
+        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let (bare, outcome) = client.verified(call.now.since_boot, claimed)?;
+        match outcome {
+            Outcome::Same => {}
+            Outcome::Gained(ip) => self.event(Event::AddressLeased { ip }),
+            Outcome::Lost(ip) => self.event(Event::LeaseLost { ip }),
+        }
+        Ok(self.hand_over(call, &bare))
+    }
+
+    /// News of a message that deceives, and its end.
+    fn refuse_dhcp(&mut self, now: Instant, from: Side, frame: &[u8], reason: DropReason) -> Fate {
+        let quiet = matches!(
+            reason,
+            DropReason::NotForUs | DropReason::DhcpNotServer | DropReason::DhcpNotClient | DropReason::SarpNoClock
+        );
+        if !quiet && let Ok((header, _)) = Header::parse(frame) {
+            let is_reply = View::new(frame).is_ok_and(|message| message.operation() == Operation::Reply);
+            let mac = header.source;
+            let event = match (from, is_reply) {
+                (Side::WIRE, true) => Event::DhcpServerRefused { mac, reason },
+                _ => Event::DhcpRefused { mac, reason },
+            };
+            self.event_of_stranger(now, event);
+        }
+        Fate::Dropped(reason)
+    }
+
+    /// Tells a distributor what happened to a lease; nobody waits for the answer.
+    fn tell_distributor(&mut self, call: &mut Call<'_>, question: Question) {
+        if !self.ask_about_lease(call, question.clone(), false) {
+            self.event(Event::LeaseUntold { ip: question.address });
+        }
+    }
+
+    fn ask_about_lease(&mut self, call: &mut Call<'_>, question: Question, holds_frame: bool) -> bool {
+        self.last_lease_question += 1;
+        let about = About::Lease(self.last_lease_question);
+        if !self.open_enquiry(call.now.since_boot, about) {
+            return false;
+        }
+        self.lease_questions.insert(self.last_lease_question, Asking { question, holds_frame });
+        self.send_all_due(call);
+        true
+    }
+
+    /// Sends one try of a question about a lease.
+    pub(super) fn send_lease_question(&mut self, call: &mut Call<'_>, due: Due, number: u64, to: MacAddress) {
+        let Some(Asking { question, .. }) = self.lease_questions.get(&number) else { return };
+        let claim = question.claimed.as_ref().map(|claimed| (claimed.claim, claimed.signature.as_slice()));
+        let host = self.settings.request_key.host();
+        let data = data::Lease {
+            question: data::Question { host, nonce: due.nonce },
+            action: question.action,
+            address: question.address,
+            seconds: question.lease_s,
+            host: question.host,
+            claim,
+        }
+        .emit();
+        let arp = self.arp_to(call.now.since_boot, to, question.address);
+        let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
+        let unsigned = Message { arp, kind: SarpKind::Lease, seconds, data: &data, signature: &[] }.signed_bytes();
+        let tag = self.settings.request_key.tag(&unsigned);
+        self.send_to_distributor(call, to, &seal(unsigned, &tag));
+    }
+
+    /// A distributor has answered a question about a lease.
+    pub(super) fn lease_answered(&mut self, call: &mut Call<'_>, number: u64, statement: &Verified<Statement>) {
+        let Some(Asking { question, holds_frame }) = self.lease_questions.remove(&number) else { return };
+        let now = call.now.since_boot;
+        let Some(server) = &mut self.dhcp_server else { return };
+        let result = match (statement.record(), &question.claimed) {
+            (Some(record), Some(claimed)) => server.agreed(now, claimed, record).map(|step| self.take_step(call, step)),
+            (Some(_), None) => return,
+            (None, _) => {
+                server.refused(&question);
+                let (ip, host, why) = (question.address, question.host, statement.refusal());
+                self.event_of_stranger(now, Event::LeaseRefused { ip, host, why });
+                Err(DropReason::DhcpRefused)
+            }
+        };
+        self.end_asking(now, question, holds_frame, result.unwrap_or_else(Fate::Dropped));
+    }
+
+    /// No distributor has answered. What a client waits for ends here; what the distributor must know is told again.
+    pub(super) fn lease_given_up(&mut self, now: Instant, number: u64) {
+        let Some(Asking { question, holds_frame }) = self.lease_questions.remove(&number) else { return };
+        let lasts = |server: &dhcp::Server| server.is_leased(now, question.address, question.host);
+        let must_be_told = match question.action {
+            LeaseAction::Extend => self.dhcp_server.as_ref().is_some_and(lasts),
+            LeaseAction::Check | LeaseAction::Bind | LeaseAction::Unbind => false,
+        };
+        if must_be_told {
+            self.lease_questions.insert(number, Asking { question, holds_frame });
+            return self.ask_again(now, About::Lease(number));
+        }
+        self.end_asking(now, question, holds_frame, Fate::Dropped(DropReason::DhcpNoAnswer));
+    }
+
+    fn end_asking(&mut self, now: Instant, question: Question, holds_frame: bool, fate: Fate) {
+        if let (true, Some(claimed)) = (holds_frame && fate != Fate::Held, question.claimed) {
+            self.ledger.release(now, Side::WIRE, fate, &claimed.frame);
+        }
+    }
+
+    /// Ends one lease of this host whose time is over; false when there is none.
+    pub(super) fn end_lease(&mut self, now: Instant) -> bool {
+        let Some(lease) = self.dhcp_client.as_mut().and_then(|client| client.ended(now)) else { return false };
+        self.event(Event::LeaseLost { ip: lease.address });
+        true
+    }
+}
+
+const _: () = assert!(
+    dhcp::limits::QUESTIONS_PER_SECOND <= limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND,
+    "a distributor answers what one DHCP server asks"
+);

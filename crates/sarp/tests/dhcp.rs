@@ -1,0 +1,610 @@
+//! S-DHCP step by step: a lease, a renewal, its end, and what each attack on DHCP comes to. The test itself is the DHCP program
+//! of every host.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{DropReason, Side};
+use common::{Lan, ip, mac};
+use identity::HostIdentity;
+use identity::certificate::Role;
+use identity::site_key::SiteKey;
+use sarp::Event;
+use sarp::akd::Member;
+use wire::MacAddress;
+use wire::dhcp::{MessageType, OPTION_PROOF, View};
+use wire::sarp::data::Refusal;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// The DHCP server.
+const SERVER: u8 = 50;
+/// Two clients, and a host of the site that has turned bad.
+const CLIENT: u8 = 1;
+const OTHER: u8 = 2;
+const INSIDER: u8 = 3;
+const LEASE_S: u32 = 600;
+
+/// A DHCP message as a program would send it. The first 4 bytes of `fields` are ciaddr, the next yiaddr.
+fn message(
+    kind: MessageType,
+    from: MacAddress,
+    chaddr: MacAddress,
+    xid: u32,
+    fields: [Ipv4Addr; 2],
+    more: &[u8],
+) -> Vec<u8> {
+    let is_request = kind.operation() == wire::dhcp::Operation::Request;
+    let mut bootp = vec![0_u8; 240];
+    bootp[..3].copy_from_slice(&[if is_request { 1 } else { 2 }, 1, 6]);
+    bootp[4..8].copy_from_slice(&xid.to_be_bytes());
+    bootp[12..16].copy_from_slice(&fields[0].octets());
+    bootp[16..20].copy_from_slice(&fields[1].octets());
+    bootp[28..34].copy_from_slice(&chaddr.0);
+    bootp[236..].copy_from_slice(&[99, 130, 83, 99]);
+    bootp.extend([53, 1, kind as u8]);
+    bootp.extend(more);
+    bootp.push(255);
+    let (ports, to) = if is_request { ([0, 68, 0, 67], 255) } else { ([0, 67, 0, 68], 255) };
+    let (ip_len, udp_len) = ((28 + bootp.len()) as u16, (8 + bootp.len()) as u16);
+    let mut frame = [&[0xff; 6][..], &from.0, &[8, 0, 0x45, 0], &ip_len.to_be_bytes()].concat();
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, to, to, to, to]);
+    frame.extend(ports);
+    frame.extend(udp_len.to_be_bytes());
+    frame.extend([0, 0]);
+    [frame, bootp].concat()
+}
+
+const NOBODY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+fn option(code: u8, value: &[u8]) -> Vec<u8> {
+    [&[code, value.len() as u8], value].concat()
+}
+
+fn discover(number: u8, xid: u32) -> Vec<u8> {
+    message(MessageType::Discover, mac(number), mac(number), xid, [NOBODY; 2], &[])
+}
+
+fn request(number: u8, xid: u32, wanted: Ipv4Addr) -> Vec<u8> {
+    let more = [option(50, &wanted.octets()), option(54, &ip(SERVER).octets())].concat();
+    message(MessageType::Request, mac(number), mac(number), xid, [NOBODY; 2], &more)
+}
+
+fn renewal(number: u8, xid: u32, held: Ipv4Addr) -> Vec<u8> {
+    message(MessageType::Request, mac(number), mac(number), xid, [held, NOBODY], &[])
+}
+
+fn release(number: u8, held: Ipv4Addr) -> Vec<u8> {
+    let more = option(54, &ip(SERVER).octets());
+    message(MessageType::Release, mac(number), mac(number), 99, [held, NOBODY], &more)
+}
+
+fn answer(kind: MessageType, from: u8, to: u8, xid: u32, given: Ipv4Addr) -> Vec<u8> {
+    let more =
+        [option(54, &ip(from).octets()), option(51, &LEASE_S.to_be_bytes()), option(3, &ip(from).octets())].concat();
+    message(kind, mac(from), mac(to), xid, [NOBODY, given], &more)
+}
+
+struct Site {
+    lan: Lan,
+    identities: Vec<(u8, Arc<HostIdentity>)>,
+}
+
+/// Two distributors, a server, two clients without an address and an insider with one.
+fn site() -> Site {
+    site_with(Vec::new())
+}
+
+fn site_with(relays: Vec<dhcp::server::Relay>) -> Site {
+    let mut lan = Lan::with_hosts(1, 0);
+    let server = lan.identity_as(SERVER, Role::DhcpServer, vec![ip(SERVER)]);
+    let certificate = server.certificate().clone();
+    let (_, key) = certificate.record_key().unwrap();
+    let key_name = dhcp::proof::key_name(key);
+    let mut identities = vec![(SERVER, Arc::clone(&server))];
+    lan.record(SERVER, &server, true);
+    lan.add_as(SERVER, Arc::clone(&server), |settings| {
+        settings.dhcp_server = Some(dhcp::server::Settings {
+            key_name,
+            addresses: vec![ip(SERVER)],
+            site_key: server.site_key().clone(),
+            relays,
+            window: settings.window,
+        });
+    });
+    for number in [CLIENT, OTHER, INSIDER] {
+        let identity = lan.identity_as(number, Role::Host, vec![]);
+        identities.push((number, Arc::clone(&identity)));
+        let servers = vec![certificate.clone()];
+        lan.add_as(number, Arc::clone(&identity), |settings| {
+            settings.addresses.clear();
+            let (host, site_key) = (u64::from(number), identity.site_key().clone());
+            let (mac, window) = (settings.mac, settings.window);
+            settings.dhcp_client = Some(dhcp::client::Settings { mac, host, site_key, servers, window });
+        });
+    }
+    for (number, identity) in &identities {
+        let (algorithm, key) = identity.certificate().record_key().unwrap();
+        let member = Member { algorithm, key: key.to_vec(), mac: Some(mac(*number)), serves_dhcp: *number == SERVER };
+        lan.repository.members.borrow_mut().insert(u64::from(*number), member);
+    }
+    lan.run(SECOND);
+    lan.seen.clear();
+    Site { lan, identities }
+}
+
+impl Site {
+    /// The program of `number` sends this; what the programs of others heard until a second later is taken from them.
+    fn says(&mut self, number: u8, frame: Vec<u8>) {
+        self.lan.deliver(number, Side::STACK, frame);
+        self.lan.run(SECOND);
+    }
+
+    fn heard(&mut self, number: u8) -> Vec<MessageType> {
+        let frames = std::mem::take(&mut self.lan.station(number).stack.dhcp);
+        let kind = |frame: &Vec<u8>| {
+            let view = View::new(frame).unwrap();
+            assert!(view.option(OPTION_PROOF).is_none(), "programs never see a proof");
+            view.kind()
+        };
+        frames.iter().map(kind).collect()
+    }
+
+    fn drops(&mut self, number: u8, reason: DropReason) -> u64 {
+        self.lan.station(number).drops(reason)
+    }
+
+    fn events(&mut self, number: u8) -> Vec<Event> {
+        std::mem::take(&mut self.lan.station(number).events)
+    }
+
+    /// A whole exchange.
+    fn lease(&mut self, number: u8, xid: u32, given: Ipv4Addr) {
+        self.says(number, discover(number, xid));
+        assert_eq!(self.heard(SERVER), [MessageType::Discover]);
+        self.says(SERVER, answer(MessageType::Offer, SERVER, number, xid, given));
+        assert_eq!(self.heard(number), [MessageType::Offer]);
+        self.says(number, request(number, xid, given));
+        assert_eq!(self.heard(SERVER), [MessageType::Request]);
+        self.says(SERVER, answer(MessageType::Ack, SERVER, number, xid, given));
+        assert_eq!(self.heard(number), [MessageType::Ack]);
+    }
+
+    /// What `number` puts on the wire when its program says this, kept from everybody.
+    fn intercept(&mut self, number: u8, frame: Vec<u8>) -> Vec<u8> {
+        for other in [SERVER, CLIENT, OTHER, INSIDER] {
+            self.lan.station(other).is_off = other != number;
+        }
+        self.lan.seen.clear();
+        self.says(number, frame);
+        for other in [SERVER, CLIENT, OTHER, INSIDER] {
+            self.lan.station(other).is_off = false;
+        }
+        let is_dhcp = |frame: &&Vec<u8>| wire::dhcp::recognise(frame) == wire::dhcp::Kind::Dhcp;
+        self.lan.seen.iter().rev().find(is_dhcp).unwrap().clone()
+    }
+
+    fn inject(&mut self, frame: Vec<u8>) {
+        self.lan.inject(frame);
+        self.lan.run(SECOND);
+    }
+
+    fn site_key(&self) -> SiteKey {
+        self.identities[0].1.site_key().clone()
+    }
+
+    /// A message that the insider's own program signs with the insider's key, whatever it says.
+    fn insiders(&mut self, chaddr: MacAddress, frame: &[u8]) -> Vec<u8> {
+        let settings = dhcp::client::Settings {
+            mac: chaddr,
+            host: u64::from(INSIDER),
+            site_key: self.site_key(),
+            servers: Vec::new(),
+            window: sarp::limits::WINDOW,
+        };
+        let (now, start) = (self.lan.now, sarp::Stamp::from_unix_ms(common::START_UNIX_S * 1000).to_bits());
+        let stamp = start + (now.as_nanos() << 32) / 1_000_000_000;
+        let nonce = self.lan.random.bytes();
+        let proving = dhcp::Client::new(settings).outgoing(now, Some(stamp), nonce, frame).unwrap();
+        let identity = &self.identities.iter().find(|(number, _)| *number == INSIDER).unwrap().1;
+        proving.run(&identity.signing_key()).unwrap()
+    }
+}
+
+#[test]
+fn a_host_gets_its_lease_and_may_then_speak_for_its_address() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.lease(OTHER, 8, ip(21));
+    // The repository learnt it at the REQUEST, and with the ACK for how long.
+    let leases = site.lan.repository.leases.borrow().clone();
+    assert_eq!(leases[&ip(20)], (u64::from(CLIENT), Some(SECOND * LEASE_S)));
+    assert!(site.events(CLIENT).contains(&Event::AddressLeased { ip: ip(20) }));
+    let report = site.lan.station(SERVER).host.report(bump::Instant::from_millis(1));
+    assert_eq!(
+        report.leases.iter().map(|lease| (lease.ip, lease.host)).collect::<Vec<_>>(),
+        [(ip(20), 1), (ip(21), 2)]
+    );
+    // Host 2 asks for 10.0.0.20 and believes host 1's signed answer.
+    let question = wire::arp::Arp { sender_ip: ip(21), ..common::request(OTHER, ip(20)) };
+    site.lan.station(OTHER).stack.table.clear();
+    site.lan.stack_says(OTHER, question);
+    site.lan.run(SECOND);
+    let heard = site.lan.station(OTHER).stack.heard.last().copied().unwrap();
+    assert_eq!((heard.sender_ip, heard.sender_mac), (ip(20), mac(CLIENT)));
+    // When the lease has ended, the host says nothing for the address any more.
+    site.lan.run(SECOND * LEASE_S);
+    assert!(site.events(CLIENT).contains(&Event::LeaseLost { ip: ip(20) }));
+    let dropped = site.drops(CLIENT, DropReason::ArpTarget);
+    site.lan.inject(common::arp_frame(MacAddress::BROADCAST, mac(66), &common::request(66, ip(20))));
+    site.lan.run(SECOND);
+    assert_eq!(site.drops(CLIENT, DropReason::ArpTarget), dropped + 1);
+    let own = wire::arp::Arp { sender_ip: ip(20), ..common::request(CLIENT, ip(21)) };
+    site.lan.stack_says(CLIENT, own);
+    assert_eq!(site.drops(CLIENT, DropReason::ArpNotOurs), 1);
+}
+
+#[test]
+fn a_renewal_goes_through_at_once_and_the_distributor_hears_of_it_meanwhile() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    for distributor in common::DISTRIBUTORS {
+        site.lan.station(distributor).is_off = true;
+    }
+    site.lan.repository.leases.borrow_mut().insert(ip(20), (u64::from(CLIENT), None));
+    site.says(CLIENT, renewal(CLIENT, 9, ip(20)));
+    assert_eq!(site.heard(SERVER), [MessageType::Request]);
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 9, ip(20)));
+    assert_eq!(site.heard(CLIENT), [MessageType::Ack]);
+    // The distributors come back after the question was given up; it is asked again until one answers.
+    site.lan.run(SECOND * 20);
+    for distributor in common::DISTRIBUTORS {
+        site.lan.station(distributor).is_off = false;
+    }
+    site.lan.run(SECOND * 20);
+    assert_eq!(site.lan.repository.leases.borrow()[&ip(20)].1, Some(SECOND * LEASE_S));
+}
+
+#[test]
+fn a_lease_that_is_given_back_is_unbound() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.says(CLIENT, release(CLIENT, ip(20)));
+    assert_eq!(site.heard(SERVER), [MessageType::Release]);
+    assert!(site.lan.repository.leases.borrow().is_empty());
+    assert!(site.lan.station(SERVER).host.report(bump::Instant::from_millis(1)).leases.is_empty());
+    // Now another may have it; before, nobody could.
+    site.lease(OTHER, 8, ip(20));
+}
+
+#[test]
+fn what_a_distributor_refuses_the_server_program_never_sees() {
+    let mut site = site();
+    let refused = |site: &mut Site, xid: u32, wanted: Ipv4Addr, why: Refusal| {
+        site.says(CLIENT, request(CLIENT, xid, wanted));
+        assert_eq!(site.heard(SERVER), [], "{why:?}");
+        let event = Event::LeaseRefused { ip: wanted, host: u64::from(CLIENT), why: Some(why) };
+        assert!(site.events(SERVER).contains(&event), "{why:?}");
+    };
+    refused(&mut site, 1, ip(210), Refusal::OutsideSubnets);
+    site.lan.repository.leases.borrow_mut().insert(ip(30), (77, None));
+    refused(&mut site, 2, ip(30), Refusal::Taken);
+    let member = site.lan.repository.members.borrow_mut().remove(&u64::from(CLIENT)).unwrap();
+    refused(&mut site, 3, ip(20), Refusal::NotGood);
+    let moved = Member { mac: Some(mac(9)), ..member.clone() };
+    site.lan.repository.members.borrow_mut().insert(u64::from(CLIENT), moved);
+    refused(&mut site, 4, ip(20), Refusal::Mac);
+    let other_key = site.lan.repository.members.borrow()[&u64::from(OTHER)].key.clone();
+    let rekeyed = Member { key: other_key, ..member.clone() };
+    site.lan.repository.members.borrow_mut().insert(u64::from(CLIENT), rekeyed);
+    refused(&mut site, 5, ip(20), Refusal::Signature);
+    site.lan.repository.members.borrow_mut().insert(u64::from(CLIENT), member);
+    site.lan.repository.members.borrow_mut().get_mut(&u64::from(SERVER)).unwrap().serves_dhcp = false;
+    refused(&mut site, 6, ip(20), Refusal::NotServer);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpRefused), 6);
+    // And when none can be asked, it waits and then ends.
+    site.lan.repository.fails = true;
+    site.says(CLIENT, request(CLIENT, 7, ip(20)));
+    site.lan.run(SECOND * 5);
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpNoAnswer)), (vec![], 1));
+}
+
+#[test]
+fn a_host_that_is_revoked_loses_its_lease_with_the_next_word_of_a_distributor() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.lan.repository.members.borrow_mut().remove(&u64::from(CLIENT));
+    // The renewal goes through; what the distributor says of it ends it.
+    site.says(CLIENT, renewal(CLIENT, 9, ip(20)));
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 9, ip(20)));
+    assert_eq!(site.heard(SERVER), [MessageType::Request]);
+    site.says(CLIENT, renewal(CLIENT, 10, ip(20)));
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpRefused)), (vec![], 1));
+}
+
+#[test]
+fn starvation_by_outsiders_and_insiders_costs_no_address() {
+    let mut site = site();
+    for number in 100..120 {
+        let frame = message(MessageType::Discover, mac(66), mac(number), 1, [NOBODY; 2], &[]);
+        site.lan.inject(frame);
+        site.lan.inject(discover(number, 1));
+    }
+    site.lan.run(SECOND);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpChaddr), 20, "not the frame's own address");
+    assert_eq!(site.drops(SERVER, DropReason::DhcpUnsigned), 20);
+    // A host of the site that asks under made-up hardware addresses: the distributor knows its own.
+    let forged = site.insiders(mac(120), &discover(120, 1));
+    site.inject(forged);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpRefused), 1);
+    // Under its own it gets a few addresses and no more.
+    for xid in 0..6 {
+        site.says(INSIDER, request(INSIDER, xid, ip(30 + xid as u8)));
+        site.says(SERVER, answer(MessageType::Ack, SERVER, INSIDER, xid, ip(30 + xid as u8)));
+    }
+    assert_eq!(site.heard(SERVER).len(), dhcp::limits::LEASES_PER_HOST_MAX);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpLeasesFull), 2);
+    // Another site's key, and somebody who changes a number.
+    let stranger = Client::of_another_site();
+    site.inject(stranger);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpTag), 1);
+    assert!(site.heard(SERVER).is_empty());
+}
+
+struct Client;
+
+impl Client {
+    fn of_another_site() -> Vec<u8> {
+        let settings = dhcp::client::Settings {
+            mac: mac(66),
+            host: 1,
+            site_key: SiteKey::from_bytes([9; 32]),
+            servers: Vec::new(),
+            window: sarp::limits::WINDOW,
+        };
+        let now = bump::Instant::from_millis(1);
+        let proving = dhcp::Client::new(settings).outgoing(now, None, [0; 16], &discover(66, 1)).unwrap();
+        let lan = &mut Lan::new(9);
+        let identity = lan.identity(66);
+        proving.run(&identity.signing_key()).unwrap()
+    }
+}
+
+#[test]
+fn a_rogue_server_is_not_heard() {
+    let mut site = site();
+    site.says(CLIENT, discover(CLIENT, 7));
+    site.inject(answer(MessageType::Offer, 66, CLIENT, 7, ip(66)));
+    site.inject(answer(MessageType::Ack, 66, CLIENT, 7, ip(66)));
+    // For an exchange that is not open, and for another host.
+    site.inject(answer(MessageType::Offer, 66, CLIENT, 8, ip(66)));
+    site.inject(answer(MessageType::Offer, 66, 77, 7, ip(66)));
+    assert_eq!(site.heard(CLIENT), []);
+    assert_eq!(site.drops(CLIENT, DropReason::DhcpUnsigned), 2);
+    assert_eq!((site.drops(CLIENT, DropReason::DhcpUnasked), site.drops(CLIENT, DropReason::NotForUs)), (1, 1));
+    let event = Event::DhcpServerRefused { mac: mac(66), reason: DropReason::DhcpUnsigned };
+    assert!(site.events(CLIENT).contains(&event));
+    // A host of the site that is no server: its own daemon does not let it, and its signature is no server's.
+    site.says(INSIDER, answer(MessageType::Offer, INSIDER, CLIENT, 7, ip(66)));
+    assert_eq!(site.drops(INSIDER, DropReason::DhcpNotServer), 1 + 1, "the client's request, and its own answer");
+    let genuine = site.intercept(SERVER, answer(MessageType::Offer, SERVER, CLIENT, 7, ip(20)));
+    let mut renamed = genuine.clone();
+    let proof = View::new(&genuine).unwrap().option(OPTION_PROOF).unwrap().to_vec();
+    let at = genuine.windows(proof.len()).position(|part| part == proof).unwrap();
+    renamed[at + 100] ^= 1;
+    site.inject(renamed);
+    assert_eq!(site.drops(CLIENT, DropReason::DhcpSignature), 1);
+    site.inject(genuine);
+    assert_eq!(site.heard(CLIENT), [MessageType::Offer], "and the right one still counts");
+}
+
+#[test]
+fn every_byte_of_an_answer_counts_but_those_that_relays_change() {
+    let mut site = site();
+    site.says(CLIENT, discover(CLIENT, 7));
+    let genuine = site.intercept(SERVER, answer(MessageType::Offer, SERVER, CLIENT, 7, ip(20)));
+    // An option more: routes, name servers, a proxy's address.
+    let view = View::new(&genuine).unwrap();
+    let proof = view.option(OPTION_PROOF).unwrap().to_vec();
+    let bare = View::new(&genuine).unwrap().without_proof().unwrap();
+    let end = bare.iter().rposition(|byte| *byte == 255).unwrap();
+    let mut more = bare[..end].to_vec();
+    more.extend(option(121, &[0, 10, 0, 0, 66]));
+    more.push(255);
+    more.resize(bare.len().max(more.len()), 0);
+    site.inject(View::new(&more).unwrap().with_proof(&proof).unwrap());
+    assert_eq!((site.heard(CLIENT), site.drops(CLIENT, DropReason::DhcpTag)), (vec![], 1));
+    for at in 42..genuine.len() {
+        let mut changed = genuine.clone();
+        changed[at] ^= 0x10;
+        site.lan.inject(changed);
+    }
+    // Slowly, so that no budget hides a mistake.
+    site.lan.run(SECOND);
+    // hops, secs and giaddr of the offer, and the zeros behind its end.
+    let free = 1 + 2 + 4;
+    let heard = site.heard(CLIENT).len();
+    let padding = genuine.len() - 1 - genuine.iter().rposition(|byte| *byte == 255).unwrap();
+    assert!(heard <= free + padding, "{heard} changed offers came in");
+    assert!(heard > 0, "an offer stays open");
+}
+
+#[test]
+fn forged_releases_declines_and_refusals_change_nothing() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.inject(release(CLIENT, ip(20)));
+    let decline =
+        message(MessageType::Decline, mac(CLIENT), mac(CLIENT), 5, [NOBODY; 2], &option(50, &ip(20).octets()));
+    site.inject(decline);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpUnsigned), 2);
+    // An enrolled host gives back what another has.
+    site.says(INSIDER, release(INSIDER, ip(20)));
+    site.says(INSIDER, request(INSIDER, 4, ip(20)));
+    assert_eq!(site.drops(SERVER, DropReason::DhcpNotHolder), 2);
+    // A refusal of the client's renewal.
+    site.says(CLIENT, renewal(CLIENT, 9, ip(20)));
+    site.inject(answer(MessageType::Nak, 66, CLIENT, 9, NOBODY));
+    assert_eq!((site.heard(CLIENT), site.drops(CLIENT, DropReason::DhcpUnsigned)), (vec![], 1));
+    assert!(site.lan.repository.leases.borrow().contains_key(&ip(20)));
+    // The server's own refusal counts.
+    site.says(SERVER, answer(MessageType::Nak, SERVER, CLIENT, 9, NOBODY));
+    assert_eq!(site.heard(CLIENT), [MessageType::Nak]);
+    assert!(site.events(CLIENT).contains(&Event::LeaseLost { ip: ip(20) }));
+    assert!(!site.lan.repository.leases.borrow().contains_key(&ip(20)));
+}
+
+#[test]
+fn recordings_of_either_side_come_to_nothing() {
+    let mut site = site();
+    site.lan.seen.clear();
+    site.lease(CLIENT, 7, ip(20));
+    let recorded: Vec<_> = site.lan.seen.iter().filter(|frame| View::new(frame).is_ok()).cloned().collect();
+    assert_eq!(recorded.len(), 4);
+    let again = |site: &mut Site| {
+        for frame in recorded.clone() {
+            site.inject(frame);
+        }
+        assert_eq!((site.heard(SERVER), site.heard(CLIENT)), (vec![], vec![]));
+    };
+    again(&mut site);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpStale), 2);
+    assert_eq!(site.drops(CLIENT, DropReason::DhcpUnasked), 2);
+    // A server that was started again remembers nobody, and believes nothing that is older than itself.
+    site.lan.restart(SERVER);
+    site.lan.run(SECOND);
+    again(&mut site);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpStale), 2);
+    site.lan.run(SECOND * 60);
+    again(&mut site);
+}
+
+#[test]
+fn fields_of_relays_are_believed_from_listed_relays_only() {
+    let relay = dhcp::server::Relay { ip: Ipv4Addr::new(10, 9, 0, 1), mac: mac(70) };
+    let mut site = site_with(vec![relay]);
+    let relayed = |site: &mut Site, xid: u32, from: MacAddress, giaddr: Ipv4Addr| {
+        let mut frame = site.intercept(CLIENT, discover(CLIENT, xid));
+        frame[6..12].copy_from_slice(&from.0);
+        frame[42 + 3] = 1;
+        frame[42 + 24..42 + 28].copy_from_slice(&giaddr.octets());
+        site.inject(frame);
+    };
+    relayed(&mut site, 1, mac(66), relay.ip);
+    relayed(&mut site, 2, mac(70), ip(66));
+    relayed(&mut site, 3, mac(CLIENT), relay.ip);
+    // A client cannot say of itself where it is plugged in.
+    let mut frame = site.intercept(CLIENT, discover(CLIENT, 4));
+    let proof = View::new(&frame).unwrap().option(OPTION_PROOF).unwrap().to_vec();
+    let option82 = message(MessageType::Discover, mac(CLIENT), mac(CLIENT), 4, [NOBODY; 2], &option(82, &[1, 1, 7]));
+    frame = View::new(&option82).unwrap().with_proof(&proof).unwrap();
+    site.inject(frame);
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpRelay)), (vec![], 4));
+    relayed(&mut site, 5, mac(70), relay.ip);
+    assert_eq!(site.heard(SERVER), [MessageType::Discover]);
+    // Nor does this host's own program play a relay.
+    let mut own = discover(CLIENT, 6);
+    own[42 + 24..42 + 28].copy_from_slice(&relay.ip.octets());
+    site.says(CLIENT, own);
+    assert_eq!(site.drops(CLIENT, DropReason::DhcpRelay), 1);
+}
+
+#[test]
+fn the_server_program_is_held_to_what_was_agreed() {
+    let mut site = site();
+    site.says(CLIENT, request(CLIENT, 7, ip(20)));
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 7, ip(21)));
+    assert_eq!(site.drops(SERVER, DropReason::DhcpAddress), 1);
+    // It answers only what it was asked, once for each question's kind.
+    site.says(SERVER, answer(MessageType::Offer, SERVER, CLIENT, 7, ip(20)));
+    site.says(SERVER, answer(MessageType::Ack, SERVER, OTHER, 7, ip(20)));
+    assert_eq!(site.drops(SERVER, DropReason::DhcpUnasked), 2);
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 7, ip(20)));
+    assert_eq!(site.heard(CLIENT), [MessageType::Ack]);
+    assert_eq!(site.heard(OTHER), []);
+}
+
+#[test]
+fn a_repeated_request_may_be_answered_by_either_answer() {
+    let mut site = site();
+    site.says(CLIENT, discover(CLIENT, 7));
+    let late = site.intercept(SERVER, answer(MessageType::Offer, SERVER, CLIENT, 7, ip(20)));
+    site.says(CLIENT, discover(CLIENT, 7));
+    site.inject(late);
+    assert_eq!(site.heard(CLIENT), [MessageType::Offer]);
+    assert_eq!(site.heard(SERVER), [MessageType::Discover; 2], "a repetition is no replay");
+}
+
+#[test]
+fn nothing_hides_from_the_guard_and_the_rest_passes() {
+    let mut site = site();
+    let mut fragment = discover(CLIENT, 1);
+    fragment[20] = 0x20;
+    let mut with_options = discover(CLIENT, 1);
+    with_options[14] = 0x46;
+    with_options.splice(34..34, [1, 1, 1, 0]);
+    let mut tagged = discover(CLIENT, 1);
+    tagged.splice(12..12, [0x81, 0, 0, 0]);
+    for (frame, reason) in
+        [(fragment, DropReason::DhcpHidden), (with_options, DropReason::DhcpMalformed), (tagged, DropReason::Vlan)]
+    {
+        site.inject(frame.clone());
+        site.says(CLIENT, frame);
+        assert_eq!((site.drops(SERVER, reason), site.drops(CLIENT, reason)), (1, 2), "{reason:?}");
+    }
+    assert_eq!(site.heard(SERVER), []);
+    let mut dns = discover(CLIENT, 1);
+    (dns[35], dns[37]) = (53, 53);
+    let before = site.lan.station(SERVER).stack.others;
+    site.says(CLIENT, dns);
+    assert_eq!(site.lan.station(SERVER).stack.others, before + 1);
+}
+
+#[test]
+fn without_the_time_a_host_may_look_for_servers_and_no_more() {
+    let mut site = site();
+    for distributor in common::DISTRIBUTORS {
+        site.lan.station(distributor).is_off = true;
+    }
+    site.lan.restart(CLIENT);
+    site.says(CLIENT, request(CLIENT, 1, ip(20)));
+    assert_eq!(site.drops(CLIENT, DropReason::SarpNoClock), 1);
+    for distributor in common::DISTRIBUTORS {
+        site.lan.station(distributor).is_off = false;
+    }
+    site.says(CLIENT, discover(CLIENT, 2));
+    assert_eq!(site.heard(SERVER), [MessageType::Discover]);
+}
+
+#[test]
+fn a_host_that_is_neither_client_nor_server_lets_dhcp_pass_as_it_is() {
+    let mut site = site();
+    site.lan.add(9, |_| {});
+    site.says(9, discover(9, 1));
+    assert_eq!(site.drops(SERVER, DropReason::DhcpUnsigned), 1);
+    site.inject(answer(MessageType::Offer, 66, 9, 1, ip(66)));
+    assert_eq!(site.heard(9), [MessageType::Offer]);
+}
+
+#[test]
+fn a_flood_of_one_source_is_bounded() {
+    let mut site = site();
+    site.says(CLIENT, discover(CLIENT, 1));
+    assert_eq!(site.heard(SERVER), [MessageType::Discover]);
+    // Different recordings of one second, each with its own stamp.
+    let frames: Vec<_> = (10..18).map(|xid| site.intercept(CLIENT, discover(CLIENT, xid))).collect();
+    for frame in frames.iter().chain(&frames).chain(&frames) {
+        site.lan.inject(frame.clone());
+    }
+    site.lan.run(SECOND);
+    let heard = site.heard(SERVER).len();
+    assert!(heard <= dhcp::limits::MESSAGES_PER_SOURCE_PER_SECOND as usize, "{heard}");
+    // And the host's own program cannot make it sign without end.
+    for xid in 100..200 {
+        site.lan.deliver(CLIENT, Side::STACK, discover(CLIENT, xid));
+    }
+    assert!(site.drops(CLIENT, DropReason::DhcpBudget) >= 80);
+}
