@@ -16,7 +16,7 @@ use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
 use system::port::{PacketOptions, PacketPort, Port, Ports, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
-use system::takeover::{self, Follower, Inner, Request, StackSide, Taken, state};
+use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
@@ -181,9 +181,14 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes,
         way: config.host.takeover,
-        inner: if config.host.mode == Mode::Sarp { Inner::Veth } else { Inner::Tap { queues: 1 } },
+        inner: if config.host.mode == Mode::Sarp { Inner::Veth { kept: kept(config) } } else { Inner::Tap { queues: 1 } },
     };
     Ok(takeover::take(&request)?)
+}
+
+/// What the kernel leaves to this program where it can join card and stack.
+fn kept(config: &Config) -> Kept {
+    if config.dhcp.client || config.dhcp.server { Kept::ArpAndDhcp } else { Kept::Arp }
 }
 
 /// What sealing adds to a frame, in bytes; nothing where frames pass as they are.
@@ -227,7 +232,7 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
         StackSide::Tap { .. } => open_tap(config, taken).map(Opened::Tap),
         StackSide::Veth { outer_index, .. } => {
             let port = |index: u32| {
-                let options = PacketOptions { all_multicast: true, ..PacketOptions::only(EtherType::ARP, index) };
+                let options = PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) };
                 // A distributor is asked by everybody.
                 let buffer_bytes = if config.akd.is_some() { SOCKET_BUFFER_BYTES } else { options.buffer_bytes };
                 open_packet_port(config, taken, &PacketOptions { buffer_bytes, ..options })

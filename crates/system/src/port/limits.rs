@@ -29,9 +29,9 @@ pub const JOINED_MAX_FRAMES: usize = 64;
 pub const RECEIVE_STRIDE_BYTES: usize = 66_240;
 /// Bytes of socket buffer asked for, each way: 60 ms at 1 Gbit/s.
 pub const SOCKET_BUFFER_BYTES: usize = 8 << 20;
-/// The same for a port that hears frames of one type only: some hundred small frames, a burst of requests for a whole
+/// The same for a port that hears only what is kept for the daemon: some hundred small frames, a burst of requests for a whole
 /// subnet. More would only hold more of a flood.
-pub const SOCKET_BUFFER_OF_ONE_TYPE_BYTES: usize = 256 << 10;
+pub const SOCKET_BUFFER_OF_KEPT_BYTES: usize = 256 << 10;
 
 const _: () = assert!(RECEIVE_STRIDE_BYTES >= SUPER_FRAME_MAX_BYTES + crate::port::vnet::LEN);
 const _: () = assert!(RECEIVE_STRIDE_BYTES.is_multiple_of(64) && !RECEIVE_STRIDE_BYTES.is_multiple_of(4096));

@@ -7,20 +7,17 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use wire::EtherType;
-
-use super::limits::{SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_ONE_TYPE_BYTES};
+use super::limits::{SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_KEPT_BYTES};
 use super::train::TrainOptions;
+use crate::takeover::{Instruction, Kept};
 
 /// How to open a packet socket.
 #[derive(Clone, Debug)]
 pub struct PacketOptions {
     /// Index of the interface in the network namespace of the calling thread.
     pub interface_index: u32,
-    /// Hears frames of this type only, and after the ingress hook: what that drops or takes elsewhere is not heard. A
-    /// socket for every type hears all frames, before the hook. Linux takes a tag with VLAN number 0 off before it looks
-    /// at the type, and does not say so; whoever minds that drops tagged frames at the hook. Does not limit what is sent.
-    pub ethertype: Option<EtherType>,
+    /// Hears only what this filter takes, as all sockets here before the ingress hook. Does not limit what is sent.
+    pub filter: Option<&'static [Instruction]>,
     /// Mark on outgoing frames, for firewall rules to tell them apart.
     pub mark: Option<u32>,
     /// Receive every multicast frame, whatever the card's filter says.
@@ -39,7 +36,7 @@ impl PacketOptions {
     pub fn new(interface_index: u32) -> PacketOptions {
         PacketOptions {
             interface_index,
-            ethertype: None,
+            filter: None,
             mark: None,
             all_multicast: false,
             promiscuous: false,
@@ -48,19 +45,14 @@ impl PacketOptions {
         }
     }
 
-    /// A socket on interface `interface_index` that hears only frames of type `ethertype`, a few each second at most.
+    /// A socket on interface `interface_index` that hears what is kept for the daemon, a few frames each second at most.
     #[must_use]
-    pub fn only(ethertype: EtherType, interface_index: u32) -> PacketOptions {
+    pub fn kept(kept: Kept, interface_index: u32) -> PacketOptions {
         PacketOptions {
-            ethertype: Some(ethertype),
-            buffer_bytes: SOCKET_BUFFER_OF_ONE_TYPE_BYTES,
+            filter: Some(kept.filter()),
+            buffer_bytes: SOCKET_BUFFER_OF_KEPT_BYTES,
             ..PacketOptions::new(interface_index)
         }
-    }
-
-    /// What the kernel calls the frames that are to be heard.
-    fn protocol(&self) -> u16 {
-        self.ethertype.map_or(libc::ETH_P_ALL as u16, |ethertype| ethertype.0).to_be()
     }
 }
 
@@ -121,6 +113,9 @@ pub(super) fn open(options: &PacketOptions) -> Result<OwnedFd, PortError> {
             step("widen the card's filter", join(&socket, options.interface_index, membership))?;
         }
     }
+    if let Some(filter) = options.filter {
+        step("attach the socket's filter", attach(&socket, filter))?;
+    }
     step("bind the packet socket", bind(&socket, options))?;
     Ok(socket)
 }
@@ -143,11 +138,21 @@ fn join(socket: &OwnedFd, interface_index: u32, membership: i32) -> io::Result<(
     set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
 }
 
+/// Before the socket is bound, so that it never hears anything else.
+fn attach(socket: &OwnedFd, filter: &[Instruction]) -> io::Result<()> {
+    let instruction = |&(code, jt, jf, k): &Instruction| libc::sock_filter { code, jt, jf, k };
+    let mut instructions: Vec<libc::sock_filter> = filter.iter().map(instruction).collect();
+    let len = u16::try_from(instructions.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // The kernel copies the instructions within the call, and `instructions` outlives it.
+    let program = libc::sock_fprog { len, filter: instructions.as_mut_ptr() };
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
 fn bind(socket: &OwnedFd, options: &PacketOptions) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain data, for which zero bytes are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = options.protocol();
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = options.interface_index as i32;
     let len = size_of::<libc::sockaddr_ll>() as u32;
     // SAFETY: the pointer and the length describe `address`, which outlives the call.

@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::takeover::Kept;
 use bump::{Batch, Bump, Checksum, Ledger, Meta, Side, VlanTag};
-use wire::EtherType;
 
 use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, Sender, Sinks, TapPort, TrainOptions};
 use crate::clock::Clock;
@@ -462,14 +462,14 @@ fn types(port: &mut PacketPort) -> Vec<u16> {
 }
 
 #[test]
-fn a_port_for_one_type_hears_no_other_and_not_itself() {
-    if !may_run("a_port_for_one_type_hears_no_other_and_not_itself") {
+fn a_port_for_what_is_kept_hears_nothing_else_and_not_itself() {
+    if !may_run("a_port_for_what_is_kept_hears_nothing_else_and_not_itself") {
         return;
     }
     let wire = namespace();
     veth(&wire, "v1", "v2");
     let mut sender = packet_port(&wire, "v1", |_| {});
-    let only = |options: &mut PacketOptions| *options = PacketOptions::only(EtherType::ARP, options.interface_index);
+    let only = |options: &mut PacketOptions| *options = PacketOptions::kept(Kept::Arp, options.interface_index);
     let mut port = packet_port(&wire, "v2", only);
     let mut beside = packet_port(&wire, "v2", |_| {});
     for ethertype in [0x0800_u16, 0x0806, 0x88b5] {

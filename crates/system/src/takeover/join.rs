@@ -1,18 +1,14 @@
 //! The kernel joins card and outer end of the pair: what is not kept for the daemon goes from one to the other at the
 //! plain path's speed, and never touches user space.
 //!
-//! Sockets for one EtherType are served after the ingress hook: the daemon hears what the hook accepts and nothing else.
-//! What is accepted goes no further, because neither device has an address or answers ARP. So if nobody reads it, what
-//! is kept passes no way, and the rest goes on.
+//! The daemon's sockets hear what is kept before the hook, and the hook drops it ([`Kept`]). So if nobody reads it, what is
+//! kept passes no way, and the rest goes on.
 
 use std::os::fd::BorrowedFd;
 
-use super::TakeoverError;
 use super::nft;
+use super::{Kept, TakeoverError};
 use crate::namespace::run_inside;
-
-/// What is kept for the daemon, as matches of `nft`. Each needs a socket of the daemon that hears it, on both devices.
-const KEPT: [&str; 1] = ["meta protocol arp"];
 
 /// EtherTypes of tags: 802.1Q, 802.1ad, and the one of bridges from before 802.1ad. Linux takes a tag with VLAN number
 /// 0 off, however many there are, and learns from the ARP message behind it. A tagged frame is therefore neither joined
@@ -24,13 +20,18 @@ const TAGS: &str = "@ll,96,16 { 0x8100, 0x88a8, 0x9100 } drop";
 const TABLE: &str = "ringwall_join";
 
 /// Joins `card` and `outer` in `namespace`, in one transaction: rules that stood before are replaced without a gap.
-pub(super) fn close(interface: &str, namespace: BorrowedFd<'_>, card: &str, outer: &str) -> Result<(), TakeoverError> {
+pub(super) fn close(
+    interface: &str,
+    namespace: BorrowedFd<'_>,
+    kept: Kept,
+    [card, outer]: [&str; 2],
+) -> Result<(), TakeoverError> {
     let script = format!(
         "table netdev {TABLE}\n\
          delete table netdev {TABLE}\n\
          table netdev {TABLE} {{\n{}{}}}\n",
-        chain("from_wire", card, outer),
-        chain("from_stack", outer, card)
+        chain("from_wire", kept, card, outer),
+        chain("from_stack", kept, outer, card)
     );
     inside(interface, namespace, &script)
 }
@@ -40,13 +41,13 @@ pub(super) fn open(interface: &str, namespace: BorrowedFd<'_>) -> Result<(), Tak
     inside(interface, namespace, &format!("table netdev {TABLE}\ndelete table netdev {TABLE}\n"))
 }
 
-fn chain(name: &str, from: &str, to: &str) -> String {
-    let kept: String = KEPT.iter().map(|matches| format!("{matches} accept\n")).collect();
+fn chain(name: &str, kept: Kept, from: &str, to: &str) -> String {
+    let rules = kept.rules().replace("goto joined", &format!("fwd to \"{to}\""));
     format!(
         "chain {name} {{\n\
          type filter hook ingress device \"{from}\" priority 0; policy drop;\n\
          {TAGS}\n\
-         {kept}\
+         {rules}\
          fwd to \"{to}\"\n\
          }}\n"
     )

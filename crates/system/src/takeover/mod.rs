@@ -25,6 +25,7 @@ mod error;
 mod filter;
 mod follow;
 mod join;
+mod kept;
 mod nft;
 mod nic;
 mod pair;
@@ -48,6 +49,7 @@ use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
+pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use take::take;
@@ -80,7 +82,10 @@ pub enum Inner {
     },
     /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A card that cannot
     /// move, and a kernel that cannot join, get a TAP instead, and a probe says so.
-    Veth,
+    Veth {
+        /// What is kept.
+        kept: Kept,
+    },
 }
 
 /// Which interface to take, and how.

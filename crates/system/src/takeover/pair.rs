@@ -14,7 +14,7 @@ use super::nic::{free_name, rename, send};
 use super::seclude::{OwnNamespace, Secluded};
 use super::state::{InnerKind, Phase, State};
 use super::take::Work;
-use super::{Inner, TakeoverError, join};
+use super::{Inner, Kept, TakeoverError, join};
 use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
@@ -98,8 +98,8 @@ impl Work<'_> {
     pub(super) fn joined(&mut self, card: &mut Secluded) -> Result<Option<Pair>, TakeoverError> {
         let outcome = match (self.request.inner, &mut card.own) {
             (Inner::Tap { .. }, _) => "TAP".to_owned(),
-            (Inner::Veth, None) => because(&"the card has no namespace of its own"),
-            (Inner::Veth, Some(own)) => match self.join(&card.link, own) {
+            (Inner::Veth { .. }, None) => because(&"the card has no namespace of its own"),
+            (Inner::Veth { kept }, Some(own)) => match self.join(&card.link, own, kept) {
                 Ok(pair) => {
                     self.state.probe("inner device", "veth, joined in the kernel");
                     return Ok(Some(pair));
@@ -115,7 +115,7 @@ impl Work<'_> {
         Ok(None)
     }
 
-    fn join(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Pair, Refusal> {
+    fn join(&mut self, card: &Link, own: &mut OwnNamespace, kept: Kept) -> Result<Pair, Refusal> {
         let pair = match self.whole_pair(own)? {
             Some(pair) => pair,
             None => self.make_pair(card, own)?,
@@ -124,7 +124,8 @@ impl Work<'_> {
         // The daemon speaks ARP there, the kernel never.
         let change = LinkChange::of(outer.index).flag(NO_ARP, true).mtu(card.mtu);
         own.wire.change_link(&change).doing(self.interface(), "prepare the outer end of the pair")?;
-        join::close(self.interface(), own.descriptor.as_fd(), &card.name, &outer.name).map_err(Refusal::of_nft)?;
+        join::close(self.interface(), own.descriptor.as_fd(), kept, [&card.name, &outer.name])
+            .map_err(Refusal::of_nft)?;
         let change = LinkChange::of(outer.index).flag(UP, true);
         own.wire.change_link(&change).doing(self.interface(), "turn the outer end of the pair on")?;
         Ok(pair)

@@ -190,7 +190,7 @@ impl Work<'_> {
     fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
         let queues = match self.request.inner {
             Inner::Tap { queues } => queues,
-            Inner::Veth => 1,
+            Inner::Veth { .. } => 1,
         };
         let present = self.usable_tap(queues)?;
         if present.is_none() || self.state.phase != Phase::Taken {

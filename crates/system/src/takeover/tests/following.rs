@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::room::{Room, assert_same, room};
 use crate::netlink::Connection;
 use crate::privilege::{Capability, keep};
-use crate::takeover::{Change, Follower, Inner, Request, Taken, Way, in_wire_namespace, release, state, take};
+use crate::takeover::{Change, Follower, Inner, Kept, Request, Taken, Way, in_wire_namespace, release, state, take};
 
 /// Longest time until a change is heard of.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -130,7 +130,7 @@ fn the_end_of_a_device_is_told() {
 fn the_privileges_that_are_kept_suffice_for_the_way_out() {
     let room = room!();
     let before = room.picture();
-    let pair = Request { inner: Inner::Veth, ..room.request(Way::Namespace) };
+    let pair = Request { inner: Inner::Veth { kept: Kept::Arp }, ..room.request(Way::Namespace) };
     for request in [room.request(Way::Namespace), room.request(Way::Filter), pair] {
         let report = room.at_host(|| {
             drop(take(&request).expect("both ways work here"));

@@ -11,7 +11,7 @@ use bump::{Batch, Meta};
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
-use wire::{EtherType, MacAddress};
+use wire::MacAddress;
 
 use super::room::{HOST, OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
 use crate::namespace::{current, run_inside, unpin};
@@ -19,7 +19,7 @@ use crate::netlink::Connection;
 use crate::netlink::link::{LinkChange, NO_ARP};
 use crate::port::{PacketOptions, PacketPort, Receiver, Sender};
 use crate::takeover::state::{InnerKind, Phase};
-use crate::takeover::{Follower, Inner, StackSide, Taken, TakeoverError, Way, take};
+use crate::takeover::{Follower, Inner, Kept, Request, StackSide, Taken, TakeoverError, Way, take};
 
 /// Bytes of a transfer: hundreds of super-frames.
 const TRANSFER_BYTES: usize = 8 << 20;
@@ -61,7 +61,7 @@ fn rules_at_the_card(room: &Room) -> String {
 }
 
 fn ports(room: &Room, taken: &Taken) -> (PacketPort, PacketPort) {
-    let open = |index| PacketPort::open(&PacketOptions::only(EtherType::ARP, index)).expect("root may");
+    let open = |index| PacketPort::open(&PacketOptions::kept(Kept::Arp, index)).expect("root may");
     room.at_card(|| (open(outer(taken).0), open(taken.wire_index)))
 }
 
@@ -73,11 +73,21 @@ fn ear(name: &str) -> PacketPort {
 
 /// The ARP frames that have come, tagged ones included.
 fn arp(port: &mut PacketPort) -> Vec<Vec<u8>> {
+    arp_where(port, |_| true)
+}
+
+/// The ARP frames that have come and that nothing says to have had a tag.
+fn untagged_arp(port: &mut PacketPort) -> Vec<Vec<u8>> {
+    arp_where(port, |meta| meta.vlan.is_none())
+}
+
+fn arp_where(port: &mut PacketPort, wanted: impl Fn(&Meta) -> bool) -> Vec<Vec<u8>> {
     sleep(CROSSING);
     let mut frames = Vec::new();
     while port.receiver.fill().expect("the interface is there") {
         while let Some(frame) = port.receiver.next_frame() {
-            if frame.bytes[12..].windows(4).take(13).any(|window| window == [8, 6, 0, 1]) {
+            let is_arp = frame.bytes[12..].windows(4).take(13).any(|window| window == [8, 6, 0, 1]);
+            if is_arp && wanted(&frame.meta) {
                 frames.push(frame.bytes.to_vec());
             }
         }
@@ -273,8 +283,9 @@ fn arp_behind_tags_reaches_nobody() {
     for (tags, number) in TEACHING.into_iter().chain(OTHER_TAGS).zip(60..) {
         send(&mut peer, &request(tags, number, HOST));
         send(&mut host, &request(tags, number + 20, PEER));
-        let heard = [&mut stack, &mut wire, &mut host, &mut peer].map(|port| arp(port).len());
-        assert_eq!(heard, [0; 4], "{tags:x?}");
+        let heard = [&mut host, &mut peer].map(|port| arp(port).len());
+        let taken_for_plain = [&mut stack, &mut wire].map(|port| untagged_arp(port).len());
+        assert_eq!((heard, taken_for_plain), ([0; 2], [0; 2]), "{tags:x?}");
         assert!(!knows(&room.in_host("ip neigh"), number), "{tags:x?}");
         assert!(!knows(&room.in_peer("ip neigh"), number + 20), "{tags:x?}");
     }
@@ -282,6 +293,75 @@ fn arp_behind_tags_reaches_nobody() {
     send(&mut peer, &request(&[], 90, HOST));
     send(&mut host, &request(&[], 91, PEER));
     assert_eq!((arp(&mut wire).len(), arp(&mut stack).len()), (1, 1));
+}
+
+/// A datagram to UDP port `port` of the broadcast address, from 10.9.0.`host`; `fragment` is the field of flags and offset.
+fn datagram(host: u8, port: u16, header_words: u8, fragment: u16) -> Vec<u8> {
+    let header_len = header_words * 4;
+    let mut packet = vec![0x40 | header_words, 0, 0, header_len + 16, 0, 0];
+    packet.extend(fragment.to_be_bytes());
+    packet.extend([64, 17, 0, 0, 10, 9, 0, host, 255, 255, 255, 255]);
+    packet.resize(usize::from(header_len), 1);
+    let sum = packet.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.extend([0x12, 0x34]);
+    packet.extend(port.to_be_bytes());
+    packet.extend([0, 16, 0, 0]);
+    packet.extend(*b"datagram");
+    [&[0xff; 6][..], &[2, 0, 0, 0, 0, host], &[8, 0], &packet, &[0; 18]].concat()
+}
+
+fn datagrams(port: &mut PacketPort) -> usize {
+    sleep(CROSSING);
+    let mut count = 0;
+    while port.receiver.fill().expect("the interface is there") {
+        while let Some(frame) = port.receiver.next_frame() {
+            count += usize::from(frame.bytes.windows(8).any(|window| window == b"datagram"));
+        }
+    }
+    count
+}
+
+/// Left the rule for DHCP out, then the one for broken headers: a datagram came through.
+#[test]
+fn dhcp_reaches_the_daemon_and_nobody_else_where_it_is_kept() {
+    let room = room!();
+    let request = Request { inner: Inner::Veth { kept: Kept::ArpAndDhcp }, ..room.request(Way::Auto) };
+    let taken = room.at_host(|| take(&request)).expect("a veth can move");
+    let open = |index| PacketPort::open(&PacketOptions::kept(Kept::ArpAndDhcp, index)).expect("root may");
+    let (mut stack, mut wire) = room.at_card(|| (open(outer(&taken).0), open(taken.wire_index)));
+    let (mut host, mut peer) = (room.at_host(|| ear("eth0")), room.at_peer(|| ear("peer0")));
+    let broken = |change: fn(&mut [u8])| {
+        let mut frame = datagram(40, 68, 5, 0);
+        change(&mut frame[14..]);
+        frame
+    };
+    // What is sent, whether the daemon hears it, and whether it passes.
+    let cases = [
+        (datagram(40, 67, 5, 0), 1, 0),
+        (datagram(40, 68, 5, 0), 1, 0),
+        (datagram(40, 68, 7, 0), 1, 0),
+        (datagram(40, 67, 5, 0x2000), 1, 0),
+        (datagram(40, 53, 5, 0), 0, 1),
+        (datagram(40, 53, 7, 0x2000), 0, 1),
+        (datagram(40, 67, 5, 0x0001), 0, 1),
+        (broken(|packet| packet[0] = 0x65), 1, 0),
+        (broken(|packet| packet[0] = 0x44), 0, 0),
+        (broken(|packet| packet[3] = 200), 1, 0),
+    ];
+    for (frame, kept, passed) in cases {
+        send(&mut peer, &frame);
+        assert_eq!((datagrams(&mut wire), datagrams(&mut host)), (kept, passed), "from the wire: {frame:x?}");
+        send(&mut host, &frame);
+        assert_eq!((datagrams(&mut stack), datagrams(&mut peer)), (kept, passed), "from the stack: {frame:x?}");
+    }
+    send(&mut peer, &request_of_arp());
+    assert_eq!((arp(&mut wire).len(), arp(&mut host).len()), (1, 0));
+}
+
+fn request_of_arp() -> Vec<u8> {
+    request(&[], 45, HOST)
 }
 
 #[test]
@@ -403,7 +483,7 @@ fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
     let room = room!();
     let before = room.picture();
     let mut request = room.request(Way::Filter);
-    request.inner = Inner::Veth;
+    request.inner = Inner::Veth { kept: Kept::Arp };
     let taken = room.at_host(|| take(&request)).expect("the filter works here");
     assert_eq!(probe(&taken, "inner device"), "TAP, because the card has no namespace of its own");
     assert_eq!(taken.queues().len(), 1);
@@ -425,7 +505,7 @@ fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
 /// Takes the interface where every `nft` fails.
 fn take_without_nft(room: &Room) -> Result<Taken, TakeoverError> {
     let mut request = room.request(Way::Auto);
-    request.inner = Inner::Veth;
+    request.inner = Inner::Veth { kept: Kept::Arp };
     room.at_host(|| {
         // SAFETY: this short-lived thread gets a mount tree and a root of its own; nobody else's change.
         unsafe { unshare_unsafe(UnshareFlags::FS | UnshareFlags::NEWNS) }.expect("root may");

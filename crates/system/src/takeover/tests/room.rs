@@ -14,7 +14,7 @@ use crate::namespace::{open_pin, run_inside};
 use crate::netlink::Connection;
 use crate::netlink::link::LinkChange;
 use crate::takeover::state::{Phase, State};
-use crate::takeover::{Inner, Report, Request, Taken, TakeoverError, Way, release, take};
+use crate::takeover::{Inner, Kept, Report, Request, Taken, TakeoverError, Way, release, take};
 
 /// Bytes of overhead that the tests ask for.
 pub(super) const OVERHEAD: u16 = 40;
@@ -165,7 +165,7 @@ impl Room {
 
     /// Takes with a pair as inner device.
     pub(super) fn take_pair(&self) -> Result<Taken, TakeoverError> {
-        let request = Request { inner: Inner::Veth, ..self.request(Way::Auto) };
+        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Auto) };
         self.at_host(|| take(&request))
     }
 
