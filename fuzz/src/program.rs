@@ -1,7 +1,7 @@
 //! The configuration file of the program, which is no library: its room is taken in by path. Whoever includes this module
 //! stands at the root of a crate and has `use program::failure;`, because that room says `crate::failure`.
 
-#[path = "../../crates/ringwall/src/config.rs"]
+#[path = "../../crates/ringwall/src/config/mod.rs"]
 #[allow(dead_code)]
 pub(crate) mod config;
 #[path = "../../crates/ringwall/src/failure.rs"]
