@@ -8,6 +8,7 @@
 pub mod captures;
 pub mod formats;
 pub mod input;
+pub mod leases;
 pub mod link_layer;
 pub mod null;
 pub mod offloads;
@@ -28,6 +29,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_data", formats::cll_data),
     ("train", formats::train),
     ("sarp", formats::sarp),
+    ("dhcp", leases::dhcp),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
     ("internet", formats::internet),

@@ -24,6 +24,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "arp" => vectors::ending_with("request.frame").map(|frame| frame[32..60].to_vec()).collect(),
         "sarp" => sarp_messages(),
+        "dhcp" => dhcp_messages(),
         "cll_data" => behind_ethernet(".wire"),
         "train" => trains(),
         "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
@@ -93,6 +94,37 @@ fn sarp_messages() -> Vec<Vec<u8>> {
     };
     let messages = kinds.map(message);
     messages.into_iter().chain([record, resolution, question]).collect()
+}
+
+/// A DISCOVER, a REQUEST with a relay's option, an ACK whose options lie in `file` and `sname` too, each with a proof and
+/// without, and what S-DHCP says to a distributor.
+fn dhcp_messages() -> Vec<Vec<u8>> {
+    let discover = dhcp_frame(1, &[53, 1, 1, 61, 7, 1, 2, 0, 0, 0, 0, 1, 255]);
+    let request = dhcp_frame(1, &[53, 1, 3, 50, 4, 10, 0, 0, 7, 54, 4, 10, 0, 0, 1, 82, 2, 1, 0, 255]);
+    let mut ack = dhcp_frame(2, &[53, 1, 5, 52, 1, 3, 255]);
+    ack[42 + 44..42 + 51].copy_from_slice(&[54, 4, 10, 0, 0, 1, 255]);
+    ack[42 + 108..42 + 115].copy_from_slice(&[51, 4, 0, 0, 2, 88, 255]);
+    let plain = [discover, request, ack];
+    let proof: Vec<u8> = (1..=113).collect();
+    let proved = plain.iter().filter_map(|frame| wire::dhcp::View::new(frame).ok()?.with_proof(&proof));
+    let lease = [&[0; 24][..], &[2, 10, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]].concat();
+    let mut all: Vec<_> = proved.collect();
+    all.extend(plain);
+    all.extend([proof, lease]);
+    all
+}
+
+fn dhcp_frame(operation: u8, options: &[u8]) -> Vec<u8> {
+    let mut bootp = vec![0; 240];
+    bootp[..8].copy_from_slice(&[operation, 1, 6, 0, 1, 2, 3, 4]);
+    bootp[28..34].copy_from_slice(&crate::leases::MAC.0);
+    bootp[236..].copy_from_slice(&[99, 130, 83, 99]);
+    bootp.extend(options);
+    let (ip_len, udp_len) = ((28 + bootp.len()) as u16, (8 + bootp.len()) as u16);
+    let mut frame = [&[0xff; 6][..], &crate::leases::MAC.0, &[8, 0, 0x45, 0], &ip_len.to_be_bytes()].concat();
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
+    frame.extend(udp_len.to_be_bytes());
+    [&frame[..], &[0, 0], &bootp].concat()
 }
 
 fn tagged() -> Vec<u8> {

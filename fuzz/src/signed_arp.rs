@@ -181,6 +181,8 @@ fn host(place: usize, sign_requests: bool) -> Host {
         request_key: master.key_of(place as u64),
         known_hosts: Vec::new(),
         window: sarp::limits::WINDOW,
+        dhcp_client: None,
+        dhcp_server: None,
         sign_requests,
     };
     let akd = (place == DISTRIBUTOR).then(|| Akd::new(Arc::clone(&distributor_key), master));

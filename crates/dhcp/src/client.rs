@@ -277,3 +277,120 @@ impl Client {
         self.leases.iter().filter_map(|lease| lease.until).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use identity::HostIdentity;
+
+    use super::*;
+
+    const ME: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+    const NOW: Instant = Instant::from_millis(1000);
+    const WANTED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
+
+    fn identity(role: Role) -> HostIdentity {
+        let mut count = 0_u8;
+        let mut random = move |bytes: &mut [u8]| {
+            bytes.fill_with(|| {
+                count = count.wrapping_add(37);
+                count
+            });
+        };
+        let site = authority::Site::create("test", &mut random, 1_800_000_000).expect("a site");
+        let request = authority::Request::new("d", MacAddress([2, 0, 0, 0, 0, 9]), Vec::new()).expect("a request");
+        let pem = site.issue_identity(&request.with_role(role), &mut random, 1_800_000_000).expect("issued");
+        HostIdentity::from_pem(&pem).expect("an identity")
+    }
+
+    fn message(kind: MessageType, given: Ipv4Addr, options: &[u8]) -> Vec<u8> {
+        let is_request = kind.operation() == Operation::Request;
+        let mut bootp = vec![0; 240];
+        bootp[..8].copy_from_slice(&[if is_request { 1 } else { 2 }, 1, 6, 0, 0, 0, 0, 7]);
+        bootp[16..20].copy_from_slice(&given.octets());
+        bootp[28..34].copy_from_slice(&ME.0);
+        bootp[236..].copy_from_slice(&[99, 130, 83, 99]);
+        bootp.extend([&[53, 1, kind as u8][..], options, &[255]].concat());
+        let (ip_len, udp_len) = ((28 + bootp.len()) as u16, (8 + bootp.len()) as u16);
+        let mut frame = [&[0xff; 6][..], &ME.0, &[8, 0, 0x45, 0], &ip_len.to_be_bytes()].concat();
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
+        frame.extend(udp_len.to_be_bytes());
+        [&frame[..], &[0, 0], &bootp].concat()
+    }
+
+    /// A client that has asked for [`WANTED`], and the server that it believes if that has `role`.
+    fn asked(role: Role) -> (Client, HostIdentity) {
+        let server = identity(role);
+        let site_key = server.site_key().clone();
+        let servers = vec![server.certificate().clone()];
+        let settings = Settings { mac: ME, host: 1, site_key, servers, window: Duration::from_secs(30) };
+        let mut client = Client::new(settings);
+        let request = message(MessageType::Request, Ipv4Addr::UNSPECIFIED, &[50, 4, 10, 0, 0, 7]);
+        client.outgoing(NOW, Some(5), [3; NONCE_LEN], &request).expect("it leaves");
+        (client, server)
+    }
+
+    /// The server's signed answer, whatever it says.
+    fn answer(server: &HostIdentity, frame: &[u8]) -> Vec<u8> {
+        let who = key_name(server.certificate().record_key().expect("Ed25519").1);
+        let by = Stamped { who, stamp: 6, nonce: [3; NONCE_LEN] };
+        let view = View::new(frame).expect("a message");
+        let proving = Proving::new(Maker::Server, &view, frame, by, server.site_key()).expect("readable");
+        proving.run(&server.signing_key()).expect("signed")
+    }
+
+    fn takes(client: &mut Client, frame: &[u8]) -> Result<Outcome, DropReason> {
+        let checking = client.incoming(NOW, Some(5), frame)?;
+        let claimed = checking.run().ok_or(DropReason::DhcpSignature)?;
+        client.verified(NOW, &claimed).map(|(_, outcome)| outcome)
+    }
+
+    #[test]
+    fn a_lease_is_for_what_was_asked_and_ends_by_itself() {
+        let (mut client, server) = asked(Role::DhcpServer);
+        let time = [51, 4, 0, 0, 0, 60];
+        let other = answer(&server, &message(MessageType::Ack, Ipv4Addr::new(10, 0, 0, 8), &time));
+        assert_eq!(takes(&mut client, &other), Err(DropReason::DhcpAddress));
+        let endless = answer(&server, &message(MessageType::Ack, WANTED, &[]));
+        assert_eq!(takes(&mut client, &endless), Err(DropReason::DhcpMalformed), "no time is named");
+        let right = answer(&server, &message(MessageType::Ack, WANTED, &time));
+        assert_eq!(takes(&mut client, &right), Ok(Outcome::Gained(WANTED)));
+        assert_eq!(takes(&mut client, &right), Err(DropReason::DhcpUnasked), "once");
+        let end = NOW + Duration::from_secs(60);
+        assert!(client.owns(NOW, WANTED) && !client.owns(end, WANTED));
+        assert_eq!((client.deadline(), client.leases(end)), (Some(end), vec![]));
+        assert!(client.ended(NOW).is_none() && client.ended(end).is_some());
+    }
+
+    #[test]
+    fn only_servers_are_believed() {
+        for role in [Role::Host, Role::Distributor] {
+            let (mut client, server) = asked(role);
+            let ack = answer(&server, &message(MessageType::Ack, WANTED, &[51, 4, 0, 0, 0, 60]));
+            assert_eq!(takes(&mut client, &ack), Err(DropReason::DhcpSignature));
+        }
+        // Nor one whose certificate is over.
+        let (mut client, server) = asked(Role::DhcpServer);
+        let ack = answer(&server, &message(MessageType::Ack, WANTED, &[51, 4, 0, 0, 0, 60]));
+        let late = (server.certificate().not_after_unix() + 1) << 32;
+        client.settings.window = Duration::from_secs(u64::from(u32::MAX));
+        assert_eq!(client.incoming(NOW, Some(late), &ack).err(), Some(DropReason::DhcpSignature));
+    }
+
+    #[test]
+    fn what_is_open_is_bounded_and_what_is_given_back_is_gone() {
+        let (mut client, server) = asked(Role::DhcpServer);
+        let right = answer(&server, &message(MessageType::Ack, WANTED, &[51, 4, 0xff, 0xff, 0xff, 0xff]));
+        assert_eq!(takes(&mut client, &right), Ok(Outcome::Gained(WANTED)));
+        assert_eq!((client.deadline(), client.leases(NOW)[0].until), (None, None), "for ever");
+        let decline = message(MessageType::Decline, Ipv4Addr::UNSPECIFIED, &[50, 4, 10, 0, 0, 7]);
+        client.outgoing(NOW, Some(7), [4; NONCE_LEN], &decline).expect("it leaves");
+        assert!(!client.owns(NOW, WANTED));
+        for second in 1..50 {
+            let mut discover = message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, &[]);
+            discover[46..50].copy_from_slice(&[second; 4]);
+            let later = NOW + Duration::from_secs(u64::from(second));
+            client.outgoing(later, None, [second; NONCE_LEN], &discover).expect("it leaves");
+        }
+        assert_eq!(client.exchanges.len(), limits::CLIENT_EXCHANGES_MAX);
+    }
+}

@@ -374,6 +374,10 @@ impl Server {
         }
         let lease_s = message.lease_s().ok().flatten().ok_or(DropReason::DhcpMalformed)?;
         self.leases.retain(|_, lease| lease.holds(now));
+        // Others may have been granted since the request was let in.
+        if self.leases.len() >= limits::LEASES_MAX && !self.leases.contains_key(&address) {
+            return Err(DropReason::DhcpLeasesFull);
+        }
         self.leases.insert(address, Lease { address, host, until: end_of(now, lease_s) });
         Ok(Question { action: LeaseAction::Extend, host, address, lease_s, claimed: None })
     }
@@ -398,5 +402,126 @@ impl Server {
     #[must_use]
     pub fn leases(&self, now: Instant) -> Vec<Lease> {
         self.leases.values().filter(|lease| lease.holds(now)).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use identity::distributor::DistributorKey;
+    use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
+    use wire::arp::{Arp, Operation as ArpOperation};
+    use wire::sarp::data::{Answer, Record};
+    use wire::sarp::{Kind, Message, seal};
+
+    use super::*;
+    use crate::client;
+
+    const ME: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+    const NOW: Instant = Instant::from_millis(1000);
+    const STAMP: u64 = 1_800_000_000 << 32;
+
+    fn key(seed: u8) -> Arc<SigningKey> {
+        Arc::new(SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).expect("a seed")).expect("a key"))
+    }
+
+    /// What a distributor says of the client whose key is made from `seed`.
+    fn record(seed: u8) -> Verified<HostRecord> {
+        let (algorithm, public) = (1, key(seed).record_key().expect("Ed25519").1.to_vec());
+        let record = Record { algorithm, mac: Some(ME), key: &public }.emit();
+        let data = Answer { fraction: 0, host: 9, nonce: [0; 16], rest: &record }.emit();
+        let (sender_ip, target_ip) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+        let operation = ArpOperation::Reply;
+        let arp = Arp { operation, sender_mac: MacAddress::ZERO, sender_ip, target_mac: ME, target_ip };
+        let unsigned = Message { arp, kind: Kind::LeaseAgreed, seconds: 1, data: &data, signature: &[] }.signed_bytes();
+        let distributor = key(200);
+        let sealed = seal(unsigned.clone(), &distributor.sign(&unsigned).expect("signed"));
+        let known = DistributorKey::new(1, distributor.record_key().expect("Ed25519").1).expect("a key");
+        let statement = known.verify(&Message::parse(&sealed).expect("a message")).expect("signed");
+        statement.record().expect("a record")
+    }
+
+    fn server() -> Server {
+        let site_key = SiteKey::from_bytes([4; 32]);
+        let window = Duration::from_secs(30);
+        Server::new(Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window })
+    }
+
+    /// A REQUEST of host 1 for 10.0.0.`last`, signed at `stamp`.
+    fn request(last: u8, stamp: u64) -> Vec<u8> {
+        let mut bootp = vec![0; 240];
+        bootp[..8].copy_from_slice(&[1, 1, 6, 0, 0, 0, 0, last]);
+        bootp[28..34].copy_from_slice(&ME.0);
+        bootp[236..].copy_from_slice(&[99, 130, 83, 99]);
+        bootp.extend([53, 1, 3, 50, 4, 10, 0, 0, last, 255]);
+        let (ip_len, udp_len) = ((28 + bootp.len()) as u16, (8 + bootp.len()) as u16);
+        let mut frame = [&[0xff; 6][..], &ME.0, &[8, 0, 0x45, 0], &ip_len.to_be_bytes()].concat();
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
+        frame.extend(udp_len.to_be_bytes());
+        let frame = [&frame[..], &[0, 0], &bootp].concat();
+        let (site_key, window) = (SiteKey::from_bytes([4; 32]), Duration::from_secs(30));
+        let settings = client::Settings { mac: ME, host: 1, site_key, servers: Vec::new(), window };
+        let proving = client::Client::new(settings).outgoing(NOW, Some(stamp), [last; 16], &frame).expect("it leaves");
+        proving.run(&key(1)).expect("signed")
+    }
+
+    fn asked(step: Result<Step, DropReason>) -> Claimed {
+        match step {
+            Ok(Step::Ask(question)) => question.claimed.expect("a client's message"),
+            other => panic!("not asked: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn of_two_copies_that_are_under_way_at_once_one_comes_in() {
+        let mut server = server();
+        let frame = request(7, STAMP);
+        let copies = [(); 2].map(|()| asked(server.incoming(NOW, Some(STAMP), &frame)));
+        assert!(matches!(server.agreed(NOW, &copies[0], record(1)), Ok(Step::Deliver(..))));
+        assert_eq!(server.agreed(NOW, &copies[1], record(1)).err(), Some(DropReason::DhcpStale));
+        // A third is known for what it is before anybody is asked or a signature is checked.
+        assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
+        // After a step back of everybody's clock stamps begin again.
+        server.begin_stamps(STAMP - 1);
+        assert!(matches!(server.incoming(NOW, Some(STAMP), &frame), Ok(Step::Check(_))));
+    }
+
+    #[test]
+    fn a_step_back_forgets_what_was_newest_and_what_is_older_than_that_stays_out() {
+        let mut server = server();
+        server.begin_stamps(STAMP);
+        let old = server.incoming(NOW, Some(STAMP), &request(7, STAMP - 1));
+        assert_eq!(old.err(), Some(DropReason::DhcpStale));
+        asked(server.incoming(NOW, Some(STAMP), &request(7, STAMP)));
+        let far = server.incoming(NOW, Some(STAMP), &request(7, STAMP + (31 << 32)));
+        assert_eq!(far.err(), Some(DropReason::DhcpStale), "beyond the window");
+        let early = server.incoming(NOW, None, &request(7, STAMP));
+        assert_eq!(early.err(), Some(DropReason::SarpNoClock));
+    }
+
+    #[test]
+    fn all_tables_are_bounded() {
+        let mut server = server();
+        for number in 0..limits::CLIENTS_MAX as u64 + 10 {
+            let mut claimed = asked(server.ask(NOW + Duration::from_secs(number), asked_for(7)));
+            claimed.claim.who = number;
+            claimed.claim.xid = number as u32;
+            let _ = server.agreed(NOW + Duration::from_secs(number), &claimed, record(1));
+        }
+        assert_eq!(server.clients.len(), limits::CLIENTS_MAX);
+        assert!(server.exchanges.len() <= limits::SERVER_EXCHANGES_MAX);
+        let lease = |number: u32| {
+            let address = Ipv4Addr::from(number);
+            (address, Lease { address, host: 5, until: None })
+        };
+        server.leases = (0..limits::LEASES_MAX as u32).map(lease).collect();
+        assert_eq!(server.check_holder(NOW, &asked_for(7).claim), Err(DropReason::DhcpLeasesFull));
+    }
+
+    fn asked_for(last: u8) -> Claimed {
+        let frame = request(last, STAMP);
+        let view = View::new(&frame).expect("a message");
+        Claimed::read(Maker::Client, &view, &frame, &SiteKey::from_bytes([4; 32])).expect("proved")
     }
 }

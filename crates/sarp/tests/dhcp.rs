@@ -8,16 +8,23 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Side};
+use bump::frame::Frames;
+use bump::sink::Collected;
+use bump::{Bump, DropReason, Gso, GsoKind, Meta, Now, Side};
 use common::{Lan, ip, mac};
 use identity::HostIdentity;
 use identity::certificate::Role;
+use identity::distributor::RequestMaster;
 use identity::site_key::SiteKey;
 use sarp::Event;
 use sarp::akd::Member;
-use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::dhcp::proof::{Claim, Proof};
 use wire::dhcp::{MessageType, OPTION_PROOF, View};
-use wire::sarp::data::Refusal;
+use wire::ethernet::Header;
+use wire::sarp::data::{self, Lease, LeaseAction, Question, Refusal};
+use wire::sarp::{Kind, Message, seal};
+use wire::{EtherType, MacAddress};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The DHCP server.
@@ -196,17 +203,17 @@ impl Site {
         self.identities[0].1.site_key().clone()
     }
 
-    /// A message that the insider's own program signs with the insider's key, whatever it says.
-    fn insiders(&mut self, chaddr: MacAddress, frame: &[u8]) -> Vec<u8> {
+    /// A message that the insider signs with its own key in the name of `host`, whatever it says.
+    fn insiders(&mut self, host: u8, chaddr: MacAddress, frame: &[u8]) -> Vec<u8> {
         let settings = dhcp::client::Settings {
             mac: chaddr,
-            host: u64::from(INSIDER),
+            host: u64::from(host),
             site_key: self.site_key(),
             servers: Vec::new(),
             window: sarp::limits::WINDOW,
         };
         let (now, start) = (self.lan.now, sarp::Stamp::from_unix_ms(common::START_UNIX_S * 1000).to_bits());
-        let stamp = start + (now.as_nanos() << 32) / 1_000_000_000;
+        let stamp = start + ((u128::from(now.as_nanos()) << 32) / 1_000_000_000) as u64;
         let nonce = self.lan.random.bytes();
         let proving = dhcp::Client::new(settings).outgoing(now, Some(stamp), nonce, frame).unwrap();
         let identity = &self.identities.iter().find(|(number, _)| *number == INSIDER).unwrap().1;
@@ -337,7 +344,7 @@ fn starvation_by_outsiders_and_insiders_costs_no_address() {
     assert_eq!(site.drops(SERVER, DropReason::DhcpChaddr), 20, "not the frame's own address");
     assert_eq!(site.drops(SERVER, DropReason::DhcpUnsigned), 20);
     // A host of the site that asks under made-up hardware addresses: the distributor knows its own.
-    let forged = site.insiders(mac(120), &discover(120, 1));
+    let forged = site.insiders(INSIDER, mac(120), &discover(120, 1));
     site.inject(forged);
     assert_eq!(site.drops(SERVER, DropReason::DhcpRefused), 1);
     // Under its own it gets a few addresses and no more.
@@ -607,4 +614,142 @@ fn a_flood_of_one_source_is_bounded() {
         site.lan.deliver(CLIENT, Side::STACK, discover(CLIENT, xid));
     }
     assert!(site.drops(CLIENT, DropReason::DhcpBudget) >= 80);
+}
+
+#[test]
+fn a_host_of_the_site_cannot_ask_in_anothers_name_or_from_anothers_card() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.lease(INSIDER, 8, ip(21));
+    // The server has both keys by now and asks nobody.
+    for frame in [release(CLIENT, ip(20)), discover(CLIENT, 9)] {
+        let forged = site.insiders(CLIENT, mac(CLIENT), &frame);
+        site.inject(forged);
+    }
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpSignature)), (vec![], 2));
+    let forged = site.insiders(INSIDER, mac(120), &discover(120, 9));
+    site.inject(forged);
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpChaddr)), (vec![], 1));
+}
+
+#[test]
+fn an_answer_belongs_to_one_request_and_to_its_time() {
+    let mut site = site();
+    site.lan.seen.clear();
+    site.lease(CLIENT, 7, ip(20));
+    let is_ack = |frame: &&Vec<u8>| View::new(frame).is_ok_and(|view| view.kind() == MessageType::Ack);
+    let recorded = site.lan.seen.iter().find(is_ack).unwrap().clone();
+    // A program may use its xid again; the answer to the request before is none to this one.
+    site.says(CLIENT, renewal(CLIENT, 7, ip(20)));
+    site.inject(recorded);
+    assert_eq!((site.heard(CLIENT), site.drops(CLIENT, DropReason::DhcpUnasked)), (vec![], 1));
+    let late = site.intercept(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 7, ip(20)));
+    site.lan.run(sarp::limits::WINDOW);
+    site.inject(late);
+    assert_eq!((site.heard(CLIENT), site.drops(CLIENT, DropReason::DhcpStale)), (vec![], 1));
+}
+
+#[test]
+fn what_was_learnt_of_a_client_is_asked_again_after_a_refusal_and_after_a_time() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    let member = site.lan.repository.members.borrow_mut().remove(&u64::from(CLIENT)).unwrap();
+    // The key is still here, and the distributor has not been asked.
+    site.says(CLIENT, discover(CLIENT, 8));
+    assert_eq!(site.heard(SERVER), [MessageType::Discover]);
+    site.lan.run(dhcp::limits::CLIENT_GOOD_FOR);
+    site.says(CLIENT, discover(CLIENT, 9));
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpRefused)), (vec![], 1));
+    site.lan.repository.members.borrow_mut().insert(u64::from(CLIENT), member);
+    site.lan.repository.leases.borrow_mut().clear();
+    site.lease(CLIENT, 10, ip(20));
+    site.lan.repository.members.borrow_mut().remove(&u64::from(CLIENT));
+    site.says(CLIENT, renewal(CLIENT, 11, ip(20)));
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 11, ip(20)));
+    assert_eq!(site.heard(SERVER), [MessageType::Request]);
+    site.says(CLIENT, discover(CLIENT, 12));
+    assert_eq!((site.heard(SERVER), site.drops(SERVER, DropReason::DhcpRefused)), (vec![], 2));
+}
+
+#[test]
+fn a_source_is_looked_at_a_few_times_in_a_second() {
+    let mut site = site();
+    site.says(CLIENT, discover(CLIENT, 1));
+    for xid in 10..20 {
+        site.lan.deliver(CLIENT, Side::STACK, discover(CLIENT, xid));
+    }
+    site.lan.run(SECOND);
+    let limit = dhcp::limits::MESSAGES_PER_SOURCE_PER_SECOND as usize;
+    assert_eq!(site.heard(SERVER).len(), 1 + limit);
+    assert_eq!(site.drops(SERVER, DropReason::DhcpBudget), 10 - limit as u64);
+}
+
+/// What a distributor answers when the DHCP server itself asks this, `age_s` seconds ago.
+fn asked_by_the_server(site: &mut Site, lease: &Lease<'_>, age_s: u32) -> Option<(Kind, Vec<u8>)> {
+    let distributor = common::DISTRIBUTORS[0];
+    let arp = Arp {
+        operation: Operation::Request,
+        sender_mac: mac(SERVER),
+        sender_ip: ip(SERVER),
+        target_mac: mac(distributor),
+        target_ip: lease.address,
+    };
+    let seconds = common::START_UNIX_S as u32 + (site.lan.now.as_nanos() / 1_000_000_000) as u32 - age_s;
+    let data = lease.emit();
+    let unsigned = Message { arp, kind: Kind::Lease, seconds, data: &data, signature: &[] }.signed_bytes();
+    let tag = RequestMaster::from_bytes(common::MASTER).key_of(u64::from(SERVER)).tag(&unsigned);
+    let header = Header { destination: mac(distributor), source: mac(SERVER), ethertype: EtherType::ARP };
+    site.lan.seen.clear();
+    site.inject([&header.emit()[..], &seal(unsigned, &tag)].concat());
+    let answer = site.lan.seen.last().and_then(|frame| Message::parse(&frame[14..]).ok()).map(|message| {
+        (message.kind, data::Answer::parse(message.data).map(|answer| answer.rest.to_vec()).unwrap_or_default())
+    });
+    answer.filter(|(kind, _)| *kind != Kind::Lease)
+}
+
+#[test]
+fn a_distributor_does_not_take_a_servers_word_for_what_a_client_wants() {
+    let mut site = site();
+    let frame = site.intercept(CLIENT, request(CLIENT, 7, ip(20)));
+    let view = View::new(&frame).unwrap();
+    let option = view.option(OPTION_PROOF).unwrap().to_vec();
+    let proof = Proof::parse(&option).unwrap();
+    let digest = identity::hash::sha256(&[&view.canonical()]);
+    let claim = Claim::of(&view, proof.who, proof.stamp, proof.nonce, digest).unwrap();
+    let mut nonce = 0;
+    let mut lease = |action, address, host: u8, claim| {
+        nonce += 1;
+        let question = Question { host: u64::from(SERVER), nonce: [nonce; 16] };
+        Lease { question, action, address, seconds: 600, host: u64::from(host), claim }
+    };
+    let signed = Some((claim, proof.signature));
+    let refused = |why: Refusal| Some((Kind::LeaseRefused, vec![why as u8]));
+    let elsewhere = lease(LeaseAction::Bind, ip(21), CLIENT, signed);
+    assert_eq!(asked_by_the_server(&mut site, &elsewhere, 0), refused(Refusal::Signature));
+    let unsigned = lease(LeaseAction::Bind, ip(20), CLIENT, None);
+    assert_eq!(asked_by_the_server(&mut site, &unsigned, 0), refused(Refusal::Signature));
+    let unheld = lease(LeaseAction::Extend, ip(20), CLIENT, None);
+    assert_eq!(asked_by_the_server(&mut site, &unheld, 0), refused(Refusal::NotHeld));
+    let free = lease(LeaseAction::Unbind, ip(20), CLIENT, None);
+    assert_eq!(asked_by_the_server(&mut site, &free, 0), refused(Refusal::NotHeld));
+    let old = lease(LeaseAction::Bind, ip(20), CLIENT, signed);
+    assert_eq!(asked_by_the_server(&mut site, &old, 120), None);
+    assert_eq!(site.lan.station(common::DISTRIBUTORS[0]).drops(DropReason::SarpStale), 1);
+    let right = lease(LeaseAction::Bind, ip(20), CLIENT, signed);
+    assert_eq!(asked_by_the_server(&mut site, &right, 0).map(|(kind, _)| kind), Some(Kind::LeaseAgreed));
+    assert_eq!(site.lan.repository.leases.borrow()[&ip(20)], (1, Some(sarp::limits::PROPOSAL_TIME)));
+}
+
+#[test]
+fn dhcp_in_one_large_frame_does_not_pass() {
+    let mut site = site();
+    let gso = Some(Gso { kind: GsoKind::Udp, size: 300, ecn: false });
+    let now = Now { since_boot: site.lan.now, wall: None };
+    for side in [Side::STACK, Side::WIRE] {
+        let mut frames = [(discover(CLIENT, 1), Meta { gso, ..Meta::plain() })];
+        let mut sink = Collected::new();
+        site.lan.station(CLIENT).host.process(now, side, &mut Frames::new(&mut frames), &mut sink);
+        assert!(sink.take().is_empty());
+    }
+    assert_eq!(site.drops(CLIENT, DropReason::DhcpMalformed), 2);
 }

@@ -87,12 +87,15 @@ pub fn recognise(frame: &[u8]) -> Kind {
         return Kind::Other;
     }
     let Some(ports) = packet.get(ip.header_len()..ip.header_len() + 4) else { return Kind::Hidden };
-    let is_port = matches!(u16::from_be_bytes([ports[2], ports[3]]), SERVER_PORT | CLIENT_PORT);
-    match (is_port, ip.is_fragment()) {
+    match (is_port(u16::from_be_bytes([ports[2], ports[3]])), ip.is_fragment()) {
         (false, _) => Kind::Other,
         (true, false) => Kind::Dhcp,
         (true, true) => Kind::Hidden,
     }
+}
+
+fn is_port(port: u16) -> bool {
+    matches!(port, SERVER_PORT | CLIENT_PORT)
 }
 
 /// Who speaks.
@@ -170,7 +173,8 @@ impl<'a> View<'a> {
     /// Reads the message in `frame`, which may be padded.
     ///
     /// # Errors
-    /// Anything but one whole DHCP message for Ethernet in an unfragmented IPv4 packet without IP options.
+    /// Anything but one whole DHCP message for Ethernet in an unfragmented IPv4 packet without IP options, to one of DHCP's
+    /// ports.
     pub fn new(frame: &'a [u8]) -> Result<View<'a>, Error> {
         let bootp = payload(frame)?;
         if bootp.len() < OPTIONS_AT || bootp[FIXED_LEN..OPTIONS_AT] != COOKIE {
@@ -391,6 +395,9 @@ fn payload(frame: &[u8]) -> Result<&[u8], Error> {
         return Err(Error::Truncated(Field::Ipv4));
     }
     let datagram = udp::View::new(ip.payload())?;
+    if !is_port(datagram.destination_port()) {
+        return Err(Error::Unsupported(Field::Udp));
+    }
     let len = usize::from(datagram.length());
     if len < udp::HEADER_LEN || len > ip.payload().len() {
         return Err(Error::Invalid(Field::Udp));

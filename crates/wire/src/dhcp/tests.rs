@@ -111,6 +111,9 @@ fn nonsense_is_refused() {
     }
     let many = [&[53, 1, 1][..], &[60, 0].repeat(OPTIONS_MAX), &[255]].concat();
     assert!(View::new(&frame_with(1, &many)).is_err(), "too many options");
+    let mut elsewhere = discover();
+    elsewhere[37] = 53;
+    assert!(View::new(&elsewhere).is_err());
     let frame = discover();
     for len in 0..frame.len() {
         assert!(View::new(&frame[..len]).is_err(), "{len} bytes");
