@@ -18,6 +18,8 @@ pub(crate) struct Entry {
     pub(crate) fetched_at: Instant,
     /// The newest stamp that verified; what is not newer is a replay.
     pub(crate) last_stamp: Stamp,
+    /// When this key came, by the S-ARP clock. What was said before cannot be told from a replay, unless it answers a question.
+    pub(crate) known_since: Stamp,
     used_at: Instant,
 }
 
@@ -55,16 +57,21 @@ impl Ring {
         self.unknown_until.get(&ip).is_some_and(|&until| now < until)
     }
 
-    pub(crate) fn learn(&mut self, now: Instant, record: Verified<HostRecord>) -> Learnt {
+    pub(crate) fn learn(&mut self, now: Instant, clock: Stamp, record: Verified<HostRecord>) -> Learnt {
         let ip = record.address();
         self.unknown_until.remove(&ip);
         if let Some(entry) = self.entries.get_mut(&ip) {
             let same = entry.record.same_key(&record);
             (entry.record, entry.fetched_at) = (record, now);
-            return if same { Learnt::Same } else { Learnt::Changed };
+            if same {
+                return Learnt::Same;
+            }
+            entry.known_since = clock;
+            return Learnt::Changed;
         }
         self.make_room();
-        self.entries.insert(ip, Entry { record, fetched_at: now, last_stamp: Stamp::default(), used_at: now });
+        let (last_stamp, known_since) = (Stamp::default(), clock);
+        self.entries.insert(ip, Entry { record, fetched_at: now, last_stamp, known_since, used_at: now });
         Learnt::New
     }
 
@@ -83,7 +90,7 @@ impl Ring {
     /// Lets stamps begin again for everybody, after the distributor's time went back.
     pub(crate) fn forget_stamps(&mut self) {
         for entry in self.entries.values_mut() {
-            entry.last_stamp = Stamp::default();
+            (entry.last_stamp, entry.known_since) = (Stamp::default(), Stamp::default());
         }
     }
 

@@ -38,6 +38,37 @@ fn lan(hosts: u8) -> Lan {
     lan
 }
 
+/// Left out the comparison with the moment at which the key came: the stack was told.
+#[test]
+fn what_was_announced_before_its_key_was_known_is_no_news() {
+    let mut lan = lan(3);
+    let announcement = request(2, ip(2));
+    lan.deliver(2, Side::STACK, arp_frame(MacAddress::BROADCAST, mac(2), &announcement));
+    lan.run(SECOND);
+    let recorded = lan.seen.iter().rev().find(|frame| Message::is_one(&frame[14..])).expect("signed").clone();
+    assert_eq!(lan.station(1).knows(2), None, "nobody is looked up because he speaks");
+    // Host 2 leaves; the attacker makes host 1 ask for it, which brings the key, and repeats the announcement.
+    lan.station(2).is_off = true;
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    lan.inject(recorded);
+    lan.run(SECOND);
+    assert_eq!(lan.station(1).knows(2), None);
+    assert_eq!(lan.station(1).drops(DropReason::SarpStale), 1);
+}
+
+/// A host that cannot sign yet is found by those who believe plain answers, a management station for example.
+#[test]
+fn a_host_without_the_time_answers_and_asks_in_plain_arp() {
+    let mut lan = Lan::new(1);
+    lan.add(1, |settings| settings.distributors.clear());
+    lan.add(2, |settings| settings.known_hosts = vec![known(1)]);
+    lan.ask(2, 1);
+    lan.run(SECOND);
+    assert_eq!(lan.station(2).knows(1), Some(mac(1)));
+    assert!(lan.seen.iter().all(|frame| frame[6..12] != mac(1).0 || !Message::is_one(&frame[14..])));
+}
+
 /// Broke the budget of its own: the answer of host 2 found no request left for its key.
 #[test]
 fn a_sweep_of_our_own_stack_leaves_requests_for_answers_that_are_there() {

@@ -254,7 +254,7 @@ impl Host {
             }
             return;
         };
-        let learnt = self.ring.learn(now, record);
+        let learnt = self.ring.learn(now, self.clock.read(now).unwrap_or_default(), record);
         if learnt == Learnt::Changed {
             self.event(Event::KeyChanged { ip });
         }

@@ -48,7 +48,9 @@ impl Host {
         if !is_announcement && !self.questions.ask(now, arp.target_ip, nonce) {
             return Fate::Dropped(DropReason::ControlBusy);
         }
-        let fate = if is_probe || is_announcement || self.settings.sign_requests {
+        // Without the time nothing can be signed; whoever believes plain ARP may hear it all the same.
+        let is_signed = self.clock.read(now).is_some() && (is_probe || is_announcement || self.settings.sign_requests);
+        let fate = if is_signed {
             self.sign(now, arp, nonce, Task::Send { frame: frame.to_vec(), to: header.destination })
         } else {
             self.send_plain(call, header.destination, &arp)
@@ -74,7 +76,8 @@ impl Host {
     /// What ties the answer to our signed question. A repetition keeps the nonce, so that the answer to the first one is
     /// still good.
     fn nonce_for(&mut self, now: Instant, arp: &Arp) -> Option<[u8; RESOLUTION_NONCE_LEN]> {
-        let wanted = self.settings.sign_requests && arp.sender_ip != arp.target_ip;
+        let can_be_signed = self.settings.sign_requests && self.clock.read(now).is_some();
+        let wanted = can_be_signed && arp.sender_ip != arp.target_ip;
         wanted.then(|| self.questions.nonce(now, arp.target_ip).unwrap_or_else(|| self.random.bytes()))
     }
 

@@ -85,7 +85,7 @@ impl Host {
                 if known && self.is_own(call.now.since_boot, arp.target_ip) {
                     self.tell_stack(call, &arp);
                 }
-                self.answer(call.now.since_boot, &arp, None, frame.bytes)
+                self.answer(call, &arp, None, frame.bytes)
             }
             (Ok(true), Operation::Reply) => self.known_answers(call, &arp),
             (Ok(false), Operation::Reply) => Fate::Dropped(DropReason::PlainArp),
@@ -116,8 +116,16 @@ impl Host {
         self.questions.open(now, arp.sender_ip).is_none().then_some(DropReason::SarpUnasked)
     }
 
-    /// Answers a request for an address of ours, within the budget.
-    fn answer(&mut self, now: Instant, request: &Arp, nonce: Option<[u8; RESOLUTION_NONCE_LEN]>, frame: &[u8]) -> Fate {
+    /// Answers a request for an address of ours, within the budget. Before this host has the time it cannot sign; then whoever
+    /// believes plain answers hears one, and nobody else is worse off than without.
+    fn answer(
+        &mut self,
+        call: &mut Call<'_>,
+        request: &Arp,
+        nonce: Option<[u8; RESOLUTION_NONCE_LEN]>,
+        frame: &[u8],
+    ) -> Fate {
+        let now = call.now.since_boot;
         if !self.is_own(now, request.target_ip) {
             return Fate::Dropped(DropReason::ArpTarget);
         }
@@ -133,6 +141,10 @@ impl Host {
             target_mac: request.sender_mac,
             target_ip: request.sender_ip,
         };
+        if self.clock.read(now).is_none() {
+            let sent = self.send(call, request.sender_mac, &reply.emit());
+            return if sent { Fate::Answered } else { Fate::Dropped(DropReason::PortFull) };
+        }
         self.sign(now, reply, nonce, Task::Answer { frame: frame.to_vec(), to: request.sender_mac })
     }
 
@@ -177,7 +189,7 @@ impl Host {
             (false, true) if self.is_own(now, arp.target_ip) => {
                 self.check(call, message, Purpose::Request, false, frame)
             }
-            (false, _) => self.answer(now, arp, data.nonce, frame),
+            (false, _) => self.answer(call, arp, data.nonce, frame),
         }
     }
 
@@ -194,16 +206,21 @@ impl Host {
         let Some(entry) = self.ring.get(now, message.arp.sender_ip) else {
             return Fate::Dropped(DropReason::SarpNoKey);
         };
-        let (record, last, fetched_at) = (entry.record.clone(), entry.last_stamp, entry.fetched_at);
+        let (record, fetched_at) = (entry.record.clone(), entry.fetched_at);
+        let last = match purpose {
+            Purpose::Reply => entry.last_stamp,
+            // Nobody asked for it: recorded before the key came, it could be sent again by anybody.
+            Purpose::Request | Purpose::Announcement => entry.last_stamp.max(entry.known_since),
+        };
         if now.since(fetched_at) >= limits::KEY_GOOD_FOR {
             // Later if not now: the key goes on being used.
             let _ = self.open_enquiry(now, About::Key(message.arp.sender_ip));
         }
         if !self.is_timely(now, stamp_of(message), last) {
-            return self.unproved(now, message, purpose, DropReason::SarpStale, frame);
+            return self.unproved(call, message, purpose, DropReason::SarpStale, frame);
         }
         if !self.may_check(now, message.arp.sender_ip, purpose) {
-            return self.unproved(now, message, purpose, DropReason::SarpBudget, frame);
+            return self.unproved(call, message, purpose, DropReason::SarpBudget, frame);
         }
         let job = JobKind::Check { record: record.clone(), message: frame[HEADER_LEN..].to_vec() };
         self.start(job, Task::Check(Checking { frame: frame.to_vec(), purpose, retried, record }))
@@ -231,7 +248,7 @@ impl Host {
     /// A request that proves nothing is answered like a plain one and teaches nothing; anything else ends here.
     fn unproved(
         &mut self,
-        now: Instant,
+        call: &mut Call<'_>,
         message: &Message<'_>,
         purpose: Purpose,
         reason: DropReason,
@@ -240,7 +257,7 @@ impl Host {
         if purpose != Purpose::Request {
             return Fate::Dropped(reason);
         }
-        self.answer(now, &message.arp, resolution_of(message).nonce, frame)
+        self.answer(call, &message.arp, resolution_of(message).nonce, frame)
     }
 
     /// Puts a reply on the pending list and asks for its key.
@@ -302,7 +319,7 @@ impl Host {
         }
         match purpose {
             Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
-            Purpose::Request => self.answer(now, arp, resolution_of(message).nonce, &checking.frame),
+            Purpose::Request => self.answer(call, arp, resolution_of(message).nonce, &checking.frame),
         }
     }
 
@@ -314,7 +331,7 @@ impl Host {
         match checking.purpose {
             Purpose::Reply if !checking.retried && !is_fresh => self.wait_for_key(call, message, true, &checking.frame),
             Purpose::Reply => self.refused(now, arp, DropReason::SarpSignature),
-            purpose => self.unproved(now, message, purpose, DropReason::SarpSignature, &checking.frame),
+            purpose => self.unproved(call, message, purpose, DropReason::SarpSignature, &checking.frame),
         }
     }
 
