@@ -10,6 +10,7 @@
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::net::Ipv4Addr;
@@ -27,7 +28,7 @@ use wire::MacAddress;
 
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
-use crate::repository::{NewHost, SqliteStore, Store};
+use crate::repository::{NewHost, SqliteStore, Standing, Store};
 use crate::site::ForSarp;
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
@@ -264,10 +265,11 @@ impl Directory {
             None => store.add(&host, sharing, unix_s)?,
         };
         let master = self.request_master(random)?;
+        let others = |role| self.others(role, &store, bundle.certificate(), unix_s);
         let sarp = ForSarp {
             request_key: master.key_of(number),
-            distributors: self.others(Role::Distributor, bundle.certificate(), unix_s)?,
-            dhcp_servers: self.others(Role::DhcpServer, bundle.certificate(), unix_s)?,
+            distributors: others(Role::Distributor)?,
+            dhcp_servers: others(Role::DhcpServer)?,
             master: (bundle.certificate().role() == Role::Distributor).then_some(master),
         };
         Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
@@ -284,23 +286,41 @@ impl Directory {
         RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
-    /// The newest certificate of each host of `role` but `host` whose period is not over.
-    fn others(&self, role: Role, host: &HostCertificate, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
-        let mut found: Vec<Verified<HostCertificate>> = Vec::new();
-        for certificate in self.certificates()? {
-            let serves = certificate.role() == role && certificate.not_after_unix() >= unix_s;
-            if serves && certificate.name() != host.name() {
-                // By name and then by age: a later one of the same name takes the place of the one before.
-                found.retain(|other| other.name() != certificate.name());
+    /// The certificates of the hosts of `role` but `host`: of each host the newest, if that still has the role, its period is not
+    /// over, and the host is not revoked.
+    fn others(
+        &self,
+        role: Role,
+        store: &dyn Store,
+        host: &HostCertificate,
+        unix_s: u64,
+    ) -> Result<Vec<Verified<HostCertificate>>, Error> {
+        // By name and then by age: a later one of the same name takes the place of the one before.
+        let newest: BTreeMap<String, _> =
+            self.certificates()?.into_iter().map(|certificate| (certificate.name().to_owned(), certificate)).collect();
+        let mut found = Vec::new();
+        for (name, certificate) in newest {
+            let may_serve = certificate.role() == role && certificate.not_after_unix() >= unix_s && name != host.name();
+            if may_serve && store.by_name(&name)?.is_some_and(|entry| entry.standing == Standing::Good) {
                 found.push(certificate);
             }
         }
-        // The host itself may be one more.
+        let in_all = found.len() + usize::from(host.role() == role);
         match role {
-            Role::DhcpServer if found.len() >= MAX_DHCP_SERVERS => Err(Error::TooManyDhcpServers),
-            Role::Distributor if found.len() >= MAX_DISTRIBUTORS => Err(Error::TooManyDistributors),
+            Role::DhcpServer if in_all > MAX_DHCP_SERVERS => Err(Error::TooManyDhcpServers),
+            Role::Distributor if in_all > MAX_DISTRIBUTORS => Err(Error::TooManyDistributors),
             _ => Ok(found),
         }
+    }
+
+    /// Takes a host out of S-ARP; false if the repository does not know it.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    pub fn revoke(&self, name: &str) -> Result<bool, Error> {
+        // An issue that is under way would make the host good again.
+        let _lock = self.lock()?;
+        Ok(self.repository()?.revoke(name)?)
     }
 
     /// Stores record, index and output. Everything is staged before the first is committed; the record comes first, so that

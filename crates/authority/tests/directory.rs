@@ -349,3 +349,34 @@ fn identities_name_the_dhcp_servers_and_the_repository_knows_where_addresses_may
     assert!(matches!(overlap, Err(Error::OwnSubnet(_))), "what is given must be told from what was certified");
     assert!("10.0.0.1/8".parse::<Subnet>().is_err() && "10.0.0.0".parse::<Subnet>().is_err());
 }
+
+#[test]
+fn identities_name_no_distributor_that_is_revoked_or_something_else_by_now() {
+    let (place, site) = new_site();
+    let mut seed = 1;
+    let mut names_after = |name: &str, number: u8, role: Role| {
+        seed += 1;
+        let output = place.path().join(format!("{name}.pem"));
+        let delivery = Delivery { overwrite: Overwrite::Force, ..to(&output) };
+        let asked = request(name, number).with_role(role);
+        site.issue_identity(&asked, &delivery, &mut random(seed), NOW_UNIX_S + u64::from(seed)).expect("issued");
+        let identity = HostIdentity::from_pem(&files::read(&output).expect("there")).expect("identity");
+        identity.distributors().iter().map(|certificate| certificate.name().to_owned()).collect::<Vec<_>>()
+    };
+    for (name, number) in [("k", 9), ("l", 10), ("n", 11)] {
+        names_after(name, number, Role::Distributor);
+    }
+    assert_eq!(names_after("a", 1, Role::Host), ["k", "l", "n"]);
+    names_after("l", 10, Role::Host);
+    assert!(site.revoke("k").expect("written"));
+    assert_eq!(names_after("a", 1, Role::Host), ["n"]);
+    assert!(!site.revoke("nobody").expect("read"));
+    for number in 20..27 {
+        names_after(&format!("more-{number}"), number, Role::Distributor);
+    }
+    assert_eq!(names_after("a", 1, Role::Host).len(), 8, "as many as hosts ask");
+    let ninth = request("ninth", 30).with_role(Role::Distributor);
+    let output = place.path().join("ninth.pem");
+    let refused = site.issue_identity(&ninth, &to(&output), &mut random(99), NOW_UNIX_S).expect_err("one too many");
+    assert!(matches!(refused.reason(), Error::TooManyDistributors));
+}

@@ -128,7 +128,13 @@ fn print_sarp(sarp: &Sarp) {
     for distributor in &sarp.distributors {
         let first = sarp.asked_first.as_ref() == Some(&distributor.name);
         let note = if first { ", asked first" } else { "" };
-        say!("key distributor: {} ({}, {}){note}", distributor.name, distributor.address, distributor.mac);
+        let days = distributor.certificate_days_left;
+        say!(
+            "key distributor: {} ({}, {}), {days} days left{note}",
+            distributor.name,
+            distributor.address,
+            distributor.mac
+        );
     }
     for lease in &sarp.leases {
         let whose = if lease.given { format!("given to host number {}", lease.host) } else { "this host's".to_owned() };

@@ -97,6 +97,7 @@ pub(crate) struct Distributor {
     pub(crate) address: String,
     pub(crate) mac: String,
     pub(crate) certificate_not_after_unix: u64,
+    pub(crate) certificate_days_left: i64,
 }
 
 /// A key that a distributor vouched for.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
-use authority::repository::{Store, Subnet};
+use authority::repository::Subnet;
 use authority::{Directory, Entry, Random, Request, enrolment};
 use bump::Generator;
 use clap::{Args, Subcommand};
@@ -315,8 +315,8 @@ fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Resul
 fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RevokeArguments { dir, name, json } = arguments;
     let directory = Directory::open(dir)?;
-    if !directory.repository()?.revoke(name).map_err(authority::Error::from)? {
-        let remedy = "see `ringwall site list` for the names that there are";
+    if !directory.revoke(name)? {
+        let remedy = "see `ringwall site list` for the names that there are; one issued by an earlier version must be issued again";
         return Err(Failure::file(dir, format!("no host {name:?} is in the repository"), remedy));
     }
     let unix_s = surroundings.unix_s;
@@ -325,8 +325,12 @@ fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> R
     let warning = good_until
         .as_ref()
         .map_or_else(String::new, |end| format!("; its certificate stays good for mode \"cll\" until {end}"));
+    let roles: Vec<Role> =
+        directory.list()?.into_iter().filter(|entry| entry.name == *name).map(|entry| entry.role).collect();
+    let serves = roles.iter().any(|role| matches!(role, Role::Distributor | Role::DhcpServer));
+    let believed = if serves { "; hosts whose identities name it believe it until these are issued again" } else { "" };
     let value = json!({"name": name, "revoked": true, "certificate_good_until": good_until});
-    surroundings.print(*json, &value, &format!("{name} is revoked for S-ARP{warning}"))
+    surroundings.print(*json, &value, &format!("{name} is revoked for S-ARP{warning}{believed}"))
 }
 
 fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -441,6 +445,7 @@ impl From<authority::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use authority::repository::Store;
     use std::fs;
 
     use clap::Parser;

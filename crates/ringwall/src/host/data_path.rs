@@ -112,7 +112,7 @@ where
         sender.couple(self.bulk.is_bulk(now.since_boot, bytes));
     }
 
-    /// Frames of the wire towards the stack. The stack's side always takes frames, so these never wait.
+    /// Frames of the wire towards the stack, which takes them as a rule; what it does not take at once is handed over again.
     fn take_from_wire(&mut self, now: Now) -> io::Result<bool> {
         let (receiver, mut sinks) = self.ports.from_wire();
         if !receiver.fill()? {
@@ -226,16 +226,17 @@ where
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now().since_boot;
         let mut timeout = self.guard.deadline().map_or(SLEEP_MAX, |deadline| deadline.since(now)).min(SLEEP_MAX);
-        let backlog = self.ports.backlog(Side::WIRE);
-        if let Backlog::After(pause) = backlog {
-            timeout = timeout.min(pause);
+        let (wire, stack) = (self.ports.backlog(Side::WIRE), self.ports.backlog(Side::STACK));
+        for backlog in [wire, stack] {
+            if let Backlog::After(pause) = backlog {
+                timeout = timeout.min(pause);
+            }
         }
-        let wire_flags = match backlog {
-            Backlog::UntilWritable => PollFlags::IN | PollFlags::OUT,
-            Backlog::None | Backlog::After(_) => PollFlags::IN,
-        };
-        // A descriptor whose flags are empty is not watched: the stack waits while the wire is full.
-        let stack_flags = if backlog.waits() { PollFlags::empty() } else { PollFlags::IN };
+        let room_wanted = |backlog| if backlog == Backlog::UntilWritable { PollFlags::OUT } else { PollFlags::empty() };
+        let wire_flags = PollFlags::IN | room_wanted(wire);
+        // What the stack sends is not looked at while the wire is full, so it waits there.
+        let heard = if wire.waits() { PollFlags::empty() } else { PollFlags::IN };
+        let stack_flags = heard | room_wanted(stack);
         let mut watched = [
             PollFd::new(&self.ports.wire, wire_flags),
             PollFd::new(&self.ports.stack, stack_flags),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bump::{ClockTrust, Now};
+use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::distributor::DistributorKey;
@@ -94,7 +94,7 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
 }
 
 fn believable_unix_s(now: Now) -> Option<u64> {
-    now.wall.filter(|wall| wall.trust != ClockTrust::Wrong).map(|wall| wall.unix_ms / 1000)
+    now.trusted_unix_ms().map(|unix_ms| unix_ms / 1000)
 }
 
 impl SignedArp {
@@ -203,22 +203,35 @@ fn check_site(file: &Path, records: &Repository, identity: &HostIdentity) -> Res
     }
 }
 
-/// The site's distributors: those in the identity, then those in files. One whose certificate is over is left out.
+/// The site's distributors: those in the identity, then those in files. One whose certificate is over is left out, and so is this
+/// machine unless it distributes.
 fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Vec<Verified<HostCertificate>>, Failure> {
     let mut found = identity.distributors().to_vec();
     for file in &config.sarp.distributors {
-        let certificate = read_distributor(file, identity)?;
-        if found.iter().all(|other| other.mac() != certificate.mac()) {
-            found.push(certificate);
-        }
+        found.push(read_distributor(file, identity)?);
     }
-    found.retain(|certificate| serves(certificate, now));
+    let is_here = |certificate: &HostCertificate| certificate.mac() == identity.certificate().mac();
+    found.retain(|certificate| serves(certificate, now) && (config.akd.is_some() || !is_here(certificate)));
+    let found = newest_of_each(found);
     if found.is_empty() {
         let remedy = "issue one with `ringwall site issue --role akd`, then this host's identity again, \
             or name its certificate in sarp.distributors";
         return Err(Failure::file(&config.host.identity, "it names no key distributor that can be asked", remedy));
     }
     Ok(found)
+}
+
+/// A renewed certificate takes the place of the one before, wherever it stands.
+fn newest_of_each(certificates: Vec<Verified<HostCertificate>>) -> Vec<Verified<HostCertificate>> {
+    let mut newest: Vec<Verified<HostCertificate>> = Vec::new();
+    for certificate in certificates {
+        match newest.iter_mut().find(|other| other.mac() == certificate.mac()) {
+            Some(other) if other.not_before_unix() < certificate.not_before_unix() => *other = certificate,
+            Some(_) => {}
+            None => newest.push(certificate),
+        }
+    }
+    newest
 }
 
 fn read_distributor(file: &Path, identity: &HostIdentity) -> Result<Verified<HostCertificate>, Failure> {
@@ -257,5 +270,6 @@ fn in_status(certificate: &Verified<HostCertificate>) -> Distributor {
         address: certificate.addresses().first().map(ToString::to_string).unwrap_or_default(),
         mac: certificate.mac().to_string(),
         certificate_not_after_unix: certificate.not_after_unix(),
+        certificate_days_left: 0,
     }
 }

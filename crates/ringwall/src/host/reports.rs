@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bump::{DropReason, Ledger, Side};
+use bump::{DropReason, Ledger, Now, Side};
 use cll::PeerReport;
 use sarp::{KeyReport, LeaseReport};
 use system::port::{ReceiveCounters, SendCounters};
@@ -78,8 +78,9 @@ pub(crate) fn peer_count(report: &Report) -> usize {
     }
 }
 
-pub(crate) fn sarp(report: &Report, config: &config::Sarp, distributors: &[Distributor]) -> Option<Sarp> {
-    let Report::Keys(report) = report else { return None };
+pub(crate) fn sarp(snapshot: &Snapshot, config: &config::Sarp, distributors: &[Distributor]) -> Option<Sarp> {
+    let Report::Keys(report) = &snapshot.report else { return None };
+    let now = snapshot.now;
     Some(Sarp {
         clock_unix_s: report.clock_unix_s,
         window_s: config.window_s,
@@ -88,7 +89,7 @@ pub(crate) fn sarp(report: &Report, config: &config::Sarp, distributors: &[Distr
         open_requests: report.open_requests,
         distributors_silent: report.distributors_silent,
         asked_first: distributors.get(report.preferred_distributor).map(|first| first.name.clone()),
-        distributors: distributors.to_vec(),
+        distributors: distributors.iter().map(|distributor| dated(distributor, now)).collect(),
         known_hosts: config.known_hosts.len(),
         leases: report.leases.iter().map(lease).collect(),
     })
@@ -101,6 +102,18 @@ fn lease(report: &LeaseReport) -> Lease {
         remaining_s: report.remaining.map(|remaining| remaining.as_secs()),
         given: report.given,
     }
+}
+
+fn dated(distributor: &Distributor, now: Now) -> Distributor {
+    let certificate_days_left = days_left(distributor.certificate_not_after_unix, now);
+    Distributor { certificate_days_left, ..distributor.clone() }
+}
+
+/// Whole days until a certificate ends; below zero when it is over.
+pub(crate) fn days_left(not_after_unix: u64, now: Now) -> i64 {
+    let now_s = now.wall.map_or(0, |wall| wall.unix_ms / 1000);
+    let left = i64::try_from(not_after_unix).unwrap_or(i64::MAX) - i64::try_from(now_s).unwrap_or(0);
+    left.div_euclid(86_400)
 }
 
 fn key(report: &KeyReport) -> Key {

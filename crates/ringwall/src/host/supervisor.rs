@@ -24,7 +24,7 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
 use super::reports;
-use crate::config::{Config, OnExit, Profile, Trains};
+use crate::config::{Config, Mode, OnExit, Profile, Trains};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Ask, Identity, Status, Takeover};
 
@@ -307,7 +307,7 @@ impl Supervisor {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            sarp: reports::sarp(&snapshot.report, &self.config.sarp, &self.distributors),
+            sarp: reports::sarp(snapshot, &self.config.sarp, &self.distributors),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot),
@@ -337,6 +337,9 @@ impl Supervisor {
     /// What was found out about the kernel and the card.
     fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
+        if self.config.host.mode == Mode::Sarp {
+            return probes.collect();
+        }
         let trains = match (self.config.cll.trains, snapshot.may_couple) {
             (Trains::Off, _) => "no: switched off by cll.trains",
             (_, false) => "no: this kernel does not cut UDP for packet sockets, frames go one by one",
@@ -367,15 +370,13 @@ fn owned(words: &[&str]) -> Vec<String> {
 
 fn describe(identity: &HostIdentity, snapshot: &Snapshot) -> Identity {
     let certificate = identity.certificate();
-    let now_s = snapshot.now.wall.map_or(0, |wall| wall.unix_ms / 1000);
-    let left = i64::try_from(certificate.not_after_unix()).unwrap_or(i64::MAX) - i64::try_from(now_s).unwrap_or(0);
     Identity {
         name: certificate.name().to_owned(),
         site: identity.site_name(),
         mac: certificate.mac().to_string(),
         addresses: certificate.addresses().iter().map(ToString::to_string).collect(),
         router: certificate.is_router(),
-        certificate_days_left: left.div_euclid(86_400),
+        certificate_days_left: reports::days_left(certificate.not_after_unix(), snapshot.now),
     }
 }
 

@@ -111,6 +111,9 @@ impl Work<'_> {
         if let Some(own) = &mut card.own {
             self.part(own)?;
         }
+        if matches!(self.request.inner, Inner::Veth { .. }) {
+            self.warnings.push(format!("inner device: {outcome}; every frame passes through this program"));
+        }
         self.state.probe("inner device", outcome);
         Ok(None)
     }
