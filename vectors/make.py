@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden vectors of the cryptographic link layer, made without any of the program's code.
 
-Everything here is built from the written protocol (docs/protocol.md, docs/s-arp.md) with Python's own HMAC and SHA-256 and Debian's
+Everything here is built from the written protocol (docs/protocol.md, docs/s-arp.md, docs/s-dhcp.md) with Python's own HMAC and SHA-256 and Debian's
 python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); SipHash-2-4 is written out below and checked against
 the table of its authors. All keys are fixed, so the same files come out every time:
 
@@ -601,12 +601,100 @@ def sarp_file(alpha, omega):
     return out.text()
 
 
+# ---- S-DHCP --------------------------------------------------------------------------------------------------------
+
+DHCP_REQUEST, DHCP_ACK, OPTION_PROOF = 3, 5, 233
+COOKIE = bytes([99, 130, 83, 99])
+NO_ADDRESS = bytes(4)
+
+
+def internet_sum(data):
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def option(code, value):
+    return bytes([code, len(value)]) + value
+
+
+def dhcp_fixed(op, xid, yiaddr, chaddr, hops=0, secs=0, giaddr=NO_ADDRESS):
+    head = struct.pack("!BBBBIHH", op, 1, 6, hops, xid, secs, 0)
+    return head + NO_ADDRESS + yiaddr + NO_ADDRESS + giaddr + chaddr.ljust(16, b"\0") + bytes(64 + 128)
+
+
+def dhcp_frame(destination, source, addresses, ports, fixed_fields, options):
+    """The options end with END, and zeros fill the message to 300 bytes."""
+    bootp = (fixed_fields + COOKIE + options + b"\xff").ljust(300, b"\0")
+    length = 8 + len(bootp)
+    pseudo = addresses[0] + addresses[1] + struct.pack("!BBH", 0, 17, length)
+    udp = struct.pack("!HHHH", *ports, length, 0) + bootp
+    udp = udp[:6] + struct.pack("!H", internet_sum(pseudo + udp) or 0xFFFF) + udp[8:]
+    ip = struct.pack("!BBHHHBBH", 0x45, 0x10, 20 + length, 0, 0, 64, 17, 0) + addresses[0] + addresses[1]
+    ip = ip[:10] + struct.pack("!H", internet_sum(ip)) + ip[12:]
+    return ethernet(destination, source, ETHERTYPE_IPV4) + ip + udp
+
+
+def dhcp_proof(maker, key, site_key, who, nonce, fields, digest):
+    """Proof, and the claim that it signs; `fields` are type, xid, chaddr, ciaddr, address and server identifier."""
+    head = who + struct.pack("!II", SARP_SECONDS, SARP_FRACTION) + nonce
+    claim = head + fields + digest
+    signed = {1: b"ringwall s-dhcp client", 2: b"ringwall s-dhcp server"}[maker] + claim
+    return bytes([maker]) + head + short_tag(site_key, b"s-dhcp", signed) + key.sign(signed), claim
+
+
+def sdhcp_file(authority, alpha):
+    out = Vectors("S-DHCP: alpha gets a lease from the server sigma, straight and through a relay (docs/s-dhcp.md).")
+    sigma = Host(authority, "sigma", 0x1003, bytes.fromhex("0200000000dd"), ["10.0.0.67"], "dhcp")
+    number, xid, leased, nonce = struct.pack("!Q", 7), 0x5D0C9, IPv4Address("10.0.0.99").packed, fixed("s-dhcp", 16)
+    name = hashlib.sha256(public_bytes(sigma.key)).digest()[:8]
+    out.put("sigma.certificate", sigma.certificate)
+    out.put("sigma.seed", sigma.seed)
+    out.put("sigma.mac", sigma.mac)
+    out.put("sigma.address", sigma.ip)
+    out.put("sigma.key_name", name)
+    out.put("alpha.number", number)
+    out.put("leased", leased)
+    out.put("nonce", nonce)
+    out.put("stamp", struct.pack("!II", SARP_SECONDS, SARP_FRACTION))
+
+    asked = (option(53, bytes([DHCP_REQUEST])) + option(50, leased) + option(54, sigma.ip)
+             + option(61, b"\x01" + alpha.mac) + option(55, bytes([1, 3, 6])))
+    granted = (option(53, bytes([DHCP_ACK])) + option(54, sigma.ip) + option(51, struct.pack("!I", 600))
+               + option(1, bytes([255, 255, 255, 0])) + option(3, sigma.ip))
+    messages = [
+        ("request", 1, alpha, number, DHCP_REQUEST, asked, NO_ADDRESS, (68, 67), (NO_ADDRESS, b"\xff" * 4), alpha.mac),
+        ("ack", 2, sigma, name, DHCP_ACK, granted, leased, (67, 68), (sigma.ip, b"\xff" * 4), sigma.mac),
+    ]
+    for word, maker, host, who, kind, options, yiaddr, ports, addresses, source in messages:
+        fixed_fields = dhcp_fixed(maker, xid, yiaddr, alpha.mac)
+        digest = hashlib.sha256(fixed_fields + options).digest()
+        fields = bytes([kind]) + struct.pack("!I", xid) + alpha.mac + NO_ADDRESS + leased + sigma.ip
+        proof, claim = dhcp_proof(maker, host.key, authority.site_key, who, nonce, fields, digest)
+        frame = (BROADCAST, source, addresses, ports)
+        out.comment(f"The {word}: as the program says it, what is claimed, the proof, as it is on the wire, and as a relay with hops 1,")
+        out.comment("secs 4, a giaddr and its option 82 passes it on.")
+        out.put(f"{word}.plain", dhcp_frame(*frame, fixed_fields, options))
+        out.put(f"{word}.claim", claim)
+        out.put(f"{word}.proof", proof)
+        out.put(f"{word}.wire", dhcp_frame(*frame, fixed_fields, options + option(OPTION_PROOF, proof)))
+        relayed = dhcp_fixed(maker, xid, yiaddr, alpha.mac, 1, 4, bytes([10, 9, 0, 1]))
+        out.put(f"{word}.relayed", dhcp_frame(*frame, relayed, options + option(OPTION_PROOF, proof) + option(82, b"\x01\x01\x07")))
+        if word == "request":
+            lease = number + fixed("s-dhcp lease", 16) + bytes([2]) + leased + bytes(4) + number + claim + proof[49:]
+            out.comment("What the server asks a distributor about it: the data, without header and tag.")
+            out.put("lease.data", lease)
+    return out.text()
+
+
 def all_files():
     authority = Authority()
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
     omega = Host(authority, "omega", 0x1002, bytes.fromhex("0200000000ff"), ["10.0.0.254", "192.168.7.1"], "router")
     files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
     files["s-arp.txt"] = sarp_file(alpha, omega)
+    files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     for case in CASES:
         files[f"handshake-{case.number}.txt"] = handshake_file(Handshake(case, authority, alpha, omega))
     return files

@@ -79,7 +79,7 @@ impl Checking {
 pub enum Outcome {
     /// Nothing.
     Same,
-    /// This host has (again) an address.
+    /// This host has an address that it had not.
     Gained(Ipv4Addr),
     /// This host has lost an address.
     Lost(Ipv4Addr),
@@ -236,12 +236,13 @@ impl Client {
         }
         let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
         let lease_s = message.lease_s().ok().flatten().ok_or(DropReason::DhcpMalformed)?;
+        let had_it = self.owns(now, address);
         self.leases.retain(|lease| lease.address != address && lease.holds(now));
         if self.leases.len() >= limits::OWN_LEASES_MAX {
             self.leases.remove(0);
         }
         self.leases.push(Lease { address, host: self.settings.host, until: end_of(now, lease_s) });
-        Ok(Outcome::Gained(address))
+        Ok(if had_it { Outcome::Same } else { Outcome::Gained(address) })
     }
 
     fn lose(&mut self, address: Option<Ipv4Addr>) -> Outcome {

@@ -56,6 +56,8 @@ struct Exchange {
     nonce: [u8; NONCE_LEN],
     host: u64,
     wanted: Option<Ipv4Addr>,
+    /// Whether a distributor has agreed to the address.
+    is_agreed: bool,
     at: Instant,
 }
 
@@ -250,7 +252,7 @@ impl Server {
         if claim.kind == MessageType::Request && self.is_for_us(claim) && !is_renewal {
             return self.ask(now, claimed);
         }
-        self.admit(now, &claimed)
+        self.admit(now, &claimed, is_renewal)
     }
 
     /// A distributor has agreed, and says whose key it is.
@@ -260,6 +262,7 @@ impl Server {
     pub fn agreed(
         &mut self,
         now: Instant,
+        action: LeaseAction,
         claimed: &Claimed,
         record: Verified<HostRecord>,
     ) -> Result<Step, DropReason> {
@@ -270,7 +273,7 @@ impl Server {
         }
         let last_stamp = self.clients.get(&host).map_or(0, |client| client.last_stamp);
         self.clients.insert(host, KnownClient { record, learnt_at: now, last_stamp });
-        self.admit(now, claimed)
+        self.admit(now, claimed, action == LeaseAction::Bind)
     }
 
     /// A distributor has refused: what it said of this host before counts no more.
@@ -280,7 +283,7 @@ impl Server {
     }
 
     /// The message comes in; its stamp is used up, and it may be answered.
-    fn admit(&mut self, now: Instant, claimed: &Claimed) -> Result<Step, DropReason> {
+    fn admit(&mut self, now: Instant, claimed: &Claimed, is_agreed: bool) -> Result<Step, DropReason> {
         let claim = &claimed.claim;
         let client = self.clients.get_mut(&claim.who).ok_or(DropReason::DhcpSignature)?;
         if !client.record.admits(claim.chaddr) {
@@ -298,7 +301,7 @@ impl Server {
             MessageType::Release | MessageType::Decline => self.give_back(claim),
             _ => None,
         };
-        self.open(now, claim)?;
+        self.open(now, claim, is_agreed)?;
         Ok(Step::Deliver(bare, question.map(Box::new)))
     }
 
@@ -308,7 +311,7 @@ impl Server {
         Some(Question { action: LeaseAction::Unbind, host: claim.who, address, lease_s: 0, claimed: None })
     }
 
-    fn open(&mut self, now: Instant, claim: &Claim) -> Result<(), DropReason> {
+    fn open(&mut self, now: Instant, claim: &Claim, is_agreed: bool) -> Result<(), DropReason> {
         if matches!(claim.kind, MessageType::Release | MessageType::Decline) {
             return Ok(());
         }
@@ -319,7 +322,7 @@ impl Server {
                 return Err(DropReason::DhcpLeasesFull);
             }
         }
-        let exchange = Exchange { nonce: claim.nonce, host: claim.who, wanted: claim.wanted(), at: now };
+        let exchange = Exchange { nonce: claim.nonce, host: claim.who, wanted: claim.wanted(), is_agreed, at: now };
         self.exchanges.insert(key, exchange);
         Ok(())
     }
@@ -366,10 +369,10 @@ impl Server {
     }
 
     /// The program grants an address; the distributor learns for how long. Any other than the one that it has agreed to does
-    /// not leave.
+    /// not leave, nor an answer to a REQUEST that meant another server.
     fn grant(&mut self, now: Instant, message: &View<'_>, exchange: &Exchange) -> Result<Question, DropReason> {
         let (address, host) = (message.yiaddr(), exchange.host);
-        if exchange.wanted != Some(address) {
+        if !exchange.is_agreed || exchange.wanted != Some(address) {
             return Err(DropReason::DhcpAddress);
         }
         let lease_s = message.lease_s().ok().flatten().ok_or(DropReason::DhcpMalformed)?;
@@ -478,8 +481,8 @@ mod tests {
         let mut server = server();
         let frame = request(7, STAMP);
         let copies = [(); 2].map(|()| asked(server.incoming(NOW, Some(STAMP), &frame)));
-        assert!(matches!(server.agreed(NOW, &copies[0], record(1)), Ok(Step::Deliver(..))));
-        assert_eq!(server.agreed(NOW, &copies[1], record(1)).err(), Some(DropReason::DhcpStale));
+        assert!(matches!(server.agreed(NOW, LeaseAction::Bind, &copies[0], record(1)), Ok(Step::Deliver(..))));
+        assert_eq!(server.agreed(NOW, LeaseAction::Bind, &copies[1], record(1)).err(), Some(DropReason::DhcpStale));
         // A third is known for what it is before anybody is asked or a signature is checked.
         assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
         // After a step back of everybody's clock stamps begin again.
@@ -507,7 +510,7 @@ mod tests {
             let mut claimed = asked(server.ask(NOW + Duration::from_secs(number), asked_for(7)));
             claimed.claim.who = number;
             claimed.claim.xid = number as u32;
-            let _ = server.agreed(NOW + Duration::from_secs(number), &claimed, record(1));
+            let _ = server.agreed(NOW + Duration::from_secs(number), LeaseAction::Bind, &claimed, record(1));
         }
         assert_eq!(server.clients.len(), limits::CLIENTS_MAX);
         assert!(server.exchanges.len() <= limits::SERVER_EXCHANGES_MAX);

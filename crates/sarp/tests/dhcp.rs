@@ -535,6 +535,19 @@ fn the_server_program_is_held_to_what_was_agreed() {
 }
 
 #[test]
+fn an_answer_to_a_request_for_another_server_does_not_leave() {
+    let mut site = site();
+    let more = [option(50, &ip(20).octets()), option(54, &ip(51).octets())].concat();
+    let elsewhere = message(MessageType::Request, mac(CLIENT), mac(CLIENT), 7, [NOBODY; 2], &more);
+    site.says(CLIENT, elsewhere);
+    // The program hears that its offer was not taken. No distributor has bound anything.
+    assert_eq!(site.heard(SERVER), [MessageType::Request]);
+    assert!(site.lan.repository.leases.borrow().is_empty());
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 7, ip(20)));
+    assert_eq!((site.heard(CLIENT), site.drops(SERVER, DropReason::DhcpAddress)), (vec![], 1));
+}
+
+#[test]
 fn a_repeated_request_may_be_answered_by_either_answer() {
     let mut site = site();
     site.says(CLIENT, discover(CLIENT, 7));

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use authority::repository::{SqliteStore, Store};
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::reach;
 use ringwall_lab::net::{Host, Running, process};
 use rustix::process::Signal;
 
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, program};
 
 /// How long a client may take to its lease: dhclient waits seconds before it asks, and longer before it asks again.
 const LEASE_LIMIT: Duration = Duration::from_secs(60);
@@ -44,6 +45,68 @@ fn every_client_gets_its_lease_from_kea() {
 #[test]
 fn every_client_gets_its_lease_from_dhcpd() {
     with_server("dhcpd", dhcpd);
+}
+
+#[test]
+fn a_lease_is_renewed_and_given_back_and_a_revoked_host_gets_none() {
+    if !["udhcpc", "dnsmasq"].into_iter().all(process::installed) {
+        eprintln!("SKIPPED renewal under S-DHCP: needs udhcpc, dnsmasq");
+        return;
+    }
+    perform(&["k", "d", "a", "b"], |stage| {
+        let site = Site::guard(stage)?;
+        let directory = stage.file("server");
+        std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
+        let server = dnsmasq(stage.host("d"), &directory, POOL)?;
+        let client = Client::start(stage, "a", "udhcpc")?;
+        process::until("the lease at the server", SOON, || Ok(site.remaining_s()?.is_some()))?;
+        process::pause(Duration::from_secs(2))?;
+        let before = site.remaining_s()?;
+        client.process.signal(Signal::USR1);
+        process::until("the renewal", SOON, || Ok(site.remaining_s()? > before))?;
+        assert_eq!(addresses_in_repository(stage, "a"), [client.address]);
+        client.process.signal(Signal::USR2);
+        process::until("the release", SOON, || Ok(site.remaining_s()?.is_none()))?;
+        process::until("the release in the repository", SOON, || Ok(addresses_in_repository(stage, "a").is_empty()))?;
+        assert!(site.a.status()?["sarp"]["leases"].is_null(), "host a speaks for the address no more");
+        client.stop();
+        let mut revoke = Command::new(program());
+        revoke.args(["site", "revoke", "--name", "b", "--dir"]).arg(stage.site.directory());
+        process::must(revoke)?;
+        let mut command = stage.host("b").namespace.command("udhcpc");
+        command.args(["-f", "-n", "-q", "-t", "3", "-T", "1", "-i", INTERFACE, "-s", "/bin/true"]);
+        assert!(!process::ask(command, &[])?.status.success(), "a revoked host got a lease");
+        site.d.await_event("is revoked, or its time is over", SOON)?;
+        server.stop(Signal::TERM);
+        Ok(())
+    });
+}
+
+/// What the site's repository knows of host `name`.
+fn addresses_in_repository(stage: &Stage, name: &str) -> Vec<Ipv4Addr> {
+    let store = SqliteStore::open(&stage.site.directory().join("hosts.db")).expect("a repository");
+    store.by_name(name).expect("asked").expect("enrolled").addresses
+}
+
+#[test]
+fn what_cannot_work_is_said_before_the_interface_is_touched() {
+    perform(&["k", "a"], |stage| {
+        let (k, a) = (stage.host("k"), stage.host("a"));
+        stage.site.issue("k", &format!("--mac {} --ip {} --role akd", k.mac, k.ip))?;
+        let mac = a.mac;
+        for (tail, options, word) in [
+            ("[dhcp]\nclient = true\n", format!("--mac {mac} --subnet 10.77.0.0/24"), "names no DHCP server"),
+            ("[dhcp]\nserver = true\n", format!("--mac {mac} --ip {}", a.ip), "role is not dhcp"),
+            ("", format!("--mac {mac} --subnet 10.77.0.0/24"), "names no IP address"),
+        ] {
+            let identity = stage.site.issue("a", &options)?;
+            let plan = Plan::default().host("mode = \"sarp\"").tail(tail).identity(identity);
+            let answer = stage.prepare("a", plan)?.ask(&["host", "run"])?;
+            assert!(!answer.status.success() && answer.stderr.contains(word), "{}", answer.stderr);
+            assert!(a.namespace.ip(&format!("addr show dev {INTERFACE}"))?.contains(&a.ip.to_string()), "untouched");
+        }
+        Ok(())
+    });
 }
 
 /// Starts a server that gives the addresses between these numbers, with its files in a directory.
@@ -113,6 +176,11 @@ impl Site {
             })?;
         }
         Ok(site)
+    }
+
+    /// How long the only lease that the server gave still lasts.
+    fn remaining_s(&self) -> Result<Option<u64>, Failure> {
+        Ok(self.d.status()?["sarp"]["leases"][0]["remaining_s"].as_u64())
     }
 
     /// A host that is not part of the site asks and hears nothing.

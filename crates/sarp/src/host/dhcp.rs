@@ -238,7 +238,10 @@ impl Host {
         let now = call.now.since_boot;
         let Some(server) = &mut self.dhcp_server else { return };
         let result = match (statement.record(), &question.claimed) {
-            (Some(record), Some(claimed)) => server.agreed(now, claimed, record).map(|step| self.take_step(call, step)),
+            (Some(record), Some(claimed)) => {
+                let step = server.agreed(now, question.action, claimed, record);
+                step.map(|step| self.take_step(call, step))
+            }
             (Some(_), None) => return,
             (None, _) => {
                 server.refused(&question);
