@@ -7,7 +7,7 @@ packaging/setup.sh test
 . packaging/common.sh
 
 SIM_RUNS=${SIM_RUNS:-50}
-FUZZ_SMOKE_SECONDS=${FUZZ_SMOKE_SECONDS:-10}
+FUZZ_SMOKE_SECONDS=${FUZZ_SMOKE_SECONDS:-6}
 privileged=yes
 is_root || sudo -n true 2>/dev/null || privileged=no
 

@@ -27,8 +27,8 @@ pub trait Records {
     /// What is known of the host with this address.
     fn find(&self, ip: Ipv4Addr) -> Lookup;
 
-    /// Whether [`find`](Records::find) answers within a fraction of the time that a signature takes, so that it may be asked
-    /// on a quiet data path.
+    /// Whether [`find`](Records::find) may be asked on a quiet data path: it never goes over a network and never waits for a
+    /// change.
     fn is_at_hand(&self) -> bool {
         false
     }
