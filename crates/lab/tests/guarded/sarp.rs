@@ -384,6 +384,35 @@ fn a_host_changes_its_mode_and_back_across_restarts() {
     });
 }
 
+#[test]
+fn a_list_of_the_mode_before_teaches_nothing() {
+    perform(&["k", "a", "c"], |stage| {
+        let (a, c) = (stage.host("a"), stage.host("c"));
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        a.namespace.ip("neigh add 10.77.0.99 lladdr 02:00:00:00:00:99 dev e0 nud permanent")?;
+        let before = picture(a)?;
+        let legacy = format!("[[cll.legacy]]\nip = \"{}\"\nmac = \"{}\"\n", c.ip, c.mac);
+        let mut near = stage.guard("a", Plan::default().tail(&legacy))?;
+        reach(&a.namespace, c.ip, SOON)?;
+        assert_eq!(a.neighbour(c.ip)?.map(|neighbour| neighbour.state), Some("PERMANENT".to_owned()));
+        near.release()?;
+        assert_same(&before, &picture(a)?, "given back in mode cll");
+        near.stop(Signal::TERM);
+        near.start(&[])?;
+        reach(&a.namespace, c.ip, SOON)?;
+        near.stop(Signal::TERM);
+        let mut near = stage.prepare("a", Plan::sarp().identity(stage.file("site.a.pem")))?;
+        near.start(&[])?;
+        await_time(&near)?;
+        assert_apart(a, c)?;
+        assert_eq!(a.neighbour(c.ip)?, None);
+        near.stop(Signal::TERM);
+        near.release()?;
+        assert_same(&before, &picture(a)?, "given back");
+        Ok(())
+    });
+}
+
 /// The stack is told how much fits: all of it under S-ARP, and less by the seal under CLL.
 fn assert_mtu(host: &Host, status: &Value, mode: &str) -> Outcome {
     let link: Value = serde_json::from_str(&host.namespace.ip(&format!("-j link show {INTERFACE}"))?).expect("JSON");
