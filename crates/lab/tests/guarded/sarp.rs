@@ -232,6 +232,35 @@ fn who_probes_for_a_taken_address_hears_its_owner() {
     });
 }
 
+#[test]
+fn signed_questions_are_answered_by_all() {
+    perform(&["k", "a", "b", "c"], |stage| {
+        let [a, b, c] = ["a", "b", "c"].map(|name| stage.host(name));
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        let near = sign(stage, "a", Plan::sarp().sarp_line("sign_requests = true").knowing(c))?;
+        let far = sign(stage, "b", Plan::sarp())?;
+        reach(&b.namespace, a.ip, SOON)?;
+        let sent = watch_sent(stage, a)?;
+        for other in [b, c] {
+            resolve_anew(a, other)?;
+            resolve_anew(other, a)?;
+        }
+        let questions = arp_messages(&sent.stop()?);
+        let questions: Vec<_> = questions.iter().filter(|(arp, _)| arp.operation == Operation::Request).collect();
+        // Requests to a distributor have an operation of their own and are not among them.
+        assert!(questions.len() >= 2 && questions.iter().all(|(_, is_signed)| *is_signed), "{questions:?}");
+        assert_eq!(near.status()?["sarp"]["sign_requests"], true);
+        // A signed question teaches whoever has the key already: its stack need not ask.
+        forget(b)?;
+        forget(a)?;
+        let answered_before = answered(&near)?;
+        assert!(pings(&a.namespace, b.ip, "")?);
+        assert_eq!((mac_of(b, a)?, answered(&near)?), (Some(a.mac), answered_before));
+        assert_eq!(far.drops("sarp-signature")? + far.drops("sarp-stale")?, 0);
+        Ok(())
+    });
+}
+
 /// The ARP messages among `frames`, each with whether it is signed.
 fn arp_messages(frames: &[Frame]) -> Vec<(Arp, bool)> {
     let arp = frames.iter().filter(|frame| frame.is(EtherType::ARP)).filter_map(|frame| frame.0.get(HEADER_LEN..));
