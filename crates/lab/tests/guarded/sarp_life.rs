@@ -123,6 +123,26 @@ fn a_distributor_is_added_later_by_its_certificate() {
     });
 }
 
+#[test]
+fn a_renewed_distributor_is_named_by_its_new_certificate() {
+    perform(&["k", "a"], |stage| {
+        stage.prepare("k", Plan::distributor())?;
+        let mut near = stage.prepare("a", Plan::sarp())?;
+        // Its new key is in no identity that is older.
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        near.start(&[])?;
+        near.await_event("no key distributor answers", SOON)?;
+        near.await_drops("sarp-signature", 1)?;
+        near.stop(Signal::TERM);
+        let named = format!("distributors = [\"{}\"]", stage.site.certificate("k")?.display());
+        let mut near = stage.prepare("a", same_identity(stage, "a").sarp_line(&named))?;
+        near.start(&[])?;
+        await_time(&near)?;
+        assert_eq!(near.status()?["sarp"]["distributors"].as_array().map(Vec::len), Some(1));
+        Ok(())
+    });
+}
+
 /// With the identity that was issued last to host `name`.
 fn same_identity(stage: &Stage, name: &str) -> Plan {
     Plan::sarp().identity(stage.file(&format!("site.{name}.pem")))

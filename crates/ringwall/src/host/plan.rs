@@ -168,8 +168,11 @@ fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Ve
     let mut found = identity.distributors().to_vec();
     for file in &config.sarp.distributors {
         let certificate = read_distributor(file, identity)?;
-        if found.iter().all(|other| other.mac() != certificate.mac()) {
-            found.push(certificate);
+        match found.iter_mut().find(|other| other.mac() == certificate.mac()) {
+            // A distributor that was renewed: the identity is older than its new key.
+            Some(older) if older.not_before_unix() <= certificate.not_before_unix() => *older = certificate,
+            Some(_) => {}
+            None => found.push(certificate),
         }
     }
     found.retain(|certificate| serves(certificate, now));
