@@ -5,7 +5,7 @@
 //! minutes, is held by the tests without sockets in `crates/sarp/tests`, where ten minutes pass in no time.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
@@ -128,7 +128,8 @@ fn a_renewed_distributor_is_named_by_its_new_certificate() {
     perform(&["k", "a"], |stage| {
         stage.prepare("k", Plan::distributor())?;
         let mut near = stage.prepare("a", Plan::sarp())?;
-        // Its new key is in no identity that is older.
+        // Its new key is in no identity that is older. Certificates tell their age in seconds.
+        process::pause(Duration::from_millis(1100))?;
         let _distributor = sign(stage, "k", Plan::distributor())?;
         near.start(&[])?;
         near.await_event("no key distributor answers", SOON)?;
