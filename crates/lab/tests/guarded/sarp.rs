@@ -232,6 +232,35 @@ fn who_probes_for_a_taken_address_hears_its_owner() {
     });
 }
 
+#[test]
+fn signed_questions_are_answered_by_all() {
+    perform(&["k", "a", "b", "c"], |stage| {
+        let [a, b, c] = ["a", "b", "c"].map(|name| stage.host(name));
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        let near = sign(stage, "a", Plan::sarp().sarp_line("sign_requests = true").knowing(c))?;
+        let far = sign(stage, "b", Plan::sarp())?;
+        reach(&b.namespace, a.ip, SOON)?;
+        let sent = watch_sent(stage, a)?;
+        for other in [b, c] {
+            resolve_anew(a, other)?;
+            resolve_anew(other, a)?;
+        }
+        let questions = arp_messages(&sent.stop()?);
+        let questions: Vec<_> = questions.iter().filter(|(arp, _)| arp.operation == Operation::Request).collect();
+        // Requests to a distributor have an operation of their own and are not among them.
+        assert!(questions.len() >= 2 && questions.iter().all(|(_, is_signed)| *is_signed), "{questions:?}");
+        assert_eq!(near.status()?["sarp"]["sign_requests"], true);
+        // A signed question teaches whoever has the key already: its stack need not ask.
+        forget(b)?;
+        forget(a)?;
+        let answered_before = answered(&near)?;
+        assert!(pings(&a.namespace, b.ip, "")?);
+        assert_eq!((mac_of(b, a)?, answered(&near)?), (Some(a.mac), answered_before));
+        assert_eq!(far.drops("sarp-signature")? + far.drops("sarp-stale")?, 0);
+        Ok(())
+    });
+}
+
 /// The ARP messages among `frames`, each with whether it is signed.
 fn arp_messages(frames: &[Frame]) -> Vec<(Arp, bool)> {
     let arp = frames.iter().filter(|frame| frame.is(EtherType::ARP)).filter_map(|frame| frame.0.get(HEADER_LEN..));
@@ -382,6 +411,35 @@ fn a_host_changes_its_mode_and_back_across_restarts() {
             pair.push((near, far));
         }
         drop(pair);
+        assert_same(&before, &picture(a)?, "given back");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_list_of_the_mode_before_teaches_nothing() {
+    perform(&["k", "a", "c"], |stage| {
+        let (a, c) = (stage.host("a"), stage.host("c"));
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        a.namespace.ip("neigh add 10.77.0.99 lladdr 02:00:00:00:00:99 dev e0 nud permanent")?;
+        let before = picture(a)?;
+        let legacy = format!("[[cll.legacy]]\nip = \"{}\"\nmac = \"{}\"\n", c.ip, c.mac);
+        let mut near = stage.guard("a", Plan::default().tail(&legacy))?;
+        reach(&a.namespace, c.ip, SOON)?;
+        assert_eq!(a.neighbour(c.ip)?.map(|neighbour| neighbour.state), Some("PERMANENT".to_owned()));
+        near.release()?;
+        assert_same(&before, &picture(a)?, "given back in mode cll");
+        near.stop(Signal::TERM);
+        near.start(&[])?;
+        reach(&a.namespace, c.ip, SOON)?;
+        near.stop(Signal::TERM);
+        let mut near = stage.prepare("a", Plan::sarp().identity(stage.file("site.a.pem")))?;
+        near.start(&[])?;
+        await_time(&near)?;
+        assert_apart(a, c)?;
+        assert_eq!(a.neighbour(c.ip)?, None);
+        near.stop(Signal::TERM);
+        near.release()?;
         assert_same(&before, &picture(a)?, "given back");
         Ok(())
     });

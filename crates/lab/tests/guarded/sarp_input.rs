@@ -10,7 +10,7 @@ use ringwall_lab::net::process;
 
 use crate::bad_input::{assert_one_line, assert_refused, blocks, read, write};
 use crate::stage::{Guarded, Outcome, Plan, Site, Stage, perform};
-use crate::takeover::furnish;
+use crate::takeover::{assert_nothing_left, assert_same, furnish, picture};
 
 /// The distributor `k` and host `a` are issued; returns the identity of `a`.
 fn issue(stage: &Stage) -> Result<PathBuf, Failure> {
@@ -109,7 +109,11 @@ fn a_distributor_whose_certificate_is_over() {
             (by_file.identity(unnamed.clone()), &unnamed),
         ] {
             let guarded = stage.prepare("a", plan)?;
+            let before = picture(&guarded.host)?;
             let answer = guarded.ask(&["host", "run"])?;
+            assert_same(&before, &picture(&guarded.host)?, &answer.stderr);
+            assert_nothing_left(&guarded)?;
+            // A warning of the log may name the distributor first.
             let lines: Vec<_> = answer.stderr.lines().collect();
             let told = lines.iter().filter(|line| line.starts_with("ringwall: ")).collect::<Vec<_>>();
             assert!(!answer.status.success() && told.len() == 1, "{}", answer.stderr);

@@ -5,7 +5,7 @@
 //! minutes, is held by the tests without sockets in `crates/sarp/tests`, where ten minutes pass in no time.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
@@ -51,11 +51,11 @@ fn while_the_only_distributor_is_away_known_hosts_work_on_and_new_ones_wait() {
         assert_says(&near, &["explain", "sarp-pending-expired"], &["See whether a distributor can be reached"])?;
         assert_metrics(&near, &[("sarp_distributors_silent", 1.0), ("sarp_clock_set", 1.0)])?;
 
-        // Who starts now has no time, so it neither says nor believes anything.
+        // Who starts now has no time, so it signs nothing and believes nothing; in plain ARP it asks and answers.
         let late = stage.guard("e", Plan::sarp())?;
         assert_apart(a, e)?;
         assert_apart(e, a)?;
-        late.await_drops("sarp-no-clock", 1)?;
+        near.await_drops("plain-arp", 1)?;
         late.await_event("no key distributor answers", SOON)?;
         assert_says(&late, &["status"], &["S-ARP clock: not set yet", "NO KEY DISTRIBUTOR ANSWERS"])?;
         assert_metrics(&late, &[("sarp_clock_set", 0.0)])?;
@@ -119,6 +119,27 @@ fn a_distributor_is_added_later_by_its_certificate() {
         reach(&a.namespace, b.ip, SOON)?;
         let sarp = near.status()?["sarp"].clone();
         assert_eq!((&sarp["distributors"][1]["name"], &sarp["asked_first"]), (&"j".into(), &"j".into()), "{sarp}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_renewed_distributor_is_named_by_its_new_certificate() {
+    perform(&["k", "a"], |stage| {
+        stage.prepare("k", Plan::distributor())?;
+        let mut near = stage.prepare("a", Plan::sarp())?;
+        // Its new key is in no identity that is older. Certificates tell their age in seconds.
+        process::pause(Duration::from_millis(1100))?;
+        let _distributor = sign(stage, "k", Plan::distributor())?;
+        near.start(&[])?;
+        near.await_event("no key distributor answers", SOON)?;
+        near.await_drops("sarp-signature", 1)?;
+        near.stop(Signal::TERM);
+        let named = format!("distributors = [\"{}\"]", stage.site.certificate("k")?.display());
+        let mut near = stage.prepare("a", same_identity(stage, "a").sarp_line(&named))?;
+        near.start(&[])?;
+        await_time(&near)?;
+        assert_eq!(near.status()?["sarp"]["distributors"].as_array().map(Vec::len), Some(1));
         Ok(())
     });
 }

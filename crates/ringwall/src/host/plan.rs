@@ -221,12 +221,13 @@ fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Ve
     Ok(found)
 }
 
-/// A renewed certificate takes the place of the one before, wherever it stands.
+/// A renewed certificate takes the place of the one before, wherever it stands; of two of the same second, the one that is named
+/// last, in a file.
 fn newest_of_each(certificates: Vec<Verified<HostCertificate>>) -> Vec<Verified<HostCertificate>> {
     let mut newest: Vec<Verified<HostCertificate>> = Vec::new();
     for certificate in certificates {
         match newest.iter_mut().find(|other| other.mac() == certificate.mac()) {
-            Some(other) if other.not_before_unix() < certificate.not_before_unix() => *other = certificate,
+            Some(other) if other.not_before_unix() <= certificate.not_before_unix() => *other = certificate,
             Some(_) => {}
             None => newest.push(certificate),
         }

@@ -205,6 +205,15 @@ fn neighbours_are_forgotten_or_set_for_good() {
     room.at_host(|| set_permanent_neighbour("eth0", ip, mac)).expect("root may");
     let neighbours = room.in_host("ip neigh show dev eth0 nud permanent");
     assert!(neighbours.contains("10.9.0.60 lladdr 02:00:00:00:00:60 PERMANENT"), "{neighbours}");
+    // What an earlier run has set is forgotten with what was learned; what somebody else has set stays, also when we want it.
+    let theirs = "10.9.0.77".parse().expect("an address");
+    let line = room.in_host("ip neigh show 10.9.0.77 dev eth0");
+    let their_mac = line.split(' ').nth(2).and_then(|mac| mac.parse().ok()).expect("it has one");
+    room.at_host(|| set_permanent_neighbour("eth0", theirs, their_mac)).expect("root may");
+    room.at_host(|| flush_neighbours("eth0")).expect("root may");
+    let neighbours = room.in_host("ip neigh show dev eth0 nud permanent");
+    assert!(!neighbours.contains("10.9.0.60") && neighbours.contains("10.9.0.77"), "{neighbours}");
+    room.at_host(|| set_permanent_neighbour("eth0", ip, mac)).expect("root may");
     room.at_host(|| remove_permanent_neighbour("eth0", ip)).expect("root may");
     room.at_host(|| remove_permanent_neighbour("eth0", ip)).expect("once is enough");
     assert!(!room.in_host("ip neigh show dev eth0 nud permanent").contains("10.9.0.60"));
