@@ -53,7 +53,8 @@ pub(crate) enum SiteCommand {
     List(ListArguments),
     /// Take a host out of S-ARP
     ///
-    /// Key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more.
+    /// Key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more, and
+    /// a TCP session that is under way goes on until it ends or pauses, because nobody asks for the address meanwhile.
     /// A certificate that was issued to it stays good for the link layer (mode "cll") until its end. 'site issue' for the
     /// same name takes it back.
     ///
