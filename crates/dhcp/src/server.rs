@@ -385,14 +385,11 @@ impl Server {
         Ok(Question { action: LeaseAction::Extend, host, address, lease_s, claimed: None })
     }
 
+    /// The program refuses what a distributor has agreed to, or what it granted before: the address is free.
     fn withdraw(&mut self, exchange: &Exchange) -> Option<Question> {
-        let address = exchange.wanted?;
-        let is_held = self.leases.get(&address).is_some_and(|lease| lease.host == exchange.host);
-        if is_held {
-            self.leases.remove(&address);
-        }
-        let host = exchange.host;
-        is_held.then_some(Question { action: LeaseAction::Unbind, host, address, lease_s: 0, claimed: None })
+        let (address, host) = (exchange.wanted.filter(|_| exchange.is_agreed)?, exchange.host);
+        self.leases.retain(|leased, lease| *leased != address || lease.host != host);
+        Some(Question { action: LeaseAction::Unbind, host, address, lease_s: 0, claimed: None })
     }
 
     /// Whether `host` has `address` by a lease that lasts.
