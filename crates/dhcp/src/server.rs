@@ -126,7 +126,7 @@ impl Server {
         let bucket = |per_second| Bucket::new(per_second, per_second);
         Server {
             settings,
-            began_at: stamp::UNKNOWN,
+            began_at: 0,
             clients: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             leases: BTreeMap::new(),
@@ -141,7 +141,7 @@ impl Server {
     pub fn begin_stamps(&mut self, stamp: u64) {
         self.began_at = stamp;
         for client in self.clients.values_mut() {
-            client.last_stamp = stamp::UNKNOWN;
+            client.last_stamp = 0;
         }
     }
 
@@ -182,10 +182,6 @@ impl Server {
     }
 
     fn check_time(&self, ours: u64, claim: &Claim) -> Result<(), DropReason> {
-        // A client that has not the time may look for servers: an offer commits nobody to anything.
-        if claim.stamp == stamp::UNKNOWN && claim.kind == MessageType::Discover {
-            return Ok(());
-        }
         let last = self.clients.get(&claim.who).map_or(0, |client| client.last_stamp);
         let is_near = stamp::are_near(ours, claim.stamp, self.settings.window);
         if is_near && claim.stamp > last && claim.stamp >= self.began_at { Ok(()) } else { Err(DropReason::DhcpStale) }
@@ -289,13 +285,11 @@ impl Server {
         if !client.record.admits(claim.chaddr) {
             return Err(DropReason::DhcpChaddr);
         }
-        if claim.stamp != stamp::UNKNOWN {
-            // Another message of the same host may have overtaken this one.
-            if claim.stamp <= client.last_stamp {
-                return Err(DropReason::DhcpStale);
-            }
-            client.last_stamp = claim.stamp;
+        // Another message of the same host may have overtaken this one.
+        if claim.stamp <= client.last_stamp {
+            return Err(DropReason::DhcpStale);
         }
+        client.last_stamp = claim.stamp;
         let bare = claimed.bare()?;
         let question = match claim.kind {
             MessageType::Release | MessageType::Decline => self.give_back(claim),
