@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
@@ -187,7 +188,8 @@ impl Host {
         };
         self.silence_reported = false;
         let (seconds, fraction) = statement.time();
-        self.set_clock(call.now.since_boot, Stamp::new(seconds, fraction));
+        let now = call.now.since_boot;
+        self.set_clock(now, Stamp::new(seconds, fraction), now.since(enquiry.opened_at));
         match enquiry.about {
             About::Time => self.take_up_all_with_key(call),
             About::Key(ip) => self.take_key(call, ip, &statement),
@@ -215,10 +217,11 @@ impl Host {
         self.event(Event::OwnKeyKept);
     }
 
-    fn set_clock(&mut self, now: Instant, stamp: Stamp) {
+    /// `age` is how old the answer may be at most.
+    fn set_clock(&mut self, now: Instant, stamp: Stamp, age: Duration) {
         match self.clock.set(now, stamp) {
             None => {
-                self.begin_dhcp_stamps(stamp);
+                self.begin_dhcp_stamps(stamp.plus(age));
                 self.event(Event::ClockSet);
             }
             Some((by, back)) if by > self.settings.window => {
@@ -226,7 +229,7 @@ impl Host {
                     // Everybody follows the distributor back, so every sender's stamps begin again.
                     self.ring.forget_stamps();
                     self.clock.begin_again();
-                    self.begin_dhcp_stamps(stamp);
+                    self.begin_dhcp_stamps(stamp.plus(age));
                 }
                 self.event(Event::ClockStepped { by, back });
             }
@@ -234,6 +237,7 @@ impl Host {
         }
     }
 
+    /// The clock is behind by as much as the answer was on its way, so what was heard before could look newer than it is.
     fn begin_dhcp_stamps(&mut self, stamp: Stamp) {
         if let Some(server) = &mut self.dhcp_server {
             server.begin_stamps(stamp.to_bits());
