@@ -51,7 +51,7 @@ impl Stamp {
         Duration::from_nanos(u64::try_from((units * NANOS_PER_SECOND) >> 32).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn plus(self, time: Duration) -> Stamp {
+    fn plus(self, time: Duration) -> Stamp {
         let units = (time.as_nanos() << 32) / NANOS_PER_SECOND;
         Stamp(self.0.saturating_add(u64::try_from(units).unwrap_or(u64::MAX)))
     }

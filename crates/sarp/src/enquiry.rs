@@ -38,8 +38,6 @@ impl About {
 pub(crate) struct Enquiry {
     pub(crate) about: About,
     pub(crate) nonce: [u8; NONCE_LEN],
-    /// Its answer cannot be older than this.
-    pub(crate) opened_at: Instant,
     tries: u32,
     next_try: Instant,
 }
@@ -75,7 +73,7 @@ impl Enquiries {
         if counted >= most || self.open.len() >= ENQUIRIES_MAX {
             return false;
         }
-        self.open.push(Enquiry { about, nonce, opened_at: now, tries: 0, next_try: now });
+        self.open.push(Enquiry { about, nonce, tries: 0, next_try: now });
         true
     }
 

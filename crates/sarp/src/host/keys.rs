@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
@@ -192,8 +191,7 @@ impl Host {
         };
         self.silence_reported = false;
         let (seconds, fraction) = statement.time();
-        let now = call.now.since_boot;
-        self.set_clock(now, Stamp::new(seconds, fraction), now.since(enquiry.opened_at));
+        self.set_clock(call.now.since_boot, Stamp::new(seconds, fraction));
         match enquiry.about {
             About::Time => self.take_up_all_with_key(call),
             About::Key(ip) => self.take_key(call, ip, &statement),
@@ -222,11 +220,10 @@ impl Host {
         self.event(Event::OwnKeyKept);
     }
 
-    /// `age` is how old the answer may be at most.
-    fn set_clock(&mut self, now: Instant, stamp: Stamp, age: Duration) {
+    fn set_clock(&mut self, now: Instant, stamp: Stamp) {
         match self.clock.set(now, stamp) {
             None => {
-                self.begin_dhcp_stamps(stamp.plus(age));
+                self.begin_dhcp_stamps(stamp);
                 self.event(Event::ClockSet);
             }
             Some((by, back)) if by > self.settings.window => {
@@ -234,7 +231,7 @@ impl Host {
                     // Everybody follows the distributor back, so every sender's stamps begin again.
                     self.ring.forget_stamps();
                     self.clock.begin_again();
-                    self.begin_dhcp_stamps(stamp.plus(age));
+                    self.begin_dhcp_stamps(stamp);
                 }
                 self.event(Event::ClockStepped { by, back });
             }
@@ -242,7 +239,6 @@ impl Host {
         }
     }
 
-    /// The clock is behind by as much as the answer was on its way, so what was heard before could look newer than it is.
     fn begin_dhcp_stamps(&mut self, stamp: Stamp) {
         if let Some(server) = &mut self.dhcp_server {
             server.begin_stamps(stamp.to_bits());
