@@ -131,15 +131,14 @@ impl Client {
         if message.is_relayed() {
             return Err(DropReason::DhcpRelay);
         }
-        // A host that has just booted may look for servers at once; what changes anything must be no recording.
-        if stamp.is_none() && message.kind() != MessageType::Discover {
-            return Err(DropReason::SarpNoClock);
-        }
+        // Without a stamp nobody could tell it from a recording. Whoever has not the time has no distributor either, and a
+        // server would have to ask one; programs ask again by themselves.
+        let stamp = stamp.ok_or(DropReason::SarpNoClock)?;
         if !self.sign_budget.take(now) {
             return Err(DropReason::DhcpBudget);
         }
         let nonce = self.remember(now, &message, nonce)?;
-        let by = Stamped { who: self.settings.host, stamp: stamp.unwrap_or(stamp::UNKNOWN), nonce };
+        let by = Stamped { who: self.settings.host, stamp, nonce };
         Proving::new(Maker::Client, &message, frame, by, &self.settings.site_key)
     }
 
@@ -390,7 +389,7 @@ mod tests {
             let mut discover = message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, &[]);
             discover[46..50].copy_from_slice(&[second; 4]);
             let later = NOW + Duration::from_secs(u64::from(second));
-            client.outgoing(later, None, [second; NONCE_LEN], &discover).expect("it leaves");
+            client.outgoing(later, Some(8), [second; NONCE_LEN], &discover).expect("it leaves");
         }
         assert_eq!(client.exchanges.len(), limits::CLIENT_EXCHANGES_MAX);
     }

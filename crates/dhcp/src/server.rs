@@ -47,6 +47,8 @@ pub struct Settings {
 struct KnownClient {
     record: Verified<HostRecord>,
     learnt_at: Instant,
+    /// Whether the distributor's word still stands. What was heard is remembered in any case, or it could come again.
+    is_vouched: bool,
     last_stamp: u64,
 }
 
@@ -126,7 +128,7 @@ impl Server {
         let bucket = |per_second| Bucket::new(per_second, per_second);
         Server {
             settings,
-            began_at: stamp::UNKNOWN,
+            began_at: 0,
             clients: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             leases: BTreeMap::new(),
@@ -141,7 +143,7 @@ impl Server {
     pub fn begin_stamps(&mut self, stamp: u64) {
         self.began_at = stamp;
         for client in self.clients.values_mut() {
-            client.last_stamp = stamp::UNKNOWN;
+            client.last_stamp = 0;
         }
     }
 
@@ -182,10 +184,6 @@ impl Server {
     }
 
     fn check_time(&self, ours: u64, claim: &Claim) -> Result<(), DropReason> {
-        // A client that has not the time may look for servers: an offer commits nobody to anything.
-        if claim.stamp == stamp::UNKNOWN && claim.kind == MessageType::Discover {
-            return Ok(());
-        }
         let last = self.clients.get(&claim.who).map_or(0, |client| client.last_stamp);
         let is_near = stamp::are_near(ours, claim.stamp, self.settings.window);
         if is_near && claim.stamp > last && claim.stamp >= self.began_at { Ok(()) } else { Err(DropReason::DhcpStale) }
@@ -225,7 +223,8 @@ impl Server {
 
     fn key_of(&self, now: Instant, host: u64) -> Option<Verified<HostRecord>> {
         let client = self.clients.get(&host)?;
-        (now.since(client.learnt_at) < limits::CLIENT_GOOD_FOR).then(|| client.record.clone())
+        let is_good = client.is_vouched && now.since(client.learnt_at) < limits::CLIENT_GOOD_FOR;
+        is_good.then(|| client.record.clone())
     }
 
     /// What a distributor is asked about a message before it may come in.
@@ -268,17 +267,26 @@ impl Server {
     ) -> Result<Step, DropReason> {
         let host = claimed.claim.who;
         if !self.clients.contains_key(&host) && self.clients.len() >= limits::CLIENTS_MAX {
-            let oldest = self.clients.iter().min_by_key(|(_, client)| client.learnt_at).map(|(host, _)| *host);
-            oldest.map(|host| self.clients.remove(&host));
+            self.forget_one_client();
         }
         let last_stamp = self.clients.get(&host).map_or(0, |client| client.last_stamp);
-        self.clients.insert(host, KnownClient { record, learnt_at: now, last_stamp });
+        self.clients.insert(host, KnownClient { record, learnt_at: now, is_vouched: true, last_stamp });
         self.admit(now, claimed, action == LeaseAction::Bind)
+    }
+
+    /// Forgets who was heard longest ago. What is as old as its last message could be one of its recordings from now on.
+    fn forget_one_client(&mut self) {
+        let oldest = self.clients.iter().min_by_key(|(_, client)| client.last_stamp).map(|(host, _)| *host);
+        if let Some(gone) = oldest.and_then(|host| self.clients.remove(&host)) {
+            self.began_at = self.began_at.max(gone.last_stamp.saturating_add(1));
+        }
     }
 
     /// A distributor has refused: what it said of this host before counts no more.
     pub fn refused(&mut self, question: &Question) {
-        self.clients.remove(&question.host);
+        if let Some(client) = self.clients.get_mut(&question.host) {
+            client.is_vouched = false;
+        }
         self.leases.retain(|address, lease| *address != question.address || lease.host != question.host);
     }
 
@@ -289,13 +297,11 @@ impl Server {
         if !client.record.admits(claim.chaddr) {
             return Err(DropReason::DhcpChaddr);
         }
-        if claim.stamp != stamp::UNKNOWN {
-            // Another message of the same host may have overtaken this one.
-            if claim.stamp <= client.last_stamp {
-                return Err(DropReason::DhcpStale);
-            }
-            client.last_stamp = claim.stamp;
+        // Another message of the same host may have overtaken this one.
+        if claim.stamp <= client.last_stamp {
+            return Err(DropReason::DhcpStale);
         }
+        client.last_stamp = claim.stamp;
         let bare = claimed.bare()?;
         let question = match claim.kind {
             MessageType::Release | MessageType::Decline => self.give_back(claim),
@@ -385,14 +391,11 @@ impl Server {
         Ok(Question { action: LeaseAction::Extend, host, address, lease_s, claimed: None })
     }
 
+    /// The program refuses what a distributor has agreed to, or what it granted before: the address is free.
     fn withdraw(&mut self, exchange: &Exchange) -> Option<Question> {
-        let address = exchange.wanted?;
-        let is_held = self.leases.get(&address).is_some_and(|lease| lease.host == exchange.host);
-        if is_held {
-            self.leases.remove(&address);
-        }
-        let host = exchange.host;
-        is_held.then_some(Question { action: LeaseAction::Unbind, host, address, lease_s: 0, claimed: None })
+        let (address, host) = (exchange.wanted.filter(|_| exchange.is_agreed)?, exchange.host);
+        self.leases.retain(|leased, lease| *leased != address || lease.host != host);
+        Some(Question { action: LeaseAction::Unbind, host, address, lease_s: 0, claimed: None })
     }
 
     /// Whether `host` has `address` by a lease that lasts.
@@ -491,6 +494,18 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_forgets_the_key_and_not_what_was_heard() {
+        let mut server = server();
+        let frame = request(7, STAMP);
+        let claimed = asked(server.incoming(NOW, Some(STAMP), &frame));
+        assert!(server.agreed(NOW, LeaseAction::Bind, &claimed, record(1)).is_ok());
+        let (action, address) = (LeaseAction::Extend, Ipv4Addr::new(10, 0, 0, 7));
+        server.refused(&Question { action, host: 1, address, lease_s: 60, claimed: None });
+        assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
+        asked(server.incoming(NOW, Some(STAMP), &request(7, STAMP + 1)));
+    }
+
+    #[test]
     fn a_step_back_forgets_what_was_newest_and_what_is_older_than_that_stays_out() {
         let mut server = server();
         server.begin_stamps(STAMP);
@@ -513,6 +528,7 @@ mod tests {
             let _ = server.agreed(NOW + Duration::from_secs(number), LeaseAction::Bind, &claimed, record(1));
         }
         assert_eq!(server.clients.len(), limits::CLIENTS_MAX);
+        assert_eq!(server.began_at, STAMP + 1, "who is forgotten cannot be replayed");
         assert!(server.exchanges.len() <= limits::SERVER_EXCHANGES_MAX);
         let lease = |number: u32| {
             let address = Ipv4Addr::from(number);

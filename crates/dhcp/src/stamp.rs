@@ -1,9 +1,6 @@
-//! Moments on the S-ARP clock, in units of 2^-32 s as messages carry them. Zero says that the sender has not the time.
+//! Moments on the S-ARP clock, in units of 2^-32 s as messages carry them.
 
 use std::time::Duration;
-
-/// What a message carries where the time is not known.
-pub(crate) const UNKNOWN: u64 = 0;
 
 /// Whether two moments are at most `window` apart.
 pub(crate) fn are_near(one: u64, other: u64, window: Duration) -> bool {

@@ -87,6 +87,11 @@ fn register_sarp(registry: &mut Registry, status: &Status) {
     let days = sarp.distributors.iter().map(|one| one.certificate_days_left).min().unwrap_or(0);
     let gauges = [
         ("sarp_keys", "Keys in the ring of S-ARP", i64::try_from(sarp.keys).unwrap_or(i64::MAX)),
+        (
+            "sarp_leases",
+            "Addresses by DHCP that this host has or gave",
+            i64::try_from(sarp.leases.len()).unwrap_or(i64::MAX),
+        ),
         ("sarp_clock_set", "Whether a distributor has told the time", i64::from(sarp.clock_unix_s.is_some())),
         ("sarp_distributor_days_left", "Days until the first certificate of a key distributor ends", days),
         ("sarp_distributors_silent", "Whether no key distributor answered", i64::from(sarp.distributors_silent)),

@@ -261,9 +261,12 @@ impl Host {
             LeaseAction::Extend => self.dhcp_server.as_ref().is_some_and(lasts),
             LeaseAction::Check | LeaseAction::Bind | LeaseAction::Unbind => false,
         };
-        if must_be_told {
+        if must_be_told && self.ask_again(now, About::Lease(number)) {
             self.lease_questions.insert(number, Asking { question, holds_frame });
-            return self.ask_again(now, About::Lease(number));
+            return;
+        }
+        if must_be_told {
+            self.event(Event::LeaseUntold { ip: question.address });
         }
         self.end_asking(now, question, holds_frame, Fate::Dropped(DropReason::DhcpNoAnswer));
     }

@@ -138,7 +138,11 @@ impl Host {
             About::Key(ip) => Some(ip),
             About::Time => return,
             // A distributor may have taken the key although its answers were lost, so it is not given up.
-            About::Change => return self.ask_again(now, about),
+            About::Change => {
+                // A place is kept free for this.
+                let _ = self.ask_again(now, about);
+                return;
+            }
             About::Lease(number) => return self.lease_given_up(now, number),
         };
         for waiting in self.pending.take(sender) {
@@ -198,9 +202,10 @@ impl Host {
         Fate::Consumed
     }
 
-    pub(super) fn ask_again(&mut self, now: Instant, about: About) {
+    /// Asks once more after a while; false when too much is being asked.
+    pub(super) fn ask_again(&mut self, now: Instant, about: About) -> bool {
         let nonce = self.random.bytes();
-        self.enquiries.begin(now + limits::TIME_REQUEST_INTERVAL, about, nonce);
+        self.enquiries.begin(now + limits::TIME_REQUEST_INTERVAL, about, nonce)
     }
 
     fn take_new_key(&mut self) {

@@ -4,6 +4,8 @@
 // Each test file uses its own share of this.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod dhcp;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -25,7 +25,7 @@ pub struct Proof<'a> {
     pub maker: Maker,
     /// The number of the host, or the name of the server's key.
     pub who: u64,
-    /// The S-ARP clock in units of 2^-32 s; zero if the maker has not the time yet.
+    /// The maker's S-ARP clock in units of 2^-32 s.
     pub stamp: u64,
     /// Chosen by the client, repeated by the server.
     pub nonce: [u8; NONCE_LEN],
