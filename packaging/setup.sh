@@ -10,7 +10,7 @@ build_packages="gcc libc6-dev make cmake nftables"
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump \
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors.
-test_packages="openssl strace tshark"
+test_packages="openssl strace tshark etcd-server"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 

@@ -1,0 +1,267 @@
+//! What a cluster can go through. These tests run one after another, each with a cluster of its own.
+
+#[path = "proxy.rs"]
+mod proxy;
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use authority::directory::Sharing;
+use authority::limits::{ETCD_REQUEST_TIMEOUT, ETCD_ROUNDS};
+use authority::repository::etcd::Access;
+use authority::repository::{EtcdStore, HostEntry, NewHost, SqliteStore, Standing, Store, StoreError};
+use ringwall_lab::net::etcd::{Cluster, MEMBERS};
+use rustix::process::Signal;
+use wire::MacAddress;
+
+use self::proxy::Proxy;
+use crate::rules::host;
+use crate::{repository, run_for};
+
+const NOW_UNIX_S: u64 = 1_800_000_000;
+const SITE: &str = "lab";
+/// How long a cluster may take to choose a leader or to take a member back, with room for a loaded machine.
+const HEALED_MAX: Duration = Duration::from_secs(20);
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs `body` beside a new cluster.
+fn with_cluster(test: &str, body: impl FnOnce(Cluster)) {
+    let Some(run) = run_for(test) else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let cluster = Cluster::start(run, "f", Ipv4Addr::LOCALHOST, None, |_| Ok(())).expect("a cluster");
+    cluster.move_here().expect("entered");
+    body(cluster);
+}
+
+/// A host of its own name and addresses for each number.
+fn one_of_many(number: usize) -> NewHost {
+    let [.., high, low] = number.to_be_bytes();
+    NewHost {
+        mac: Some(MacAddress([2, 0, 0, 1, high, low])),
+        addresses: vec![Ipv4Addr::new(10, 9, high, low)],
+        ..host(&format!("host-{number}"), 1)
+    }
+}
+
+fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
+    let began_at = Instant::now();
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => assert!(began_at.elapsed() < HEALED_MAX, "{what}: {error}"),
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn show(what: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let (count, middle) = (times.len(), times.get(times.len() / 2));
+    eprintln!("{what}: {count} times, min {:?}, median {middle:?}, max {:?}", times.first(), times.last());
+}
+
+/// Broke `Snapshot::commit` by leaving out the comparisons: numbers came twice and turns of the key were lost.
+#[test]
+fn writers_of_two_programs_lose_nothing() {
+    const THREADS: usize = 3;
+    const EACH: usize = 8;
+    with_cluster("writers_of_two_programs_lose_nothing", |cluster| {
+        let stores = [repository(&cluster, SITE), EtcdStore::new(&cluster.access(), SITE).expect("an access")];
+        let shared = NewHost { key: vec![0], ..host("shared", 200) };
+        let shared_ip = shared.addresses[0];
+        stores[0].add(&shared, Sharing::Refused, NOW_UNIX_S).expect("added");
+        let work = |store: &EtcdStore, first: usize| {
+            for number in first..first + EACH {
+                store.add(&one_of_many(number), Sharing::Refused, NOW_UNIX_S).expect("added");
+                while !{
+                    let key = store.find(shared_ip).expect("asked").expect("there").key;
+                    store.replace_key(shared_ip, &key, 1, &[key[0] + 1]).expect("changed")
+                } {}
+                if number % 2 == 0 {
+                    assert_eq!(store.revoke(&format!("host-{number}")), Ok(true));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for (at, store) in stores.iter().enumerate() {
+                for thread in 0..THREADS {
+                    scope.spawn(move || work(store, (at * THREADS + thread) * EACH));
+                }
+            }
+        });
+        let listed = stores[1].list().expect("listed");
+        let all = 2 * THREADS * EACH;
+        let numbers: Vec<u64> = listed.iter().map(|host| host.number).collect();
+        assert_eq!(numbers, (1..=1 + all as u64).collect::<Vec<_>>());
+        assert_eq!(listed[0].key, [u8::try_from(all).expect("small")]);
+        for number in 0..all {
+            let standing = if number % 2 == 0 { Standing::Revoked } else { Standing::Good };
+            let found = stores[0].find(one_of_many(number).addresses[0]).expect("asked").expect("there");
+            assert_eq!((found.name, found.standing), (format!("host-{number}"), standing));
+        }
+    });
+}
+
+/// Broke `Client::order` by always beginning with the first member and taking its failure for the cluster's: both failed.
+#[test]
+fn what_was_acknowledged_outlives_any_member() {
+    with_cluster("what_was_acknowledged_outlives_any_member", |mut cluster| {
+        let store = repository(&cluster, SITE);
+        let reader = EtcdStore::new(&cluster.access(), SITE).expect("an access");
+        let (is_over, written) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (reads, writes) = thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                let mut times = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let (number, began_at) = (written.load(Ordering::Relaxed), Instant::now());
+                    eventually("a write", || store.add(&one_of_many(number), Sharing::Refused, NOW_UNIX_S));
+                    times.push(began_at.elapsed());
+                    written.store(number + 1, Ordering::Release);
+                }
+                times
+            });
+            let reading = scope.spawn(|| {
+                let mut times = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    // What was acknowledged to one is there for the other.
+                    let Some(last) = written.load(Ordering::Acquire).checked_sub(1) else { continue };
+                    let began_at = Instant::now();
+                    let found = eventually("a read", || reader.find(one_of_many(last).addresses[0]));
+                    times.push(began_at.elapsed());
+                    assert_eq!(found.map(|host| host.name), Some(format!("host-{last}")));
+                }
+                times
+            });
+            // One of them leads.
+            for member in 0..MEMBERS {
+                cluster.kill_member(member);
+                let reached = written.load(Ordering::Relaxed) + 5;
+                let began_at = Instant::now();
+                while written.load(Ordering::Relaxed) < reached {
+                    assert!(began_at.elapsed() < HEALED_MAX, "writes go on without member {member}");
+                    thread::sleep(Duration::from_millis(10));
+                }
+                cluster.start_member(member).expect("started");
+                thread::sleep(Duration::from_secs(1));
+            }
+            is_over.store(true, Ordering::Relaxed);
+            (reading.join().expect("reads"), writing.join().expect("writes"))
+        });
+        show("find while each member was killed once", reads);
+        show("add while each member was killed once", writes);
+        let numbers: Vec<u64> = store.list().expect("listed").iter().map(|host| host.number).collect();
+        assert_eq!(numbers, (1..=written.into_inner() as u64).collect::<Vec<_>>());
+    });
+}
+
+/// Broke `timeout_global`: a member that hangs was waited for without end.
+#[test]
+fn without_a_majority_there_is_a_named_error_in_bounded_time_and_then_it_heals() {
+    let longest = ETCD_REQUEST_TIMEOUT * u32::try_from(ETCD_ROUNDS * MEMBERS).expect("small") + Duration::from_secs(1);
+    let refused = |store: &EtcdStore, longest: Duration| {
+        for change in [false, true] {
+            let began_at = Instant::now();
+            let outcome =
+                if change { store.revoke("alpha").map(drop) } else { store.find([10, 0, 0, 1].into()).map(drop) };
+            let error = outcome.expect_err("nobody can answer");
+            let took = began_at.elapsed();
+            eprintln!("after {took:?}: {error}");
+            assert!(matches!(error.reason(), StoreError::Unreachable(_)), "{error}");
+            assert!(error.to_string().contains("etcd at http://127.0.0.1:2379") && took < longest, "{took:?}: {error}");
+        }
+    };
+    with_cluster("without_a_majority_there_is_a_named_error_in_bounded_time", |mut cluster| {
+        let store = repository(&cluster, SITE);
+        store.add(&host("alpha", 1), Sharing::Refused, NOW_UNIX_S).expect("added");
+        cluster.kill_member(0);
+        cluster.kill_member(1);
+        refused(&store, ETCD_REQUEST_TIMEOUT * u32::try_from(ETCD_ROUNDS).expect("small") + Duration::from_secs(1));
+        cluster.start_member(1).expect("started");
+        let began_at = Instant::now();
+        assert_eq!(eventually("healing", || store.find([10, 0, 0, 1].into())).map(|host| host.number), Some(1));
+        assert!(eventually("healing", || store.revoke("alpha")));
+        eprintln!("healed after {:?}", began_at.elapsed());
+        cluster.start_member(0).expect("started");
+        cluster.await_service().expect("whole again");
+        (0..MEMBERS).for_each(|member| cluster.signal(member, Signal::STOP));
+        refused(&store, longest);
+        (0..MEMBERS).for_each(|member| cluster.signal(member, Signal::CONT));
+        eventually("healing", || store.find([10, 0, 0, 1].into()));
+    });
+}
+
+/// Broke `EtcdStore::attempt` by forgetting the change whose answer was lost: the key was changed and the answer was "no".
+#[test]
+fn a_lost_answer_changes_neither_the_outcome_nor_the_state() {
+    with_cluster("a_lost_answer_changes_neither_the_outcome_nor_the_state", |cluster| {
+        let direct = repository(&cluster, SITE);
+        let proxy = Proxy::start(2379);
+        let members = vec![format!("http://127.0.0.1:{}", proxy.port())];
+        let store = EtcdStore::new(&Access { members, ..Access::default() }, SITE).expect("an access");
+        let ip = [10, 0, 0, 1].into();
+        let leased = [10, 0, 1, 7].into();
+        proxy.lose(1);
+        assert_eq!(store.add(&host("alpha", 1), Sharing::Refused, NOW_UNIX_S), Ok(1));
+        proxy.lose(1);
+        assert_eq!(store.add(&host("beta", 2), Sharing::Refused, NOW_UNIX_S), Ok(2));
+        proxy.lose(1);
+        assert_eq!(store.replace_key(ip, &[1; 32], 1, &[7; 32]), Ok(true));
+        proxy.lose(1);
+        assert_eq!(store.bind(1, leased, NOW_UNIX_S), Ok(()));
+        proxy.lose(1);
+        assert_eq!(store.unbind(1, leased), Ok(true));
+        proxy.lose(1);
+        assert_eq!(store.revoke("beta"), Ok(true));
+        assert_eq!(proxy.lost(), 6);
+        let hosts: Vec<_> = direct.list().expect("listed").into_iter().map(|host| (host.number, host.key[0])).collect();
+        assert_eq!(hosts, [(1, 7), (2, 2)]);
+    });
+}
+
+/// Broke `EtcdStore::create` by writing the form first: a reader saw a part.
+#[test]
+fn hosts_are_moved_in_whole_or_not_at_all() {
+    const HOSTS: usize = 1200;
+    with_cluster("hosts_are_moved_in_whole_or_not_at_all", |cluster| {
+        let place = tempfile::tempdir().expect("directory");
+        let file = SqliteStore::create(&place.path().join("hosts.db")).expect("created");
+        for number in 0..HOSTS {
+            file.add(&one_of_many(number), Sharing::Refused, NOW_UNIX_S).expect("added");
+        }
+        file.add(&NewHost { name: "heir".to_owned(), ..one_of_many(3) }, Sharing::Allowed, NOW_UNIX_S).expect("added");
+        file.revoke("host-7").expect("revoked");
+        let hosts: Vec<HostEntry> = file.list().expect("listed");
+        let [store, reader] = [(); 2].map(|()| EtcdStore::new(&cluster.access(), SITE).expect("an access"));
+        let is_over = AtomicBool::new(false);
+        let seen = thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut seen = BTreeSet::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    seen.insert(reader.list().map_or_else(
+                        |error| {
+                            assert_eq!(error.reason(), &StoreError::NotShared);
+                            0
+                        },
+                        |hosts| hosts.len(),
+                    ));
+                }
+                seen
+            });
+            store.create(&hosts).expect("moved");
+            is_over.store(true, Ordering::Relaxed);
+            reading.join().expect("reads")
+        });
+        assert!(seen.contains(&0) && seen.iter().all(|count| [0, hosts.len()].contains(count)), "{seen:?}");
+        assert_eq!(reader.list(), Ok(hosts.clone()));
+        assert_eq!(reader.find(one_of_many(3).addresses[0]), file.find(one_of_many(3).addresses[0]));
+        let next = reader.add(&one_of_many(HOSTS + 1), Sharing::Refused, NOW_UNIX_S);
+        assert_eq!(next, Ok(hosts.len() as u64 + 1));
+        let again = store.create(&hosts).expect_err("there is one");
+        assert_eq!(again.reason(), &StoreError::SharedExists);
+    });
+}
