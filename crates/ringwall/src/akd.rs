@@ -1,15 +1,17 @@
 //! `ringwall akd`: a host that also distributes the site's keys (the AKD of the S-ARP paper), and where it looks them up.
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use authority::repository::{HostEntry, SqliteStore, Standing, Store};
+use authority::repository::etcd::Access;
+use authority::repository::{EtcdStore, HostEntry, SqliteStore, Standing, Store, StoreError};
 use bump::ClockTrust;
 use clap::Subcommand;
 use sarp::akd::{Lookup, RecordKey, Records};
 use system::clock::Clock;
 
+use crate::config::{Akd, Keeper};
 use crate::failure::Failure;
 use crate::host::{ConfigArgs, Duty, parse_time, run_daemon};
 
@@ -38,45 +40,71 @@ impl AkdCommand {
     }
 }
 
+/// How long a cluster that could not be reached is left alone. Whoever asks meanwhile is not kept waiting behind one
+/// attempt after the other, and asks another distributor.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The site's repository as a distributor asks it.
 pub(crate) struct Repository {
-    file: PathBuf,
-    store: SqliteStore,
+    store: Box<dyn Store>,
+    /// When the last attempt to reach the cluster came to nothing.
+    failed_at: Mutex<Option<Instant>>,
 }
 
 impl Repository {
-    pub(crate) fn open(file: &Path) -> Result<Repository, Failure> {
-        let store = SqliteStore::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-        Ok(Repository { file: file.to_owned(), store })
+    pub(crate) fn open(section: &Akd, site: &str) -> Result<Repository, Failure> {
+        let store: Box<dyn Store> = match section.keeper() {
+            Keeper::File(file) => Box::new(SqliteStore::open(file).map_err(Failure::new)?),
+            Keeper::Cluster(access) => Box::new(reach(&access, site)?),
+        };
+        Ok(Repository { store, failed_at: Mutex::new(None) })
     }
 
-    fn complain(&self, what: &str, error: &dyn std::fmt::Display) {
-        let file = self.file.display();
-        tracing::error!(%file, "{what}: {error}");
+    fn failed_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the repository, unless it just could not be reached.
+    fn ask<T>(&self, what: &str, question: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Option<T> {
+        if self.failed_at().is_some_and(|failed_at| failed_at.elapsed() < PAUSE) {
+            return None;
+        }
+        let outcome = question(&*self.store);
+        let is_away = matches!(&outcome, Err(error) if matches!(error.reason(), StoreError::Unreachable(_)));
+        *self.failed_at() = is_away.then(Instant::now);
+        outcome.inspect_err(|error| tracing::error!("{what}: {error}")).ok()
+    }
+}
+
+/// A cluster that cannot be reached yet may be later; one that holds no repository of this site is the wrong one.
+fn reach(access: &Access, site: &str) -> Result<EtcdStore, Failure> {
+    let store = EtcdStore::new(access, site).map_err(Failure::new)?;
+    match store.probe() {
+        Err(error) if matches!(error.reason(), StoreError::Unreachable(_)) => {
+            tracing::warn!("hosts get no answer until the repository is there: {error}");
+            Ok(store)
+        }
+        outcome => outcome.map(|()| store).map_err(Failure::new),
     }
 }
 
 impl Records for Repository {
     fn find(&self, ip: Ipv4Addr) -> Lookup {
-        match self.store.find(ip) {
-            Ok(Some(entry)) if is_good(&entry) => {
+        let what = "the repository cannot be read, so hosts have to ask another distributor";
+        match self.ask(what, |store| store.find(ip)) {
+            Some(Some(entry)) if is_good(&entry) => {
                 let HostEntry { algorithm, key, mac, .. } = entry;
                 Lookup::Good { algorithm, key, mac }
             }
-            Ok(Some(_)) => Lookup::Invalid,
-            Ok(None) => Lookup::NotFound,
-            Err(error) => {
-                self.complain("the repository cannot be read, so hosts have to ask another distributor", &error);
-                Lookup::Failed
-            }
+            Some(Some(_)) => Lookup::Invalid,
+            Some(None) => Lookup::NotFound,
+            None => Lookup::Failed,
         }
     }
 
     fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool {
-        self.store.replace_key(ip, old, new.algorithm, new.key).unwrap_or_else(|error| {
-            self.complain("a host's new key cannot be entered", &error);
-            false
-        })
+        let replace = |store: &dyn Store| store.replace_key(ip, old, new.algorithm, new.key);
+        self.ask("a host's new key cannot be entered", replace).unwrap_or(false)
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod distributors;
 mod hostile;
 mod liveness;
 mod peers;

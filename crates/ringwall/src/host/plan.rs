@@ -71,7 +71,7 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
             Err(Failure::file(file, "[akd] makes this host a key distributor", remedy))
         }
         (Duty::Distributor, None) => {
-            let remedy = "add it with `repository = \"/etc/ringwall/site/hosts.db\"`";
+            let remedy = "add it with `repository = \"/etc/ringwall/site/hosts.db\"`, or with `etcd`";
             Err(Failure::file(file, "section [akd] is missing", remedy))
         }
         _ => Ok(()),
@@ -138,7 +138,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(&section.repository)?;
+    let records = Repository::open(section, &identity.site_name())?;
     Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
 }
 

@@ -44,14 +44,24 @@ pub enum BadAccess {
 }
 
 impl BadAccess {
-    /// What to do about it, with the keys' names in front of their words.
+    /// The setting that is wrong, as configuration and command line call it.
+    #[must_use]
+    pub fn setting(&self) -> &'static str {
+        match self {
+            BadAccess::Members(_) | BadAccess::Address(_) | BadAccess::Unprotected(_) => "etcd",
+            BadAccess::NoAuthority => "ca",
+            BadAccess::HalfCertificate => "certificate",
+        }
+    }
+
+    /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
             BadAccess::Members(_) => "name each member of the cluster once, usually three",
             BadAccess::Address(_) => "write https://ADDRESS:PORT and nothing behind it",
-            BadAccess::Unprotected(_) => "use https, or say that something else protects it (unprotected)",
-            BadAccess::NoAuthority => "name the file of the authority that the members' certificates come from (ca)",
+            BadAccess::Unprotected(_) => "use https, or set \"unprotected\" if something else protects the way",
+            BadAccess::NoAuthority => "name the file of the authority that the members' certificates come from",
             BadAccess::HalfCertificate => "name both files, or none",
         }
     }
