@@ -9,7 +9,8 @@ build_packages="gcc libc6-dev make cmake nftables"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump \
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
-# Independent makers and readers of what we write: certificates, capture files, golden vectors.
+# Independent makers and readers of what we write: certificates, capture files, golden vectors. And the members that tests
+# of the shared repository start themselves (etcd).
 test_packages="openssl strace tshark etcd-server"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
@@ -21,13 +22,40 @@ missing_packages() {
     done
 }
 
+# etcd's package would start a member of its own; where a machine has a policy already, that decides.
+policy=/usr/sbin/policy-rc.d
+policy_is_ours=no
+forbid_services() {
+    [ ! -e "$policy" ] || return 0
+    policy_is_ours=yes
+    trap allow_services EXIT
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+}
+
+allow_services() {
+    [ "$policy_is_ours" = yes ] || return 0
+    as_root rm -f "$policy"
+    policy_is_ours=no
+}
+
+# Nor shall it begin with the next boot.
+leave_etcd_off() {
+    case " $* " in
+    *" etcd-server "*) [ ! -d /run/systemd/system ] || as_root systemctl disable --quiet etcd.service ;;
+    esac
+}
+
 install_packages() {
     # shellcheck disable=SC2046,SC2086 # one word for each package is what is wanted
     set -- $(missing_packages "$@")
     [ $# -gt 0 ] || return 0
     say "installing $*"
     as_root apt-get update -qq
+    forbid_services
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+    allow_services
+    leave_etcd_off "$@"
 }
 
 case ${1:-} in

@@ -7,6 +7,10 @@
 mod faults;
 #[path = "../../authority/tests/repository/rules.rs"]
 mod rules;
+#[path = "shared_repository/sealed.rs"]
+mod sealed;
+#[path = "shared_repository/site.rs"]
+mod site;
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};

@@ -642,6 +642,22 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_that_cannot_be_meant_is_refused_before_it_is_asked() {
+        let place = new_site();
+        for (options, wanted) in [
+            ("--etcd http://10.0.0.21:2379", "--etcd: http://10.0.0.21:2379 leaves this machine in clear"),
+            ("--etcd https://10.0.0.21:2379", "--ca: https without an authority to believe; name the file"),
+            ("--etcd https://10.0.0.21:2379 --ca @/ca.pem", "@/ca.pem: No such file"),
+        ] {
+            let refused = run(place.path(), &format!("site repository use --dir @/site {options}")).expect_err(wanted);
+            let refused = refused.replace(&place.path().display().to_string(), "@");
+            assert!(refused.starts_with(wanted) && refused.contains("; ") && !refused.contains('\n'), "{refused}");
+        }
+        let refused = run(place.path(), "site repository import --dir @/site").expect_err("no members");
+        assert!(refused.contains("--etcd <URL>"), "{refused}");
+    }
+
+    #[test]
     fn json_is_for_programs() {
         let place = new_site();
         let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem --json";

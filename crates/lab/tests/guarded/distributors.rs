@@ -74,10 +74,12 @@ impl<'a> SharedSite<'a> {
     fn found(stage: &'a Stage, cluster: &Cluster) -> Result<Self, Failure> {
         let site = SharedSite { stage, manager: cluster.namespace().clone() };
         site.order("revoke --name nobody").expect_err("nobody is there");
-        // The first is issued to again, so that it knows the other; and hosts of the file are there in the cluster.
-        for name in [DISTRIBUTORS[0], DISTRIBUTORS[1], DISTRIBUTORS[0]] {
+        for name in DISTRIBUTORS {
             site.issue(stage.host(name), "--role akd")?;
         }
+        // The first is issued to again, so that it knows the other. Certificates of one second have no order.
+        process::pause(Duration::from_millis(1100))?;
+        site.issue(stage.host(DISTRIBUTORS[0]), "--role akd")?;
         let members: String = cluster.access().members.iter().map(|member| format!(" --etcd {member}")).collect();
         site.order(&format!("repository import --unprotected{members}"))?;
         Ok(site)
@@ -94,9 +96,7 @@ impl<'a> SharedSite<'a> {
         let file = self.stage.file(&format!("{}.pem", host.name));
         let Host { name, mac, ip, .. } = host;
         let out = file.display();
-        self.order(
-            &format!("issue --name {name} --mac {mac} --ip {ip} --force --out {out} {more}").trim_end().to_owned(),
-        )?;
+        self.order(&format!("issue --name {name} --mac {mac} --ip {ip} --force --out {out} {more}").trim_end())?;
         Ok(file)
     }
 

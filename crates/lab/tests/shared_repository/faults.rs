@@ -61,8 +61,33 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, StoreError>)
 
 fn show(what: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
-    let (count, middle) = (times.len(), times.get(times.len() / 2));
-    eprintln!("{what}: {count} times, min {:?}, median {middle:?}, max {:?}", times.first(), times.last());
+    let at = |quarter: usize| times[(times.len() - 1) * quarter / 4];
+    let (least, [first, middle, third], most) = (at(0), [at(1), at(2), at(3)], at(4));
+    let count = times.len();
+    eprintln!("{what}: {count} times, min {least:?}, quartiles {first:?}, {middle:?}, {third:?}, max {most:?}");
+}
+
+/// Shows what a question and a change take in the cluster, and in a file in the same moments.
+fn compare(cluster: &dyn Store) {
+    const TIMES: usize = 200;
+    let place = tempfile::tempdir().expect("directory");
+    let file = SqliteStore::create(&place.path().join("hosts.db")).expect("created");
+    let stores: [(&str, &dyn Store); 2] = [("the cluster", cluster), ("a file", &file)];
+    let mut times = [(); 2].map(|()| [(); 2].map(|()| Vec::new()));
+    for number in 0..TIMES {
+        for (at, (_, store)) in stores.iter().enumerate() {
+            let began_at = Instant::now();
+            store.add(&one_of_many(number), Sharing::Refused, NOW_UNIX_S).expect("added");
+            times[at][0].push(began_at.elapsed());
+            let began_at = Instant::now();
+            assert!(store.find(one_of_many(number).addresses[0]).expect("asked").is_some());
+            times[at][1].push(began_at.elapsed());
+        }
+    }
+    for ((name, _), [adds, finds]) in stores.iter().zip(times) {
+        show(&format!("add in {name}"), adds);
+        show(&format!("find in {name}"), finds);
+    }
 }
 
 /// Broke `Snapshot::commit` by leaving out the comparisons: numbers came twice and turns of the key were lost.
@@ -113,6 +138,7 @@ fn what_was_acknowledged_outlives_any_member() {
     with_cluster("what_was_acknowledged_outlives_any_member", |mut cluster| {
         let store = repository(&cluster, SITE);
         let reader = EtcdStore::new(&cluster.access(), SITE).expect("an access");
+        compare(&repository(&cluster, "compared"));
         let (is_over, written) = (AtomicBool::new(false), AtomicUsize::new(0));
         let (reads, writes) = thread::scope(|scope| {
             let writing = scope.spawn(|| {
