@@ -96,7 +96,7 @@ impl<'a> SharedSite<'a> {
         let file = self.stage.file(&format!("{}.pem", host.name));
         let Host { name, mac, ip, .. } = host;
         let out = file.display();
-        self.order(&format!("issue --name {name} --mac {mac} --ip {ip} --force --out {out} {more}").trim_end())?;
+        self.order(format!("issue --name {name} --mac {mac} --ip {ip} --force --out {out} {more}").trim_end())?;
         Ok(file)
     }
 

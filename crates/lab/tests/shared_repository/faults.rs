@@ -132,6 +132,34 @@ fn writers_of_two_programs_lose_nothing() {
     });
 }
 
+/// Broke `EtcdStore::index` by leaving an index as it is where the host stands in it already: a host that was revoked came
+/// back to its address while another one got it.
+#[test]
+fn an_address_goes_to_one_of_two_who_want_it_at_once() {
+    const ROUNDS: usize = 40;
+    with_cluster("an_address_goes_to_one_of_two_who_want_it_at_once", |cluster| {
+        let stores = [repository(&cluster, SITE), EtcdStore::new(&cluster.access(), SITE).expect("an access")];
+        for round in 0..ROUNDS {
+            // By turns both are new, or one is revoked and comes back.
+            let name = |which: usize| format!("host-{round}-{which}");
+            let asked = |which| NewHost { name: name(which), ..one_of_many(round) };
+            if round % 2 == 0 {
+                stores[0].add(&asked(0), Sharing::Refused, NOW_UNIX_S).expect("added");
+                stores[0].revoke(&name(0)).expect("revoked");
+            }
+            let outcomes: Vec<_> = thread::scope(|scope| {
+                let add = |at: usize| stores[at].add(&asked(at), Sharing::Refused, NOW_UNIX_S);
+                let asking = [0, 1].map(|at| scope.spawn(move || add(at)));
+                asking.into_iter().map(|thread| thread.join().expect("asked")).collect()
+            });
+            let winners: Vec<usize> = (0..2).filter(|at| outcomes[*at].is_ok()).collect();
+            assert_eq!(winners.len(), 1, "round {round}: {outcomes:?}");
+            let found = stores[0].find(one_of_many(round).addresses[0]).expect("asked").map(|host| host.name);
+            assert_eq!(found, Some(name(winners[0])));
+        }
+    });
+}
+
 /// Broke `Client::order` by always beginning with the first member and taking its failure for the cluster's: both failed.
 #[test]
 fn what_was_acknowledged_outlives_any_member() {
