@@ -113,3 +113,74 @@ fn is_good(entry: &HostEntry) -> bool {
     let wall = Clock::new().now().wall.filter(|wall| wall.trust != ClockTrust::Wrong);
     entry.standing == Standing::Good && wall.is_none_or(|wall| wall.unix_ms / 1000 <= entry.not_after_unix)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use authority::directory::Sharing;
+    use authority::repository::NewHost;
+
+    use super::*;
+
+    /// A repository that is never there and counts how often it is asked.
+    struct Away(Arc<AtomicU32>, StoreError);
+
+    impl Away {
+        fn answer<T>(&self) -> Result<T, StoreError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Err(self.1.clone())
+        }
+    }
+
+    impl Store for Away {
+        fn add(&self, _: &NewHost, _: Sharing, _: u64) -> Result<u64, StoreError> {
+            self.answer()
+        }
+        fn find(&self, _: Ipv4Addr) -> Result<Option<HostEntry>, StoreError> {
+            self.answer()
+        }
+        fn by_name(&self, _: &str) -> Result<Option<HostEntry>, StoreError> {
+            self.answer()
+        }
+        fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
+            self.answer()
+        }
+        fn replace_key(&self, _: Ipv4Addr, _: &[u8], _: u8, _: &[u8]) -> Result<bool, StoreError> {
+            self.answer()
+        }
+        fn rekey(&self, _: &str, _: u8, _: &[u8]) -> Result<bool, StoreError> {
+            self.answer()
+        }
+        fn revoke(&self, _: &str) -> Result<bool, StoreError> {
+            self.answer()
+        }
+        fn bind(&self, _: u64, _: Ipv4Addr, _: u64) -> Result<(), StoreError> {
+            self.answer()
+        }
+        fn unbind(&self, _: u64, _: Ipv4Addr) -> Result<bool, StoreError> {
+            self.answer()
+        }
+    }
+
+    /// Broke `ask` by not looking at the time of the last failure: each question was an attempt.
+    #[test]
+    fn a_cluster_that_is_away_is_left_alone_for_a_moment() {
+        let ip = Ipv4Addr::new(10, 0, 0, 1);
+        let asked_in_five = |error: StoreError| {
+            let asked = Arc::new(AtomicU32::new(0));
+            let store = Box::new(Away(Arc::clone(&asked), error));
+            let records = Repository { store, failed_at: Mutex::new(None) };
+            for _ in 0..4 {
+                assert!(matches!(records.find(ip), Lookup::Failed));
+            }
+            // As if the moment were over.
+            *records.failed_at() = None;
+            assert!(!records.replace(ip, &[1], RecordKey { algorithm: 1, key: &[2] }));
+            asked.load(Ordering::Relaxed)
+        };
+        assert_eq!(asked_in_five(StoreError::Unreachable("all".to_owned()).with_file("etcd".as_ref())), 2);
+        assert_eq!(asked_in_five(StoreError::Busy), 5, "a file that is there is asked each time");
+    }
+}

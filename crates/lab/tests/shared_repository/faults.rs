@@ -48,6 +48,15 @@ fn one_of_many(number: usize) -> NewHost {
     }
 }
 
+/// Ends what runs beside a test, also if the test fails.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
     let began_at = Instant::now();
     loop {
@@ -191,6 +200,7 @@ fn what_was_acknowledged_outlives_any_member() {
                 }
                 times
             });
+            let ending = Ending(&is_over);
             // One of them leads.
             for member in 0..MEMBERS {
                 cluster.kill_member(member);
@@ -203,7 +213,7 @@ fn what_was_acknowledged_outlives_any_member() {
                 cluster.start_member(member).expect("started");
                 thread::sleep(Duration::from_secs(1));
             }
-            is_over.store(true, Ordering::Relaxed);
+            drop(ending);
             (reading.join().expect("reads"), writing.join().expect("writes"))
         });
         show("find while each member was killed once", reads);
@@ -213,7 +223,7 @@ fn what_was_acknowledged_outlives_any_member() {
     });
 }
 
-/// Broke `timeout_global`: a member that hangs was waited for without end.
+/// Broke `Client::new` by leaving `timeout_global` out: members were waited for as long as they liked.
 #[test]
 fn without_a_majority_there_is_a_named_error_in_bounded_time_and_then_it_heals() {
     let longest = ETCD_REQUEST_TIMEOUT * u32::try_from(ETCD_ROUNDS * MEMBERS).expect("small") + Duration::from_secs(1);
@@ -306,8 +316,9 @@ fn hosts_are_moved_in_whole_or_not_at_all() {
                 }
                 seen
             });
+            let ending = Ending(&is_over);
             store.create(&hosts).expect("moved");
-            is_over.store(true, Ordering::Relaxed);
+            drop(ending);
             reading.join().expect("reads")
         });
         assert!(seen.contains(&0) && seen.iter().all(|count| [0, hosts.len()].contains(count)), "{seen:?}");
