@@ -23,8 +23,8 @@ const PING_LIMIT_S: &str = "2";
 /// How long all may take to find each other again once all members are back, with room for a loaded machine.
 const HEALED_MAX: Duration = Duration::from_secs(20);
 
-/// Broke `Client::order` (only the first member is asked) and, apart from that, left out the second distributor: hosts that
-/// were started after the failure found nobody.
+/// Broke `Client::order` by asking the first member only: every ping that needed a key was without an answer. And killed both
+/// distributors: a host that was started anew did not get the time.
 #[test]
 fn two_distributors_over_three_members_outlive_one_of_each() {
     if !process::installed("etcd") {

@@ -169,7 +169,7 @@ fn an_address_goes_to_one_of_two_who_want_it_at_once() {
     });
 }
 
-/// Broke `Client::order` by always beginning with the first member and taking its failure for the cluster's: both failed.
+/// Broke `Client::order` by asking the first member only: nothing went on when that was killed.
 #[test]
 fn what_was_acknowledged_outlives_any_member() {
     with_cluster("what_was_acknowledged_outlives_any_member", |mut cluster| {
@@ -287,7 +287,7 @@ fn a_lost_answer_changes_neither_the_outcome_nor_the_state() {
     });
 }
 
-/// Broke `EtcdStore::create` by writing the form first: a reader saw a part.
+/// Broke `EtcdStore::create` by writing the form first, and not comparing it afterwards: a reader saw a part.
 #[test]
 fn hosts_are_moved_in_whole_or_not_at_all() {
     const HOSTS: usize = 1200;
