@@ -101,7 +101,7 @@ impl Cluster {
         for (option, value) in [
             ("name", format!("m{at}")),
             ("data-dir", data.display().to_string()),
-            ("listen-client-urls", self.url(at, 0)),
+            ("listen-client-urls", self.url(at, 0).replace(&self.address.to_string(), "0.0.0.0")),
             ("advertise-client-urls", self.url(at, 0)),
             ("listen-peer-urls", self.url(at, 1)),
             ("initial-advertise-peer-urls", self.url(at, 1)),

@@ -78,9 +78,9 @@ fn a_sealed_cluster_is_believed_and_believes_by_certificate() {
             Access { certificate: Some(stranger.certificate), key: Some(stranger.key), ..access.clone() },
         ),
         (
-            "another name",
+            "another address than the certificate's",
             Access {
-                members: access.members.iter().map(|url| url.replace("127.0.0.1", "localhost")).collect(),
+                members: access.members.iter().map(|url| url.replace("127.0.0.1", "127.0.0.2")).collect(),
                 ..access.clone()
             },
         ),

@@ -1,7 +1,7 @@
 //! How the members of a cluster are reached, as an operator writes it down.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::limits::MAX_ETCD_MEMBERS;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
-    /// `https://host:port` of each member.
+    /// `https://address:port` of each member.
     pub members: Vec<String>,
     /// Certificates of the authority that the members' own certificates come from, as PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ impl BadAccess {
     pub fn remedy(&self) -> &'static str {
         match self {
             BadAccess::Members(_) => "name each member of the cluster once, usually three",
-            BadAccess::Address(_) => "write https://ADDRESS:PORT and nothing behind it",
+            BadAccess::Address(_) => "write https://ADDRESS:PORT, no name and nothing behind it",
             BadAccess::Unprotected(_) => "use https, or set \"unprotected\" if something else protects the way",
             BadAccess::NoAuthority => "name the file of the authority that the members' certificates come from",
             BadAccess::HalfCertificate => "name both files, or none",
@@ -91,11 +91,11 @@ impl Access {
             return Err(BadAccess::Members(count));
         }
         for member in &self.members {
-            let (is_sealed, host) = split(member).ok_or_else(|| BadAccess::Address(member.clone()))?;
+            let (is_sealed, address) = split(member).ok_or_else(|| BadAccess::Address(member.clone()))?;
             if is_sealed && self.ca.is_none() {
                 return Err(BadAccess::NoAuthority);
             }
-            if !is_sealed && !self.unprotected && !stays_here(host) {
+            if !is_sealed && !self.unprotected && !address.ip().is_loopback() {
                 return Err(BadAccess::Unprotected(member.clone()));
             }
         }
@@ -103,29 +103,16 @@ impl Access {
     }
 }
 
-/// Whether a member is spoken to by TLS, and its host.
-fn split(member: &str) -> Option<(bool, &str)> {
+/// Whether a member is spoken to by TLS, and where it is. Names are no addresses: a resolver would decide where they lead,
+/// and might itself need the network that the distributors serve.
+fn split(member: &str) -> Option<(bool, SocketAddr)> {
     let (scheme, rest) = member.split_once("://")?;
-    let (host, port) = rest.rsplit_once(':')?;
-    port.parse::<u16>().ok().filter(|port| *port > 0)?;
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_host = match bare {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => {
-            !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
-        }
-    };
-    let is_sealed = match scheme {
-        "https" => true,
-        "http" => false,
-        _ => return None,
-    };
-    is_host.then_some((is_sealed, bare.unwrap_or(host)))
-}
-
-/// A name is not believed to stay here, because a resolver decides where it leads.
-fn stays_here(host: &str) -> bool {
-    host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let address = rest.parse::<SocketAddr>().ok().filter(|address| address.port() > 0)?;
+    match scheme {
+        "https" => Some((true, address)),
+        "http" => Some((false, address)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +126,7 @@ mod tests {
     #[test]
     fn what_leaves_the_machine_is_sealed_unless_somebody_says_so() {
         assert_eq!(access(&["http://127.0.0.1:2379", "http://[::1]:2379"]).check(), Ok(()));
-        for open in ["http://10.0.0.21:2379", "http://localhost:2379", "http://[fd00::1]:2379"] {
+        for open in ["http://10.0.0.21:2379", "http://[fd00::1]:2379"] {
             assert_eq!(access(&[open]).check(), Err(BadAccess::Unprotected(open.to_owned())));
             assert_eq!(Access { unprotected: true, ..access(&[open]) }.check(), Ok(()));
         }
@@ -156,12 +143,12 @@ mod tests {
             "10.0.0.21:2379",
             "https://10.0.0.21",
             "https://:2379",
-            "https://a:0",
-            "https://a:70000",
-            "ftp://a:1",
-            "https://a:1/path",
-            "https://user@a:1",
-            "https://[a]:1",
+            "https://10.0.0.21:0",
+            "https://10.0.0.21:70000",
+            "ftp://10.0.0.21:1",
+            "https://10.0.0.21:1/path",
+            "https://user@10.0.0.21:1",
+            "https://localhost:1",
             "",
         ] {
             let refused = Access { ca: Some("ca.pem".into()), ..access(&[bad]) }.check();

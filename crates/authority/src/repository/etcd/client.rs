@@ -10,7 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use ureq::config::Config;
+use ureq::http::Uri;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem};
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Timeout};
 
 use super::access::Access;
@@ -53,6 +57,19 @@ enum Single<T> {
     Refused(Trouble),
 }
 
+/// Members have addresses, so nobody is asked for names: the usual resolver would start a thread for each connection.
+#[derive(Debug)]
+struct AddressesOnly;
+
+impl Resolver for AddressesOnly {
+    fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let address = uri.authority().and_then(|authority| authority.as_str().parse().ok());
+        let mut found = self.empty();
+        found.push(address.ok_or(ureq::Error::HostNotFound)?);
+        Ok(found)
+    }
+}
+
 /// The members, and which of them answered last.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -63,18 +80,17 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(access: &Access) -> Result<Client, StoreError> {
-        let agent = Agent::config_builder()
+        let config = Agent::config_builder()
             // The way to the cluster is configured here and nowhere else.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
             .timeout_connect(Some(ETCD_CONNECT_TIMEOUT))
-            .timeout_resolve(Some(ETCD_CONNECT_TIMEOUT))
             .timeout_global(Some(ETCD_REQUEST_TIMEOUT))
             .tls_config(tls(access)?)
-            .build()
-            .new_agent();
+            .build();
+        let agent = Agent::with_parts(config, DefaultConnector::default(), AddressesOnly);
         Ok(Client { agent, members: access.members.clone(), answered_last: AtomicUsize::new(0) })
     }
 
@@ -152,7 +168,7 @@ fn of_error<T>(member: &str, error: &ureq::Error) -> Single<T> {
     let text = format!("{member}: {error}");
     match error {
         Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => Single::NotAsked(text),
-        ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) | HostNotFound | BadUri(_) => Single::NotAsked(text),
+        ureq::Error::Timeout(Timeout::Connect) | HostNotFound | BadUri(_) => Single::NotAsked(text),
         _ => Single::NoAnswer(text),
     }
 }
