@@ -181,7 +181,11 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes,
         way: config.host.takeover,
-        inner: if config.host.mode == Mode::Sarp { Inner::Veth { kept: kept(config) } } else { Inner::Tap { queues: 1 } },
+        inner: if config.host.mode == Mode::Sarp {
+            Inner::Veth { kept: kept(config) }
+        } else {
+            Inner::Tap { queues: 1 }
+        },
     };
     Ok(takeover::take(&request)?)
 }
