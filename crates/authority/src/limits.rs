@@ -81,6 +81,6 @@ pub const ETCD_PAGE: u64 = 500;
 /// Longest answer that is read, in bytes: a page of the largest hosts and as much again.
 pub const MAX_ETCD_ANSWER_LEN: u64 = 4 * 1024 * 1024;
 
-/// A renewed host writes itself, its name, the next number, and the indexes of its addresses and hardware address before
-/// and after.
-const _: () = assert!(3 + 2 * (MAX_ADDRESSES_PER_HOST + 1) <= ETCD_STEPS);
+/// A renewed host writes itself, its name, the next number, the indexes of its hardware address before and after, and for each
+/// address before and after its index and its lease; and for each of its addresses the host whose lease is over.
+const _: () = assert!(3 + 2 + 4 * MAX_ADDRESSES_PER_HOST + MAX_ADDRESSES_PER_HOST <= ETCD_STEPS);

@@ -360,3 +360,32 @@ fn a_member_that_is_switched_off_keeps_only_the_first_question_waiting() {
         assert!(times[1..].iter().all(|time| *time < ETCD_CONNECT_TIMEOUT), "{times:?}");
     });
 }
+
+/// Broke `EtcdStore::end_leases` by ending none: the address stayed taken.
+#[test]
+fn a_lease_ends_and_its_address_is_free_for_others() {
+    with_cluster("a_lease_ends_and_its_address_is_free_for_others", |cluster| {
+        let store = repository(&cluster, SITE);
+        let [one, two] = [1, 2].map(|last| {
+            let host = host(&format!("host-{last}"), last);
+            store.add(&host, Sharing::Refused, NOW_UNIX_S).expect("added")
+        });
+        let leased = Ipv4Addr::new(10, 0, 1, 7);
+        let lease = |number, from, until| store.lease(number, leased, NOW_UNIX_S + until, NOW_UNIX_S + from);
+        let holder = || store.find(leased).expect("asked").map(|host| host.number);
+        assert_eq!((lease(one, 0, 60), holder()), (Ok(()), Some(one)));
+        // More time counts, less does not.
+        assert_eq!((lease(one, 10, 600), lease(one, 20, 60)), (Ok(()), Ok(())));
+        let taken = StoreError::AddressTaken { address: leased, holder: "host-1".to_owned() };
+        assert_eq!(lease(two, 600, 660).expect_err("taken").reason(), &taken);
+        assert_eq!((lease(two, 601, 660), holder()), (Ok(()), Some(two)));
+        let before = store.by_number(one).expect("asked").expect("there");
+        assert_eq!(before.addresses, [Ipv4Addr::new(10, 0, 0, 1)], "what was entered stays");
+        assert_eq!(store.unbind(two, leased), Ok(true));
+        assert_eq!(store.bind(one, leased, NOW_UNIX_S + 601), Ok(()));
+        // A bound address is no lease, whatever is said of it later.
+        assert_eq!(lease(one, 601, 700), Ok(()));
+        assert!(lease(two, 8000, 9000).is_err());
+        assert_eq!(store.by_number(99), Ok(None));
+    });
+}

@@ -8,6 +8,7 @@
 //! /ringwall/SITE/hosts/name/NAME          its number
 //! /ringwall/SITE/hosts/address/ADDRESS    the numbers of all that have this address
 //! /ringwall/SITE/hosts/mac/MAC            the same for a hardware address
+//! /ringwall/SITE/hosts/lease/ADDRESS      the numbers of those that have it by lease, each with its last second
 //! ```
 //! Questions are linearizable: whoever asks after a change was acknowledged anywhere sees it. A change is one transaction.
 //! It compares what it read; a host that becomes good, or good for longer, or gets or loses an address, writes to the key
@@ -102,6 +103,10 @@ impl EtcdStore {
 
     fn address_key(&self, ip: Ipv4Addr) -> String {
         self.key(&format!("hosts/address/{ip}"))
+    }
+
+    fn lease_key(&self, ip: Ipv4Addr) -> String {
+        self.key(&format!("hosts/lease/{ip}"))
     }
 
     fn mac_key(&self, mac: MacAddress) -> String {
@@ -264,6 +269,122 @@ impl EtcdStore {
         Ok(number)
     }
 
+    /// Takes these addresses back from all whose lease of them is over.
+    fn end_leases(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        addresses: &[Ipv4Addr],
+        now_unix_s: u64,
+    ) -> Result<(), StoreError> {
+        let keys = addresses.iter().flat_map(|ip| [self.address_key(*ip), self.lease_key(*ip)]);
+        snapshot.fetch(&keys.collect::<Vec<_>>())?;
+        for &ip in addresses {
+            let leases = self.leases(snapshot, ip)?;
+            for (number, _) in leases.into_iter().filter(|(_, until)| *until < now_unix_s) {
+                if let Some(host) = self.numbered(snapshot, number)? {
+                    self.take(snapshot, host, ip)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Who has an address by lease, and until when; its key was fetched.
+    fn leases(&self, snapshot: &Snapshot<'_>, ip: Ipv4Addr) -> Result<Vec<(u64, u64)>, StoreError> {
+        let key = self.lease_key(ip);
+        snapshot.peek(&key).map_or(Ok(Vec::new()), |value| from_json(&key, value))
+    }
+
+    /// Forgets that a host has an address by lease.
+    fn drop_lease(&self, snapshot: &mut Snapshot<'_>, number: u64, ip: Ipv4Addr) -> Result<(), StoreError> {
+        let key = self.lease_key(ip);
+        snapshot.fetch(std::slice::from_ref(&key))?;
+        let mut leases = self.leases(snapshot, ip)?;
+        let count = leases.len();
+        leases.retain(|(holder, _)| *holder != number);
+        match leases.len() {
+            left if left == count => {}
+            0 => snapshot.delete(&key),
+            _ => snapshot.put(&key, to_json(&leases)?),
+        }
+        Ok(())
+    }
+
+    /// Takes an address from a host that has it; the address's key was fetched.
+    fn take(&self, snapshot: &mut Snapshot<'_>, mut host: HostEntry, ip: Ipv4Addr) -> Result<(), StoreError> {
+        let key = self.address_key(ip);
+        host.addresses.retain(|address| *address != ip);
+        let mut numbers = numbers_in(&key, snapshot.peek(&key))?;
+        numbers.retain(|holder| *holder != host.number);
+        if numbers.is_empty() {
+            snapshot.delete(&key)
+        } else {
+            snapshot.put(&key, to_json(&numbers)?)
+        }
+        self.drop_lease(snapshot, host.number, ip)?;
+        self.write_host(snapshot, &host)
+    }
+
+    /// Gives a host an address; tells whether it had it before.
+    fn give(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        number: u64,
+        ip: Ipv4Addr,
+        now_unix_s: u64,
+    ) -> Result<bool, StoreError> {
+        let mut addresses = self.numbered(snapshot, number)?.map(|host| host.addresses).unwrap_or_default();
+        addresses.push(ip);
+        self.end_leases(snapshot, &addresses, now_unix_s)?;
+        let is_good = |host: &HostEntry| host.standing == Standing::Good && host.not_after_unix >= now_unix_s;
+        let host = self.numbered(snapshot, number)?.filter(is_good);
+        let mut host = host.ok_or(StoreError::NotGood(number))?;
+        if host.addresses.contains(&ip) {
+            return Ok(true);
+        }
+        host.addresses.push(ip);
+        check_addresses(host.mac, &host.addresses)?;
+        if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
+            return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
+        }
+        let key = self.address_key(ip);
+        let holders = self.holders(snapshot, std::slice::from_ref(&key))?;
+        check_holders(&holders, None, &[ip], &host.name, now_unix_s)?;
+        let mut numbers = numbers_in(&key, snapshot.peek(&key))?;
+        numbers.push(number);
+        snapshot.put(&key, to_json(&numbers)?);
+        self.write_host(snapshot, &host)?;
+        Ok(false)
+    }
+
+    /// The host with this number.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    pub fn by_number(&self, number: u64) -> Result<Option<HostEntry>, StoreError> {
+        self.read(|snapshot| self.numbered(snapshot, number))
+    }
+
+    /// Gives a host an address until `until_unix_s` as [`bind`](Store::bind) does, or more time with one that it has by lease;
+    /// never less. When a lease is over its address is free for others.
+    ///
+    /// # Errors
+    /// As [`bind`](Store::bind).
+    pub fn lease(&self, number: u64, ip: Ipv4Addr, until_unix_s: u64, now_unix_s: u64) -> Result<(), StoreError> {
+        self.change(Again::Harmless, |snapshot| {
+            let had_it = self.give(snapshot, number, ip, now_unix_s)?;
+            let mut leases = self.leases(snapshot, ip)?;
+            match leases.iter_mut().find(|(holder, _)| *holder == number) {
+                Some((_, until)) if *until < until_unix_s => *until = until_unix_s,
+                // A shorter one, or an address that was bound and not leased.
+                None if !had_it => leases.push((number, until_unix_s)),
+                _ => return Ok(()),
+            }
+            snapshot.put(&self.lease_key(ip), to_json(&leases)?);
+            Ok(())
+        })
+    }
+
     fn rekey_host(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -287,6 +408,7 @@ impl Store for EtcdStore {
             let mut keys = vec![self.key(NEXT), self.name_key(&host.name)];
             keys.extend_from_slice(&indexes);
             snapshot.fetch(&keys)?;
+            self.end_leases(snapshot, &host.addresses, now_unix_s)?;
             if sharing == Sharing::Refused {
                 let holders = self.holders(snapshot, &indexes)?;
                 check_holders(&holders, host.mac, &host.addresses, &host.name, now_unix_s)?;
@@ -297,6 +419,10 @@ impl Store for EtcdStore {
                 None => self.next_number(snapshot, &host.name)?,
             };
             let entry = entry::numbered(number, host);
+            // What it has from now on it has for good.
+            for &ip in before.iter().flat_map(|before| &before.addresses).chain(&host.addresses) {
+                self.drop_lease(snapshot, number, ip)?;
+            }
             self.write_host(snapshot, &entry)?;
             self.index(snapshot, &entry, before.as_ref())?;
             Ok(number)
@@ -363,45 +489,18 @@ impl Store for EtcdStore {
     }
 
     fn bind(&self, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<(), StoreError> {
-        self.change(Again::Harmless, |snapshot| {
-            let key = self.address_key(ip);
-            snapshot.fetch(&[self.host_key(number), key.clone()])?;
-            let host = self
-                .numbered(snapshot, number)?
-                .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
-            let mut host = host.ok_or(StoreError::NotGood(number))?;
-            if host.addresses.contains(&ip) {
-                return Ok(());
-            }
-            host.addresses.push(ip);
-            check_addresses(host.mac, &host.addresses)?;
-            if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
-                return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
-            }
-            let holders = self.holders(snapshot, std::slice::from_ref(&key))?;
-            check_holders(&holders, None, &[ip], &host.name, now_unix_s)?;
-            let mut numbers = numbers_in(&key, snapshot.peek(&key))?;
-            numbers.push(number);
-            snapshot.put(&key, to_json(&numbers)?);
-            self.write_host(snapshot, &host)
-        })
+        self.change(Again::Harmless, |snapshot| self.give(snapshot, number, ip, now_unix_s).map(drop))
     }
 
     fn unbind(&self, number: u64, ip: Ipv4Addr) -> Result<bool, StoreError> {
         self.change(Again::Differs, |snapshot| {
             let key = self.address_key(ip);
-            snapshot.fetch(&[self.host_key(number), key.clone()])?;
-            let Some(mut host) = self.numbered(snapshot, number)? else { return Ok(false) };
-            let Some(at) = host.addresses.iter().position(|address| *address == ip) else { return Ok(false) };
-            host.addresses.remove(at);
-            let mut numbers = numbers_in(&key, snapshot.peek(&key))?;
-            numbers.retain(|holder| *holder != number);
-            if numbers.is_empty() {
-                snapshot.delete(&key)
-            } else {
-                snapshot.put(&key, to_json(&numbers)?)
+            snapshot.fetch(&[self.host_key(number), key])?;
+            let Some(host) = self.numbered(snapshot, number)? else { return Ok(false) };
+            if !host.addresses.contains(&ip) {
+                return Ok(false);
             }
-            self.write_host(snapshot, &host).map(|()| true)
+            self.take(snapshot, host, ip).map(|()| true)
         })
     }
 }

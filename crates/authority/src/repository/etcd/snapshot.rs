@@ -86,9 +86,12 @@ impl<'a> Snapshot<'a> {
         super::check_form(form.ok_or(StoreError::NotShared)?)
     }
 
-    /// What a key holds that was fetched, without the change depending on it.
+    /// What a key that was fetched holds, or will by this change, without the change depending on it.
     pub(super) fn peek(&self, key: &str) -> Option<&[u8]> {
-        self.seen.get(key)?.value.as_deref()
+        match self.writes.get(key) {
+            Some(written) => written.as_deref(),
+            None => self.seen.get(key)?.value.as_deref(),
+        }
     }
 
     /// What a key holds that was fetched; the change happens only if it still does.
