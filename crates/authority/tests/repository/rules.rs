@@ -37,6 +37,7 @@ macro_rules! store_rules {
             no_address_is_given_to_two_good_hosts
             a_lease_ends_and_its_address_is_free_for_others
             leases_that_are_over_end_with_the_next_change
+            an_address_is_free_however_many_leases_are_over
             a_lease_is_not_lost_by_what_happens_to_its_host
             addresses_are_given_to_good_hosts_only
             a_host_without_subnets_is_given_nothing
@@ -454,6 +455,28 @@ pub(crate) fn leases_that_are_over_end_with_the_next_change(store: &dyn Store) {
         assert_eq!(name_at(store, leased(number, 1)), None);
         assert_eq!(name_at(store, leased(number, each - 1)), None);
     }
+}
+
+/// Broke the etcd store by not looking for the address in question first: it was still taken.
+pub(crate) fn an_address_is_free_however_many_leases_are_over(store: &dyn Store) {
+    let anywhere = |last| NewHost { subnets: vec![subnet([10, 0, 0, 0], 8)], ..host(&format!("host-{last}"), last) };
+    let numbers = [1, 2, 3, 4, 5, 6, 7].map(|last| added(store, &anywhere(last)));
+    let leased = |number: u64, last: u8| Ipv4Addr::new(10, 1, u8::try_from(number).expect("small"), last);
+    for number in numbers {
+        for last in 1..u8::try_from(MAX_ADDRESSES_PER_HOST).expect("small") {
+            let until = NOW_UNIX_S + 60 * number;
+            assert_eq!(store.lease(number, leased(number, last), until, NOW_UNIX_S), Ok(()));
+        }
+    }
+    let heir = added(store, &anywhere(8));
+    // Those that ended last are the last that are looked at.
+    let [given, entered] = [1, 2].map(|last| leased(numbers[6], last));
+    assert_eq!(store.lease(heir, given, NOW_UNIX_S + 3600, NOW_UNIX_S + 600), Ok(()));
+    assert_eq!(name_at(store, given).as_deref(), Some("host-8"));
+    let named_so = NewHost { addresses: vec![entered], ..host("host-9", 9) };
+    assert_eq!(store.add(&named_so, Sharing::Refused, NOW_UNIX_S + 600), Ok(9));
+    assert_eq!(name_at(store, entered).as_deref(), Some("host-9"));
+    assert_eq!(named(store, "host-7").addresses, [ip(7)]);
 }
 
 /// A key, a revocation or more time with another address leaves a lease as it is; whoever renews a host ends its leases.

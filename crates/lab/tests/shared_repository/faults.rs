@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use authority::directory::Sharing;
-use authority::limits::{ETCD_REQUEST_TIMEOUT, ETCD_ROUNDS};
+use authority::limits::{ETCD_CONNECT_TIMEOUT, ETCD_REQUEST_TIMEOUT, ETCD_ROUNDS};
 use authority::repository::etcd::Access;
 use authority::repository::{EtcdStore, HostEntry, Lease, NewHost, SqliteStore, Standing, Store, StoreError};
 use ringwall_lab::net::etcd::{Cluster, MEMBERS};
@@ -170,7 +170,7 @@ fn an_address_goes_to_one_of_two_who_want_it_at_once() {
 }
 
 /// Two distributors, one of which gives a host more time while the other finds its time over: one of them gets the address,
-/// and nobody else thinks that he has it. Broke `EtcdStore::drop_lease` by not comparing: both had it.
+/// and only he is told so. Broke `Snapshot::commit` by not comparing leases: both were told.
 #[test]
 fn a_lease_at_its_end_is_prolonged_or_passed_on() {
     const ROUNDS: u64 = 40;
@@ -194,7 +194,7 @@ fn a_lease_at_its_end_is_prolonged_or_passed_on() {
                 entry.addresses.contains(&leased)
             };
             assert_eq!([holds(one), holds(two)], [holder == one, holder == two], "round {round}: {outcomes:?}");
-            assert!(outcomes[usize::from(holder == two)], "round {round}: {outcomes:?}");
+            assert_eq!(outcomes, [holder == one, holder == two], "round {round}");
             prolonged += u64::from(holder == one);
             assert_eq!(stores[0].unbind(holder, leased), Ok(true));
         }
@@ -387,5 +387,35 @@ fn hosts_are_moved_in_whole_or_not_at_all() {
         assert_eq!(reader.by_number(69).expect("asked"), Some(entry_without_lease(&hosts, 69)));
         let again = store.create(&hosts, &leases).expect_err("there is one");
         assert_eq!(again.reason(), &StoreError::SharedExists);
+    });
+}
+
+/// Broke `Client::send` by not noting who answered: each question waited anew. And left `timeout_connect` out: the first one
+/// took as long as a whole request may.
+#[test]
+fn a_member_that_is_switched_off_keeps_only_the_first_question_waiting() {
+    with_cluster("a_member_that_is_switched_off_keeps_only_the_first_question_waiting", |cluster| {
+        repository(&cluster, SITE);
+        // What is sent there is gone without a word, as with a machine without power.
+        for words in [
+            "link add d0 type veth peer name d1",
+            "address add 10.97.0.1/24 dev d0",
+            "link set d0 up",
+            "link set d1 up",
+            "neighbour add 10.97.0.9 lladdr 02:00:00:00:00:99 dev d0",
+        ] {
+            cluster.namespace().ip(words).expect(words);
+        }
+        let mut access = cluster.access();
+        access.members.insert(0, "http://10.97.0.9:2379".to_owned());
+        let store = EtcdStore::new(&access, SITE).expect("an access");
+        let times = [(); 3].map(|()| {
+            let began_at = Instant::now();
+            assert_eq!(store.find([10, 0, 0, 1].into()), Ok(None));
+            began_at.elapsed()
+        });
+        eprintln!("with a member that is switched off: {times:?}");
+        assert!(times[0] >= ETCD_CONNECT_TIMEOUT && times[0] < ETCD_REQUEST_TIMEOUT, "{times:?}");
+        assert!(times[1..].iter().all(|time| *time < ETCD_CONNECT_TIMEOUT), "{times:?}");
     });
 }
