@@ -9,10 +9,10 @@ build_packages="gcc libc6-dev make cmake nftables"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump \
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
-# Independent makers and readers of what we write: certificates, capture files, golden vectors.
-# The last are other people's DHCP servers and clients, which S-DHCP must leave working.
+# Independent makers and readers of what we write: certificates, capture files, golden vectors. Then other people's DHCP
+# servers and clients, which S-DHCP must leave working, and the members that tests of the shared repository start (etcd).
 test_packages="openssl strace tshark \
-    dnsmasq-base kea-dhcp4-server isc-dhcp-server isc-dhcp-client udhcpc dhcpcd-base"
+    dnsmasq-base kea-dhcp4-server isc-dhcp-server isc-dhcp-client udhcpc dhcpcd-base etcd-server"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 
@@ -23,13 +23,44 @@ missing_packages() {
     done
 }
 
+# The packages of etcd and of DHCP servers would start services; where a machine has a policy already, that decides.
+policy=/usr/sbin/policy-rc.d
+policy_is_ours=no
+forbid_services() {
+    [ ! -e "$policy" ] || return 0
+    policy_is_ours=yes
+    trap allow_services EXIT
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+}
+
+allow_services() {
+    [ "$policy_is_ours" = yes ] || return 0
+    as_root rm -f "$policy"
+    policy_is_ours=no
+}
+
+# Nor shall they begin with the next boot.
+leave_off() {
+    [ -d /run/systemd/system ] || return 0
+    for package in "$@"; do
+        case $package in
+        etcd-server) as_root systemctl disable --quiet etcd.service ;;
+        isc-dhcp-server | kea-dhcp4-server) as_root systemctl disable --quiet "$package.service" ;;
+        esac
+    done
+}
+
 install_packages() {
     # shellcheck disable=SC2046,SC2086 # one word for each package is what is wanted
     set -- $(missing_packages "$@")
     [ $# -gt 0 ] || return 0
     say "installing $*"
     as_root apt-get update -qq
+    forbid_services
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+    allow_services
+    leave_off "$@"
 }
 
 case ${1:-} in

@@ -6,6 +6,7 @@
 //! site.key.pem   the site key (0600)
 //! request.key.pem  the master of all request keys (0600)
 //! hosts.db       the repository that key distributors answer from (0600)
+//! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
@@ -28,7 +29,8 @@ use wire::MacAddress;
 
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
-use crate::repository::{NewHost, SqliteStore, Standing, Store};
+use crate::repository::etcd::Access;
+use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::ForSarp;
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
@@ -37,6 +39,8 @@ const KEY: &str = "ca.key.pem";
 const SITE_KEY: &str = "site.key.pem";
 const REQUEST_MASTER: &str = "request.key.pem";
 const REPOSITORY: &str = "hosts.db";
+const SHARED: &str = "etcd.json";
+const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";
 const INDEX_HEADER: &str = "serial\tname\trole\tmac\taddresses\tnot_before\tnot_after\n";
@@ -200,14 +204,73 @@ impl Directory {
         Ok(self.certificates()?.iter().map(|certificate| Entry::of(certificate)).collect())
     }
 
-    /// The repository that the site's key distributors answer from.
+    /// The repository that the site's key distributors answer from: in a cluster if one is written down, else in a file.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn repository(&self) -> Result<SqliteStore, Error> {
+    pub fn repository(&self) -> Result<Box<dyn Store>, Error> {
+        if let Some(access) = self.access()? {
+            return Ok(Box::new(self.shared(&access)?));
+        }
         let path = self.path.join(REPOSITORY);
         let store = if path.exists() { SqliteStore::open(&path) } else { SqliteStore::create(&path) };
-        store.map_err(|error| Error::Repository(error).with_file(&path))
+        Ok(Box::new(store.map_err(|error| Error::Repository(error).with_file(&path))?))
+    }
+
+    /// Moves the repository from its file into a cluster and works with that from now on; gives how many hosts it has. The
+    /// file gets another name, so that no distributor answers from it by mistake.
+    ///
+    /// # Errors
+    /// [`Error::Shared`], or what is wrong with file or cluster. The site then works with the file as before.
+    pub fn import_repository(&self, access: &Access) -> Result<usize, Error> {
+        let _lock = self.lock()?;
+        let [setting, file, moved] = [SHARED, REPOSITORY, MOVED].map(|name| self.path.join(name));
+        if setting.exists() {
+            return Err(Error::Shared.with_file(&setting));
+        }
+        if moved.exists() {
+            return Err(Error::Exists.with_file(&moved));
+        }
+        let cluster = self.shared(access)?;
+        let store = SqliteStore::open(&file)?;
+        let (hosts, leases) = store.contents()?;
+        let setting = self.stage_access(access, Overwrite::Never)?;
+        cluster.create(&hosts, &leases)?;
+        setting.commit()?;
+        // The last to close it also takes its log away.
+        drop(store);
+        fs::rename(&file, &moved).map_err(|error| Error::from(error).with_file(&file))?;
+        sync_directory(&self.path).map_err(|error| Error::from(error).with_file(&self.path))?;
+        Ok(hosts.len())
+    }
+
+    /// Works from now on with the repository that is in a cluster already, or reaches it in another way.
+    ///
+    /// # Errors
+    /// The cluster cannot be reached or has no repository of this site; or what the operating system says.
+    pub fn use_repository(&self, access: &Access) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        self.shared(access)?.probe()?;
+        self.stage_access(access, Overwrite::Force)?.commit()
+    }
+
+    fn shared(&self, access: &Access) -> Result<EtcdStore, Error> {
+        Ok(EtcdStore::new(access, &self.site.anchor().site_name())?)
+    }
+
+    fn access(&self) -> Result<Option<Access>, Error> {
+        let path = self.path.join(SHARED);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let access = serde_json::from_str(&files::read(&path)?);
+        access.map(Some).map_err(|error| Error::BadSetting(error.to_string()).with_file(&path))
+    }
+
+    fn stage_access(&self, access: &Access, overwrite: Overwrite) -> Result<Staged, Error> {
+        let path = self.path.join(SHARED);
+        let text = serde_json::to_string_pretty(access).map_err(|error| Error::BadSetting(error.to_string()))?;
+        Staged::new(&path, &format!("{text}\n"), Secrecy::Public, overwrite)
     }
 
     fn certificates(&self) -> Result<Vec<Verified<HostCertificate>>, Error> {
@@ -265,7 +328,7 @@ impl Directory {
             None => store.add(&host, sharing, unix_s)?,
         };
         let master = self.request_master(random)?;
-        let others = |role| self.others(role, &store, bundle.certificate(), unix_s);
+        let others = |role| self.others(role, &*store, bundle.certificate(), unix_s);
         let sarp = ForSarp {
             request_key: master.key_of(number),
             distributors: others(Role::Distributor)?,
@@ -363,7 +426,7 @@ impl Directory {
 
 /// What is written to the repository when a host's files are ready.
 struct Renewal {
-    store: SqliteStore,
+    store: Box<dyn Store>,
     host: NewHost,
     sharing: Sharing,
     unix_s: u64,

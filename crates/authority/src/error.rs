@@ -70,6 +70,10 @@ pub enum Error {
     OwnSubnet(Ipv4Addr),
     /// The repository of hosts refused.
     Repository(StoreError),
+    /// The site's repository is in etcd already.
+    Shared,
+    /// The file does not say how etcd is reached.
+    BadSetting(String),
     /// The directory is not empty, so no new site goes there.
     SiteExists,
     /// A file is there already.
@@ -160,6 +164,10 @@ impl Error {
                 f.write_str("the site has as many DHCP servers as hosts know; let one expire or use its name again")
             }
             Error::Repository(error) => write!(f, "{error}"),
+            Error::BadSetting(what) => write!(f, "{what}; write it anew with 'ringwall site repository use'"),
+            Error::Shared => f.write_str(
+                "the repository is in etcd already; change how it is reached with 'ringwall site repository use'",
+            ),
             Error::SiteExists => f.write_str("the directory is not empty; choose another, a site is never overwritten"),
             Error::Exists => f.write_str("the file exists; choose another name or overwrite it with --force"),
             Error::Io(error) => write!(f, "{error}; check the path and its permissions"),

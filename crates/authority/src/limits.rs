@@ -52,3 +52,47 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Most hosts that an open repository remembers having found; each takes about 300 bytes.
 pub const MAX_REMEMBERED: usize = 131_072;
+
+/// Most members of a cluster of etcd; its makers advise against more than seven.
+pub const MAX_ETCD_MEMBERS: usize = 9;
+
+/// How long a member of etcd may take to be connected to. It is on the same site; one that is switched off must not keep the
+/// others waiting.
+pub const ETCD_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long a member may take for one request, connecting and all. An election takes one to two seconds; whoever asks
+/// during it asks once more.
+pub const ETCD_REQUEST_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// How often all members are asked a question in turn. With three of them that hang it takes nine seconds until the
+/// question has failed, with three that are gone no time.
+pub const ETCD_ROUNDS: usize = 2;
+
+/// How often a change is tried anew because others were faster. Each time one of them was, so only more distributors than
+/// any site has would come to the end of it.
+pub const ETCD_ATTEMPTS: usize = 64;
+
+/// How often a change, or a question, is tried anew because its answer was lost.
+pub const ETCD_LOST_ANSWERS: usize = 4;
+
+/// Most steps of one transaction; etcd allows 128 unless told otherwise (`--max-txn-ops`).
+pub const ETCD_STEPS: usize = 100;
+
+/// Hosts that one question of a listing brings, some hundred bytes each.
+pub const ETCD_PAGE: u64 = 500;
+
+/// Longest answer that is read, in bytes: a page of the largest hosts and as much again.
+pub const MAX_ETCD_ANSWER_LEN: u64 = 4 * 1024 * 1024;
+
+/// Leases that one change ends once they are over, and how many such changes come before one for which it matters. The rest is
+/// left to the next; each of those lends one address at most, so what is over grows less with each.
+pub const ETCD_ENDED_LEASES: usize = 20;
+/// See [`ETCD_ENDED_LEASES`].
+pub const ETCD_ENDINGS: usize = 4;
+
+/// A renewed host writes itself, its name, the next number, and the indexes of its addresses and hardware address before
+/// and after; it takes back the leases that it had, each with the mark of its end.
+const _: () = assert!(3 + 2 * (MAX_ADDRESSES_PER_HOST + 1) + 2 * MAX_ADDRESSES_PER_HOST <= ETCD_STEPS);
+
+/// Each lease that ends is taken from its host and from the address's index, with itself and the mark of its end.
+const _: () = assert!(4 * ETCD_ENDED_LEASES <= ETCD_STEPS);

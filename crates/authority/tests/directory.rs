@@ -11,7 +11,7 @@ use std::time::Duration;
 use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
-use authority::repository::{Store, Subnet};
+use authority::repository::Subnet;
 use authority::{Directory, Error, Request, enrolment};
 use identity::HostIdentity;
 use identity::certificate::{CertificateRequest, Role};

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use authority::directory::Sharing;
-use authority::repository::{NewHost, Store};
+use authority::repository::NewHost;
 use clap::ValueEnum;
 use identity::certificate::Role;
 use identity::distributor::RequestMaster;

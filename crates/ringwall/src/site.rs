@@ -9,6 +9,7 @@ use authority::directory::{Delivery, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
+use authority::repository::etcd::{Access, BadAccess};
 use authority::{Directory, Entry, Random, Request, enrolment};
 use bump::Generator;
 use clap::{Args, Subcommand};
@@ -61,6 +62,25 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site revoke --name a
     #[command(verbatim_doc_comment)]
     Revoke(RevokeArguments),
+    /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
+    #[command(subcommand)]
+    Repository(RepositoryCommand),
+}
+
+/// What can be done with the repository.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RepositoryCommand {
+    /// Move the hosts from the file into a cluster of etcd, and work with that from now on
+    ///
+    /// End the distributors first, since a key that a host changes meanwhile would be lost. Afterwards give them akd.etcd
+    /// in the place of akd.repository. The file stays as hosts.db.moved.
+    ///
+    /// Example: ringwall site repository import --etcd https://10.0.0.21:2379 --etcd https://10.0.0.22:2379 \
+    ///     --etcd https://10.0.0.23:2379 --ca etcd-ca.pem --certificate site.pem --key site.key
+    #[command(verbatim_doc_comment)]
+    Import(RepositoryArguments),
+    /// Work with the repository that is in a cluster already, or reach it in another way
+    Use(RepositoryArguments),
 }
 
 /// What a host does to become part of a site.
@@ -164,6 +184,32 @@ pub(crate) struct RevokeArguments {
     json: bool,
 }
 
+/// Arguments of `site repository`.
+#[derive(Debug, Args)]
+pub(crate) struct RepositoryArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// A member of the cluster, https://ADDRESS:PORT; repeat it for all of them
+    #[arg(long, value_name = "URL", required = true)]
+    etcd: Vec<String>,
+    /// Certificates of the authority that the members' certificates come from
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// This machine's certificate for the members
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Let http leave this machine, because something else protects it
+    #[arg(long)]
+    unprotected: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
 /// Arguments of `host enroll request`.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArguments {
@@ -225,6 +271,8 @@ impl SiteCommand {
             SiteCommand::Issue(arguments) => issue(&arguments, surroundings),
             SiteCommand::List(arguments) => list(&arguments, surroundings),
             SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
+            SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
+            SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
         }
     }
 }
@@ -332,6 +380,38 @@ fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> R
     let believed = if serves { "; hosts whose identities name it believe it until these are issued again" } else { "" };
     let value = json!({"name": name, "revoked": true, "certificate_good_until": good_until});
     surroundings.print(*json, &value, &format!("{name} is revoked for S-ARP{warning}{believed}"))
+}
+
+fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RepositoryArguments { dir, etcd, json, .. } = arguments;
+    let hosts = Directory::open(dir)?.import_repository(&access(arguments)?)?;
+    let value = json!({"etcd": etcd, "hosts": hosts});
+    let text = format!("{hosts} hosts are in etcd now; give every distributor akd.etcd and start it");
+    surroundings.print(*json, &value, &text)
+}
+
+fn use_cluster(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RepositoryArguments { dir, etcd, json, .. } = arguments;
+    Directory::open(dir)?.use_repository(&access(arguments)?)?;
+    surroundings.print(*json, &json!({"etcd": etcd}), "the site works with the repository in etcd")
+}
+
+/// The way to the cluster, which later commands take from wherever they are started.
+fn access(arguments: &RepositoryArguments) -> Result<Access, Failure> {
+    let absolute = |file: &Option<PathBuf>| {
+        let file = file.as_deref().map(|file| std::path::absolute(file).map_err(|error| (file, error)));
+        file.transpose().map_err(|(file, error)| Failure::file(file, error, "give the right path"))
+    };
+    let access = Access {
+        members: arguments.etcd.clone(),
+        ca: absolute(&arguments.ca)?,
+        certificate: absolute(&arguments.certificate)?,
+        key: absolute(&arguments.key)?,
+        unprotected: arguments.unprotected,
+    };
+    let wrong = |bad: BadAccess| Failure::new(format!("--{}: {bad}; {}", bad.setting(), bad.remedy()));
+    access.check().map_err(wrong)?;
+    Ok(access)
 }
 
 fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -446,7 +526,6 @@ impl From<authority::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use authority::repository::Store;
     use std::fs;
 
     use clap::Parser;
@@ -572,6 +651,22 @@ mod tests {
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
         assert!(refused.contains("no host \"b\" is in the repository"), "{refused}");
+    }
+
+    #[test]
+    fn a_cluster_that_cannot_be_meant_is_refused_before_it_is_asked() {
+        let place = new_site();
+        for (options, wanted) in [
+            ("--etcd http://10.0.0.21:2379", "--etcd: http://10.0.0.21:2379 leaves this machine in clear"),
+            ("--etcd https://10.0.0.21:2379", "--ca: https without an authority to believe; name the file"),
+            ("--etcd https://10.0.0.21:2379 --ca @/ca.pem", "@/ca.pem: No such file"),
+        ] {
+            let refused = run(place.path(), &format!("site repository use --dir @/site {options}")).expect_err(wanted);
+            let refused = refused.replace(&place.path().display().to_string(), "@");
+            assert!(refused.starts_with(wanted) && refused.contains("; ") && !refused.contains('\n'), "{refused}");
+        }
+        let refused = run(place.path(), "site repository import --dir @/site").expect_err("no members");
+        assert!(refused.contains("--etcd <URL>"), "{refused}");
     }
 
     #[test]

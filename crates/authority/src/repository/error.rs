@@ -68,6 +68,18 @@ pub enum StoreError {
     Damaged(String),
     /// What keeps the repository refused.
     Failed(String),
+    /// The cluster cannot be reached in the way that is written down.
+    BadAccess(String),
+    /// No member of the cluster serves.
+    Unreachable(String),
+    /// The cluster will not do what it was asked.
+    Refused(String),
+    /// The cluster holds no repository of this site.
+    NotShared,
+    /// The cluster holds a repository of this site already.
+    SharedExists,
+    /// What the cluster holds at a key contradicts itself.
+    DamagedKey(String, String),
     /// The error happened with this file.
     In(PathBuf, Box<StoreError>),
 }
@@ -84,7 +96,13 @@ impl StoreError {
             | StoreError::Foreign
             | StoreError::NewerVersion(_)
             | StoreError::Damaged(_)
-            | StoreError::Failed(_) => StoreError::In(path.to_owned(), Box::new(self)),
+            | StoreError::Failed(_)
+            | StoreError::BadAccess(_)
+            | StoreError::Unreachable(_)
+            | StoreError::Refused(_)
+            | StoreError::NotShared
+            | StoreError::SharedExists
+            | StoreError::DamagedKey(..) => StoreError::In(path.to_owned(), Box::new(self)),
             other => other,
         }
     }
@@ -119,7 +137,25 @@ impl StoreError {
                     "the repository cannot be read or written: {what}; check the disk, the path and its permissions"
                 )
             }
-            // The other variants are in `fmt`.
+            _ => self.fmt_cluster(f),
+        }
+    }
+
+    fn fmt_cluster(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::BadAccess(what) => f.write_str(what),
+            StoreError::Unreachable(what) => {
+                write!(f, "no member serves ({what}); see that more than half of them run and can be reached")
+            }
+            StoreError::Refused(what) => write!(f, "the cluster refuses ({what}); see its members' logs"),
+            StoreError::NotShared => {
+                f.write_str("it holds no repository of this site; put it there with `ringwall site repository import`")
+            }
+            StoreError::SharedExists => f.write_str(
+                "it holds a repository of this site already; use it with `ringwall site repository use`, or clear it away",
+            ),
+            StoreError::DamagedKey(key, what) => write!(f, "{key} is damaged: {what}; restore a backup of the cluster"),
+            // The other variants are in `fmt` and `fmt_repository`.
             _ => Ok(()),
         }
     }

@@ -1,11 +1,12 @@
 //! The repository of hosts that the distributors of S-ARP answer from (section 3.1 of the paper): whose key belongs to an
 //! address, and whether it still counts.
 //!
-//! [`Store`] says what a repository does, whatever keeps it; [`sqlite`] keeps it in a file. Every change is whole or not
-//! there at all, and lasts over a power cut once it has returned. No clock is read here: what depends on the time is handed
+//! [`Store`] says what a repository does, whatever keeps it; [`sqlite`] keeps it in a file, [`etcd`] in a cluster that
+//! several distributors share. Every change is whole or not there at all, and lasts over a power cut once it has returned. No clock is read here: what depends on the time is handed
 //! Unix seconds, and [`find`](Store::find) leaves it to its caller to compare the period.
 
 mod error;
+pub mod etcd;
 pub mod sqlite;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::limits::{MAX_END_UNIX_S, MAX_KEY_LEN, MAX_SUBNETS_PER_HOST};
 use crate::request::check_name;
 
 pub use error::StoreError;
+pub use etcd::EtcdStore;
 pub use sqlite::SqliteStore;
 
 /// Whether the site still stands by a host.
@@ -138,6 +140,17 @@ pub(crate) fn check_addresses(mac: Option<MacAddress>, addresses: &[Ipv4Addr]) -
 
 pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
     if key.is_empty() || key.len() > MAX_KEY_LEN { Err(StoreError::BadKey) } else { Ok(()) }
+}
+
+/// Until when a host has an address that it was lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The host's number.
+    pub host: u64,
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Its last second, in Unix seconds.
+    pub until_unix_s: u64,
 }
 
 /// What is known of a host.

@@ -11,6 +11,7 @@
 mod admin;
 mod bad_input;
 mod dhcp;
+mod distributors;
 mod hostile;
 mod liveness;
 mod peers;

@@ -20,7 +20,7 @@ use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
-pub(crate) use self::sarp::{Akd, Sarp};
+pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use crate::failure::Failure;
 
 /// Where the configuration is looked for.
@@ -246,8 +246,9 @@ impl Config {
     pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::file(file, error, "write it, or name another with --config"))?;
-        let config: Config = toml::from_str(&text).map_err(|error| syntax(file, &text, &error))?;
+        let mut config: Config = toml::from_str(&text).map_err(|error| syntax(file, &text, &error))?;
         config.check(file)?;
+        config.akd.iter_mut().for_each(Akd::fill);
         Ok(config)
     }
 
@@ -473,6 +474,20 @@ mod tests {
         assert!(warnings("sarp", 61)[0].starts_with("sarp.window_s = 61 "), "it names the key");
     }
 
+    macro_rules! AKD {
+        ($lines:literal) => {
+            concat!("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[akd]\n", $lines, "\n")
+        };
+    }
+
+    #[test]
+    fn a_distributor_looks_hosts_up_in_one_place() {
+        let shown = |text: &str| toml::to_string(&load(text).expect("valid").akd.expect("there")).expect("text");
+        assert_eq!(shown(AKD!("")), "repository = \"/etc/ringwall/site/hosts.db\"\n");
+        let cluster = shown(AKD!("etcd = [\"https://10.0.0.21:2379\"]\netcd_ca = \"ca.pem\""));
+        assert_eq!(cluster, "etcd = [\"https://10.0.0.21:2379\"]\netcd_ca = \"ca.pem\"\n");
+    }
+
     #[test]
     fn mistakes_name_file_line_and_remedy_in_one_line() {
         let cases = [
@@ -506,6 +521,20 @@ mod tests {
                 "host.toml",
                 "one relay",
             ),
+            (AKD!("etcd = [\"https://10.0.0.21:2379\"]"), "host.toml: akd.etcd_ca: ", "name the file of the authority"),
+            (
+                AKD!("etcd = [\"http://10.0.0.21:2379\"]"),
+                "host.toml: akd.etcd: http://10.0.0.21:2379 ",
+                "akd.etcd_unprotected",
+            ),
+            (AKD!("etcd = [\"10.0.0.21\"]"), "host.toml: akd.etcd: ", "write https://ADDRESS:PORT"),
+            (
+                AKD!("etcd = [\"http://127.0.0.1:1\"]\nrepository = \"x\""),
+                "host.toml: akd.repository and akd.etcd",
+                "keep",
+            ),
+            (AKD!("etcd = [\"http://127.0.0.1:1\"]\netcd_key = \"x\""), "host.toml: akd.etcd_certificate: ", "both"),
+            (AKD!("etcd_ca = \"x\""), "host.toml: keys akd.etcd_... without akd.etcd", "name the cluster's members"),
             (
                 "[host]\ninterface = \"eth0\"\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"x\"\n",
                 "host.toml",

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use authority::repository::etcd::Access;
 use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
@@ -50,16 +51,82 @@ pub(crate) struct KnownHost {
 }
 
 /// Section `[akd]`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Akd {
-    /// Where the hosts of the site are kept.
-    #[serde(default = "default_repository")]
-    pub(crate) repository: PathBuf,
+    /// The file in which the hosts of the site are kept; there unless `etcd` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repository: Option<PathBuf>,
+    /// The members of the cluster that keeps the hosts in the file's place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) etcd: Vec<String>,
+    /// Certificates of the authority that the members' certificates come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) etcd_ca: Option<PathBuf>,
+    /// This machine's certificate for the members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) etcd_certificate: Option<PathBuf>,
+    /// The key of that certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) etcd_key: Option<PathBuf>,
+    /// Whether `http` may leave this machine.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) etcd_unprotected: bool,
 }
 
-fn default_repository() -> PathBuf {
-    "/etc/ringwall/site/hosts.db".into()
+/// Where a distributor looks hosts up.
+pub(crate) enum Keeper<'a> {
+    File(&'a Path),
+    Cluster(Access),
+}
+
+const DEFAULT_REPOSITORY: &str = "/etc/ringwall/site/hosts.db";
+
+impl Akd {
+    fn check(&self, file: &Path) -> Result<(), Failure> {
+        let Keeper::Cluster(access) = self.keeper() else {
+            let Akd { etcd_ca, etcd_certificate, etcd_key, etcd_unprotected, .. } = self;
+            let files = [etcd_ca, etcd_certificate, etcd_key];
+            if *etcd_unprotected || files.iter().any(|file| file.is_some()) {
+                let what = "keys akd.etcd_... without akd.etcd";
+                return Err(Failure::file(file, what, "name the cluster's members in akd.etcd, or remove them"));
+            }
+            return Ok(());
+        };
+        if self.repository.is_some() {
+            let what = "akd.repository and akd.etcd are both there";
+            return Err(Failure::file(file, what, "keep the one that the site uses"));
+        }
+        access.check().map_err(|bad| {
+            let key = if bad.setting() == "etcd" { "etcd".to_owned() } else { format!("etcd_{}", bad.setting()) };
+            Failure::file(
+                file,
+                format!("akd.{key}: {bad}"),
+                &bad.remedy().replace("\"unprotected\"", "akd.etcd_unprotected"),
+            )
+        })
+    }
+
+    /// Where the hosts are kept.
+    pub(crate) fn keeper(&self) -> Keeper<'_> {
+        if self.etcd.is_empty() {
+            return Keeper::File(self.repository.as_deref().unwrap_or(Path::new(DEFAULT_REPOSITORY)));
+        }
+        Keeper::Cluster(Access {
+            members: self.etcd.clone(),
+            ca: self.etcd_ca.clone(),
+            certificate: self.etcd_certificate.clone(),
+            key: self.etcd_key.clone(),
+            unprotected: self.etcd_unprotected,
+        })
+    }
+
+    /// Writes down the default, for whoever asks what is in force.
+    pub(super) fn fill(&mut self) {
+        if self.etcd.is_empty() {
+            self.repository.get_or_insert_with(|| DEFAULT_REPOSITORY.into());
+        }
+    }
 }
 
 impl Sarp {
@@ -103,6 +170,6 @@ impl Config {
             let what = "[akd] needs mode = \"sarp\"";
             return Err(Failure::file(file, what, "set host.mode, or remove the section"));
         }
-        Ok(())
+        self.akd.as_ref().map_or(Ok(()), |akd| akd.check(file))
     }
 }

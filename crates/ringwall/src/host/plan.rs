@@ -11,7 +11,7 @@ use identity::{HostIdentity, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
 use crate::akd::Repository;
-use crate::config::{Config, Mode};
+use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
 use crate::protocol::Distributor;
 
@@ -72,7 +72,7 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
             Err(Failure::file(file, "[akd] makes this host a key distributor", remedy))
         }
         (Duty::Distributor, None) => {
-            let remedy = "add it with `repository = \"/etc/ringwall/site/hosts.db\"`";
+            let remedy = "add it with `repository = \"/etc/ringwall/site/hosts.db\"`, or with `etcd`";
             Err(Failure::file(file, "section [akd] is missing", remedy))
         }
         _ => Ok(()),
@@ -180,20 +180,24 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(&section.repository, config.clock())?;
-    check_site(&section.repository, &records, identity)?;
+    let records = Repository::open(section, &identity.site_name(), config.clock())?;
+    check_site(section, &records, identity)?;
     Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
 }
 
 /// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would
 /// be believed here. One that has another key for it may only be newer than the identity.
-fn check_site(file: &Path, records: &Repository, identity: &HostIdentity) -> Result<(), Failure> {
+fn check_site(section: &config::Akd, records: &Repository, identity: &HostIdentity) -> Result<(), Failure> {
     let certificate = identity.certificate();
     let Some(ip) = certificate.addresses().first() else { return Ok(()) };
     match records.find(*ip) {
         Lookup::NotFound => {
-            let what = format!("it does not have this host ({ip}), so it is not the repository of this site");
-            Err(Failure::file(file, what, "name the site's own in akd.repository"))
+            let (place, key) = match section.keeper() {
+                Keeper::File(file) => (file.display().to_string(), "akd.repository"),
+                Keeper::Cluster(access) => (format!("etcd at {}", access.members.join(", ")), "akd.etcd"),
+            };
+            let what = format!("{place}: it does not have this host ({ip}), so it is not the repository of this site");
+            Err(Failure::new(format!("{what}; name the site's own in {key}")))
         }
         Lookup::Good { algorithm, key, .. } if certificate.record_key() != Some((algorithm, &key[..])) => {
             tracing::warn!(%ip, "the repository has another key for this host: install the identity issued last");

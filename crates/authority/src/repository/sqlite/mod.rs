@@ -20,7 +20,7 @@ use tempfile::Builder;
 
 use remembered::Remembered;
 
-use super::{HostEntry, NewHost, Standing, Store, StoreError, check_addresses, check_key};
+use super::{HostEntry, Lease, NewHost, Standing, Store, StoreError, check_addresses, check_key};
 use crate::directory::Sharing;
 use crate::files::{directory_of, sync_directory};
 use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
@@ -133,6 +133,20 @@ impl SqliteStore {
             _ => Err(StoreError::Busy),
         })
         .map_err(|error| error.with_file(target))
+    }
+
+    /// Every host by number and every lease, as of one moment: what moves to another repository.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    pub fn contents(&self) -> Result<(Vec<HostEntry>, Vec<Lease>), StoreError> {
+        // A connection of its own, since reading a large repository takes longer than a question may wait.
+        let contents = || {
+            let mut connection = connect(&self.path)?;
+            let transaction = connection.transaction()?;
+            Ok((rows::all(&transaction)?, rows::leases(&transaction)?))
+        };
+        contents().map_err(|error: StoreError| error.with_file(&self.path))
     }
 
     /// Runs `change` whole or not at all; what it did has been synced when this returns.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use wire::MacAddress;
 
 use super::seconds;
-use crate::repository::{HostEntry, NewHost, Standing, StoreError, Subnet};
+use crate::repository::{HostEntry, Lease, NewHost, Standing, StoreError, Subnet};
 
 /// How many statements stay prepared on a connection: all that there are.
 pub(super) const STATEMENTS: usize = 32;
@@ -58,6 +58,18 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<HostEntry>, StoreError>
     let mut statement = connection.prepare_cached(ALL)?;
     let rows = statement.query_map([], columns)?;
     rows.map(|row| entry(connection, row?)).collect()
+}
+
+pub(super) fn leases(connection: &Connection) -> Result<Vec<Lease>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT host, address, until FROM leases ORDER BY host, address")?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get(1).map(Ipv4Addr::from_bits)?, row.get::<_, i64>(2)?))
+    })?;
+    rows.map(|row| {
+        let (host, address, until) = row?;
+        Ok(Lease { host: unsigned(host)?, address, until_unix_s: unsigned(until)? })
+    })
+    .collect()
 }
 
 pub(super) fn number_of(connection: &Connection, name: &str) -> Result<Option<i64>, StoreError> {
