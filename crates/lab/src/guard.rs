@@ -51,6 +51,12 @@ impl Guard {
 
 /// The host that distributes keys under [`Guard::Sarp`].
 pub const DISTRIBUTOR: &str = "k";
+/// The host that gives addresses by DHCP.
+pub const DHCP_SERVER: &str = "d";
+/// The host that has no address but by DHCP.
+pub const DHCP_CLIENT: &str = "e";
+/// Where it may be given one: the addresses of every LAN here.
+const DHCP_SUBNET: &str = "10.77.0.0/24";
 
 /// How a host is guarded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +67,8 @@ pub struct Setting<'a> {
     pub weaken: &'a [&'a str],
     /// Further lines of section `[sarp]`.
     pub sarp_lines: &'a str,
+    /// Lines of section `[dhcp]`; none on a host that neither gives nor gets addresses.
+    pub dhcp_lines: &'a str,
 }
 
 impl fmt::Display for Guard {
@@ -123,9 +131,11 @@ impl Site {
         let mut init = site.command();
         init.args(["site", "init", "--name", "lab", "--dir"]).arg(&authority);
         process::must(init)?;
-        // Before all others, because their identities name it.
-        let (ip, mac) = address_of(DISTRIBUTOR);
-        site.issue(DISTRIBUTOR, mac, ip, &["--role", "akd"])?;
+        // Before all others, because their identities name them.
+        for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
+            let (ip, mac) = address_of(name);
+            site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
+        }
         Ok(site)
     }
 
@@ -150,13 +160,15 @@ impl Site {
         if file.exists() {
             return Ok(file);
         }
-        self.issue(host.name, host.mac, host.ip, &[])?;
+        let ip = host.ip.to_string();
+        let place = if host.name == DHCP_CLIENT { ["--subnet", DHCP_SUBNET] } else { ["--ip", &ip] };
+        self.issue(host.name, host.mac, &place)?;
         Ok(file)
     }
 
-    fn issue(&self, name: &str, mac: MacAddress, ip: Ipv4Addr, more: &[&str]) -> Result<(), Failure> {
+    fn issue(&self, name: &str, mac: MacAddress, more: &[&str]) -> Result<(), Failure> {
         let mut issue = self.command();
-        issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string(), "--ip", &ip.to_string()]);
+        issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string()]);
         issue.args(more).arg("--dir").arg(self.authority());
         issue.arg("--out").arg(self.directory.join(format!("{name}.pem")));
         process::must(issue).map(drop)
@@ -279,6 +291,9 @@ fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> St
          [cll]\nconfidentiality = true\n\n[sarp]\n{}\n",
         setting.sarp_lines
     );
+    if !setting.dhcp_lines.is_empty() {
+        text.push_str(&format!("\n[dhcp]\n{}\n", setting.dhcp_lines));
+    }
     if !weaken.is_empty() {
         text.push_str(&format!("\n[lab]\nweaken = {weaken:?}\n"));
     }

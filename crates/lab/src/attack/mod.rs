@@ -5,11 +5,13 @@
 
 mod cloning;
 mod conflict;
+mod dhcp;
 mod eavesdropping;
 mod flipping;
 mod handshake;
 mod injection;
 mod insider;
+mod lease;
 mod poisoning;
 mod replay;
 pub mod scene;
@@ -18,7 +20,7 @@ mod signed;
 use scene::{Finding, Scene};
 
 use crate::failure::Failure;
-use crate::guard::{DISTRIBUTOR, Guard};
+use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Guard};
 use crate::net::{Forwarding, process};
 
 /// The interpreter for which Debian packages scapy.
@@ -47,6 +49,8 @@ pub struct Attack {
     pub guards: &'static [Guard],
     /// Further lines of section `[sarp]` under [`Guard::Sarp`].
     pub sarp_lines: &'static str,
+    /// Whether the LAN has a DHCP server, and a client without another address.
+    pub dhcp: bool,
     /// Carries it out.
     pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
 }
@@ -63,8 +67,13 @@ const COMMON: Attack = Attack {
     reasons: &[],
     guards: &[Guard::Cll],
     sarp_lines: "",
+    dhcp: false,
     strike: poisoning::unsolicited_reply,
 };
+
+/// What attacks on DHCP share: they aim at the server unless they say otherwise.
+const LEASES: Attack =
+    Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: &[Guard::Sarp], dhcp: true, ..COMMON };
 
 /// Guards that stop what is wrong in ARP itself.
 const BOTH: &[Guard] = &[Guard::Cll, Guard::Sarp];
@@ -264,6 +273,81 @@ pub const ALL: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 19,
+        name: "starvation by made-up DHCP clients",
+        tools: &["scapy"],
+        reasons: &["dhcp-chaddr"],
+        strike: dhcp::starvation,
+        ..LEASES
+    },
+    Attack {
+        number: 20,
+        name: "starvation, each client with its own frames",
+        tools: &["scapy"],
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::starvation_in_pairs,
+        ..LEASES
+    },
+    Attack {
+        number: 21,
+        name: "rogue DHCP server",
+        tools: &["dnsmasq"],
+        victim: DHCP_CLIENT,
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::rogue_server,
+        ..LEASES
+    },
+    Attack {
+        number: 22,
+        name: "release of another's lease",
+        tools: &["scapy"],
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::foreign_release,
+        ..LEASES
+    },
+    Attack {
+        number: 23,
+        name: "flood of DECLINE in another's name",
+        tools: &["scapy"],
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::foreign_decline,
+        ..LEASES
+    },
+    Attack {
+        number: 24,
+        name: "injected NAK",
+        tools: &["scapy"],
+        victim: DHCP_CLIENT,
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::injected_refusal,
+        ..LEASES
+    },
+    Attack {
+        number: 25,
+        name: "replayed REQUEST of a host that left",
+        tools: &["tcpreplay"],
+        reasons: &["dhcp-stale"],
+        strike: dhcp::replayed_request,
+        ..LEASES
+    },
+    Attack {
+        number: 26,
+        name: "injected ACK with router and DNS server",
+        tools: &["scapy"],
+        victim: DHCP_CLIENT,
+        reasons: &["dhcp-unsigned"],
+        strike: dhcp::injected_options,
+        ..LEASES
+    },
+    Attack {
+        number: 27,
+        name: "made-up relay agent and circuit",
+        tools: &["scapy"],
+        reasons: &["dhcp-relay"],
+        strike: dhcp::forged_relay,
+        ..LEASES
+    },
+    Attack {
         number: 41,
         name: "injected IP with a spoofed source",
         tools: &["hping3", "scapy"],
@@ -339,10 +423,21 @@ impl Attack {
         std::iter::once(self.unguarded()).chain(self.guards.iter().copied())
     }
 
+    /// Who is on the LAN, the attacker too; a key distributor comes to it under [`Guard::Sarp`].
+    #[must_use]
+    pub fn hosts(&self) -> &'static [&'static str] {
+        match (self.dhcp, self.has_insider()) {
+            (true, _) => &["b", DHCP_SERVER, DHCP_CLIENT, "m"],
+            (false, true) => &["a", "b", "i", "m"],
+            (false, false) => &["a", "b", "c", "m"],
+        }
+    }
+
     /// Hosts whose daemon runs: the honest ones, and the insider's where it has to seal what he says.
     #[must_use]
     pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
         match (self.has_insider(), guard) {
+            _ if self.dhcp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
             (false, Guard::Sarp) => &[DISTRIBUTOR, "a", "b", "c"],
             (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
             (false, _) => &["a", "b", "c"],
@@ -366,7 +461,8 @@ impl Attack {
     #[must_use]
     pub fn missing_tool(&self) -> Option<&'static str> {
         let watching = ["tcpdump", "ping", "nsenter", "ethtool"];
-        self.tools.iter().copied().chain(watching).find(|tool| !available(tool))
+        let serving = self.dhcp.then_some(["dnsmasq", "udhcpc"]).into_iter().flatten();
+        self.tools.iter().copied().chain(watching).chain(serving).find(|tool| !available(tool))
     }
 }
 
@@ -404,6 +500,6 @@ mod tests {
         let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49];
         assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
-        assert!(sarp.iter().all(|number| under(Guard::Sarp).contains(number)));
+        assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::attack::{Attack, PYTHON};
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::guard::{DISTRIBUTOR, Daemon, Guard, Setting, Site};
+use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site};
 use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
 use crate::net::{
@@ -220,13 +220,15 @@ impl<'a> Scene<'a> {
         site: Option<&'a Site>,
         seed: u64,
     ) -> Result<Scene<'a>, Failure> {
-        let outsider = if attack.has_insider() { "i" } else { "c" };
         let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
-        let mut hosts = vec!["a", "b", outsider, "m"];
+        let mut hosts = attack.hosts().to_vec();
         hosts.extend((guard == Guard::Sarp).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed, site };
+        if attack.dhcp {
+            scene.host(DHCP_CLIENT)?.namespace.ip(&format!("address flush dev {INTERFACE}"))?;
+        }
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
@@ -244,7 +246,12 @@ impl<'a> Scene<'a> {
                 _ => &[],
             };
             let sarp_lines = self.attack.sarp_lines;
-            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines };
+            let dhcp_lines = match name {
+                DHCP_SERVER => "server = true",
+                DHCP_CLIENT => "client = true",
+                _ => "",
+            };
+            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines, dhcp_lines };
             self.daemons.push(site.guard(&self.lan, host, &setting)?);
         }
         self.daemons.iter_mut().try_for_each(Daemon::await_ready)

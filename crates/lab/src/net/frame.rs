@@ -8,6 +8,7 @@ use wire::ethernet::{HEADER_LEN, Header};
 use wire::{EtherType, MacAddress};
 
 const IPV4_HEADER_LEN: usize = 20;
+const UDP_HEADER_LEN: usize = 8;
 const PROTOCOL_UDP: u8 = 17;
 
 /// A frame as it was on a wire, without the check sequence.
@@ -77,6 +78,15 @@ impl Frame {
     pub fn ipv4_source(&self) -> Option<Ipv4Addr> {
         let packet = self.ipv4()?;
         packet[12..16].first_chunk::<4>().map(|&octets| Ipv4Addr::from(octets))
+    }
+
+    /// The DHCP message in it, if it is a plain UDP datagram to one of DHCP's ports and as long as its fixed fields.
+    #[must_use]
+    pub fn dhcp(&self) -> Option<&[u8]> {
+        let packet = self.ipv4().filter(|packet| packet[0] == 0x45 && packet[9] == PROTOCOL_UDP)?;
+        let datagram = packet.get(IPV4_HEADER_LEN..)?;
+        let port = datagram.get(2..4)?;
+        datagram.get(UDP_HEADER_LEN..).filter(|message| (port == [0, 67] || port == [0, 68]) && message.len() >= 240)
     }
 
     fn ipv4(&self) -> Option<&[u8]> {
