@@ -125,6 +125,9 @@ fn print_sarp(sarp: &Sarp) {
         sarp.keys,
         sarp.open_requests
     );
+    if sarp.distributes {
+        say!("this host distributes keys");
+    }
     for distributor in &sarp.distributors {
         let first = sarp.asked_first.as_ref() == Some(&distributor.name);
         let note = if first { ", asked first" } else { "" };

@@ -75,6 +75,9 @@ pub(crate) struct Sarp {
     pub(crate) asked_first: Option<String>,
     pub(crate) distributors: Vec<Distributor>,
     pub(crate) known_hosts: usize,
+    /// Whether this host distributes keys itself.
+    #[serde(default)]
+    pub(crate) distributes: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) leases: Vec<Lease>,
 }

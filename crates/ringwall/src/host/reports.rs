@@ -78,10 +78,11 @@ pub(crate) fn peer_count(report: &Report) -> usize {
     }
 }
 
-pub(crate) fn sarp(snapshot: &Snapshot, config: &config::Sarp, distributors: &[Distributor]) -> Option<Sarp> {
+pub(crate) fn sarp(snapshot: &Snapshot, whole: &config::Config, distributors: &[Distributor]) -> Option<Sarp> {
     let Report::Keys(report) = &snapshot.report else { return None };
-    let now = snapshot.now;
+    let (now, config) = (snapshot.now, &whole.sarp);
     Some(Sarp {
+        distributes: whole.akd.is_some(),
         clock_unix_s: report.clock_unix_s,
         window_s: config.window_s,
         sign_requests: config.sign_requests,

@@ -307,7 +307,7 @@ impl Supervisor {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            sarp: reports::sarp(snapshot, &self.config.sarp, &self.distributors),
+            sarp: reports::sarp(snapshot, &self.config, &self.distributors),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot),
