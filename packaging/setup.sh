@@ -6,13 +6,14 @@ cd "$(dirname "$0")/.."
 
 # nftables is no tool of the build: the program closes interfaces with it.
 build_packages="gcc libc6-dev make cmake nftables"
-# The LAN (iproute2, ethtool, util-linux), honest traffic (ping), who watches (tcpdump) and who attacks.
-demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump \
+# The LAN (iproute2, ethtool, util-linux), honest traffic (ping), DHCP (dnsmasq, without the service that its own package
+# starts, and udhcpc), who watches (tcpdump) and who attacks.
+demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udhcpc \
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
-# Independent makers and readers of what we write: certificates, capture files, golden vectors. Then other people's DHCP
-# servers and clients, which S-DHCP must leave working, and the members that tests of the shared repository start (etcd).
+# Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers and
+# clients of other people, which S-DHCP must leave working, and the members that tests of the shared repository start (etcd).
 test_packages="openssl strace tshark \
-    dnsmasq-base kea-dhcp4-server isc-dhcp-server isc-dhcp-client udhcpc dhcpcd-base etcd-server"
+    kea-dhcp4-server isc-dhcp-server isc-dhcp-client dhcpcd-base etcd-server"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 

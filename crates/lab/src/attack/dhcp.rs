@@ -128,7 +128,7 @@ impl Belief {
         let name = match (is_right, is_false) {
             (true, _) => "the server's",
             (_, true) => "the attacker's",
-            _ => "of both",
+            _ => "neither's",
         };
         Ok(Belief { is_right, is_false, said: format!("e has {}, router and DNS {name}", client.ip) })
     }
@@ -222,8 +222,7 @@ pub fn replayed_request(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let said = format!("the server has {} for e, who is gone", if again { "a lease" } else { "no lease" });
     // A daemon that lets a message in takes its proof out: every one that came in counts.
     let let_in = count(&record.inside, |frame| frame.dhcp().is_some());
-    let finding = finding(record, again, !again && let_in == 0, said, |frame| requests.contains(frame));
-    Ok(finding)
+    Ok(finding(record, again, let_in == 0, said, |frame| requests.contains(frame)))
 }
 
 /// e gets a lease and gives it back; returns its REQUESTs.
@@ -232,6 +231,8 @@ fn departed(scene: &Scene<'_>, cast: &Cast, server: &Server, spy: Watch) -> Resu
     let mac = cast.client.mac;
     process::until("the lease in the server's file", SOON, || server.knows(mac))?;
     let heard = spy.stop()?;
+    // udhcpc takes the address away as soon as it has sent its RELEASE, which must not still wait for an answer to ARP then.
+    scene.lan.acquaint(&cast.client, &cast.server)?;
     client.release();
     process::until("the end of the lease", SOON, || Ok(!server.knows(mac)?))?;
     let is_request = |frame: &&Frame| {

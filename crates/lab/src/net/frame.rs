@@ -160,4 +160,20 @@ mod tests {
         let arp = Frame(vec![0; 20]);
         assert_eq!(arp.with_ipv4(from, to), arp);
     }
+
+    #[test]
+    fn dhcp_is_udp_to_its_ports_and_whole() {
+        let mut bytes = vec![0; 14 + 20 + 8 + 240];
+        bytes[12..14].copy_from_slice(&[8, 0]);
+        (bytes[14], bytes[23], bytes[37]) = (0x45, PROTOCOL_UDP, 67);
+        let with = |at: usize, value| {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            Frame(bytes)
+        };
+        assert_eq!(with(37, 67).dhcp().map(<[u8]>::len), Some(240));
+        assert!(with(37, 68).dhcp().is_some());
+        assert!(with(37, 69).dhcp().is_none() && with(23, 6).dhcp().is_none() && with(13, 6).dhcp().is_none());
+        assert!(Frame(bytes[..281].to_vec()).dhcp().is_none());
+    }
 }
