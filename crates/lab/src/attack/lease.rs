@@ -16,10 +16,12 @@ use crate::net::{Host, Running, process};
 
 /// How long a program may take to its start or to its lease. A server that first pings what it offers takes 3 s.
 const LIMIT: Duration = Duration::from_secs(12);
+/// How long an answer may take on a loaded machine.
+const ANSWER_LIMIT: Duration = Duration::from_millis(600);
 
 /// A DHCP server.
 pub(super) struct Server {
-    _process: Running,
+    process: Running,
     file: PathBuf,
 }
 
@@ -37,7 +39,15 @@ impl Server {
         command.arg(format!("--dhcp-option=option:dns-server,{}", host.ip)).args(more);
         let mut process = Running::start(command, &scene.file(&format!("dnsmasq-{}.log", host.name)))?;
         process.await_output("DHCP, IP range", LIMIT)?;
-        Ok(Server { _process: process, file })
+        Ok(Server { process, file })
+    }
+
+    /// Makes it read its file of options again.
+    pub(super) fn reread(&self) -> Result<(), Failure> {
+        let times = || self.process.output().matches("dhcp: read ").count();
+        let before = times();
+        self.process.signal(Signal::HUP);
+        process::until("the new options of dnsmasq", LIMIT, || Ok(times() > before))
     }
 
     /// Who has which address, by the server's own file.
@@ -94,9 +104,22 @@ impl Client {
         Ok(answer.status.success())
     }
 
-    /// Makes it renew its lease.
-    pub(super) fn renew(&self) {
-        self.process.signal(Signal::USR1);
+    /// Makes it renew its lease and waits for an answer.
+    pub(super) fn renew(&self) -> Result<(), Failure> {
+        let before = self.answers()?;
+        // udhcpc misses an answer that is there before it has closed the socket by which it asked. Told again, it starts anew.
+        for limit in [ANSWER_LIMIT, LIMIT] {
+            self.process.signal(Signal::USR1);
+            if process::within(limit, || Ok(self.answers()? > before))? {
+                return Ok(());
+            }
+        }
+        Err(Failure::Late { what: "an answer to the honest client".to_owned(), limit: LIMIT })
+    }
+
+    /// How often its server, or who passes for it, has granted or refused what it asked for.
+    pub(super) fn answers(&self) -> Result<usize, Failure> {
+        Ok(self.wrote("bound")? + self.wrote("renew")? + self.wrote("nak")?)
     }
 
     /// Makes it give its lease back.

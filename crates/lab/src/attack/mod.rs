@@ -3,6 +3,7 @@
 //! Each family has a file, each attack a row in [`ALL`] and a function that strikes and says what it found. Whether that
 //! counts as success or as blocked is decided in [`scene`], by one rule for all.
 
+mod belief;
 mod cloning;
 mod conflict;
 mod dhcp;
@@ -294,7 +295,7 @@ pub const ALL: &[Attack] = &[
         tools: &["dnsmasq"],
         victim: DHCP_CLIENT,
         reasons: &["dhcp-unsigned"],
-        strike: dhcp::rogue_server,
+        strike: belief::rogue_server,
         ..LEASES
     },
     Attack {
@@ -319,7 +320,7 @@ pub const ALL: &[Attack] = &[
         tools: &["scapy"],
         victim: DHCP_CLIENT,
         reasons: &["dhcp-unsigned"],
-        strike: dhcp::injected_refusal,
+        strike: belief::injected_refusal,
         ..LEASES
     },
     Attack {
@@ -331,12 +332,22 @@ pub const ALL: &[Attack] = &[
         ..LEASES
     },
     Attack {
+        number: 25,
+        name: "replayed ACK with a former router",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        victim: DHCP_CLIENT,
+        reasons: &["dhcp-unasked"],
+        strike: belief::replayed_grant,
+        ..LEASES
+    },
+    Attack {
         number: 26,
         name: "injected ACK with router and DNS server",
         tools: &["scapy"],
         victim: DHCP_CLIENT,
         reasons: &["dhcp-unsigned"],
-        strike: dhcp::injected_options,
+        strike: belief::injected_options,
         ..LEASES
     },
     Attack {
