@@ -81,7 +81,8 @@ fn inspect(host: &mut Connection, request: &Request, place: &Place) -> Result<Li
     if link.is_tap() {
         return Err(TakeoverError::NotEthernet { interface, what: "a TAP device, made by a program" });
     }
-    if pair::leads_to(host, link, &place.pin).doing(&interface, "look at the interface")? {
+    let unreadable = |cause| TakeoverError::File { file: place.pin.clone(), cause };
+    if pair::leads_to(host, link, &place.pin).map_err(unreadable)? {
         return Err(TakeoverError::StateLost { interface, file: place.state.clone() });
     }
     if let Some(master) = link.master {
