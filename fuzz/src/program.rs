@@ -2,7 +2,7 @@
 //! stands at the root of a crate and has `use program::failure;`, because that room says `crate::failure`.
 
 #[path = "../../crates/ringwall/src/config/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 pub(crate) mod config;
 #[path = "../../crates/ringwall/src/failure.rs"]
 #[allow(dead_code)]
