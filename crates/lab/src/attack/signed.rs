@@ -106,18 +106,22 @@ pub fn false_hardware_address(scene: &mut Scene<'_>) -> Result<Finding, Failure>
         sender: (&i, m.mac),
         target: (&a, a.mac),
     };
-    let Some(identity) = scene.identity(&i)? else {
-        return poison(scene, &i, || scene.scapy(&m, ARP_PROGRAM, &lie.arguments(5)).map(|()| None));
+    let (program, arguments) = match scene.identity(&i)? {
+        Some(identity) => {
+            (SIGNED_PROGRAM, signed("signed", &lie, 12, "0.2", &[identity.to_string_lossy().into_owned()]))
+        }
+        None => (ARP_PROGRAM, lie.arguments(12)),
     };
-    let arguments = signed("signed", &lie, 12, "0.2", &[identity.to_string_lossy().into_owned()]);
     let outbox = Mailbox::open(&a, PORT)?;
     let token = scene.token("payload");
     let window = scene.open()?;
-    let tool = scene.launch_scapy(&m, SIGNED_PROGRAM, &arguments)?;
+    let tool = scene.launch_scapy(&m, program, &arguments)?;
     let poisoned = process::within(Duration::from_secs(4), || {
         outbox.send(&i, PORT, &token);
         Ok(a.neighbour(i.ip)?.is_some_and(|entry| entry.mac == m.mac))
     })?;
+    outbox.send(&i, PORT, &token);
+    process::pause(Duration::from_millis(200))?;
     drop(tool);
     let record = scene.close(window)?;
     let lies = |frame: &Frame| frame.claims(i.ip, m.mac);
