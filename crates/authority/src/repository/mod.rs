@@ -142,6 +142,34 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
     if key.is_empty() || key.len() > MAX_KEY_LEN { Err(StoreError::BadKey) } else { Ok(()) }
 }
 
+/// Since when a host has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Before,
+    Now,
+}
+
+/// Gives the host that has `number` one more address, as far as that is its own business: nothing changes if it has it already,
+/// and whether another host holds it is still to be asked.
+pub(crate) fn give_address(
+    host: Option<HostEntry>,
+    number: u64,
+    ip: Ipv4Addr,
+    now_unix_s: u64,
+) -> Result<(HostEntry, Bound), StoreError> {
+    let good = host.filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
+    let mut host = good.ok_or(StoreError::NotGood(number))?;
+    if host.addresses.contains(&ip) {
+        return Ok((host, Bound::Before));
+    }
+    host.addresses.push(ip);
+    check_addresses(host.mac, &host.addresses)?;
+    if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
+        return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
+    }
+    Ok((host, Bound::Now))
+}
+
 /// Until when a host has an address that it was lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use dhcp::server;
 use serde::{Deserialize, Serialize};
-use wire::MacAddress;
 
-use super::{Config, Mode};
+use super::{Config, Mode, station};
 use crate::failure::Failure;
 
 /// Most relays that are listed: each message of a relay is compared with all of them.
@@ -38,12 +37,7 @@ impl Dhcp {
     /// The relays that a server believes.
     pub(crate) fn relays(&self, file: &Path) -> Result<Vec<server::Relay>, Failure> {
         let parse = |relay: &Relay| {
-            let mac = relay.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
-            let mac = mac.ok_or_else(|| {
-                let what = format!("dhcp.relays: \"{}\" is not a hardware address of one relay", relay.mac);
-                Failure::file(file, what, "write it as 02:00:00:00:00:01")
-            })?;
-            Ok(server::Relay { ip: relay.ip, mac })
+            Ok(server::Relay { ip: relay.ip, mac: station(file, "dhcp.relays", "one relay", &relay.mac)? })
         };
         self.relays.iter().map(parse).collect()
     }

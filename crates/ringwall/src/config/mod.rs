@@ -339,11 +339,7 @@ impl Config {
 
     fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
         let parse = |host: &LegacyHost| {
-            let mac = host.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
-            let mac = mac.ok_or_else(|| {
-                let what = format!("cll.legacy: \"{}\" is not a hardware address of one host", host.mac);
-                Failure::file(file, what, "write it as 02:00:00:00:00:01")
-            })?;
+            let mac = station(file, "cll.legacy", "one host", &host.mac)?;
             Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router })
         };
         self.cll.legacy.iter().map(parse).collect()
@@ -416,6 +412,14 @@ impl Config {
     pub(crate) fn socket(&self) -> PathBuf {
         self.host.run_dir.join(format!("{}.sock", self.host.interface))
     }
+}
+
+/// The hardware address, given under `key`, of what is `one` and no group.
+fn station(file: &Path, key: &str, one: &str, text: &str) -> Result<MacAddress, Failure> {
+    text.parse::<MacAddress>().ok().filter(|mac| !mac.is_group()).ok_or_else(|| {
+        let what = format!("{key}: \"{text}\" is not a hardware address of {one}");
+        Failure::file(file, what, "write it as 02:00:00:00:00:01")
+    })
 }
 
 fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
@@ -503,6 +507,12 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),
+            (
+                "[host]\ninterface = \"eth0\"\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n\
+                 [[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:0a\"\n",
+                "host.toml",
+                "10.0.0.9 twice",
+            ),
             ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
             ("[host]\ninterface = \"eth0\"\n[dhcp]\nclient = true\n", "host.toml", "needs mode = \"sarp\""),
             (

@@ -1,14 +1,14 @@
 //! Sections `[sarp]` and `[akd]`: signed ARP, and being one of the site's key distributors.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authority::repository::etcd::Access;
 use serde::{Deserialize, Serialize};
-use wire::MacAddress;
 
-use super::{Config, Mode};
+use super::{Config, Mode, station};
 use crate::failure::Failure;
 
 /// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks without `sign_requests`.
@@ -152,13 +152,13 @@ impl Sarp {
 
     /// The hosts without S-ARP.
     pub(crate) fn known_hosts(&self, file: &Path) -> Result<Vec<sarp::KnownHost>, Failure> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = self.known_hosts.iter().find(|host| !seen.insert(host.ip)) {
+            let what = format!("sarp.known_hosts has {} twice", twice.ip);
+            return Err(Failure::file(file, what, "keep the entry with the hardware address that it has"));
+        }
         let parse = |host: &KnownHost| {
-            let mac = host.mac.parse::<MacAddress>().ok().filter(|mac| !mac.is_group());
-            let mac = mac.ok_or_else(|| {
-                let what = format!("sarp.known_hosts: \"{}\" is not a hardware address of one host", host.mac);
-                Failure::file(file, what, "write it as 02:00:00:00:00:01")
-            })?;
-            Ok(sarp::KnownHost { ip: host.ip, mac })
+            Ok(sarp::KnownHost { ip: host.ip, mac: station(file, "sarp.known_hosts", "one host", &host.mac)? })
         };
         self.known_hosts.iter().map(parse).collect()
     }

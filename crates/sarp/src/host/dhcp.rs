@@ -11,8 +11,8 @@ use identity::distributor::Statement;
 use wire::MacAddress;
 use wire::dhcp::{Kind, Operation, View, recognise};
 use wire::ethernet::Header;
+use wire::sarp::Kind as SarpKind;
 use wire::sarp::data::{self, LeaseAction};
-use wire::sarp::{Kind as SarpKind, Message, seal};
 
 use super::{Call, Host, Task};
 use crate::clock::Stamp;
@@ -226,10 +226,7 @@ impl Host {
         }
         .emit();
         let arp = self.arp_to(call.now.since_boot, to, question.address);
-        let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
-        let unsigned = Message { arp, kind: SarpKind::Lease, seconds, data: &data, signature: &[] }.signed_bytes();
-        let tag = self.settings.request_key.tag(&unsigned);
-        self.send_to_distributor(call, to, &seal(unsigned, &tag));
+        self.send_tagged(call, SarpKind::Lease, arp, &data);
     }
 
     /// A distributor has answered a question about a lease.

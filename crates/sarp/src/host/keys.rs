@@ -104,10 +104,14 @@ impl Host {
     }
 
     fn send_question(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, question: Question) {
-        let data = question.emit();
+        self.send_tagged(call, kind, arp, &question.emit());
+    }
+
+    /// Sends a request that proves itself to a distributor by its tag.
+    pub(super) fn send_tagged(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, data: &[u8]) {
         // Zero before this host has the time; then a distributor knows a recording by its age.
         let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
-        let unsigned = Message { arp, kind, seconds, data: &data, signature: &[] }.signed_bytes();
+        let unsigned = Message { arp, kind, seconds, data, signature: &[] }.signed_bytes();
         let tag = self.settings.request_key.tag(&unsigned);
         self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &tag));
     }

@@ -1,4 +1,4 @@
-//! What our own stack says: questions go out, plain or signed; announcements and probes always signed.
+//! What our own stack says: questions go out, plain or signed; announcements and probes signed as soon as there is the time.
 
 use std::net::Ipv4Addr;
 

@@ -11,14 +11,7 @@ use super::message::Bytes;
 use super::snapshot::Snapshot;
 use super::{Again, EtcdStore, check_holders, numbers_in};
 use crate::limits::{ETCD_ENDED_LEASES, ETCD_ENDINGS};
-use crate::repository::{HostEntry, Lease, Standing, StoreError, check_addresses};
-
-/// Since when a host has an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    Before,
-    Now,
-}
+use crate::repository::{Bound, HostEntry, Lease, StoreError, give_address};
 
 impl EtcdStore {
     pub(super) fn lease_key(&self, number: u64, ip: Ipv4Addr) -> String {
@@ -41,24 +34,16 @@ impl EtcdStore {
     ) -> Result<Bound, StoreError> {
         let key = self.address_key(ip);
         snapshot.fetch(&[self.host_key(number), key.clone(), self.lease_key(number, ip)])?;
-        let host = self
-            .numbered(snapshot, number)?
-            .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
-        let mut host = host.ok_or(StoreError::NotGood(number))?;
-        if host.addresses.contains(&ip) {
-            return Ok(Bound::Before);
-        }
-        host.addresses.push(ip);
-        check_addresses(host.mac, &host.addresses)?;
-        if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
-            return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
+        let (host, bound) = give_address(self.numbered(snapshot, number)?, number, ip, now_unix_s)?;
+        if bound == Bound::Before {
+            return Ok(bound);
         }
         let holders = self.holders(snapshot, std::slice::from_ref(&key))?;
         check_holders(&holders, None, &[ip], &host.name, now_unix_s)?;
         let mut numbers = numbers_in(&key, snapshot.peek(&key))?;
         numbers.push(number);
         snapshot.put(&key, to_json(&numbers)?);
-        self.write_host(snapshot, &host).map(|()| Bound::Now)
+        self.write_host(snapshot, &host).map(|()| bound)
     }
 
     /// Takes an address from a host, with its lease if there is one; false if it does not have it.

@@ -31,9 +31,8 @@ use wire::MacAddress;
 
 use self::client::{Client, Trouble};
 use self::entry::{from_json, to_json};
-use self::leases::Bound;
 use self::snapshot::Snapshot;
-use super::{HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key};
+use super::{Bound, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key};
 use crate::directory::Sharing;
 use crate::limits::{ETCD_ATTEMPTS, ETCD_LOST_ANSWERS, MAX_HOSTS};
 

@@ -20,7 +20,7 @@ use tempfile::Builder;
 
 use remembered::Remembered;
 
-use super::{HostEntry, Lease, NewHost, Standing, Store, StoreError, check_addresses, check_key};
+use super::{Bound, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key, give_address};
 use crate::directory::Sharing;
 use crate::files::{directory_of, sync_directory};
 use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
@@ -251,29 +251,14 @@ impl Store for SqliteStore {
     }
 }
 
-/// Since when a host has an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bound {
-    Before,
-    Now,
-}
-
 fn bind(connection: &Connection, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<Bound, StoreError> {
     rows::end_leases(connection, now_unix_s)?;
-    let host = rows::by_number(connection, number)?
-        .filter(|host| host.standing == Standing::Good && host.not_after_unix >= now_unix_s);
-    let mut host = host.ok_or(StoreError::NotGood(number))?;
-    if host.addresses.contains(&ip) {
-        return Ok(Bound::Before);
+    let (host, bound) = give_address(rows::by_number(connection, number)?, number, ip, now_unix_s)?;
+    if bound == Bound::Now {
+        check_address(connection, ip, &host.name, now_unix_s)?;
+        rows::append_address(connection, number, ip)?;
     }
-    host.addresses.push(ip);
-    check_addresses(host.mac, &host.addresses)?;
-    if !host.subnets.iter().any(|subnet| subnet.contains(ip)) {
-        return Err(StoreError::OutsideSubnets { name: host.name, address: ip });
-    }
-    check_address(connection, ip, &host.name, now_unix_s)?;
-    rows::append_address(connection, number, ip)?;
-    Ok(Bound::Now)
+    Ok(bound)
 }
 
 /// Whether no other good host holds an address of `host`.
