@@ -77,7 +77,9 @@ pub(super) trait Arithmetic: Sync {
     fn exponential(&self, k: &Scalar) -> Scalar;
     /// g^x mod p, in constant time.
     fn public(&self, x: &Scalar) -> Vec<u8>;
-    /// Whether the number in `bytes` is a power of g other than 1.
+    /// Whether the number in `bytes` lies above 1 and below p.
+    fn is_in_range(&self, bytes: &[u8]) -> bool;
+    /// Whether it is, and is a power of g.
     fn contains(&self, bytes: &[u8]) -> bool;
     /// g^a y^b mod p mod q.
     fn combine(&self, y: &[u8], a: &Scalar, b: &Scalar) -> Scalar;
@@ -164,14 +166,17 @@ impl<const LIMBS: usize> Arithmetic for Group<LIMBS> {
         self.g.pow_bounded_exp(x, SCALAR_BITS).retrieve().to_be_bytes().as_ref().to_vec()
     }
 
-    fn contains(&self, bytes: &[u8]) -> bool {
+    fn is_in_range(&self, bytes: &[u8]) -> bool {
         if bytes.len() != LIMBS * crypto_bigint::Limb::BYTES {
             return false;
         }
         let y = Uint::<LIMBS>::from_be_slice(bytes);
-        let is_reduced = y > Uint::ONE && y < *self.p.modulus().as_ref();
+        y > Uint::ONE && y < *self.p.modulus().as_ref()
+    }
+
+    fn contains(&self, bytes: &[u8]) -> bool {
         let one = FixedMontyForm::one(&self.p);
-        is_reduced && self.element(bytes).pow_vartime(self.order().as_ref()) == one
+        self.is_in_range(bytes) && self.element(bytes).pow_vartime(self.order().as_ref()) == one
     }
 
     fn combine(&self, y: &[u8], a: &Scalar, b: &Scalar) -> Scalar {

@@ -45,9 +45,10 @@ pub(crate) struct PublicKey {
 }
 
 impl PublicKey {
-    /// The key whose number is `bytes`; `None` unless it lies in the group.
+    /// The key whose number is `bytes`; `None` outside of its range. That it is a power of g is looked at in certificates; who
+    /// proves that he signs with another number harms himself.
     pub(crate) fn new(length: KeyLength, bytes: &[u8]) -> Option<PublicKey> {
-        let is_one = bytes.len() == length.bytes() && arithmetic(length).contains(bytes);
+        let is_one = bytes.len() == length.bytes() && arithmetic(length).is_in_range(bytes);
         is_one.then(|| PublicKey { length, bytes: bytes.to_vec() })
     }
 

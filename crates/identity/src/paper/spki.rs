@@ -38,6 +38,7 @@ pub(crate) fn public_key(spki: &[u8]) -> Option<PublicKey> {
         let mut bytes = vec![0; length.bytes().checked_sub(number.as_bytes().len())?];
         bytes.extend(number.as_bytes());
         let key = PublicKey::new(length, &bytes)?;
-        (key.to_spki()? == spki).then_some(key)
+        let is_whole = super::arithmetic(length).contains(&bytes) && key.to_spki()? == spki;
+        is_whole.then_some(key)
     })
 }

@@ -14,6 +14,7 @@ mod dhcp;
 mod distributors;
 mod hostile;
 mod liveness;
+mod paper;
 mod peers;
 mod sarp;
 mod sarp_input;

@@ -136,6 +136,8 @@ pub struct Host {
     next_ticket: u64,
     /// Something was signed since it was last looked whether signatures should be prepared.
     may_prepare: bool,
+    signatures: u64,
+    verifications: u64,
     jobs: Mailbox<(Ticket, Job)>,
     events: Mailbox<Event>,
     events_lost: u64,
@@ -179,6 +181,8 @@ impl Host {
             tasks: BTreeMap::new(),
             next_ticket: 0,
             may_prepare: true,
+            signatures: 0,
+            verifications: 0,
             jobs: Mailbox::new(limits::JOBS_MAX),
             events: Mailbox::new(limits::EVENTS_MAX),
             events_lost: 0,
@@ -284,6 +288,21 @@ impl Host {
         Some((Ticket(self.next_ticket), Job(job)))
     }
 
+    /// Notes what a job has done. Preparation that came to nothing is tried again after the next signature, not at once.
+    fn count(&mut self, completion: &CompletionKind) {
+        match completion {
+            CompletionKind::Signed(Some(_)) | CompletionKind::DhcpProved(Ok(_)) => {
+                self.signatures += 1;
+                self.may_prepare = true;
+            }
+            CompletionKind::Checked(_) | CompletionKind::Learnt(_) | CompletionKind::DhcpChecked(_) => {
+                self.verifications += 1;
+            }
+            CompletionKind::Prepared => self.may_prepare = true,
+            CompletionKind::Signed(None) | CompletionKind::DhcpProved(Err(_)) | CompletionKind::Lost => {}
+        }
+    }
+
     fn settle_task(&mut self, call: &mut Call<'_>, task: Task, completion: CompletionKind) {
         let now = call.now.since_boot;
         match (task, completion) {
@@ -377,8 +396,7 @@ impl Bump for Host {
     }
 
     fn complete(&mut self, now: Now, ticket: Ticket, completion: Completion, sink: &mut dyn Sink) {
-        // A batch that could not be made is tried again after the next signature, not at once.
-        self.may_prepare |= !matches!(completion.0, CompletionKind::Lost | CompletionKind::Checked(_));
+        self.count(&completion.0);
         let Some(task) = self.tasks.remove(&ticket) else { return };
         self.settle_task(&mut Call { now, sink }, task, completion.0);
     }
