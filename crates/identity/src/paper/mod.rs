@@ -101,7 +101,7 @@ impl SigningKey {
         let (number, x) = bytes.split_first().ok_or_else(wrong)?;
         let x: &[u8; SCALAR_LEN] = x.try_into().map_err(|_| wrong())?;
         let length = KeyLength::of_record_number(*number).ok_or(KeyError::Unsupported)?;
-        let secret = arithmetic(length).scalar(x).ok_or(KeyError::Unsupported)?;
+        let secret = Zeroizing::new(arithmetic(length).scalar(x).ok_or(KeyError::Unsupported)?);
         let public = PublicKey { length, bytes: arithmetic(length).public(&secret) };
         Ok(SigningKey { x: Zeroizing::new(*x), public, pairs: Mutex::default() })
     }
@@ -114,7 +114,7 @@ impl SigningKey {
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let group = arithmetic(self.public.length);
         let z = group.reduce(&hash(message));
-        let x = group.scalar(&*self.x).ok_or(KeyError::Refused)?;
+        let x = Zeroizing::new(group.scalar(&*self.x).ok_or(KeyError::Refused)?);
         let ahead = self.pairs().pop();
         let pair = match ahead {
             Some(pair) => pair,
@@ -145,7 +145,7 @@ impl SigningKey {
     fn pair(&self, secrets: &mut Secrets) -> Pair {
         let group = arithmetic(self.public.length);
         loop {
-            let Some(k) = group.scalar(&*secrets.next()) else { continue };
+            let Some(k) = group.scalar(&*secrets.next()).map(Zeroizing::new) else { continue };
             let (r, inverse) = (group.exponential(&k), group.invert(&k));
             // r is zero once in 2^160 numbers, and none but zero lacks an inverse.
             if let (Some(_), Some(inverse)) = (group.scalar(&group.bytes(&r)), inverse) {
