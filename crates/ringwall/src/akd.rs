@@ -13,8 +13,9 @@ use system::clock::Clock;
 use wire::sarp::data::Refusal;
 
 use crate::config::{Akd, Keeper};
+use crate::duration::parse_time;
 use crate::failure::Failure;
-use crate::host::{ConfigArgs, Duty, parse_time, run_daemon};
+use crate::host::{ConfigArgs, Duty, run_daemon};
 
 /// `ringwall akd …`
 #[derive(Subcommand, Debug)]
@@ -265,7 +266,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use authority::directory::Sharing;
-    use authority::repository::NewHost;
+    use authority::repository::{Enrolment, NewHost};
 
     use super::*;
 
@@ -311,6 +312,15 @@ mod tests {
             self.answer()
         }
         fn unbind(&self, _: u64, _: Ipv4Addr) -> Result<bool, StoreError> {
+            self.answer()
+        }
+        fn enrolments(&self) -> Result<Vec<Enrolment>, StoreError> {
+            self.answer()
+        }
+        fn enrolment(&self, _: u64) -> Result<Option<Enrolment>, StoreError> {
+            self.answer()
+        }
+        fn change_enrolment(&self, _: Option<&Enrolment>, _: Option<&Enrolment>) -> Result<bool, StoreError> {
             self.answer()
         }
     }

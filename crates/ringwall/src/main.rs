@@ -4,6 +4,7 @@ mod akd;
 mod client;
 mod config;
 mod crypto_bench;
+mod duration;
 mod failure;
 mod host;
 mod metrics;

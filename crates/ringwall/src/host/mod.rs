@@ -25,6 +25,7 @@ use clap::{Args, Subcommand};
 
 use crate::client;
 use crate::config::{Config, DEFAULT_FILE};
+use crate::duration::parse_time;
 use crate::failure::Failure;
 use crate::output::{complain, say};
 use crate::protocol::Ask;
@@ -141,17 +142,4 @@ fn stop_daemon(config: &Config) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
-}
-
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds_per_unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("write it as 30s, 5m or 1h".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "write it as 30s, 5m or 1h".to_owned())?;
-    Ok(Duration::from_secs(number.saturating_mul(seconds_per_unit)))
 }
