@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod crypto_bench;
 mod duration;
+mod enroll;
 mod failure;
 mod host;
 mod metrics;

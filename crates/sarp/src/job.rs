@@ -11,7 +11,7 @@ use wire::arp::Arp;
 use wire::sarp::data::{Change, Question, TAG_LEN};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
-use crate::akd::{Answering, Records};
+use crate::akd::{Answering, Enrolling, Records};
 
 /// Slow work of S-ARP.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(crate) enum JobKind {
     CheckRequest(Box<dhcp::server::Checking>),
     /// As a distributor: look up and sign.
     Answer(Box<Answering>),
+    /// As a distributor: look a token up and answer.
+    Enrol(Box<Enrolling>),
 }
 
 /// What a job came to.
@@ -68,7 +70,7 @@ impl Job {
     pub fn is_urgent(&self, records: &dyn Records) -> bool {
         match &self.0 {
             JobKind::Answer(answering) => !answering.may_wait(records),
-            JobKind::Change(_) => false,
+            JobKind::Change(_) | JobKind::Enrol(_) => false,
             JobKind::Sign { .. }
             | JobKind::Check { .. }
             | JobKind::Learn { .. }
@@ -90,6 +92,7 @@ impl Job {
             JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
+            JobKind::Enrol(enrolling) => CompletionKind::Signed(enrolling.run(records)),
         })
     }
 }

@@ -26,10 +26,10 @@ use clap::{Args, Subcommand};
 use crate::client;
 use crate::config::{Config, DEFAULT_FILE};
 use crate::duration::parse_time;
+use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
 use crate::output::{complain, say};
 use crate::protocol::Ask;
-use crate::site::EnrollCommand;
 
 pub(crate) use plan::Duty;
 pub(crate) use start::run_daemon;
@@ -68,9 +68,16 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Makes this host's key, asks the authority for a certificate, and installs the answer.
-    #[command(subcommand)]
-    Enroll(EnrollCommand),
+    /// Makes this host's key, asks the authority for a certificate, and installs the answer: by token, or by file
+    ///
+    /// By token, which the manager has from 'ringwall site token' (needs root). The interface is up, needs no address, and is not
+    /// guarded yet. The right time is not needed:
+    ///   ringwall host enroll --token TOKEN --interface eth0
+    ///
+    /// The program shows a fingerprint and waits until the manager has approved it. Interrupted, it goes on where it was when it is
+    /// started again with the same token.
+    #[command(verbatim_doc_comment)]
+    Enroll(Box<EnrollArguments>),
     /// Waits for the confirmation that `run --revert-after` asks for.
     #[command(hide = true)]
     RevertGuard {
@@ -85,7 +92,7 @@ impl HostCommand {
             HostCommand::Run { config, revert_after } => run_daemon(&config.config, revert_after, Duty::Host),
             HostCommand::Confirm { config } => confirm(&config),
             HostCommand::Release { config } => release(&config),
-            HostCommand::Enroll(command) => command.run().map_err(Failure::new),
+            HostCommand::Enroll(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
         }
     }

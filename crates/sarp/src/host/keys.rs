@@ -309,11 +309,12 @@ impl Host {
         if header.source != message.arp.sender_mac || !is_station(header.source) {
             return Fate::Dropped(DropReason::ArpSource);
         }
-        match akd.request(call.now, message) {
-            Ok(answering) => {
-                let task = Task::Serve { frame: frame.to_vec(), from, to: header.source };
-                self.start(JobKind::Answer(Box::new(answering)), task)
-            }
+        let job = match message.kind {
+            Kind::Apply | Kind::Fetch => akd.enrol(call.now, message).map(|job| JobKind::Enrol(Box::new(job))),
+            _ => akd.request(call.now, message).map(|job| JobKind::Answer(Box::new(job))),
+        };
+        match job {
+            Ok(job) => self.start(job, Task::Serve { frame: frame.to_vec(), from, to: header.source }),
             Err(reason) => Fate::Dropped(reason),
         }
     }
