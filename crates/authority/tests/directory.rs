@@ -1,5 +1,5 @@
 //! A site in files: nothing is overwritten, nothing is half done, nothing is issued twice.
-#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs;
 use std::net::Ipv4Addr;

@@ -7,7 +7,7 @@
 //! a host.
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
-//! host owns), then the tools: [`agreement`],
+//! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
 //! [`schedule`], [`aead`], [`sealing`], [`site_key`], [`token`], [`signing`], [`hash`] and [`pem`].
 
 pub mod aead;
@@ -18,6 +18,7 @@ pub mod error;
 pub mod hash;
 pub mod host;
 pub mod limits;
+pub mod own_keys;
 pub mod pem;
 pub mod schedule;
 pub mod sealing;

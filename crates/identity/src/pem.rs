@@ -24,6 +24,9 @@ pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 /// half of the X25519 key that its identity is sealed to.
 pub const SEALING_KEY: &str = "RINGWALL SEALING KEY";
 
+/// The label of a key that a host made for itself: see [`own_keys`](crate::own_keys).
+pub const HOST_KEY: &str = "RINGWALL HOST KEY";
+
 /// What a PEM text did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PemError {

@@ -2,6 +2,7 @@
 //!
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for public key work.
+//! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
@@ -12,6 +13,7 @@ mod guard;
 mod journal;
 mod plan;
 mod quiet;
+mod refresh;
 mod reports;
 mod revert;
 mod start;
