@@ -15,8 +15,8 @@ use wire::MacAddress;
 use wire::sarp::data::Refusal;
 use wire::sarp::enrolment::{Application, State};
 
+use crate::config::duration::parse_time;
 use crate::config::{Akd, Keeper};
-use crate::duration::parse_time;
 use crate::failure::Failure;
 use crate::host::{ConfigArgs, Duty, run_daemon};
 

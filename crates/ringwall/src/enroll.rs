@@ -26,8 +26,8 @@ use system::wait::{PollFd, PollFlags, wait};
 use wire::sarp::enrolment::State;
 use zeroize::Zeroizing;
 
+use crate::config::duration::parse_time;
 use crate::config::{Config, DEFAULT_FILE};
-use crate::duration::parse_time;
 use crate::failure::Failure;
 use crate::output::{complain, say};
 use crate::site::EnrollCommand;

@@ -4,7 +4,6 @@ mod akd;
 mod client;
 mod config;
 mod crypto_bench;
-mod duration;
 mod enroll;
 mod failure;
 mod host;

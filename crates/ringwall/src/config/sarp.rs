@@ -8,8 +8,8 @@ use std::time::Duration;
 use authority::repository::etcd::Access;
 use serde::{Deserialize, Serialize};
 
+use super::duration::parse_time;
 use super::{Config, Mode, station};
-use crate::duration::parse_time;
 use crate::failure::Failure;
 
 /// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks without `sign_requests`.

@@ -26,8 +26,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use crate::client;
+use crate::config::duration::parse_time;
 use crate::config::{Config, DEFAULT_FILE};
-use crate::duration::parse_time;
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
 use crate::output::{complain, say};

@@ -19,7 +19,7 @@ use super::{
     DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, parse_role, read_request, sharing,
     whole_days,
 };
-use crate::duration::parse_time;
+use crate::config::duration::parse_time;
 use crate::failure::Failure;
 
 /// Arguments of `site token`.
