@@ -328,6 +328,8 @@ fn a_host_changes_its_key_by_itself_and_no_ping_is_lost() {
         let mut far = sign(stage, "b", Plan::sarp())?;
         resolve_anew(a, b)?;
         far.stop(Signal::TERM);
+        // A key that was fetched within the last two seconds is not fetched again for a signature that fails.
+        process::pause(Duration::from_millis(2100))?;
         let identity = stage.file("site.b.pem");
         let plan = Plan::sarp().identity(identity).sarp_line("refresh_key_every = \"1h\"");
         let mut far = stage.prepare("b", plan)?;
