@@ -611,6 +611,25 @@ mod tests {
         Enroll(EnrollCommand),
     }
 
+    #[derive(Parser)]
+    struct EnrollLine {
+        #[command(flatten)]
+        arguments: crate::enroll::EnrollArguments,
+    }
+
+    /// Broke `args_conflicts_with_subcommands`: a token beside the way by file was passed over.
+    #[test]
+    fn a_host_enrols_by_token_or_by_file_and_not_by_both() {
+        let parse = |line: &str| EnrollLine::try_parse_from(line.split(' ')).map(|line| line.arguments);
+        assert!(parse("enroll --token T").is_ok() && parse("enroll --token - --interface eth0 --timeout 2d").is_ok());
+        assert!(parse("enroll install --key k --bundle b").is_ok());
+        assert!(parse("enroll --token T install --key k --bundle b").is_err());
+        let no_way = parse("enroll").expect("read").run().expect_err("no way").to_string();
+        assert!(no_way.contains("--token TOKEN") && no_way.contains("; ") && !no_way.contains('\n'), "{no_way}");
+        let no_token = parse("enroll --token T").expect("read").run().expect_err("no token").to_string();
+        assert!(no_token.starts_with("--token: ") && !no_token.contains('\n'), "{no_token}");
+    }
+
     /// Runs one line in a directory of its own; `@` stands for that directory.
     fn run(place: &Path, line: &str) -> Result<String, String> {
         let line = line.replace('@', &place.display().to_string());
