@@ -62,6 +62,10 @@ impl RequestMaster {
         Self::from_block(&pem::single(text, pem::REQUEST_MASTER)?)
     }
 
+    pub(crate) fn site_key(&self) -> &SiteKey {
+        &self.0
+    }
+
     pub(crate) fn from_block(bytes: &[u8]) -> Result<Self, KeyError> {
         SiteKey::from_block(bytes).map(RequestMaster)
     }

@@ -1,5 +1,8 @@
 //! The commands of the authority (`ringwall site`) and of a host that enrols by file (`ringwall host enroll`).
 
+mod joining;
+mod keeping;
+
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,8 @@ use identity::profile::{HAS_PAPER, KeyLength};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
+use self::keeping::{BackupArguments, RestoreArguments};
 use crate::failure::Failure;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -64,6 +69,57 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site revoke --name a
     #[command(verbatim_doc_comment)]
     Revoke(RevokeArguments),
+    /// Make a token by which a host enrols over the network
+    ///
+    /// The token is secret: who has it can apply in the host's place, once. It names the site's key distributors, so issue
+    /// their identities before. An earlier token for the same name ends.
+    ///
+    /// Example: ringwall site token --name desk-17 --ip 192.0.2.17 --valid 24h
+    /// On the host: ringwall host enroll --token TOKEN --interface eth0
+    #[command(verbatim_doc_comment)]
+    Token(TokenArguments),
+    /// List the tokens that are open, and who applies with them
+    ///
+    /// Compare the fingerprint with the one that the host shows.
+    ///
+    /// Example: ringwall site pending --json
+    #[command(verbatim_doc_comment)]
+    Pending(PendingArguments),
+    /// Issue a certificate to a host that applies with a token
+    ///
+    /// Key distributors hand it out, sealed to the host, for a day.
+    ///
+    /// Example: ringwall site approve desk-17 --fingerprint 5f1c-...
+    #[command(verbatim_doc_comment)]
+    Approve(ApproveArguments),
+    /// Refuse a host that applies with a token, or end a token
+    ///
+    /// Example: ringwall site refuse desk-17
+    #[command(verbatim_doc_comment)]
+    Refuse(RefuseArguments),
+    /// Give a host another key, because somebody else may have the one it has
+    ///
+    /// The old key is out at once: key distributors give out the new one, or say that it is invalid until the host has
+    /// enrolled again. The host keeps its name, number, role and addresses.
+    ///
+    /// By token:
+    ///   ringwall site rekey desk-17
+    /// By a request that the host made with 'ringwall host enroll request':
+    ///   ringwall site rekey desk-17 --request desk-17.csr --out desk-17.bundle
+    #[command(verbatim_doc_comment)]
+    Rekey(RekeyArguments),
+    /// Write the whole site to one new file: keys, record and repository
+    ///
+    /// Distributors may go on working. Of a repository in etcd a copy comes along.
+    ///
+    /// Example: ringwall site backup /media/key/office.backup
+    #[command(verbatim_doc_comment)]
+    Backup(BackupArguments),
+    /// Make a site again from its backup, in a directory that is missing or empty
+    ///
+    /// Example: ringwall site restore /media/key/office.backup --dir /etc/ringwall/site
+    #[command(verbatim_doc_comment)]
+    Restore(RestoreArguments),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
@@ -280,6 +336,13 @@ impl SiteCommand {
             SiteCommand::Issue(arguments) => issue(&arguments, surroundings),
             SiteCommand::List(arguments) => list(&arguments, surroundings),
             SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
+            SiteCommand::Token(arguments) => joining::token(&arguments, surroundings),
+            SiteCommand::Pending(arguments) => joining::pending(&arguments, surroundings),
+            SiteCommand::Approve(arguments) => joining::approve(&arguments, surroundings),
+            SiteCommand::Refuse(arguments) => joining::refuse(&arguments, surroundings),
+            SiteCommand::Rekey(arguments) => joining::rekey(&arguments, surroundings),
+            SiteCommand::Backup(arguments) => keeping::backup(&arguments, surroundings),
+            SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
         }
@@ -344,7 +407,7 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
     let delivery = Delivery {
         output: &arguments.out,
         overwrite: overwrite(arguments.force),
-        sharing: if arguments.allow_shared_addresses { Sharing::Allowed } else { Sharing::Refused },
+        sharing: sharing(arguments.allow_shared_addresses),
     };
     let Surroundings { unix_s, random, .. } = surroundings;
     let entry = match &arguments.request {
@@ -525,6 +588,10 @@ fn overwrite(force: bool) -> Overwrite {
     if force { Overwrite::Force } else { Overwrite::Never }
 }
 
+fn sharing(is_allowed: bool) -> Sharing {
+    if is_allowed { Sharing::Allowed } else { Sharing::Refused }
+}
+
 fn parse_role(name: &str) -> Result<Role, String> {
     Role::from_name(name).ok_or_else(|| "a role is 'host', 'router', 'akd' or 'dhcp'".to_owned())
 }
@@ -570,6 +637,25 @@ mod tests {
         Site(SiteCommand),
         #[command(subcommand)]
         Enroll(EnrollCommand),
+    }
+
+    #[derive(Parser)]
+    struct EnrollLine {
+        #[command(flatten)]
+        arguments: crate::enroll::EnrollArguments,
+    }
+
+    /// Broke `args_conflicts_with_subcommands`: a token beside the way by file was passed over.
+    #[test]
+    fn a_host_enrols_by_token_or_by_file_and_not_by_both() {
+        let parse = |line: &str| EnrollLine::try_parse_from(line.split(' ')).map(|line| line.arguments);
+        assert!(parse("enroll --token T").is_ok() && parse("enroll --token - --interface eth0 --timeout 2d").is_ok());
+        assert!(parse("enroll install --key k --bundle b").is_ok());
+        assert!(parse("enroll --token T install --key k --bundle b").is_err());
+        let no_way = parse("enroll").expect("read").run().expect_err("no way").to_string();
+        assert!(no_way.contains("--token TOKEN") && no_way.contains("; ") && !no_way.contains('\n'), "{no_way}");
+        let no_token = parse("enroll --token T").expect("read").run().expect_err("no token").to_string();
+        assert!(no_token.starts_with("--token: ") && !no_token.contains('\n'), "{no_token}");
     }
 
     /// Runs one line in a directory of its own; `@` stands for that directory.
@@ -679,6 +765,74 @@ mod tests {
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
         assert!(refused.contains("no host \"b\" is in the repository"), "{refused}");
+    }
+
+    #[test]
+    fn a_token_is_printed_listed_and_ended() {
+        let place = new_site();
+        let ask = "site token --dir @/site --name desk --ip 10.0.0.7 --mac 02:00:00:00:00:07";
+        assert!(run(place.path(), ask).expect_err("no distributor").contains("site issue --role akd"));
+        let keys = "site issue --dir @/site --role akd --name keys --mac 02:00:00:00:00:09 --ip 10.0.0.9 --out @/k.pem";
+        run(place.path(), keys).expect("issued");
+        let printed = run(place.path(), ask).expect("made");
+        let token: identity::token::Token = printed.lines().next().expect("a line").parse().expect("a token");
+        assert_eq!(token.name(), "desk");
+        assert!(printed.contains("good once until 2027-01-16T08:00:00Z"), "{printed}");
+        let listed = run(place.path(), "site pending --dir @/site").expect("listed");
+        assert!(listed.starts_with("host desk: nobody has applied yet, token "), "{listed}");
+        let listed: Value =
+            serde_json::from_str(&run(place.path(), "site pending --dir @/site --json").expect("listed"))
+                .expect("json");
+        assert_eq!((&listed[0]["state"], &listed[0]["allowed_addresses"]), (&json!("open"), &json!(["10.0.0.7"])));
+        let refused = run(place.path(), "site approve --dir @/site desk").expect_err("nobody");
+        assert!(refused.contains("nobody applies as \"desk\"; "), "{refused}");
+        let number = listed[0]["number"].as_str().expect("text");
+        run(place.path(), &format!("site refuse --dir @/site {number}")).expect("ended");
+        assert!(run(place.path(), "site pending --dir @/site").expect("listed").contains("desk: refused"));
+        for (options, wanted) in
+            [("--valid 31d", "30 days"), ("--valid soon", "write it as 30s"), ("--days 0", "36525")]
+        {
+            let refused = run(place.path(), &format!("{ask} {options}")).expect_err(wanted);
+            assert!(refused.contains(wanted), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_host_gets_another_key_by_file() {
+        let place = new_site();
+        let issue =
+            "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --role router --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        let ask = "enroll request --name a --mac 02:00:00:00:00:01 --key @/a.key --out @/a.csr";
+        run(place.path(), ask).expect("requested");
+        let rekey = "site rekey --dir @/site a --request @/a.csr --out @/a.bundle";
+        let printed = run(place.path(), rekey).expect("another key");
+        assert!(printed.starts_with("a has another key, the old one is out"), "{printed}");
+        run(place.path(), "enroll install --key @/a.key --bundle @/a.bundle --out @/new.pem").expect("installed");
+        let [old, new] = ["a.pem", "new.pem"].map(|name| load(&place.path().join(name)));
+        assert!(new.certificate().is_router() && new.certificate().addresses() == old.certificate().addresses());
+        assert_ne!(new.certificate().record_key(), old.certificate().record_key());
+        assert!(run(place.path(), &format!("{rekey} --force")).expect_err("the same key").contains("make a new one"));
+        assert!(run(place.path(), "site rekey --dir @/site b").expect_err("unknown").contains("no host \"b\""));
+        assert!(run(place.path(), "site rekey --dir @/site a --request @/a.csr").expect_err("where").contains("--out"));
+    }
+
+    #[test]
+    fn a_site_is_backed_up_and_restored() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        let printed = run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        assert!(printed.starts_with("site lab is in @/kept; "), "{printed}");
+        let there = run(place.path(), "site backup --dir @/site @/kept").expect_err("there");
+        assert!(there.contains("kept: the file exists; "), "{there}");
+        let listed = run(place.path(), "site list --dir @/site");
+        fs::remove_dir_all(place.path().join("site")).expect("lost");
+        let restored = run(place.path(), "site restore --dir @/site @/kept --json").expect("restored");
+        assert_eq!(restored, "{\"directory\":\"@/site\",\"site\":\"lab\"}\n");
+        assert_eq!(run(place.path(), "site list --dir @/site"), listed);
+        let wrong = run(place.path(), "site restore --dir @/other @/a.pem").expect_err("no backup");
+        assert!(wrong.contains("a.pem: the file is no backup of a site; "), "{wrong}");
     }
 
     #[test]

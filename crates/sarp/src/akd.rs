@@ -2,6 +2,8 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves by a tag before anything
 //! is looked up or signed, because a signature costs ten times as much as the tag.
 
+mod enrolling;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -12,16 +14,20 @@ use bump::{DropReason, Instant, Now};
 use identity::Profile;
 use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
-use shield::PerSource;
+use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
 use wire::dhcp::proof::Maker;
 use wire::sarp::data::{Answer, Change, Lease, LeaseAction, NONCE_LEN, Question, Record, Refusal};
+use wire::sarp::enrolment::Application;
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::clock::Stamp;
 use crate::limits;
+
+pub(crate) use enrolling::Enrolling;
+pub use enrolling::Outcome;
 
 /// Where a distributor finds keys.
 pub trait Records {
@@ -51,6 +57,22 @@ pub trait Records {
     /// Takes from a host an address that it was given.
     fn unbind(&self, _host: u64, _ip: Ipv4Addr) -> Binding {
         Binding::Failed
+    }
+
+    /// Enters who applies with a token, from this hardware address, unless somebody else has; `None` if the repository cannot be
+    /// asked, here and below.
+    fn apply(&self, _application: &Application<'_>, _mac: MacAddress) -> Option<Outcome> {
+        None
+    }
+
+    /// What became of a token.
+    fn fetch(&self, _token: u64) -> Option<Outcome> {
+        None
+    }
+
+    /// Forgets what was sealed under a token: its host has it.
+    fn close(&self, _token: u64) -> Option<Outcome> {
+        None
     }
 }
 
@@ -152,6 +174,8 @@ pub struct Akd {
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
     lease_budget: PerSource<u64>,
+    enrolment_budget_per_token: PerSource<u64>,
+    enrolment_budget: Bucket,
     seen: SeenNonces,
 }
 
@@ -221,7 +245,16 @@ impl Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd { key, master, budget, repeats, lease_budget, seen: SeenNonces::default() }
+        Akd {
+            key,
+            master,
+            budget,
+            repeats,
+            lease_budget,
+            enrolment_budget_per_token: PerSource::new(limits::ENROLMENTS_PER_TOKEN_PER_SECOND, limits::ENROLLING_MAX),
+            enrolment_budget: Bucket::new(limits::ENROLMENTS_PER_SECOND, limits::ENROLMENTS_PER_SECOND),
+            seen: SeenNonces::default(),
+        }
     }
 
     /// Judges a request; what is returned runs as a job.

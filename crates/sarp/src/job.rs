@@ -13,7 +13,7 @@ use wire::arp::Arp;
 use wire::sarp::data::{Change, Question, TAG_LEN};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
-use crate::akd::{Answering, Records};
+use crate::akd::{Answering, Enrolling, Records};
 
 /// Slow work of S-ARP.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(crate) enum JobKind {
     Answer(Box<Answering>),
     /// Compute what the next signatures need, while nobody waits (section 5.1). Only for keys of the paper profile.
     Prepare { key: Arc<SigningKey>, random: [u8; PAIR_RANDOM_LEN] },
+    /// As a distributor: look a token up and answer.
+    Enrol(Box<Enrolling>),
 }
 
 /// What a job came to.
@@ -73,7 +75,7 @@ impl Job {
     pub fn is_urgent(&self, records: &dyn Records) -> bool {
         match &self.0 {
             JobKind::Answer(answering) => !answering.may_wait(records),
-            JobKind::Change(_) | JobKind::Prepare { .. } => false,
+            JobKind::Change(_) | JobKind::Enrol(_) | JobKind::Prepare { .. } => false,
             JobKind::Sign { .. }
             | JobKind::Check { .. }
             | JobKind::Learn { .. }
@@ -99,6 +101,7 @@ impl Job {
                 key.prepare(&random, PAIRS_PER_BATCH);
                 CompletionKind::Prepared
             }
+            JobKind::Enrol(enrolling) => CompletionKind::Signed(enrolling.run(records)),
         })
     }
 }

@@ -105,3 +105,16 @@ pub const REQUEST_WINDOW: Duration = Duration::from_secs(60);
 pub const REQUEST_NONCES_MAX: usize = 65_536;
 /// Hosts whose requests are counted apart.
 pub const REQUESTING_HOSTS_MAX: usize = 4096;
+
+/// Messages about one token that a distributor answers in a second: a longest identity is fetched in four.
+pub const ENROLMENTS_PER_TOKEN_PER_SECOND: u32 = 20;
+/// The same for all tokens: each is a look into the repository, and requests of hosts go before.
+pub const ENROLMENTS_PER_SECOND: u32 = 200;
+/// Tokens whose messages are counted apart.
+pub const ENROLLING_MAX: usize = 1024;
+/// A machine that enrols repeats what nobody answers after this, to the next distributor if there is one.
+pub const APPLICATION_REPEAT: Duration = Duration::from_secs(1);
+/// How often it asks whether the manager has decided.
+pub const DECISION_POLL: Duration = Duration::from_secs(2);
+/// How often it says that it has its identity before it leaves that to the token's end.
+pub const FAREWELL_TRIES: u32 = 4;

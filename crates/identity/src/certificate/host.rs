@@ -38,7 +38,7 @@ pub struct HostCertificate {
 
 impl HostCertificate {
     /// Reads the fields of `der`, whose path the caller has validated.
-    pub(super) fn from_validated(der: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn from_validated(der: &[u8]) -> Result<Self, Refusal> {
         let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
         let content = certificate.tbs_certificate();
         let usage = content.get_extension::<KeyUsage>().map_err(|_| Refusal::Malformed("key usage"))?;

@@ -12,6 +12,7 @@ mod admin;
 mod bad_input;
 mod dhcp;
 mod distributors;
+mod enrolment;
 mod hostile;
 mod liveness;
 mod paper;

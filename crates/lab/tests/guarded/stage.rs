@@ -227,6 +227,14 @@ impl Site {
         &self.directory
     }
 
+    /// Runs `ringwall site` with these words, separated by blanks; what it says.
+    pub fn order(&self, words: &str) -> Result<String, Failure> {
+        let mut words = words.split(' ');
+        let mut command = self.command(words.next().unwrap_or_default());
+        command.args(words);
+        process::must(command)
+    }
+
     /// What the site's key distributors answer from.
     pub fn repository(&self) -> PathBuf {
         self.directory.join("hosts.db")

@@ -4,6 +4,7 @@
 //! ignored is a hole that nobody sees.
 
 mod dhcp;
+pub(crate) mod duration;
 mod sarp;
 
 use std::net::Ipv4Addr;
@@ -584,6 +585,8 @@ mod tests {
                 "host.toml",
                 "profile = \"lab\"",
             ),
+            ("[host]\ninterface = \"eth0\"\n[sarp]\nrefresh_key_every = \"59m\"\n", "host.toml", "\"1h\" to \"3650d\""),
+            ("[host]\ninterface = \"eth0\"\n[sarp]\nrefresh_key_every = \"often\"\n", "host.toml", "30d"),
             ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
             ("[host]\ninterface = \"eth0\"\n[dhcp]\nclient = true\n", "host.toml", "needs mode = \"sarp\""),
             (

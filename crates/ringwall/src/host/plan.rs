@@ -10,6 +10,7 @@ use identity::distributor::DistributorKey;
 use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
+use super::refresh::Refresh;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
@@ -40,6 +41,7 @@ pub(super) struct SignedArp {
     pub(super) distributors: Vec<Distributor>,
     pub(super) akd: Option<Akd>,
     pub(super) records: Arc<dyn Records + Send + Sync>,
+    pub(super) refresh: Refresh,
 }
 
 impl Plan {
@@ -127,13 +129,14 @@ impl SignedArp {
         if certificate.record_key().is_none() {
             return Err(lacks("S-ARP knows no RSA keys", "enrol with an Ed25519 or ECDSA P-256 key"));
         }
+        let refresh = Refresh::open(config, &identity)?;
         let request_key = identity.request_key().cloned();
         let request_key = request_key.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;
         let settings = sarp::Settings {
             dhcp_client: dhcp_client(config, &identity, request_key.host())?,
             dhcp_server: dhcp_server(file, config, &identity)?,
-            key: identity.record_signing_key(),
+            key: refresh.signing_key()?,
             mac: certificate.mac(),
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
@@ -144,7 +147,7 @@ impl SignedArp {
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
-        Ok(SignedArp { identity, settings, distributors, akd, records })
+        Ok(SignedArp { identity, settings, distributors, akd, records, refresh })
     }
 }
 

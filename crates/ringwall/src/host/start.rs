@@ -79,8 +79,9 @@ fn carry_out(
             guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
-            let SignedArp { settings, distributors, akd, records, .. } = *sarp;
+            let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
             supervisor.name_distributors(distributors);
+            supervisor.keep_key(refresh);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
             let tools = [Arc::clone(&records), records];
             match ports {

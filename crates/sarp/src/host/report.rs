@@ -23,6 +23,10 @@ pub struct Report {
     pub signatures: u64,
     /// Signatures of others that it has checked.
     pub verifications: u64,
+    /// The public half of what this host signs with.
+    pub own_key: Vec<u8>,
+    /// Whether the distributors are being asked to take another one.
+    pub key_is_changing: bool,
     /// The ring of keys.
     pub keys: Vec<KeyReport>,
     /// Addresses that this host has by lease, and, on a DHCP server, those that it gave.
@@ -66,6 +70,8 @@ impl Host {
             preferred_distributor: self.enquiries.preferred(),
             signatures: self.signatures,
             verifications: self.verifications,
+            own_key: self.key.record_key().map(|(_, key)| key.to_vec()).unwrap_or_default(),
+            key_is_changing: self.new_key.is_some(),
             keys: self.ring.report(now),
             leases: self.leases(now),
         }
