@@ -15,10 +15,10 @@ use authority::repository::enrolment::{self, Answer, Progress};
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use identity::HostIdentity;
 use identity::certificate::Role;
 use identity::distributor::DistributorKey;
 use identity::token::Token;
+use identity::{HostIdentity, Profile};
 use sarp::akd::{Akd, Lookup, Outcome, RecordKey, Records};
 use sarp::applicant::{Applicant, News, Settings};
 use sarp::{Distributor, Host};
@@ -97,7 +97,9 @@ struct World {
 
 fn world() -> World {
     let place = tempfile::tempdir().unwrap();
-    let site = Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, &mut random(1), NOW_UNIX_S).unwrap();
+    let site =
+        Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, Profile::Modern, &mut random(1), NOW_UNIX_S)
+            .unwrap();
     let request =
         authority::Request::new("keys", KEYS, vec![[10, 0, 0, 9].into()]).unwrap().with_role(Role::Distributor);
     let output = place.path().join("keys.pem");
