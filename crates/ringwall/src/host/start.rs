@@ -14,7 +14,7 @@ use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
-use system::port::{PacketOptions, PacketPort, Port, Ports, TapPort, TrainOptions};
+use system::port::{PacketOptions, PacketPort, Port, Ports, RingSlots, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::wait::Waker;
@@ -238,8 +238,13 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
             let port = |index: u32| {
                 let options = PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) };
                 // A distributor is asked by everybody.
-                let buffer_bytes = if config.akd.is_some() { SOCKET_BUFFER_BYTES } else { options.buffer_bytes };
-                open_packet_port(config, taken, &PacketOptions { buffer_bytes, ..options })
+                let options = match config.akd {
+                    Some(_) => {
+                        PacketOptions { buffer_bytes: SOCKET_BUFFER_BYTES, ring: Some(RingSlots::Many), ..options }
+                    }
+                    None => options,
+                };
+                open_packet_port(config, taken, &options)
             };
             Ok(Opened::Pair(Ports { stack: port(outer_index)?, wire: port(taken.wire_index)? }))
         }
