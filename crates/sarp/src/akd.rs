@@ -27,6 +27,11 @@ pub trait Records {
     /// What is known of the host with this address.
     fn find(&self, ip: Ipv4Addr) -> Lookup;
 
+    /// As [`find`](Records::find), for many at once and in their order. What was changed before the call is in the answers.
+    fn find_all(&self, ips: &[Ipv4Addr]) -> Vec<Lookup> {
+        ips.iter().map(|ip| self.find(*ip)).collect()
+    }
+
     /// Whether [`find`](Records::find) may be asked on a quiet data path: it never goes over a network and never waits for a
     /// change.
     fn is_at_hand(&self) -> bool {
@@ -246,7 +251,7 @@ impl Akd {
         if !is_timely && matches!(message.kind, Kind::KeyChange | Kind::Lease) {
             return Err(DropReason::SarpStale);
         }
-        let is_new = is_timely && !self.seen.contains(&question.nonce) && self.seen.make_room(now);
+        let is_new = is_timely && self.seen.make_room(now) && !self.seen.contains(&question.nonce);
         let budget = match (is_new, message.kind) {
             (true, Kind::Lease) => &mut self.lease_budget,
             (true, _) => &mut self.budget,
@@ -306,11 +311,19 @@ impl Answering {
         }
     }
 
-    /// Looks up and signs; `None` when the repository cannot be read or written.
-    pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
+    /// Whose key is asked for.
+    pub(crate) fn wanted(&self) -> Option<Ipv4Addr> {
+        match self.asked {
+            Asked::Key(ip) => Some(ip),
+            Asked::Time | Asked::Change(_) | Asked::Lease(_) => None,
+        }
+    }
+
+    /// Signs, and looks up what was not looked up before, which is `found`; `None` when the repository cannot be read or written.
+    pub(crate) fn run(self, records: &dyn Records, found: Option<Lookup>) -> Option<Vec<u8>> {
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
-            Asked::Key(ip) => look_up(records, *ip)?,
+            Asked::Key(ip) => describe(found.unwrap_or_else(|| records.find(*ip)))?,
             Asked::Lease(message) => {
                 answer_about_lease(records, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
             }
@@ -325,8 +338,8 @@ impl Answering {
     }
 }
 
-fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
-    match records.find(ip) {
+fn describe(found: Lookup) -> Option<(Kind, Vec<u8>)> {
+    match found {
         Lookup::Good { algorithm, key, mac } => Some((Kind::KeyReply, Record { algorithm, mac, key: &key }.emit())),
         Lookup::Invalid => Some((Kind::KeyInvalid, Vec::new())),
         Lookup::NotFound => Some((Kind::KeyNotFound, Vec::new())),

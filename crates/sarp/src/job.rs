@@ -1,5 +1,6 @@
 //! The slow half: signatures and look-ups. A job owns all it needs, so that it can run on any thread.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::DropReason;
@@ -11,7 +12,7 @@ use wire::arp::Arp;
 use wire::sarp::data::{Change, Question, TAG_LEN};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
-use crate::akd::{Answering, Records};
+use crate::akd::{Answering, Lookup, Records};
 
 /// Slow work of S-ARP.
 #[derive(Debug)]
@@ -81,6 +82,26 @@ impl Job {
     /// Does the work. Only a distributor's jobs look into `records`.
     #[must_use]
     pub fn run(self, records: &dyn Records) -> Completion {
+        self.run_with(records, None)
+    }
+
+    /// Does the work of many, in their order; the keys that they are asked for are looked up at once.
+    #[must_use]
+    pub fn run_all(jobs: Vec<Job>, records: &dyn Records) -> Vec<Completion> {
+        let wanted: Vec<_> = jobs.iter().filter_map(Job::wanted).collect();
+        let mut found = records.find_all(&wanted).into_iter();
+        let run = |job: Job| {
+            let found = if job.wanted().is_some() { found.next() } else { None };
+            job.run_with(records, found)
+        };
+        jobs.into_iter().map(run).collect()
+    }
+
+    fn wanted(&self) -> Option<Ipv4Addr> {
+        if let JobKind::Answer(answering) = &self.0 { answering.wanted() } else { None }
+    }
+
+    fn run_with(self, records: &dyn Records, found: Option<Lookup>) -> Completion {
         Completion(match self.0 {
             JobKind::Sign { key, unsigned } => CompletionKind::Signed(sign(&key, unsigned)),
             JobKind::Change(changing) => CompletionKind::Signed(changing.run()),
@@ -89,7 +110,7 @@ impl Job {
             JobKind::ProveDhcp { key, proving } => CompletionKind::DhcpProved(proving.run(&key)),
             JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
-            JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
+            JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records, found)),
         })
     }
 }

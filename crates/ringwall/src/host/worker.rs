@@ -29,9 +29,11 @@ where
         // Results never wait for the data path: there are at most as many as jobs were accepted.
         let (outbox, results) = sync_channel(2 * JOBS_WAITING_MAX);
         let thread = std::thread::Builder::new().name("ringwall-worker".to_owned()).spawn(move || {
-            while let Ok((ticket, job)) = inbox.recv() {
-                if outbox.send((ticket, G::run_job(job, &mut tools))).is_err() {
-                    return;
+            while let Some((tickets, jobs)) = next_jobs(&inbox, G::jobs_at_once(&tools)) {
+                for result in tickets.into_iter().zip(G::run_jobs(jobs, &mut tools)) {
+                    if outbox.send(result).is_err() {
+                        return;
+                    }
                 }
                 waker.wake();
             }
@@ -52,6 +54,12 @@ where
     pub(crate) fn result(&self) -> Option<(Ticket, G::Completion)> {
         self.results.try_recv().ok()
     }
+}
+
+/// Waits for a job, and takes those along that wait behind it; `None` when no more will come.
+fn next_jobs<J>(inbox: &Receiver<(Ticket, J)>, at_once: usize) -> Option<(Vec<Ticket>, Vec<J>)> {
+    let first = inbox.recv().ok()?;
+    Some(std::iter::once(first).chain(inbox.try_iter().take(at_once - 1)).unzip())
 }
 
 impl<G: Guard> Drop for Worker<G> {

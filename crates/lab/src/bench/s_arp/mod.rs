@@ -4,6 +4,7 @@
 
 mod distributor;
 mod first_ping;
+mod load;
 
 use std::path::Path;
 
