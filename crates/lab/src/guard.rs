@@ -14,7 +14,7 @@ use authority::repository::NewHost;
 use clap::ValueEnum;
 use identity::HostIdentity;
 use identity::certificate::Role;
-use identity::distributor::{DistributorKey, RequestMaster};
+use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
@@ -222,11 +222,22 @@ impl Site {
     /// # Errors
     /// Its identity is not that of a distributor.
     pub fn distributor_key(&self, host: &Host) -> Result<DistributorKey, Failure> {
+        let key = DistributorKey::of(self.host_identity(host)?.certificate());
+        key.ok_or_else(|| Failure::Unreadable(format!("{} is no distributor", host.name)))
+    }
+
+    /// What `host` shares with all hosts of the site.
+    ///
+    /// # Errors
+    /// Its identity cannot be read.
+    pub fn member_key(&self, host: &Host) -> Result<MemberKey, Failure> {
+        Ok(MemberKey::of(self.host_identity(host)?.site_key()))
+    }
+
+    fn host_identity(&self, host: &Host) -> Result<HostIdentity, Failure> {
         let file = self.identity(host)?;
         let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
-        let identity = HostIdentity::from_pem(&text).ok();
-        let key = identity.and_then(|identity| DistributorKey::of(identity.certificate()));
-        key.ok_or_else(|| Failure::Unreadable(format!("{}: no identity of a distributor", file.display())))
+        HostIdentity::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
     }
 
     /// Runs `ringwall site` with these words on this site.

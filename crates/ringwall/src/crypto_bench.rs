@@ -8,6 +8,7 @@ use bump::Generator;
 use clap::Args;
 use identity::HostIdentity;
 use identity::agreement::KeyPair;
+use identity::distributor::MemberKey;
 use identity::schedule::Schedule;
 
 use crate::failure::Failure;
@@ -67,7 +68,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         row(args, "site_tag", || used(site_key.tag(b"handshake", &[&message]))),
     ];
     if let Some(key) = identity.request_key() {
-        rows.push(row(args, "request_tag", || used(key.tag(&message))));
+        let members = MemberKey::of(site_key);
+        rows.push(row(args, "request_tag", || used(key.credential(&members, &message))));
     }
     if let Some(master) = identity.request_master() {
         let tag = master.key_of(1).tag(&message);

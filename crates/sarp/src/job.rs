@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bump::DropReason;
 use dhcp::{Claimed, Proving};
 use identity::Verified;
-use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
+use identity::distributor::{DistributorKey, HostRecord, MemberKey, RequestKey, Statement};
 use identity::signing::SigningKey;
 use wire::arp::Arp;
-use wire::sarp::data::{Change, Question, TAG_LEN};
+use wire::sarp::data::{CREDENTIAL_LEN, Change, Question};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::akd::{Answering, Lookup, Records};
@@ -129,12 +129,13 @@ fn learn(key: &DistributorKey, message: &[u8]) -> Option<Box<Verified<Statement>
     key.verify(&Message::parse(message).ok()?).ok().map(Box::new)
 }
 
-/// A host's request to replace its own key (section 3.2): proved by the new key, tagged, signed by the old key.
+/// A host's request to replace its own key (section 3.2): proved by the new key, with a credential, signed by the old key.
 #[derive(Debug)]
 pub(crate) struct Changing {
     pub(crate) old: Arc<SigningKey>,
     pub(crate) new: Arc<SigningKey>,
     pub(crate) request_key: RequestKey,
+    pub(crate) member_key: MemberKey,
     pub(crate) arp: Arp,
     pub(crate) seconds: u32,
     pub(crate) question: Question,
@@ -143,14 +144,15 @@ pub(crate) struct Changing {
 impl Changing {
     fn run(self) -> Option<Vec<u8>> {
         let (algorithm, key) = self.new.record_key()?;
-        let unproved = Change { question: self.question, tag: [0; TAG_LEN], algorithm, proof: &[], key };
+        let credential = [0; CREDENTIAL_LEN];
+        let unproved = Change { question: self.question, credential, algorithm, proof: &[], key };
         let proof = self.new.sign(&unproved.proved_bytes()).ok()?;
         let data = Change { proof: &proof, ..unproved }.emit();
         let message =
             Message { arp: self.arp, kind: Kind::KeyChange, seconds: self.seconds, data: &data, signature: &[] };
         let mut unsigned = message.signed_bytes();
-        let tag = self.request_key.change_tag(&unsigned);
-        unsigned.get_mut(DATA_AT..)?.get_mut(Change::TAG)?.copy_from_slice(&tag);
+        let credential = self.request_key.change_credential(&self.member_key, &unsigned);
+        unsigned.get_mut(DATA_AT..)?.get_mut(Change::CREDENTIAL)?.copy_from_slice(&credential);
         sign(&self.old, unsigned)
     }
 }

@@ -17,8 +17,9 @@ use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use identity::HostIdentity;
 use identity::certificate::Role;
-use identity::distributor::{DistributorKey, RequestMaster};
+use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
+use identity::site_key::SiteKey;
 use sarp::akd::{Akd, Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
 use sarp::{Completion, Distributor, Event, Host, KnownHost, Settings};
 use wire::arp::{Arp, Operation};
@@ -44,6 +45,11 @@ pub fn ip(number: u8) -> Ipv4Addr {
 /// Numbers of the machines that can be distributors.
 pub const DISTRIBUTORS: [u8; 2] = [101, 102];
 pub const MASTER: [u8; 32] = [42; 32];
+
+/// What all hosts of the site share.
+pub fn members() -> MemberKey {
+    MemberKey::of(&SiteKey::from_bytes([43; 32]))
+}
 
 fn signing_key(seed: u8) -> SigningKey {
     SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).unwrap()).unwrap()
@@ -247,6 +253,7 @@ impl Lan {
             addresses: vec![ip(number)],
             distributors: distributors.to_vec(),
             request_key: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)),
+            member_key: members(),
             known_hosts: Vec::new(),
             window: sarp::limits::WINDOW,
             dhcp_client: None,
@@ -271,7 +278,7 @@ impl Lan {
     fn boot(&mut self, station: &mut Station) {
         let akd = DISTRIBUTORS
             .contains(&station.number)
-            .then(|| Akd::new(Arc::new(signing_key(station.number)), RequestMaster::from_bytes(MASTER)));
+            .then(|| Akd::new(Arc::new(signing_key(station.number)), members(), RequestMaster::from_bytes(MASTER)));
         let random = Generator::from_seed(self.random.bytes());
         station.host = Host::new(Arc::new(station.settings.clone()), akd, random);
     }

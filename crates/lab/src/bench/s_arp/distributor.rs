@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bump::Generator;
 use system::port::Sender;
-use wire::sarp::data::Question;
+use wire::sarp::data::{CHECK_LEN, CREDENTIAL_LEN, Question};
 use wire::sarp::seal;
 
 use super::super::mode::{Arena, Mode};
@@ -19,7 +19,6 @@ use super::NAME;
 use super::load::{Load, Parties, frame, open_port, put, unsigned};
 use crate::failure::Failure;
 use crate::guard::Daemon;
-use crate::net::Host;
 
 /// Hosts in the repository, and hosts in whose name is asked.
 pub(super) const HOSTS: u32 = 100_000;
@@ -41,8 +40,9 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
     let Some(daemon) = arena.track(Mode::Sarp).and_then(|track| track.distributor.as_ref()) else {
         return Ok(Vec::new());
     };
-    let (master, key) = (site.request_master()?, site.distributor_key(&distributor)?);
-    let parties = Parties { from: &load, to: &distributor, master: &master, distributor: &key };
+    let (master, members) = (site.request_master()?, site.member_key(&distributor)?);
+    let key = site.distributor_key(&distributor)?;
+    let parties = Parties { from: &load, to: &distributor, members: &members, master: &master, distributor: &key };
     let time = Duration::from_secs(u64::from(schedule.seconds));
     let mut found = Found::default();
     for pair in 0..schedule.pairs {
@@ -50,8 +50,8 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
         cpu::settle()?;
         let signing = twice("signing", || signing_rate(arena))?;
         let rate = twice("requests", || Load::prepare(&parties, time, u64::from(pair))?.run(&parties, time))?;
-        let forged = twice("forged requests", || cost_of_forged(&load, &distributor, daemon))?;
-        found.push(signing, rate, forged);
+        let forged = |forger| twice("forged requests", || cost_of_forged(&parties, daemon, forger));
+        found.push(signing, rate, [forged(Forger::Stranger)?, forged(Forger::Member)?]);
     }
     Ok(found.rows())
 }
@@ -63,16 +63,18 @@ struct Found {
     share: Series,
     forged_us: Series,
     forged_share: Series,
+    by_member_us: Series,
 }
 
 impl Found {
-    fn push(&mut self, signing: Option<f64>, rate: Option<f64>, forged_us: Option<f64>) {
+    fn push(&mut self, signing: Option<f64>, rate: Option<f64>, [forged_us, by_member_us]: [Option<f64>; 2]) {
         let both = |one: Option<f64>, combine: fn(f64, f64) -> f64| Some(combine(one?, signing?));
         self.share.push(both(rate, |rate, signing| rate / signing));
         self.forged_share.push(both(forged_us, |us, signing| us * signing / 1e6));
         self.signing.push(signing);
         self.rate.push(rate);
         self.forged_us.push(forged_us);
+        self.by_member_us.push(by_member_us);
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -83,6 +85,7 @@ impl Found {
             Row::new(NAME, "akd/share_of_signing_rate", "ratio", &self.share),
             Row::new(NAME, "akd/forged_request", "us", &self.forged_us),
             Row::new(NAME, "akd/forged_request_per_signature", "ratio", &self.forged_share),
+            Row::new(NAME, "akd/forged_by_member", "us", &self.by_member_us),
         ];
         rows.into_iter().flatten().collect()
     }
@@ -99,12 +102,50 @@ fn signing_rate(arena: &Arena) -> Result<f64, Failure> {
         .ok_or_else(|| Failure::Unreadable("no time for signing".to_owned()))
 }
 
-/// Microseconds of the daemon's processor time for a request of somebody who has no key.
-fn cost_of_forged(load: &Host, distributor: &Host, daemon: &Daemon) -> Result<f64, Failure> {
+/// Who forges requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forger {
+    /// Somebody who holds no key of the site.
+    Stranger,
+    /// A host of the site that asks in the name of others, or an outsider who changes what he has recorded.
+    Member,
+}
+
+impl Forger {
+    /// Why its requests are dropped.
+    fn reason(self) -> &'static str {
+        match self {
+            Forger::Stranger => "sarp-request-check",
+            Forger::Member => "sarp-request-tag",
+        }
+    }
+
+    /// Requests in the name of any host, with nonces and tags drawn at random.
+    fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
+        let mut random = Generator::from_seed([9; 32]);
+        let (source, destination) = (parties.from.mac, parties.to.mac);
+        let mut forge = || {
+            let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
+            let question = Question { host, nonce: random.bytes() };
+            let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
+            let unsigned = unsigned(source, destination, wanted, &question);
+            let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
+            if let (Forger::Member, Some(head)) = (self, unsigned.first_chunk()) {
+                credential[..CHECK_LEN].copy_from_slice(&parties.members.check(head));
+            }
+            frame(source, destination, &seal(unsigned, &credential))
+        };
+        (0..FORGED).map(|_| forge()).collect()
+    }
+}
+
+/// Microseconds of the daemon's processor time for a forged request: what all its threads used meanwhile, by the requests
+/// that it says it refused.
+fn cost_of_forged(parties: &Parties<'_>, daemon: &Daemon, forger: Forger) -> Result<f64, Failure> {
     let id = daemon.id().ok_or_else(|| Failure::Unreadable("the distributor has ended".to_owned()))?;
-    let mut port = open_port(load)?;
-    let forged = forged(load, distributor);
-    let refused = || Ok::<u64, Failure>(daemon.drops()?.get("sarp-request-tag").copied().unwrap_or(0));
+    let mut port = open_port(parties.from)?;
+    let forged = forger.requests(parties);
+    let refused = || Ok::<u64, Failure>(daemon.drops()?.get(forger.reason()).copied().unwrap_or(0));
     let (before, idle) = (refused()?, cpu::exact(id)?);
     for burst in forged.chunks(BURST) {
         for frame in burst {
@@ -121,16 +162,4 @@ fn cost_of_forged(load: &Host, distributor: &Host, daemon: &Daemon) -> Result<f6
         return Err(Failure::Unreadable(format!("only {taken} of {FORGED} forged requests arrived")));
     }
     Ok(spent.as_secs_f64() * 1e6 / taken as f64)
-}
-
-/// Requests in the name of any host, with nonces and tags drawn at random.
-fn forged(load: &Host, distributor: &Host) -> Vec<Vec<u8>> {
-    let mut random = Generator::from_seed([9; 32]);
-    let mut forge = || {
-        let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
-        let question = Question { host, nonce: random.bytes() };
-        let unsigned = unsigned(load.mac, distributor.mac, u32::from_be_bytes(random.bytes()) % HOSTS, &question);
-        frame(load.mac, distributor.mac, &seal(unsigned, &random.bytes::<16>()))
-    };
-    (0..FORGED).map(|_| forge()).collect()
 }

@@ -1,13 +1,13 @@
 //! A host that asks a key distributor in the name of all hosts of the site, as fast as it is answered.
 //!
 //! It shares two processors with the distributor, so it does as little as it can while the clock runs: the requests, each with
-//! a nonce and a tag of its own, are made before; answers come in a ring; it sleeps between. What counts as answered is an
+//! a nonce and a credential of its own, are made before; answers come in a ring; it sleeps between. What counts as answered is an
 //! answer of the right kind to a request that was still open, and of some the signature is checked at the end.
 
 use std::time::{Duration, Instant};
 
 use bump::{Batch, Generator, Meta};
-use identity::distributor::{DistributorKey, RequestKey, RequestMaster};
+use identity::distributor::{DistributorKey, MemberKey, RequestKey, RequestMaster};
 use system::port::{PacketPort, Receiver, Sender};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
@@ -56,6 +56,7 @@ pub(super) struct Load {
 pub(super) struct Parties<'a> {
     pub(super) from: &'a Host,
     pub(super) to: &'a Host,
+    pub(super) members: &'a MemberKey,
     pub(super) master: &'a RequestMaster,
     pub(super) distributor: &'a DistributorKey,
 }
@@ -159,12 +160,12 @@ fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Genera
     nonce[..8].copy_from_slice(&at.to_be_bytes());
     let question = Question { host: key.host(), nonce };
     let unsigned = unsigned(parties.from.mac, parties.to.mac, wanted, &question);
-    let tag = key.tag(&unsigned);
-    let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &tag));
+    let credential = key.credential(parties.members, &unsigned);
+    let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &credential));
     Request { frame, host: key.host(), nonce, wanted, is_open: false }
 }
 
-/// What a request for the key of the made-up host `wanted` says in front of its tag.
+/// What a request for the key of the made-up host `wanted` says in front of its credential.
 pub(super) fn unsigned(source: MacAddress, target_mac: MacAddress, wanted: u32, question: &Question) -> Vec<u8> {
     let arp = Arp {
         operation: Operation::Request,
