@@ -3,6 +3,7 @@
 //! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
+use std::num::NonZero;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ use crate::failure::Failure;
 
 /// Messages that may wait between supervisor and data path.
 const MESSAGES_WAITING_MAX: usize = 256;
+/// Threads that sign for a distributor, at most. One data path feeds no more than these.
+const SIGNING_THREADS_MAX: usize = 4;
 
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
@@ -70,22 +73,23 @@ fn carry_out(
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, [(), ()], ports.tap()?, clock, supervisor)
+            guard_with(null, (), vec![()], ports.tap()?, clock, supervisor)
         }
         Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
             let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
-            guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
+            guard_with(cll, generator()?, vec![generator()?], ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, .. } = *sarp;
             supervisor.name_distributors(distributors);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
-            let tools = [Arc::clone(&records), records];
+            let workers = if config.akd.is_some() { signing_threads() } else { 1 };
+            let beside = vec![Arc::clone(&records); workers];
             match ports {
-                Opened::Tap(ports) => guard_with(host, tools, ports, clock, supervisor),
-                Opened::Pair(ports) => guard_with(host, tools, ports, clock, supervisor),
+                Opened::Tap(ports) => guard_with(host, records, beside, ports, clock, supervisor),
+                Opened::Pair(ports) => guard_with(host, records, beside, ports, clock, supervisor),
             }
         }
     }
@@ -123,10 +127,17 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
     }
 }
 
-/// Starts the data path and the worker, and supervises until the end.
+/// Threads on which a distributor signs: one for each processor, as far as it can feed them.
+fn signing_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
+}
+
+/// Starts the data path and the worker, and supervises until the end. The data path works with the tools `here`, a thread of the
+/// worker with each of those `beside`.
 fn guard_with<G, S>(
     guard: G,
-    [here, beside]: [G::Tools; 2],
+    here: G::Tools,
+    beside: Vec<G::Tools>,
     ports: Ports<S>,
     clock: Clock,
     supervisor: Supervisor,
@@ -140,7 +151,7 @@ where
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
     let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(beside, waker.clone()).map_err(Failure::new)?;
+    let worker = Worker::start(beside, &waker).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
         ports,
