@@ -73,23 +73,24 @@ fn carry_out(
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, (), vec![()], ports.tap()?, clock, supervisor)
+            guard_with(null, Tools { here: (), beside: vec![()] }, Gather::default(), ports.tap()?, clock, supervisor)
         }
         Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
             let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
-            guard_with(cll, generator()?, vec![generator()?], ports, clock, supervisor)
+            let tools = Tools { here: generator()?, beside: vec![generator()?] };
+            guard_with(cll, tools, Gather::default(), ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, .. } = *sarp;
             supervisor.name_distributors(distributors);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
             let workers = if config.akd.is_some() { signing_threads() } else { 1 };
-            let beside = vec![Arc::clone(&records); workers];
+            let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
             match ports {
-                Opened::Tap(ports) => guard_with(host, records, beside, ports, clock, supervisor),
-                Opened::Pair(ports) => guard_with(host, records, beside, ports, clock, supervisor),
+                Opened::Tap(ports) => guard_with(host, tools, Gather::default(), ports, clock, supervisor),
+                Opened::Pair(ports) => guard_with(host, tools, Gather::of_kept(), ports, clock, supervisor),
             }
         }
     }
@@ -132,12 +133,17 @@ fn signing_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
 }
 
-/// Starts the data path and the worker, and supervises until the end. The data path works with the tools `here`, a thread of the
-/// worker with each of those `beside`.
+/// What jobs work with: those that the data path runs here, and those of each thread beside it.
+struct Tools<T> {
+    here: T,
+    beside: Vec<T>,
+}
+
+/// Starts the data path and the worker, and supervises until the end.
 fn guard_with<G, S>(
     guard: G,
-    here: G::Tools,
-    beside: Vec<G::Tools>,
+    tools: Tools<G::Tools>,
+    gather: Gather,
     ports: Ports<S>,
     clock: Clock,
     supervisor: Supervisor,
@@ -151,7 +157,7 @@ where
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
     let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(beside, &waker).map_err(Failure::new)?;
+    let worker = Worker::start(tools.beside, &waker).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
         ports,
@@ -162,9 +168,9 @@ where
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
-        tools: here,
+        tools: tools.here,
         quiet: Quiet::default(),
-        gather: Gather::default(),
+        gather,
         bulk: Bulk::new(supervisor.trains() == Trains::Always),
     };
     let ring = supervisor.waker();
