@@ -2,8 +2,8 @@
 """Golden vectors of the cryptographic link layer, made without any of the program's code.
 
 Everything here is built from the written protocol (docs/protocol.md, docs/s-arp.md, docs/s-dhcp.md) with Python's own HMAC and SHA-256 and Debian's
-python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); SipHash-2-4 is written out below and checked against
-the table of its authors. All keys are fixed, so the same files come out every time:
+python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); HPKE is written out below, SipHash-2-4 as well and checked
+against the table of its authors. All keys are fixed, so the same files come out every time:
 
     vectors/make.py            writes the files beside this script
     vectors/make.py --check    compares them with what it would write; status 1 where they differ
@@ -12,6 +12,7 @@ A line of a vector file is `name = hex`. Numbers stand in network order and in t
 keys in these files are public and protect nothing.
 """
 
+import base64
 import datetime
 import hashlib
 import hmac
@@ -607,6 +608,103 @@ def sarp_file(authority, alpha, omega):
     return out.text()
 
 
+# ---- Enrolment by token --------------------------------------------------------------------------------------------
+
+
+def hkdf_extract(salt, key):
+    return hmac.new(salt or bytes(32), key, hashlib.sha256).digest()
+
+
+def hkdf_expand(key, info, length):
+    output, previous, counter = b"", b"", 1
+    while len(output) < length:
+        previous = hmac.new(key, previous + info + bytes([counter]), hashlib.sha256).digest()
+        output, counter = output + previous, counter + 1
+    return output[:length]
+
+
+def labeled_extract(suite, salt, label, key):
+    return hkdf_extract(salt, b"HPKE-v1" + suite + label + key)
+
+
+def labeled_expand(suite, key, label, info, length):
+    return hkdf_expand(key, struct.pack("!H", length) + b"HPKE-v1" + suite + label + info, length)
+
+
+def hpke_seal(ephemeral, receiver, info, associated, plaintext):
+    """RFC 9180, sections 4.1, 5.1 and 5.2: base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM."""
+    kem = b"KEM" + struct.pack("!H", 0x0020)
+    suite = b"HPKE" + struct.pack("!HHH", 0x0020, 0x0001, 0x0001)
+    encapsulated = public_bytes(ephemeral)
+    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(receiver))
+    extracted = labeled_extract(kem, b"", b"eae_prk", shared)
+    secret = labeled_expand(kem, extracted, b"shared_secret", encapsulated + receiver, 32)
+    context = bytes([0]) + labeled_extract(suite, b"", b"psk_id_hash", b"") + labeled_extract(suite, b"", b"info_hash", info)
+    secret = labeled_extract(suite, secret, b"secret", b"")
+    key = labeled_expand(suite, secret, b"key", context, 16)
+    nonce = labeled_expand(suite, secret, b"base_nonce", context, 12)
+    return encapsulated + AESGCM(key).encrypt(nonce, plaintext, associated)
+
+
+def certificate_request(host):
+    names = [x509.OtherName(MAC_ADDRESS_OID, b"\x04\x06" + host.mac)]
+    names += [x509.IPAddress(address) for address in host.addresses]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(distinguished_name(host.name, host.role))
+    return der(builder.add_extension(x509.SubjectAlternativeName(names), critical=False).sign(host.key, None))
+
+
+def enrolment_frame(secret, label, destination, source, message, kind, data):
+    unsigned = sarp_unsigned(message, kind, 0, data)
+    return sarp_frame(destination, source, unsigned, short_tag(secret, label, unsigned))
+
+
+def enrolment_file(authority, alpha):
+    out = Vectors("Alpha enrols by token at a distributor of the site (docs/s-arp.md, section 8).")
+    mac, ip, number = bytes.fromhex("0200000000aa"), IPv4Address("10.0.0.53").packed, 0x0123456789ABCDEF
+    master = fixed("s-arp master")
+    secret = short_tag(master, b"s-arp token", struct.pack("!Q", number))
+    content = bytes([1]) + struct.pack("!Q", number) + secret + hashlib.sha256(authority.certificate).digest()
+    content += bytes([len(alpha.name)]) + alpha.name.encode() + bytes([1]) + ip + mac
+    token = content + hashlib.sha256(content).digest()[:4]
+    private = fixed("enrolment sealing key")
+    sealing = public_bytes(X25519PrivateKey.from_private_bytes(private))
+    request = certificate_request(alpha)
+    out.put("master", master)
+    out.put("token.number", struct.pack("!Q", number))
+    out.put("token.secret", secret)
+    out.put("token", token)
+    out.comment("The same as text.")
+    out.put("token.text", base64.urlsafe_b64encode(token).rstrip(b"="))
+    out.comment("What alpha makes, and what its owner compares.")
+    out.put("sealing.private", private)
+    out.put("sealing.public", sealing)
+    out.put("request", request)
+    digest = hashlib.sha256(b"ringwall applicant" + sealing + public_bytes(alpha.key)).digest()[:16].hex()
+    out.put("fingerprint.text", "-".join(digest[at:at + 4] for at in range(0, 32, 4)).encode())
+    out.comment("What comes back, sealed with an ephemeral key that is fixed here.")
+    bundle = b"a bundle of alpha\n" * 100
+    associated = struct.pack("!Q", number) + request
+    ephemeral = X25519PrivateKey.from_private_bytes(fixed("enrolment ephemeral"))
+    sealed = hpke_seal(ephemeral, sealing, b"ringwall s-arp enrolment", associated, bundle)
+    out.put("bundle", bundle)
+    out.put("sealed", sealed)
+    out.comment("Whole frames.")
+    asks = arp(OPERATION_DISTRIBUTOR, alpha.mac, bytes(4), mac, ip)
+    answers = arp(OPERATION_DISTRIBUTOR, bytes(6), ip, alpha.mac, bytes(4))
+    question = lambda name: struct.pack("!Q", number) + fixed(f"enrolment {name}", 16)
+    frames = [("application", 0xA0, "application", sealing + request), ("fetch", 0xA4, "fetch", struct.pack("!H", 1024))]
+    for name, kind, asked, rest in frames:
+        data = question(asked) + rest
+        out.put(f"{name}.frame", enrolment_frame(secret, b"s-arp enrolment", mac, alpha.mac, asks, kind, data))
+    for name, asked, state, total, offset, piece in [("waiting", "application", 1, 0, 0, b""),
+                                                     ("piece", "fetch", 2, len(sealed), 1024, sealed[1024:2048]),
+                                                     ("refused", "fetch", 3, 0, 0, b"")]:
+        data = question(asked) + struct.pack("!BHH", state, total, offset) + piece
+        frame = enrolment_frame(secret, b"s-arp enrolment answer", alpha.mac, mac, answers, 0xA8, data)
+        out.put(f"{name}.frame", frame)
+    return out.text()
+
+
 # ---- S-DHCP --------------------------------------------------------------------------------------------------------
 
 DHCP_REQUEST, DHCP_ACK, OPTION_PROOF = 3, 5, 233
@@ -700,6 +798,7 @@ def all_files():
     omega = Host(authority, "omega", 0x1002, bytes.fromhex("0200000000ff"), ["10.0.0.254", "192.168.7.1"], "router")
     files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
+    files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     for case in CASES:
         files[f"handshake-{case.number}.txt"] = handshake_file(Handshake(case, authority, alpha, omega))

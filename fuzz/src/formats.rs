@@ -6,6 +6,7 @@ use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, train
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
+use wire::sarp::enrolment::{Application, Enrolment, Fetch};
 use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
 
 /// Ethernet headers, the way through tags and IP headers, and hardware addresses as text.
@@ -53,6 +54,17 @@ pub fn sarp(data: &[u8]) {
     }
     if let Ok(parsed) = Record::parse(data) {
         assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Application::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Fetch::parse(data) {
+        assert_eq!(parsed.emit(), data);
+    }
+    if let Ok(parsed) = Enrolment::parse(data) {
+        assert_eq!(parsed.emit(), data);
+        let piece = parsed.piece;
+        assert!(usize::from(piece.offset) + piece.bytes.len() <= usize::from(piece.total));
     }
 }
 

@@ -6,6 +6,7 @@
 //! reaches a stack, and nothing in clear reaches the wire.
 
 pub mod captures;
+pub mod enrolment;
 pub mod formats;
 pub mod input;
 pub mod leases;
@@ -29,6 +30,8 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_data", formats::cll_data),
     ("train", formats::train),
     ("sarp", formats::sarp),
+    ("token", enrolment::token),
+    ("applicant", enrolment::applicant),
     ("dhcp", leases::dhcp),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),

@@ -1,7 +1,9 @@
 //! Where fuzzing starts: the golden vectors cut to what each target reads, and scripts for the bumps.
 
+use identity::signing::SigningKey;
 use wire::arp::{Arp, Operation};
 use wire::sarp::data::{Answer, Question, Record, Resolution};
+use wire::sarp::enrolment::{Application, Enrolment, Fetch, Piece, State};
 use wire::sarp::{Kind, Message};
 
 use crate::input::Input;
@@ -24,6 +26,12 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "arp" => vectors::ending_with("request.frame").map(|frame| frame[32..60].to_vec()).collect(),
         "sarp" => sarp_messages(),
+        "token" => vec![token()],
+        // Waiting twice, an identity in two pieces, the farewell; a refusal without its tag.
+        "applicant" => vec![
+            vec![1, 1, 4, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0, 1, 2, 6, 0, 3, 0, 0, 8, 8, 1, 2, 5, 0, 3, 0, 2, 8, 1, 4, 4, 0, 0, 0, 0],
+            vec![2, 3, 4, 0, 0, 0, 0, 0, 9, 1, 2, 3],
+        ],
         "dhcp" => dhcp_messages(),
         "cll_data" => behind_ethernet(".wire"),
         "train" => trains(),
@@ -71,6 +79,12 @@ fn trains() -> Vec<Vec<u8>> {
     vectors::ending_with(".wire").flat_map(|frame| [couple(frame, 1), couple(frame, 2)]).flatten().collect()
 }
 
+fn token() -> Vec<u8> {
+    let master = identity::distributor::RequestMaster::from_bytes([5; 32]);
+    let place = identity::token::Place { ip: [10, 0, 0, 9].into(), mac: wire::MacAddress([2, 0, 0, 0, 0, 9]) };
+    identity::token::Token::new(&master, 7, b"authority", "desk", &[place]).to_text().as_bytes().to_vec()
+}
+
 /// A resolution with a nonce and a key reply, both signed with nonsense, and data of each kind alone.
 fn sarp_messages() -> Vec<Vec<u8>> {
     let record = Record { algorithm: 1, mac: Some(wire::MacAddress([2, 0, 0, 0, 0, 1])), key: &[7; 32] }.emit();
@@ -93,7 +107,12 @@ fn sarp_messages() -> Vec<Vec<u8>> {
         Message { arp: arp(operation), kind, seconds: 1_800_000_000, data, signature: &[9; 64] }.emit()
     };
     let messages = kinds.map(message);
-    messages.into_iter().chain([record, resolution, question]).collect()
+    let piece = Piece { total: 9, offset: 2, bytes: &[8; 4] };
+    let of_token = Question { host: 7, nonce: [6; 16] };
+    let enrolment = Enrolment { question: of_token, state: State::Approved, piece }.emit();
+    let application = Application { question: of_token, sealing_key: [1; 32], request: &[0x30, 0] }.emit();
+    let fetch = Fetch { question: of_token, offset: 2 }.emit();
+    messages.into_iter().chain([record, resolution, question, enrolment, application, fetch]).collect()
 }
 
 /// A DISCOVER, a REQUEST with a relay's option, an ACK whose options lie in `file` and `sname` too, each with a proof and
@@ -181,17 +200,21 @@ fn certificates() -> Vec<Vec<u8>> {
     // subjectAltName: an otherName with the hardware address, and an iPAddress.
     let mut names = vec![0x30, 0x1c, 0xa0, 0x14, 0x06, 8, 0x2b, 6, 1, 5, 5, 7, 8, 12, 0xa0, 8, 4, 6, 2, 0, 0, 0, 0, 1];
     names.extend([0x87, 4, 10, 0, 0, 1]);
-    plain.chain([[&[1][..], &names].concat()]).collect()
+    // Secret keys of the paper profile, and what certificates say of their public halves.
+    let secret = [3, 4].map(|algorithm| [&[algorithm][..], &[7; 20]].concat());
+    let public = secret.clone().map(|key| SigningKey::from_paper_block(&key).ok().and_then(|key| key.paper_spki()));
+    let paper = secret.into_iter().chain(public.into_iter().flatten()).map(|key| [&[2][..], &key].concat());
+    plain.chain([[&[1][..], &names].concat()]).chain(paper).collect()
 }
 
 fn pem_files() -> Vec<Vec<u8>> {
-    let text = |text: String| [&[4][..], text.as_bytes()].concat();
+    let text = |text: String| [&[5][..], text.as_bytes()].concat();
     let mut all = vec![text(site::identity_text("alpha", None)), text(site::identity_text("omega", None))];
     all.extend([
         [&[0][..], site::value("alpha.certificate")].concat(),
         [&[1][..], site::value("alpha.pkcs8")].concat(),
     ]);
-    all.extend([[&[2][..], site::value("site_key")].concat()]);
+    all.extend([[&[2][..], site::value("site_key")].concat(), [&[4, 3][..], &[7; 20]].concat()]);
     let request = rcgen::KeyPair::try_from(site::value("alpha.pkcs8")).and_then(|key| {
         rcgen::CertificateParams::default().serialize_request(&key).map(|request| request.der().to_vec())
     });

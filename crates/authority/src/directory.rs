@@ -11,6 +11,9 @@
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
+mod backup;
+mod enrolling;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -19,6 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use identity::Profile;
 use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
@@ -33,6 +37,9 @@ use crate::repository::etcd::Access;
 use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::ForSarp;
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
+
+pub use backup::Restored;
+pub use enrolling::{Application, AskedFor, Invitation, number_text};
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
@@ -112,6 +119,12 @@ pub struct Delivery<'a> {
     pub sharing: Sharing,
 }
 
+impl Delivery<'_> {
+    fn stage(&self, text: &str) -> Result<Staged, Error> {
+        Staged::new(self.output, text, Secrecy::Secret, self.overwrite)
+    }
+}
+
 impl Directory {
     /// Makes a new site in `path`, which must be missing or empty. An existing site is never replaced, not even by force:
     /// that would lock out every host.
@@ -122,10 +135,11 @@ impl Directory {
         path: &Path,
         name: &str,
         validity: Duration,
+        profile: Profile,
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Self, Error> {
-        let site = Site::create_for(name, validity, random, unix_s)?;
+        let site = Site::create_for(name, validity, profile, random, unix_s)?;
         let master = RequestMaster::from_bytes(*random_bytes(random));
         store_new(path, &site, &master).map_err(|error| error.with_file(path))?;
         Ok(Directory { path: path.to_owned(), site })
@@ -170,11 +184,11 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Entry, Error> {
         let lock = self.lock()?;
-        let entries = self.admit(request, delivery, unix_s)?;
+        let entries = self.admit_to_file(request, delivery, unix_s)?;
         let bundle = self.site.issue(request, proved, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
-        let text = bundle.to_pem();
-        self.record(entries, &bundle, &text, renewal, delivery, &lock)
+        let output = delivery.stage(&bundle.to_pem())?;
+        self.record(entries, &bundle, renewal, || output.commit(), &lock)
     }
 
     /// Makes key and certificate in one step and writes the identity file (0600). The site keeps no copy of the key.
@@ -189,11 +203,11 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Entry, Error> {
         let lock = self.lock()?;
-        let entries = self.admit(request, delivery, unix_s)?;
+        let entries = self.admit_to_file(request, delivery, unix_s)?;
         let (bundle, key_pem) = self.site.issue_with_key(request, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
-        let text = bundle.join_key(&key_pem)?;
-        self.record(entries, &bundle, &text, renewal, delivery, &lock)
+        let output = delivery.stage(&bundle.join_key(&key_pem)?)?;
+        self.record(entries, &bundle, renewal, || output.commit(), &lock)
     }
 
     /// Every certificate issued, by name and then by age.
@@ -233,15 +247,15 @@ impl Directory {
         }
         let cluster = self.shared(access)?;
         let store = SqliteStore::open(&file)?;
-        let (hosts, leases) = store.contents()?;
+        let contents = store.contents()?;
         let setting = self.stage_access(access, Overwrite::Never)?;
-        cluster.create(&hosts, &leases)?;
+        cluster.create(&contents)?;
         setting.commit()?;
         // The last to close it also takes its log away.
         drop(store);
         fs::rename(&file, &moved).map_err(|error| Error::from(error).with_file(&file))?;
         sync_directory(&self.path).map_err(|error| Error::from(error).with_file(&self.path))?;
-        Ok(hosts.len())
+        Ok(contents.hosts.len())
     }
 
     /// Works from now on with the repository that is in a cluster already, or reaches it in another way.
@@ -296,17 +310,23 @@ impl Directory {
         self.site.anchor().verify_whenever(&der).map_err(Error::Recorded)
     }
 
+    /// As [`admit`](Directory::admit), and whether the host's file can be written.
+    fn admit_to_file(&self, request: &Request, delivery: &Delivery<'_>, unix_s: u64) -> Result<Vec<Entry>, Error> {
+        let entries = self.admit(request, delivery.sharing, unix_s)?;
+        // The repository hears of a host only if its files can be handed out.
+        drop(delivery.stage("")?);
+        Ok(entries)
+    }
+
     /// Whether the site has room for `request`; returns what it has issued so far.
-    fn admit(&self, request: &Request, delivery: &Delivery<'_>, unix_s: u64) -> Result<Vec<Entry>, Error> {
+    fn admit(&self, request: &Request, sharing: Sharing, unix_s: u64) -> Result<Vec<Entry>, Error> {
         let entries = self.list()?;
         if entries.len() == MAX_ISSUED {
             return Err(Error::SiteFull.with_file(&self.path.join(ISSUED)));
         }
-        if delivery.sharing == Sharing::Refused {
+        if sharing == Sharing::Refused {
             check_holders(&entries, request, unix_s)?;
         }
-        // The repository hears of a host only if its files can be handed out.
-        drop(Staged::new(delivery.output, "", Secrecy::Secret, delivery.overwrite)?);
         Ok(entries)
     }
 
@@ -328,12 +348,13 @@ impl Directory {
             None => store.add(&host, sharing, unix_s)?,
         };
         let master = self.request_master(random)?;
-        let others = |role| self.others(role, &*store, bundle.certificate(), unix_s);
+        let own_role = bundle.certificate().role();
+        let others = |role| self.others(role, &*store, &host.name, own_role, unix_s);
         let sarp = ForSarp {
             request_key: master.key_of(number),
             distributors: others(Role::Distributor)?,
             dhcp_servers: others(Role::DhcpServer)?,
-            master: (bundle.certificate().role() == Role::Distributor).then_some(master),
+            master: (own_role == Role::Distributor).then_some(master),
         };
         Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
     }
@@ -349,13 +370,14 @@ impl Directory {
         RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
-    /// The certificates of the hosts of `role` but `host`: of each host the newest, if that still has the role, its period is not
+    /// The certificates of the hosts of `role` but the one called `own_name`, which has `own_role`: of each host the newest, if that still has the role, its period is not
     /// over, and the host is not revoked.
     fn others(
         &self,
         role: Role,
         store: &dyn Store,
-        host: &HostCertificate,
+        own_name: &str,
+        own_role: Role,
         unix_s: u64,
     ) -> Result<Vec<Verified<HostCertificate>>, Error> {
         // By name and then by age: a later one of the same name takes the place of the one before.
@@ -363,12 +385,12 @@ impl Directory {
             self.certificates()?.into_iter().map(|certificate| (certificate.name().to_owned(), certificate)).collect();
         let mut found = Vec::new();
         for (name, certificate) in newest {
-            let may_serve = certificate.role() == role && certificate.not_after_unix() >= unix_s && name != host.name();
+            let may_serve = certificate.role() == role && certificate.not_after_unix() >= unix_s && name != own_name;
             if may_serve && store.by_name(&name)?.is_some_and(|entry| entry.standing == Standing::Good) {
                 found.push(certificate);
             }
         }
-        let in_all = found.len() + usize::from(host.role() == role);
+        let in_all = found.len() + usize::from(own_role == role);
         match role {
             Role::DhcpServer if in_all > MAX_DHCP_SERVERS => Err(Error::TooManyDhcpServers),
             Role::Distributor if in_all > MAX_DISTRIBUTORS => Err(Error::TooManyDistributors),
@@ -386,22 +408,20 @@ impl Directory {
         Ok(self.repository()?.revoke(name)?)
     }
 
-    /// Stores record, index and output. Everything is staged before the first is committed; the record comes first, so that
-    /// no host ever holds a certificate that the site does not know of.
+    /// Stores record and index, and hands the bundle out. What can be staged is staged before the first is committed; the record
+    /// comes first, so that no host ever holds a certificate that the site does not know of.
     fn record(
         &self,
         mut entries: Vec<Entry>,
         bundle: &Bundle,
-        text: &str,
         renewal: Option<Renewal>,
-        delivery: &Delivery<'_>,
+        hand_out: impl FnOnce() -> Result<(), Error>,
         _lock: &File,
     ) -> Result<Entry, Error> {
         let entry = Entry::of(bundle.certificate());
         entries.push(entry.clone());
         let issued = self.path.join(ISSUED);
         let record_path = issued.join(format!("{}.pem", entry.serial));
-        let output = Staged::new(delivery.output, text, Secrecy::Secret, delivery.overwrite)?;
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
         let index = Staged::new(&issued.join(INDEX), &index_text(&entries), Secrecy::Public, Overwrite::Force)?;
         if let Some(renewal) = renewal {
@@ -409,7 +429,7 @@ impl Directory {
         }
         record.commit()?;
         index.commit()?;
-        output.commit()?;
+        hand_out()?;
         Ok(entry)
     }
 

@@ -1,4 +1,7 @@
-//! The host's half of enrolment by file: make a key and a request, and later put the answer and the key together.
+//! The host's half of enrolment: make a key and a request, and later put the answer and the key together. By file here, by
+//! token in [`by_token`].
+
+pub mod by_token;
 
 use identity::pem;
 use identity::signing::ed25519_pkcs8_from_seed;

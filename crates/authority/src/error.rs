@@ -36,6 +36,10 @@ pub enum Error {
     KeyOfAnotherAuthority,
     /// The request is refused.
     Request(RequestError),
+    /// A host of a paper site cannot make its keys itself.
+    KeysOfPaperSite,
+    /// A host of a modern site has no key of the paper profile.
+    NoPaperSite,
     /// The encoder of certificates failed.
     Encoder(rcgen::Error),
     /// A certificate that was just made does not verify.
@@ -84,6 +88,28 @@ pub enum Error {
     TooLong,
     /// The directory holds no site.
     NoSite,
+    /// A token serves for no time or too long.
+    BadTokenPeriod,
+    /// The site has no key distributor that a host could enrol at.
+    NoDistributor,
+    /// Nobody applies under this name or number.
+    NoApplicant(String),
+    /// The applicant's fingerprint is this one, not the one that the manager expects.
+    OtherFingerprint(String),
+    /// The identity is longer than can be fetched.
+    BundleTooLong,
+    /// The repository knows no host of this name.
+    NoHost(String),
+    /// The new key is the old one.
+    SameKey,
+    /// What came back was not sealed for this machine.
+    NotSealed,
+    /// What came back is of another authority than the token.
+    OtherAuthority,
+    /// It is for another host.
+    OtherHost,
+    /// The file is no backup of a site.
+    NoBackup,
     /// The error happened with this file.
     In(PathBuf, Box<Error>),
 }
@@ -133,6 +159,12 @@ impl fmt::Display for Error {
                 f.write_str("the key does not belong to ca.crt.pem; restore both from the same backup")
             }
             Error::Request(error) => write!(f, "{error}; have the host make a new request"),
+            Error::KeysOfPaperSite => {
+                f.write_str("a site of the paper profile makes its hosts' keys itself; issue without a request")
+            }
+            Error::NoPaperSite => f.write_str(
+                "the site is of the modern profile and has no DSA keys; found one with 'site init --profile paper'",
+            ),
             _ => self.fmt_storage(f),
         }
     }
@@ -173,7 +205,33 @@ impl Error {
             Error::Io(error) => write!(f, "{error}; check the path and its permissions"),
             Error::TooLong => f.write_str("the file is too long to be a key or certificate; give the right file"),
             Error::NoSite => f.write_str("no site is here; make one with 'ringwall site init' or give its directory"),
-            // The other variants are in `fmt`.
+            // The other variants are in `fmt`, those of enrolment by token follow.
+            _ => self.fmt_enrolment(f),
+        }
+    }
+
+    fn fmt_enrolment(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::BadTokenPeriod => f.write_str("the token's time does not serve; use 1 minute to 30 days"),
+            Error::NoDistributor => f.write_str(
+                "the site has no key distributor that a host could enrol at; make one with 'ringwall site issue --role akd'",
+            ),
+            Error::NoApplicant(which) => {
+                write!(f, "nobody applies as {which:?}; see 'ringwall site pending', or make a token")
+            }
+            Error::OtherFingerprint(shown) => {
+                write!(f, "the applicant's fingerprint is {shown}; if the host shows another one, refuse it")
+            }
+            Error::BundleTooLong => f.write_str("the identity is too long to be fetched; enrol the host by file"),
+            Error::NoHost(name) => write!(f, "no host {name:?} is in the repository; see 'ringwall site list'"),
+            Error::SameKey => f.write_str("the request is for the key that the host has; have it make a new one"),
+            Error::NotSealed => f.write_str("what came back is not sealed for this machine; ask for another token"),
+            Error::OtherAuthority => {
+                f.write_str("what came back is of another authority than the token; ask the manager what is wrong there")
+            }
+            Error::OtherHost => f.write_str("it is for another host; compare name and hardware address"),
+            Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
+            // The other variants are above.
             _ => Ok(()),
         }
     }

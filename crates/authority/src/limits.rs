@@ -40,6 +40,28 @@ pub const MAX_ADDRESSES_PER_HOST: usize = identity::limits::MAX_ADDRESSES;
 /// Most subnets from which one host may be given addresses; a machine has few interfaces, and each lookup reads them all.
 pub const MAX_SUBNETS_PER_HOST: usize = 16;
 
+/// Most tokens of a site that are not over; each takes some kilobytes once its host is approved, and the manager looks at all of
+/// them.
+pub const MAX_ENROLMENTS: usize = 256;
+
+/// How long a token serves unless told otherwise.
+pub const TOKEN_VALIDITY: Duration = DAY;
+
+/// Longest time for which a token serves.
+pub const MAX_TOKEN_VALIDITY: Duration = DAY.saturating_mul(30);
+
+/// How long an identity can be fetched once the manager has approved it.
+pub const APPROVAL_VALIDITY: Duration = DAY;
+
+/// How often a change of a token is decided anew because another program was faster.
+pub const ENROLMENT_ATTEMPTS: usize = 8;
+
+/// Longest identity that is sealed for a host, in bytes: its length has two bytes on the wire.
+pub const MAX_SEALED_LEN: usize = u16::MAX as usize;
+
+/// Tokens that one question of a listing brings from etcd; the largest have 88 kB there.
+pub const ETCD_ENROLMENTS_PAGE: u64 = 16;
+
 /// Longest public key in a repository, in bytes. A point on P-256 has 65; S-ARP carries no message above 640.
 pub const MAX_KEY_LEN: usize = 512;
 

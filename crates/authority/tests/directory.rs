@@ -1,5 +1,5 @@
 //! A site in files: nothing is overwritten, nothing is half done, nothing is issued twice.
-#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -8,13 +8,17 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Sharing};
+use authority::directory::{Delivery, Entry, Invitation, Restored, Sharing};
+use authority::enrolment::by_token::Applying;
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
-use authority::repository::Subnet;
-use authority::{Directory, Error, Request, enrolment};
-use identity::HostIdentity;
+use authority::repository::enrolment::{Answer, Applicant};
+use authority::repository::{Standing, Subnet};
+use authority::{Directory, Error, Request, directory, enrolment, repository};
 use identity::certificate::{CertificateRequest, Role};
+use identity::distributor::RequestKey;
+use identity::token::Token;
+use identity::{HostIdentity, Profile};
 use tempfile::TempDir;
 use wire::MacAddress;
 
@@ -42,7 +46,7 @@ fn new_site() -> (TempDir, Directory) {
 }
 
 fn init(path: &Path) -> Result<Directory, Error> {
-    Directory::init(path, "lab", SITE_VALIDITY, &mut random(1), NOW_UNIX_S)
+    Directory::init(path, "lab", SITE_VALIDITY, Profile::Modern, &mut random(1), NOW_UNIX_S)
 }
 
 fn to(output: &Path) -> Delivery<'_> {
@@ -86,7 +90,8 @@ fn a_new_site_has_its_files_and_keeps_its_secrets() {
 fn a_site_is_never_overwritten() {
     let (place, _) = new_site();
     let before = fs::read(place.path().join("site/ca.key.pem")).expect("there");
-    let again = Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, &mut random(2), NOW_UNIX_S);
+    let again =
+        Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, Profile::Modern, &mut random(2), NOW_UNIX_S);
     assert!(matches!(again.expect_err("refused").reason(), Error::SiteExists));
     assert_eq!(fs::read(place.path().join("site/ca.key.pem")).expect("there"), before);
 
@@ -243,7 +248,8 @@ fn what_is_wrong_is_named_with_its_file() {
 #[test]
 fn a_foreign_record_is_not_taken_for_ones_own() {
     let (place, site) = new_site();
-    let other = Directory::init(&place.path().join("other"), "lab", SITE_VALIDITY, &mut random(9), NOW_UNIX_S);
+    let other =
+        Directory::init(&place.path().join("other"), "lab", SITE_VALIDITY, Profile::Modern, &mut random(9), NOW_UNIX_S);
     let output = place.path().join("b.pem");
     let other = other.expect("site");
     let entry = other.issue_identity(&request("b", 2), &to(&output), &mut random(8), NOW_UNIX_S).expect("issued");
@@ -379,4 +385,220 @@ fn identities_name_no_distributor_that_is_revoked_or_something_else_by_now() {
     let output = place.path().join("ninth.pem");
     let refused = site.issue_identity(&ninth, &to(&output), &mut random(99), NOW_UNIX_S).expect_err("one too many");
     assert!(matches!(refused.reason(), Error::TooManyDistributors));
+}
+
+// ---- Enrolment by token ----
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn invitation(name: &str) -> Invitation {
+    Invitation {
+        name: name.to_owned(),
+        role: Role::Host,
+        mac: None,
+        addresses: vec![],
+        subnets: vec![],
+        validity: DAY * 30,
+        valid: DAY,
+    }
+}
+
+/// A site with the distributor "keys".
+fn site_with_distributor() -> (TempDir, Directory) {
+    let (place, site) = new_site();
+    let keys = request("keys", 200).with_role(Role::Distributor);
+    site.issue_identity(&keys, &to(&place.path().join("keys.pem")), &mut random(3), NOW_UNIX_S).expect("issued");
+    (place, site)
+}
+
+/// A machine with this hardware address applies with `token`.
+fn apply(site: &Directory, token: &Token, last: u8) -> Applying {
+    let mac = MacAddress([2, 0, 0, 0, 0, last]);
+    let applying = Applying::begin(token, mac, &[[10, 0, 0, last].into()], &mut random(last)).expect("begun");
+    let (sealing_key, request) = (applying.sealing_key(), applying.request().to_vec());
+    let applicant = Applicant { mac, sealing_key, request, asked_unix_s: NOW_UNIX_S };
+    let store = site.repository().expect("there");
+    assert_eq!(repository::enrolment::apply(&*store, token.number(), &applicant, NOW_UNIX_S), Ok(Answer::Waiting));
+    applying
+}
+
+/// What the machine fetches, and the identity that it makes of it, with a clock of 1970.
+fn fetch(site: &Directory, token: &Token, applying: &Applying) -> HostIdentity {
+    let store = site.repository().expect("there");
+    let answer = repository::enrolment::ask(&*store, token.number(), NOW_UNIX_S).expect("asked");
+    let Answer::Approved(sealed) = answer else { panic!("{answer:?}") };
+    applying.install(token, &sealed, 0).expect("installed").1
+}
+
+fn approve(site: &Directory, which: &str, fingerprint: Option<&str>) -> Result<Entry, Error> {
+    site.approve(which, fingerprint, Sharing::Refused, &mut random(5), NOW_UNIX_S)
+}
+
+#[test]
+fn a_host_enrols_by_token_and_the_manager_approves() {
+    let (_place, site) = site_with_distributor();
+    let token = site.invite(&invitation("desk"), &mut random(4), NOW_UNIX_S).expect("token");
+    assert_eq!(token.distributors().len(), 1);
+    assert!(matches!(approve(&site, "desk", None), Err(Error::NoApplicant(_))), "nobody has applied");
+    let applying = apply(&site, &token, 7);
+    let waiting = site.applications(NOW_UNIX_S).expect("listed");
+    let asked = waiting[0].applicant.as_ref().expect("somebody");
+    assert_eq!((asked.mac, &asked.addresses[..]), (MacAddress([2, 0, 0, 0, 0, 7]), &[[10, 0, 0, 7].into()][..]));
+    assert_eq!(asked.fingerprint, applying.fingerprint());
+
+    let wrong = approve(&site, "desk", Some("0000-0000-0000-0000-0000-0000-0000-0000")).expect_err("refused");
+    assert!(wrong.to_string().contains(&applying.fingerprint()), "{wrong}");
+    assert_eq!(site.list().expect("listed").len(), 1, "nothing was issued");
+    let entry = approve(&site, "desk", Some(&applying.fingerprint().to_uppercase())).expect("approved");
+    assert_eq!(entry.not_after_unix, NOW_UNIX_S + (DAY * 30).as_secs());
+    let identity = fetch(&site, &token, &applying);
+    assert_eq!(identity.certificate().addresses(), [Ipv4Addr::new(10, 0, 0, 7)], "as it asked");
+    assert_eq!((identity.distributors().len(), identity.request_key().map(RequestKey::host)), (1, Some(2)));
+    let known = site.repository().expect("there").by_name("desk").expect("read").expect("there");
+    assert_eq!(Some((known.algorithm, &known.key[..])), identity.certificate().record_key());
+    assert!(matches!(approve(&site, "desk", None), Err(Error::NoApplicant(_))), "once");
+}
+
+#[test]
+fn what_a_token_says_is_not_the_hosts_to_ask_for() {
+    let (_place, site) = site_with_distributor();
+    let invitation = Invitation {
+        addresses: vec![[10, 0, 0, 50].into()],
+        role: Role::Router,
+        mac: Some(MacAddress([2, 0, 0, 0, 0, 7])),
+        ..invitation("gate")
+    };
+    let token = site.invite(&invitation, &mut random(4), NOW_UNIX_S).expect("token");
+    let applying = apply(&site, &token, 7);
+    approve(&site, &directory::number_text(token.number()), None).expect("approved by number");
+    let certificate = fetch(&site, &token, &applying).certificate().clone();
+    assert_eq!((certificate.addresses(), certificate.role()), (&[[10, 0, 0, 50].into()][..], Role::Router));
+    for bad in [
+        Invitation { valid: Duration::ZERO, ..invitation.clone() },
+        Invitation { valid: DAY * 31, ..invitation.clone() },
+        Invitation { name: "a b".to_owned(), ..invitation.clone() },
+        Invitation { subnets: vec!["10.0.0.0/24".parse::<Subnet>().expect("subnet")], ..invitation.clone() },
+    ] {
+        assert!(site.invite(&bad, &mut random(9), NOW_UNIX_S).is_err(), "{bad:?}");
+    }
+    let (_other_place, alone) = new_site();
+    let refused = alone.invite(&invitation, &mut random(4), NOW_UNIX_S).expect_err("nobody to ask");
+    assert!(matches!(refused, Error::NoDistributor));
+}
+
+#[test]
+fn addresses_of_others_are_not_approved_unless_they_may_be_shared() {
+    let (_place, site) = site_with_distributor();
+    let token = site.invite(&invitation("desk"), &mut random(4), NOW_UNIX_S).expect("token");
+    apply(&site, &token, 200);
+    assert!(matches!(approve(&site, "desk", None), Err(Error::MacTaken { .. })));
+    site.approve("desk", None, Sharing::Allowed, &mut random(5), NOW_UNIX_S).expect("approved");
+}
+
+#[test]
+fn who_is_refused_gets_nothing() {
+    let (_place, site) = site_with_distributor();
+    let token = site.invite(&invitation("desk"), &mut random(4), NOW_UNIX_S).expect("token");
+    apply(&site, &token, 7);
+    assert_eq!(site.refuse("desk", NOW_UNIX_S).expect("refused"), "desk");
+    assert!(matches!(site.refuse("desk", NOW_UNIX_S), Err(Error::NoApplicant(_))));
+    assert!(matches!(approve(&site, "desk", None), Err(Error::NoApplicant(_))));
+    let store = site.repository().expect("there");
+    assert_eq!(repository::enrolment::ask(&*store, token.number(), NOW_UNIX_S), Ok(Answer::Refused));
+    assert_eq!(store.by_name("desk"), Ok(None));
+}
+
+#[test]
+fn a_key_that_is_no_longer_the_hosts_alone_is_replaced() {
+    let (place, site) = site_with_distributor();
+    let subnet = "10.0.1.0/24".parse::<Subnet>().expect("subnet");
+    let desk = request("desk", 7).with_subnets(vec![subnet]).expect("request");
+    site.issue_identity(&desk, &to(&place.path().join("desk.pem")), &mut random(6), NOW_UNIX_S).expect("issued");
+    let store = site.repository().expect("there");
+    let known = || store.by_name("desk").expect("read").expect("there");
+    let first = known();
+    store.lease(first.number, [10, 0, 1, 9].into(), NOW_UNIX_S + 60, NOW_UNIX_S).expect("leased");
+
+    // By file.
+    let output = place.path().join("desk.bundle");
+    let by_file = |request: &Request| {
+        let made = enrolment::request(request, &mut random(8)).expect("made");
+        let proved = CertificateRequest::from_pem(&made.request_pem).expect("request");
+        site.rekey("desk", &proved, DAY, &to(&output), &mut random(9), NOW_UNIX_S)
+    };
+    assert!(matches!(by_file(&request("door", 7)), Err(Error::OtherHost)));
+    assert!(matches!(by_file(&request("desk", 8)), Err(Error::OtherHost)));
+    let entry = by_file(&request("desk", 7)).expect("another key");
+    assert_eq!(entry.addresses, [Ipv4Addr::new(10, 0, 0, 7)], "what was lent is not certified");
+    let second = known();
+    assert!(second.key != first.key && second.number == first.number && second.subnets == [subnet]);
+    assert!(matches!(by_file(&request("desk", 7)), Err(Error::SameKey)));
+
+    // By token.
+    let no_host = site.rekey_by_token("door", DAY, DAY, &mut random(4), NOW_UNIX_S);
+    assert!(matches!(no_host, Err(Error::NoHost(_))));
+    let token = site.rekey_by_token("desk", DAY, DAY, &mut random(4), NOW_UNIX_S).expect("token");
+    assert_eq!(known().standing, Standing::Revoked, "the old key is out at once");
+    let applying = apply(&site, &token, 7);
+    approve(&site, "desk", None).expect("approved");
+    let identity = fetch(&site, &token, &applying);
+    let third = known();
+    assert_eq!((third.number, third.standing), (first.number, Standing::Good));
+    assert_eq!(Some((third.algorithm, &third.key[..])), identity.certificate().record_key());
+    assert_eq!(third.addresses, [Ipv4Addr::new(10, 0, 0, 7)]);
+}
+
+// ---- Backup ----
+
+#[test]
+fn a_site_comes_back_from_its_backup() {
+    let (place, site) = site_with_distributor();
+    let token = site.invite(&invitation("desk"), &mut random(4), NOW_UNIX_S).expect("token");
+    let applying = apply(&site, &token, 7);
+    let backup = place.path().join("site.backup");
+    site.backup(&backup).expect("written");
+    assert_eq!(fs::metadata(&backup).expect("there").permissions().mode() & 0o777, 0o600);
+    assert!(matches!(site.backup(&backup).expect_err("there").reason(), Error::Exists));
+    let (before, hosts) = (tree(&place.path().join("site")), site.repository().expect("there").list());
+    fs::remove_dir_all(place.path().join("site")).expect("lost");
+
+    let path = place.path().join("new/site");
+    let restored = Directory::restore(&backup, &path, Restored::AsItWas).expect("restored");
+    assert_eq!(tree(&path), before);
+    assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o700);
+    assert_eq!(restored.repository().expect("there").list(), hosts);
+    // It goes on where it was.
+    approve(&restored, "desk", None).expect("approved");
+    assert_eq!(fetch(&restored, &token, &applying).distributors().len(), 1);
+    let again = Directory::restore(&backup, &path, Restored::AsItWas).expect_err("it is there");
+    assert!(matches!(again.reason(), Error::SiteExists));
+    assert_eq!(tree(place.path()).iter().filter(|(name, _)| name.contains(".new-")).count(), 0, "nothing left behind");
+}
+
+/// Broke `belongs` by letting every name pass: the file was there.
+#[test]
+fn a_file_that_is_no_backup_leaves_nothing() {
+    let (place, site) = site_with_distributor();
+    let backup = place.path().join("site.backup");
+    site.backup(&backup).expect("written");
+    let path = place.path().join("restored");
+    let restore = |file: &Path| Directory::restore(file, &path, Restored::AsItWas).expect_err("refused");
+    for (statement, what) in [
+        ("INSERT INTO sqlar VALUES ('../evil', 420, 0, 1, x'00')", "a name that leads away"),
+        ("UPDATE sqlar SET name = 'issued/../../evil.pem' WHERE name LIKE 'issued/%.pem'", "the same below issued"),
+        ("UPDATE sqlar SET sz = 1 WHERE name = 'ca.key.pem'", "a length that is not its own"),
+        ("DELETE FROM sqlar WHERE name = 'ca.key.pem'", "a site without its key"),
+        ("PRAGMA application_id = 1", "another archive"),
+        ("DROP TABLE sqlar", "an empty one"),
+    ] {
+        let changed = place.path().join("changed");
+        fs::copy(&backup, &changed).expect("copied");
+        rusqlite::Connection::open(&changed).expect("opened").execute_batch(statement).expect("changed");
+        let refused = restore(&changed);
+        assert!(!refused.to_string().contains('\n') && !path.exists(), "{what}: {refused}");
+        assert!(!place.path().join("evil").exists() && !place.path().join("evil.pem").exists(), "{what}");
+    }
+    fs::write(place.path().join("text"), "no database").expect("written");
+    assert!(matches!(restore(&place.path().join("text")).reason(), Error::NoBackup));
+    assert!(matches!(restore(&place.path().join("missing")).reason(), Error::Io(_)));
 }

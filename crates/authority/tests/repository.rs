@@ -177,8 +177,8 @@ fn a_later_form_is_refused_by_its_number() {
     let (place, store) = new_sqlite();
     drop(store);
     let path = place.path().join("hosts.db");
-    Connection::open(&path).expect("opened").pragma_update(None, "user_version", 3).expect("set");
-    assert_eq!(refusal(SqliteStore::open(&path)), StoreError::NewerVersion(3));
+    Connection::open(&path).expect("opened").pragma_update(None, "user_version", 4).expect("set");
+    assert_eq!(refusal(SqliteStore::open(&path)), StoreError::NewerVersion(4));
     Connection::open(&path).expect("opened").pragma_update(None, "user_version", 0).expect("set");
     assert!(matches!(refusal(SqliteStore::open(&path)), StoreError::Damaged(_)));
 }
@@ -190,7 +190,7 @@ fn a_repository_of_the_first_form_gets_leases() {
     drop(store);
     let path = place.path().join("hosts.db");
     let first = Connection::open(&path).expect("opened");
-    first.execute_batch("DROP TABLE leases; PRAGMA user_version = 1").expect("as it was");
+    first.execute_batch("DROP TABLE leases; DROP TABLE enrolments; PRAGMA user_version = 1").expect("as it was");
     drop(first);
     let store = SqliteStore::open(&path).expect("brought up");
     let leased = Ipv4Addr::new(10, 0, 1, 7);

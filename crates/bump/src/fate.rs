@@ -166,6 +166,8 @@ drop_reasons! {
         "A host of another site, or an outsider who wants this host to sign.";
     SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by the host whose number it has.",
         "Look for a host of the site that forges, or an outsider who changes what he has recorded.";
+    SarpEnrolTag, "sarp-enrol-tag", "A request to enrol was not made by who has a token of this site.",
+        "Look for the machine that sends it: a token of another site, or an outsider's guess.";
 
     // S-DHCP.
     DhcpMalformed, "dhcp-malformed", "A DHCP message that contradicts itself, ends too early or comes with IP options.",

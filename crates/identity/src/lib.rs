@@ -3,11 +3,13 @@
 //! This room turns bytes into keys, seals and opens, and reads certificates. It is the only maker of [`Verified`]: a value
 //! of that type was signed by the site, and no other crate can make one. It trusts the site's authority, the cryptography
 //! of AWS-LC and the path validation of rustls-webpki; it reads no clock (callers pass Unix seconds) and draws no
-//! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures.
+//! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures and where it seals to
+//! a host.
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
-//! host owns), then the tools: [`agreement`],
-//! [`schedule`], [`aead`], [`site_key`], [`signing`], [`hash`] and [`pem`].
+//! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
+//! [`schedule`], [`aead`], [`sealing`], [`site_key`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
 pub mod agreement;
@@ -17,16 +19,25 @@ pub mod error;
 pub mod hash;
 pub mod host;
 pub mod limits;
+pub mod own_keys;
+#[cfg_attr(not(feature = "paper"), path = "paper/absent.rs")]
+mod paper;
 pub mod pem;
+pub mod profile;
+mod record_key;
 pub mod schedule;
+pub mod sealing;
 pub mod signing;
 pub mod site_key;
+pub mod token;
 
 pub use aead::BadTag;
 pub use agreement::BadKeyShare;
 pub use certificate::{BadSignature, HostCertificate, Refusal, Role, TrustAnchor, Verified};
 pub use error::KeyError;
 pub use host::{HostIdentity, IdentityError};
+pub use paper::new_key_block;
+pub use profile::Profile;
 
 /// Hexadecimal digits in tests.
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod site;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use authority::repository::EtcdStore;
+use authority::repository::{Contents, EtcdStore};
 use ringwall_lab::cleanup::{self, Run};
 use ringwall_lab::net::etcd::Cluster;
 use ringwall_lab::net::process;
@@ -47,7 +47,7 @@ fn begin() -> &'static Run {
 /// A new, empty repository of the site `site` in a cluster.
 fn repository(cluster: &Cluster, site: &str) -> EtcdStore {
     let store = EtcdStore::new(&cluster.access(), site).expect("an access");
-    store.create(&[], &[]).expect("made");
+    store.create(&Contents::default()).expect("made");
     store
 }
 

@@ -4,17 +4,21 @@ use std::net::Ipv4Addr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use authority::repository::enrolment::{self, Answer, Applicant};
 use authority::repository::etcd::Access;
 use authority::repository::{EtcdStore, Holder, HostEntry, SqliteStore, Standing, Store, StoreError};
 use clap::Subcommand;
 use identity::certificate::Role;
-use sarp::akd::{Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
+use sarp::akd::{Binding, Grant, HostLookup, Lookup, Member, Outcome, RecordKey, Records};
 use system::clock::Clock;
+use wire::MacAddress;
 use wire::sarp::data::Refusal;
+use wire::sarp::enrolment::{Application, State};
 
+use crate::config::duration::parse_time;
 use crate::config::{Akd, Keeper};
 use crate::failure::Failure;
-use crate::host::{ConfigArgs, Duty, parse_time, run_daemon};
+use crate::host::{ConfigArgs, Duty, run_daemon};
 
 /// `ringwall akd …`
 #[derive(Subcommand, Debug)]
@@ -271,6 +275,40 @@ impl Records for Repository {
             Err(error) => not_bound(&error),
         }
     }
+
+    fn apply(&self, application: &Application<'_>, mac: MacAddress) -> Option<Outcome> {
+        let Application { question, sealing_key, request } = *application;
+        let asked_unix_s = self.unix_s()?;
+        let applicant = Applicant { mac, sealing_key, request: request.to_vec(), asked_unix_s };
+        let apply = |store: &dyn Store| enrolment::apply(store, question.host, &applicant, asked_unix_s);
+        self.ask(Purpose::Write, apply).ok().map(outcome)
+    }
+
+    fn fetch(&self, token: u64) -> Option<Outcome> {
+        let now_unix_s = self.unix_s()?;
+        self.ask(Purpose::Read, |store| enrolment::ask(store, token, now_unix_s)).ok().map(outcome)
+    }
+
+    fn close(&self, token: u64) -> Option<Outcome> {
+        let now_unix_s = self.unix_s()?;
+        self.ask(Purpose::Write, |store| enrolment::close(store, token, now_unix_s)).ok().map(outcome)
+    }
+}
+
+/// What a host that enrols is told.
+fn outcome(answer: Answer) -> Outcome {
+    let state = match answer {
+        Answer::Approved(sealed) => return Outcome { state: State::Approved, sealed },
+        Answer::Waiting => State::Waiting,
+        Answer::Refused => State::Refused,
+        Answer::Fetched => State::Fetched,
+        Answer::NotOpen => State::NotOpen,
+        Answer::NotApplied => State::NotApplied,
+        Answer::OtherKey => State::OtherKey,
+        Answer::OtherMac => State::OtherMac,
+        Answer::BadRequest => State::BadRequest,
+    };
+    state.into()
 }
 
 #[cfg(test)]
@@ -279,7 +317,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use authority::directory::Sharing;
-    use authority::repository::NewHost;
+    use authority::repository::{Enrolment, NewHost};
 
     use super::*;
 
@@ -325,6 +363,15 @@ mod tests {
             self.answer()
         }
         fn unbind(&self, _: u64, _: Ipv4Addr) -> Result<bool, StoreError> {
+            self.answer()
+        }
+        fn enrolments(&self) -> Result<Vec<Enrolment>, StoreError> {
+            self.answer()
+        }
+        fn enrolment(&self, _: u64) -> Result<Option<Enrolment>, StoreError> {
+            self.answer()
+        }
+        fn change_enrolment(&self, _: Option<&Enrolment>, _: Option<&Enrolment>) -> Result<bool, StoreError> {
             self.answer()
         }
     }

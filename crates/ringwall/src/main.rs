@@ -4,6 +4,7 @@ mod akd;
 mod client;
 mod config;
 mod crypto_bench;
+mod enroll;
 mod failure;
 mod host;
 mod metrics;
@@ -160,6 +161,10 @@ fn print_commands(command: &clap::Command, out: &mut impl std::io::Write) -> std
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
         if sub.has_subcommands() {
             print_commands(sub, out)?;
+        }
+        // One that only leads to others has nothing to say of its own.
+        let is_command = !sub.has_subcommands() || sub.is_args_conflicts_with_subcommands_set();
+        if !is_command {
             continue;
         }
         let name = sub.get_bin_name().unwrap_or(sub.get_name()).to_uppercase();

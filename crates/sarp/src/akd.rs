@@ -2,6 +2,8 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves before anything is looked up or
 //! signed, first by a check that costs a tenth of a tag, then by a tag that costs a tenth of a signature.
 
+mod enrolling;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -9,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
+use identity::Profile;
 use identity::distributor::{MemberKey, RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
-use shield::PerSource;
+use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
@@ -19,10 +22,14 @@ use wire::dhcp::proof::Maker;
 use wire::sarp::data::{
     Answer, CHECK_LEN, CREDENTIAL_LEN, Change, Lease, LeaseAction, NONCE_LEN, Question, Record, Refusal, TAG_LEN,
 };
+use wire::sarp::enrolment::Application;
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::clock::Stamp;
 use crate::limits;
+
+pub(crate) use enrolling::Enrolling;
+pub use enrolling::Outcome;
 
 /// Where a distributor finds keys.
 pub trait Records {
@@ -57,6 +64,22 @@ pub trait Records {
     /// Takes from a host an address that it was given.
     fn unbind(&self, _host: u64, _ip: Ipv4Addr) -> Binding {
         Binding::Failed
+    }
+
+    /// Enters who applies with a token, from this hardware address, unless somebody else has; `None` if the repository cannot be
+    /// asked, here and below.
+    fn apply(&self, _application: &Application<'_>, _mac: MacAddress) -> Option<Outcome> {
+        None
+    }
+
+    /// What became of a token.
+    fn fetch(&self, _token: u64) -> Option<Outcome> {
+        None
+    }
+
+    /// Forgets what was sealed under a token: its host has it.
+    fn close(&self, _token: u64) -> Option<Outcome> {
+        None
     }
 }
 
@@ -159,6 +182,8 @@ pub struct Akd {
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
     lease_budget: PerSource<u64>,
+    enrolment_budget_per_token: PerSource<u64>,
+    enrolment_budget: Bucket,
     seen: SeenNonces,
 }
 
@@ -228,7 +253,17 @@ impl Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd { key, members, master, budget, repeats, lease_budget, seen: SeenNonces::default() }
+        Akd {
+            key,
+            members,
+            master,
+            budget,
+            repeats,
+            lease_budget,
+            enrolment_budget_per_token: PerSource::new(limits::ENROLMENTS_PER_TOKEN_PER_SECOND, limits::ENROLLING_MAX),
+            enrolment_budget: Bucket::new(limits::ENROLMENTS_PER_SECOND, limits::ENROLMENTS_PER_SECOND),
+            seen: SeenNonces::default(),
+        }
     }
 
     /// Judges a request; what is returned runs as a job.
@@ -341,13 +376,14 @@ impl Answering {
 
     /// Signs, and looks up what was not looked up before, which is `found`; `None` when the repository cannot be read or written.
     pub(crate) fn run(self, records: &dyn Records, found: Option<Lookup>) -> Option<Vec<u8>> {
+        let profile = self.key.profile();
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
             Asked::Key(ip) => describe(found.unwrap_or_else(|| records.find(*ip)))?,
             Asked::Lease(message) => {
-                answer_about_lease(records, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
+                answer_about_lease(records, profile, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
             }
-            Asked::Change(message) => (change_key(records, &Message::parse(message).ok()?)?, Vec::new()),
+            Asked::Change(message) => (change_key(records, profile, &Message::parse(message).ok()?)?, Vec::new()),
         };
         let Question { host, nonce } = self.question;
         let data = Answer { fraction: self.stamp.fraction(), host, nonce, rest: &record }.emit();
@@ -368,7 +404,7 @@ fn describe(found: Lookup) -> Option<(Kind, Vec<u8>)> {
 }
 
 /// Agrees that a DHCP client has an address, or refuses (section 3.5.2).
-fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind, Vec<u8>)> {
+fn answer_about_lease(records: &dyn Records, profile: Profile, lease: &Lease<'_>) -> Option<(Kind, Vec<u8>)> {
     let refuse = |why: Refusal| Some((Kind::LeaseRefused, vec![why as u8]));
     match records.host(lease.question.host) {
         HostLookup::Good(asking) if asking.serves_dhcp => {}
@@ -380,7 +416,7 @@ fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind,
         HostLookup::NotGood => return refuse(Refusal::NotGood),
         HostLookup::Failed => return None,
     };
-    if let Err(why) = check_client(&client, lease) {
+    if let Err(why) = check_client(profile, &client, lease) {
         return refuse(why);
     }
     match enter_lease(records, lease) {
@@ -394,7 +430,7 @@ fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind,
 }
 
 /// Whether the client signed that it wants this address. A server speaks for itself only of what it has agreed to before.
-fn check_client(client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
+fn check_client(profile: Profile, client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
     let speaks_for_itself = matches!(lease.action, LeaseAction::Extend | LeaseAction::Unbind);
     let (claim, signature) = match lease.claim {
         Some(claim) => claim,
@@ -406,7 +442,7 @@ fn check_client(client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
     }
     let wants = claim.kind == MessageType::Request && claim.wanted() == Some(lease.address);
     let signed = dhcp::proof::signed_bytes(Maker::Client, &claim);
-    let is_right = verify_with_record(client.algorithm, &client.key, &signed, signature).is_ok();
+    let is_right = verify_with_record(profile, (client.algorithm, &client.key), &signed, signature).is_ok();
     if is_right && (lease.action != LeaseAction::Bind || wants) { Ok(()) } else { Err(Refusal::Signature) }
 }
 
@@ -424,10 +460,11 @@ fn enter_lease(records: &dyn Records, lease: &Lease<'_>) -> Binding {
 }
 
 /// Enters a host's new key (section 3.2) if the old one signed for it and the new one proves itself. A host that did not
-/// hear our answer asks again: its new key is entered already then. The request has proved who asks, so a refusal is told.
-fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
+/// hear our answer asks again: its new key is entered already then. The request has proved who asks, so a refusal is told. A
+/// key of another profile than the distributor's is none.
+fn change_key(records: &dyn Records, profile: Profile, message: &Message<'_>) -> Option<Kind> {
     let change = Change::parse(message.data).ok()?;
-    if verify_with_record(change.algorithm, change.key, &change.proved_bytes(), change.proof).is_err() {
+    if verify_with_record(profile, (change.algorithm, change.key), &change.proved_bytes(), change.proof).is_err() {
         return Some(Kind::KeyInvalid);
     }
     let ip = message.arp.sender_ip;
@@ -440,7 +477,7 @@ fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
     if key == change.key {
         return Some(Kind::KeyChanged);
     }
-    if verify_with_record(algorithm, &key, &message.signed_bytes(), message.signature).is_err() {
+    if verify_with_record(profile, (algorithm, &key), &message.signed_bytes(), message.signature).is_err() {
         return Some(Kind::KeyInvalid);
     }
     let new = RecordKey { algorithm: change.algorithm, key: change.key };

@@ -7,12 +7,14 @@ use bump::DropReason;
 use dhcp::{Claimed, Proving};
 use identity::Verified;
 use identity::distributor::{DistributorKey, HostRecord, MemberKey, RequestKey, Statement};
+use identity::limits::PAIRS_PER_BATCH;
+use identity::profile::PAIR_RANDOM_LEN;
 use identity::signing::SigningKey;
 use wire::arp::Arp;
 use wire::sarp::data::{CREDENTIAL_LEN, Change, Question};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
-use crate::akd::{Answering, Lookup, Records};
+use crate::akd::{Answering, Enrolling, Lookup, Records};
 
 /// Slow work of S-ARP.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ pub(crate) enum JobKind {
     CheckRequest(Box<dhcp::server::Checking>),
     /// As a distributor: look up and sign.
     Answer(Box<Answering>),
+    /// Compute what the next signatures need, while nobody waits (section 5.1). Only for keys of the paper profile.
+    Prepare { key: Arc<SigningKey>, random: [u8; PAIR_RANDOM_LEN] },
+    /// As a distributor: look a token up and answer.
+    Enrol(Box<Enrolling>),
 }
 
 /// What a job came to.
@@ -51,6 +57,7 @@ pub(crate) enum CompletionKind {
     DhcpProved(Result<Vec<u8>, DropReason>),
     /// The message whose proof is right.
     DhcpChecked(Option<Box<Claimed>>),
+    Prepared,
     /// The worker died or was too busy.
     Lost,
 }
@@ -69,7 +76,7 @@ impl Job {
     pub fn is_urgent(&self, records: &dyn Records) -> bool {
         match &self.0 {
             JobKind::Answer(answering) => !answering.may_wait(records),
-            JobKind::Change(_) => false,
+            JobKind::Change(_) | JobKind::Enrol(_) | JobKind::Prepare { .. } => false,
             JobKind::Sign { .. }
             | JobKind::Check { .. }
             | JobKind::Learn { .. }
@@ -111,6 +118,11 @@ impl Job {
             JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records, found)),
+            JobKind::Prepare { key, random } => {
+                key.prepare(&random, PAIRS_PER_BATCH);
+                CompletionKind::Prepared
+            }
+            JobKind::Enrol(enrolling) => CompletionKind::Signed(enrolling.run(records)),
         })
     }
 }

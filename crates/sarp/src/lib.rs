@@ -8,10 +8,13 @@
 //! are asked for with a nonce like keys; strangers cannot make a distributor sign, because requests carry a tag under the
 //! asking host's own key; pending replies are bounded in number, bytes and time.
 //!
+//! A machine that enrols by token is no host yet: [`applicant`].
+//!
 //! Reading order: [`settings`], [`clock`], `host/mod.rs` and the files it names, [`akd`], [`limits`]. It trusts what
 //! `identity` verified, the clock and the randomness that it is given, and nothing that a frame says.
 
 pub mod akd;
+pub mod applicant;
 pub mod clock;
 mod enquiry;
 pub mod event;

@@ -27,7 +27,7 @@ pub const PENDING_TIME: Duration = Duration::from_secs(5);
 /// Requests to distributors that are open at a time.
 pub const ENQUIRIES_MAX: usize = 128;
 const _: () = assert!(ENQUIRIES_MAX <= PENDING_MAX, "every open request has room for the reply that caused it");
-/// Of these, questions about leases; each may hold a DHCP message of 1,514 bytes.
+/// Of these, questions about leases; each may hold one DHCP message of 1,514 bytes, a request or (in the paper's order) an ACK.
 pub const LEASE_ENQUIRIES_MAX: usize = 96;
 /// A request is repeated after this, to the next distributor if there is one.
 pub const ENQUIRY_REPEAT: Duration = Duration::from_millis(400);
@@ -106,3 +106,16 @@ pub const REQUEST_NONCES_MAX: usize = 65_536;
 /// Hosts whose requests are counted apart, some 50 bytes each. Only who holds a request key is counted, so there are no more than
 /// the site has enrolled; a site of 100,000 can come back all at once after a power cut.
 pub const REQUESTING_HOSTS_MAX: usize = 131_072;
+
+/// Messages about one token that a distributor answers in a second: a longest identity is fetched in four.
+pub const ENROLMENTS_PER_TOKEN_PER_SECOND: u32 = 20;
+/// The same for all tokens: each is a look into the repository, and requests of hosts go before.
+pub const ENROLMENTS_PER_SECOND: u32 = 200;
+/// Tokens whose messages are counted apart.
+pub const ENROLLING_MAX: usize = 1024;
+/// A machine that enrols repeats what nobody answers after this, to the next distributor if there is one.
+pub const APPLICATION_REPEAT: Duration = Duration::from_secs(1);
+/// How often it asks whether the manager has decided.
+pub const DECISION_POLL: Duration = Duration::from_secs(2);
+/// How often it says that it has its identity before it leaves that to the token's end.
+pub const FAREWELL_TRIES: u32 = 4;

@@ -15,6 +15,7 @@ use crate::reader::Reader;
 use crate::{Error, Field};
 
 pub mod data;
+pub mod enrolment;
 
 /// Tells an S-ARP header from Ethernet padding.
 pub const MAGIC: u32 = 0x7599_e11e;
@@ -61,11 +62,17 @@ pub enum Kind {
     LeaseAgreed,
     /// It may not.
     LeaseRefused,
+    /// A machine with a token asks to become a host. The original daemon has no such message.
+    Apply,
+    /// A machine with a token asks what became of that, and for a piece of its identity.
+    Fetch,
+    /// What became of it.
+    Enrolment,
 }
 
 impl Kind {
     /// All kinds with the byte that names each; the first seven as in the original daemon.
-    const BYTES: [(Kind, u8); 12] = [
+    const BYTES: [(Kind, u8); 15] = [
         (Kind::Resolution, 0x00),
         (Kind::TimeRequest, 0x01),
         (Kind::TimeReply, 0x02),
@@ -78,6 +85,9 @@ impl Kind {
         (Kind::Lease, 0x80),
         (Kind::LeaseAgreed, 0x88),
         (Kind::LeaseRefused, 0x90),
+        (Kind::Apply, 0xa0),
+        (Kind::Fetch, 0xa4),
+        (Kind::Enrolment, 0xa8),
     ];
 
     fn from_byte(byte: u8) -> Result<Kind, Error> {
@@ -93,14 +103,17 @@ impl Kind {
     fn direction(self) -> Option<Operation> {
         match self {
             Kind::Resolution => None,
-            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease => Some(Operation::Request),
+            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease | Kind::Apply | Kind::Fetch => {
+                Some(Operation::Request)
+            }
             Kind::TimeReply
             | Kind::KeyReply
             | Kind::KeyNotFound
             | Kind::KeyInvalid
             | Kind::KeyChanged
             | Kind::LeaseAgreed
-            | Kind::LeaseRefused => Some(Operation::Reply),
+            | Kind::LeaseRefused
+            | Kind::Enrolment => Some(Operation::Reply),
         }
     }
 }
@@ -114,7 +127,7 @@ pub struct Message<'a> {
     pub kind: Kind,
     /// When it was made, in seconds since 1970 on the sender's S-ARP clock; zero in requests to a distributor.
     pub seconds: u32,
-    /// What is in it: see [`data`].
+    /// What is in it: see [`data`] and [`enrolment`].
     pub data: &'a [u8],
     /// The signature, or the credential of a request to a distributor.
     pub signature: &'a [u8],

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use identity::certificate::names::BadNames;
 use wire::MacAddress;
 
-use crate::limits::{MAX_HOSTS, MAX_KEY_LEN, MAX_NAME_LEN, MAX_SUBNETS_PER_HOST};
+use crate::limits::{MAX_ENROLMENTS, MAX_HOSTS, MAX_KEY_LEN, MAX_NAME_LEN, MAX_SUBNETS_PER_HOST};
 
 /// Why a repository was not opened, asked or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub enum StoreError {
     NotGood(u64),
     /// As many hosts have numbers as can have.
     Full,
+    /// As many tokens are open as can be.
+    TooManyEnrolments,
     /// No repository is there.
     NotThere,
     /// Something is there already, so no new repository goes there.
@@ -191,6 +193,9 @@ impl fmt::Display for StoreError {
             }
             StoreError::NotGood(number) => {
                 write!(f, "host {number} is unknown, revoked or past its period; enrol it again")
+            }
+            StoreError::TooManyEnrolments => {
+                write!(f, "{MAX_ENROLMENTS} tokens are open; let some end, or refuse them with `ringwall site refuse`")
             }
             StoreError::Full => {
                 write!(f, "all {MAX_HOSTS} numbers are given; use names again or make a new repository")

@@ -2,9 +2,11 @@
 //! address, and whether it still counts.
 //!
 //! [`Store`] says what a repository does, whatever keeps it; [`sqlite`] keeps it in a file, [`etcd`] in a cluster that
-//! several distributors share. Every change is whole or not there at all, and lasts over a power cut once it has returned. No clock is read here: what depends on the time is handed
+//! several distributors share. Beside hosts it keeps the tokens by which hosts [enrol](enrolment). Every change is whole or not there at all, and lasts over a power cut once it has returned. No clock is read here: what depends on the time is handed
 //! Unix seconds, and [`find`](Store::find) leaves it to its caller to compare the period.
 
+mod encoded;
+pub mod enrolment;
 mod error;
 pub mod etcd;
 pub mod sqlite;
@@ -22,6 +24,7 @@ use crate::directory::Sharing;
 use crate::limits::{MAX_END_UNIX_S, MAX_KEY_LEN, MAX_SUBNETS_PER_HOST};
 use crate::request::check_name;
 
+pub use enrolment::Enrolment;
 pub use error::StoreError;
 pub use etcd::EtcdStore;
 pub use sqlite::SqliteStore;
@@ -231,6 +234,17 @@ impl From<HostEntry> for Holder {
     }
 }
 
+/// All that a repository holds, as of one moment: what moves to another one, or into a backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Every host, by number.
+    pub hosts: Vec<HostEntry>,
+    /// Every lease.
+    pub leases: Vec<Lease>,
+    /// Every token that is not forgotten yet.
+    pub enrolments: Vec<Enrolment>,
+}
+
 /// A repository of hosts. A change that returned an error was not acknowledged: it is there whole or not at all, and may
 /// be asked for again.
 pub trait Store: Send + Sync {
@@ -316,4 +330,23 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// What is wrong with the repository.
     fn unbind(&self, number: u64, ip: Ipv4Addr) -> Result<bool, StoreError>;
+
+    /// Every token that is not forgotten yet, by number, also those that are over.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    fn enrolments(&self) -> Result<Vec<Enrolment>, StoreError>;
+
+    /// The token with this number, also when it is over.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    fn enrolment(&self, number: u64) -> Result<Option<Enrolment>, StoreError>;
+
+    /// Puts `after` in the place of `before`, which has the same number; false, with nothing changed, unless the repository has
+    /// exactly `before`. Nothing stands for a token that is not there, before or after.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    fn change_enrolment(&self, before: Option<&Enrolment>, after: Option<&Enrolment>) -> Result<bool, StoreError>;
 }

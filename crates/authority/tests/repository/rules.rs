@@ -1,5 +1,8 @@
 //! What every repository does, whatever keeps it. Each rule is handed an empty one.
 
+#[path = "tokens.rs"]
+mod tokens;
+
 use std::net::Ipv4Addr;
 
 use authority::directory::Sharing;
@@ -8,6 +11,8 @@ use authority::repository::{HostEntry, NewHost, Standing, Store, StoreError, Sub
 use identity::certificate::Role;
 use identity::certificate::names::BadNames;
 use wire::MacAddress;
+
+pub(crate) use tokens::*;
 
 /// 2027-01-15T08:00:00Z.
 const NOW_UNIX_S: u64 = 1_800_000_000;
@@ -46,6 +51,13 @@ macro_rules! store_rules {
             the_largest_host_fits
             a_bad_key_replaces_nothing
             changes_at_once_come_one_after_another
+            a_token_is_kept_as_it_was_entered
+            a_token_changes_only_from_what_it_was
+            a_host_applies_is_approved_and_fetches
+            who_applies_first_has_the_token
+            a_token_that_is_over_is_closed_and_forgotten
+            tokens_are_bounded_and_a_name_has_one
+            of_hosts_that_apply_at_once_one_has_the_token
         }
     };
     ($new:path: $($rule:ident)*) => {

@@ -61,11 +61,18 @@ impl CertificateRequest {
     /// # Errors
     /// [`RequestError`]; a bad signature is found before the content is looked at.
     pub fn from_pem(text: &str) -> Result<Self, RequestError> {
-        let der = pem::single(text, pem::CERTIFICATE_REQUEST).map_err(RequestError::File)?;
+        Self::from_der(&pem::single(text, pem::CERTIFICATE_REQUEST).map_err(RequestError::File)?)
+    }
+
+    /// Reads a request in DER and checks its signature.
+    ///
+    /// # Errors
+    /// As [`from_pem`](CertificateRequest::from_pem).
+    pub fn from_der(der: &[u8]) -> Result<Self, RequestError> {
         if der.len() > MAX_CERTIFICATE_LEN {
             return Err(Refusal::Malformed("length").into());
         }
-        let request = CertReq::from_der(&der).map_err(|_| Refusal::Malformed("structure"))?;
+        let request = CertReq::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
         check_possession(&request)?;
         Ok(CertificateRequest {
             name: common_name(&request.info.subject)?,

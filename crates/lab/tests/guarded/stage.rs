@@ -204,9 +204,14 @@ pub struct Site {
 impl Site {
     /// Founds a site in the directory `name` of the run.
     pub fn found(run: &'static Run, name: &str) -> Result<Site, Failure> {
+        Site::found_with(run, name, &[])
+    }
+
+    /// The same with further options.
+    pub fn found_with(run: &'static Run, name: &str, options: &[&str]) -> Result<Site, Failure> {
         let site = Site { run, directory: run.directory().join(name) };
         let mut init = site.command("init");
-        init.args(["--name", "lab"]);
+        init.args(["--name", "lab"]).args(options);
         process::must(init)?;
         Ok(site)
     }
@@ -220,6 +225,14 @@ impl Site {
 
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Runs `ringwall site` with these words, separated by blanks; what it says.
+    pub fn order(&self, words: &str) -> Result<String, Failure> {
+        let mut words = words.split(' ');
+        let mut command = self.command(words.next().unwrap_or_default());
+        command.args(words);
+        process::must(command)
     }
 
     /// What the site's key distributors answer from.

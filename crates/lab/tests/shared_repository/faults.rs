@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use authority::directory::Sharing;
 use authority::limits::{ETCD_CONNECT_TIMEOUT, ETCD_REQUEST_TIMEOUT, ETCD_ROUNDS};
 use authority::repository::etcd::Access;
-use authority::repository::{EtcdStore, HostEntry, Lease, NewHost, SqliteStore, Standing, Store, StoreError};
+use authority::repository::{EtcdStore, HostEntry, NewHost, SqliteStore, Standing, Store, StoreError};
 use ringwall_lab::net::etcd::{Cluster, MEMBERS};
 use rustix::process::Signal;
 use wire::MacAddress;
 
 use self::proxy::Proxy;
-use crate::rules::host;
+use crate::rules::{host, open_token};
 use crate::{repository, run_for};
 
 const NOW_UNIX_S: u64 = 1_800_000_000;
@@ -353,8 +353,11 @@ fn hosts_are_moved_in_whole_or_not_at_all() {
             let outcome = file.lease(u64::from(number), [10, 0, 1, number].into(), until, NOW_UNIX_S);
             outcome.expect("leased");
         }
-        let (hosts, leases): (Vec<HostEntry>, Vec<Lease>) = file.contents().expect("listed");
-        assert_eq!((hosts.len(), leases.len()), (HOSTS + 1, 60));
+        let token = open_token(7);
+        assert_eq!(file.change_enrolment(None, Some(&token)), Ok(true));
+        let contents = file.contents().expect("listed");
+        let hosts = &contents.hosts;
+        assert_eq!((hosts.len(), contents.leases.len()), (HOSTS + 1, 60));
         let [store, reader] = [(); 2].map(|()| EtcdStore::new(&cluster.access(), SITE).expect("an access"));
         let is_over = AtomicBool::new(false);
         let seen = thread::scope(|scope| {
@@ -372,20 +375,22 @@ fn hosts_are_moved_in_whole_or_not_at_all() {
                 seen
             });
             let ending = Ending(&is_over);
-            store.create(&hosts, &leases).expect("moved");
+            store.create(&contents).expect("moved");
             drop(ending);
             reading.join().expect("reads")
         });
         assert!(seen.contains(&0) && seen.iter().all(|count| [0, hosts.len()].contains(count)), "{seen:?}");
         assert_eq!(reader.list(), Ok(hosts.clone()));
+        assert_eq!(reader.contents(), Ok(contents.clone()), "what moved in can move out");
+        assert_eq!(reader.enrolment(7), Ok(Some(token)));
         assert_eq!(reader.find(one_of_many(3).addresses[0]), file.find(one_of_many(3).addresses[0]));
         let next = reader.add(&one_of_many(HOSTS + 1), Sharing::Refused, until);
         assert_eq!(next, Ok(hosts.len() as u64 + 1));
         assert_eq!(reader.find([10, 0, 1, 69].into()).expect("asked").map(|host| host.number), Some(69));
         // What was lent there ends here.
         assert_eq!(reader.lease(1, [10, 0, 1, 69].into(), until + 60, until + 1), Ok(()));
-        assert_eq!(reader.by_number(69).expect("asked"), Some(entry_without_lease(&hosts, 69)));
-        let again = store.create(&hosts, &leases).expect_err("there is one");
+        assert_eq!(reader.by_number(69).expect("asked"), Some(entry_without_lease(hosts, 69)));
+        let again = store.create(&contents).expect_err("there is one");
         assert_eq!(again.reason(), &StoreError::SharedExists);
     });
 }

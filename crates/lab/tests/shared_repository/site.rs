@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Sharing};
+use authority::directory::{Delivery, Restored, Sharing};
 use authority::files::Overwrite;
 use authority::repository::etcd::Access;
-use authority::repository::{EtcdStore, Standing, Store, StoreError};
+use authority::repository::{EtcdStore, SqliteStore, Standing, Store, StoreError};
 use authority::{Directory, Error, Request};
 use ringwall_lab::net::etcd::Cluster;
 use wire::MacAddress;
@@ -23,7 +23,8 @@ fn random(seed: u8) -> impl FnMut(&mut [u8]) {
 
 fn found(place: &Path, name: &str) -> Directory {
     let year = Duration::from_secs(365 * 24 * 60 * 60);
-    Directory::init(&place.join(name), name, year, &mut random(1), NOW_UNIX_S).expect("a site")
+    Directory::init(&place.join(name), name, year, identity::Profile::Modern, &mut random(1), NOW_UNIX_S)
+        .expect("a site")
 }
 
 fn issue(site: &Directory, place: &Path, name: &str, last: u8) {
@@ -85,4 +86,41 @@ fn a_site_moves_its_repository_whole_or_keeps_it() {
     assert_eq!(refusal(other.use_repository(&cluster.access()).expect_err("not its own")), StoreError::NotShared);
     assert_eq!(other.import_repository(&cluster.access()).expect("moved"), 0);
     assert_eq!(distributor.list().expect("listed").len(), 2);
+}
+
+/// Broke `Directory::copy_repository` by taking the file that was moved away: what the cluster had learned since was missing.
+#[test]
+fn a_backup_holds_what_the_cluster_knows_whether_or_not_the_cluster_is_lost() {
+    let Some(run) = run_for("a_backup_holds_what_the_cluster_knows_whether_or_not_the_cluster_is_lost") else { return };
+    let cluster = Cluster::start(run, "n", Ipv4Addr::LOCALHOST, None, |_| Ok(())).expect("a cluster");
+    cluster.move_here().expect("entered");
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    let site = found(place, "lab");
+    issue(&site, place, "a", 1);
+    site.import_repository(&cluster.access()).expect("moved");
+    issue(&site, place, "b", 2);
+    let shared = EtcdStore::new(&cluster.access(), "lab").expect("an access");
+    shared.revoke("a").expect("revoked");
+    let token = crate::rules::open_token(7);
+    assert_eq!(shared.change_enrolment(None, Some(&token)), Ok(true));
+    let known = shared.contents().expect("listed");
+    let backup = place.join("backup");
+    site.backup(&backup).expect("written");
+
+    let restore = |name: &str, restored| Directory::restore(&backup, &place.join(name), restored).expect("restored");
+    let again = restore("again", Restored::AsItWas);
+    shared.revoke("b").expect("revoked");
+    let standing = again.repository().expect("the cluster").by_name("b").expect("asked").map(|host| host.standing);
+    assert_eq!(standing, Some(Standing::Revoked), "the cluster is newer than the backup");
+
+    drop(cluster);
+    let alone = restore("alone", Restored::InFile);
+    drop(alone);
+    let file = SqliteStore::open(&place.join("alone/hosts.db")).expect("a file");
+    assert_eq!(file.contents(), Ok(known), "as when the backup was made");
+    assert!(!place.join("alone/etcd.json").exists() && !place.join("alone/hosts.db.moved").exists());
+    let alone = Directory::open(&place.join("alone")).expect("opened");
+    issue(&alone, place, "c", 3);
+    assert_eq!(file.by_name("c").expect("asked").map(|host| host.number), Some(3), "numbers go on");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use authority::repository::etcd::Access;
 use serde::{Deserialize, Serialize};
 
+use super::duration::parse_time;
 use super::{Config, Mode, station};
 use crate::failure::Failure;
 
@@ -15,6 +16,11 @@ use crate::failure::Failure;
 const WINDOW_MAX: Duration = Duration::from_secs(5 * 60);
 /// A longer window draws a warning: it makes up for clocks, and the clocks of S-ARP need no such help.
 const WINDOW_ADVISED: Duration = Duration::from_secs(60);
+
+/// A key is not changed more often than this: each change is a write to the repository, and others learn of it by a signature that
+/// fails.
+const REFRESH_MIN: Duration = Duration::from_secs(60 * 60);
+const REFRESH_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// Section `[sarp]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -24,6 +30,9 @@ pub(crate) struct Sarp {
     pub(crate) window_s: u64,
     /// Whether questions are signed, and answers tied to them.
     pub(crate) sign_requests: bool,
+    /// How old this host's key may become before it is changed for another; for ever if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refresh_key_every: Option<String>,
     /// Certificates of distributors beside those in the identity.
     pub(crate) distributors: Vec<PathBuf>,
     /// Hosts without S-ARP whose plain messages are believed.
@@ -36,6 +45,7 @@ impl Default for Sarp {
         Sarp {
             window_s: sarp::limits::WINDOW.as_secs(),
             sign_requests: false,
+            refresh_key_every: None,
             distributors: Vec::new(),
             known_hosts: Vec::new(),
         }
@@ -136,7 +146,19 @@ impl Sarp {
             let what = format!("sarp.window_s = {} does not serve", self.window_s);
             return Err(Failure::file(file, what, &format!("use 1 to {longest}; 30 is usual")));
         }
+        if let Some(text) = &self.refresh_key_every {
+            let is_usable = |time: &Duration| (REFRESH_MIN..=REFRESH_MAX).contains(time);
+            parse_time(text).ok().filter(is_usable).ok_or_else(|| {
+                let what = format!("sarp.refresh_key_every = \"{text}\" does not serve");
+                Failure::file(file, what, "use \"1h\" to \"3650d\"; \"30d\" is usual")
+            })?;
+        }
         self.known_hosts(file).map(drop)
+    }
+
+    /// How old this host's key may become.
+    pub(crate) fn refresh_key_every(&self) -> Option<Duration> {
+        parse_time(self.refresh_key_every.as_deref()?).ok()
     }
 
     /// What is allowed and yet unwise.

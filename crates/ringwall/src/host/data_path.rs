@@ -5,11 +5,13 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
+use identity::signing::SigningKey;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Snapshot(SyncSender<Snapshot>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
+    /// Have the host's own key replaced.
+    ChangeKey(Arc<SigningKey>),
     /// End.
     Stop,
 }
@@ -203,10 +207,19 @@ where
                     self.guard.set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
+                Ok(Command::ChangeKey(key)) => self.change_key(key),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
         }
+    }
+
+    /// Begins at once, because nothing else may wake this loop for a while.
+    fn change_key(&mut self, key: Arc<SigningKey>) {
+        let now = self.clock.now();
+        self.guard.change_key(now, key, &mut self.ports.sinks());
+        self.run_jobs(now);
+        self.ports.flush();
     }
 
     fn snapshot(&mut self) -> Snapshot {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use bump::{Bump, Generator, Instant, Ledger};
+use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
 use cll::{Cll, Effect, PeerReport};
+use identity::signing::SigningKey;
 use sarp::akd::Records;
 use system::null::NullBump;
 
@@ -64,6 +65,9 @@ pub(crate) trait Guard: Bump {
 
     /// The wire carries packets of another size from now on, in bytes.
     fn set_wire_mtu(&mut self, wire_mtu: u16);
+
+    /// Has the host's own key replaced where it has one to be looked up; how that ends is in [`report`](Guard::report).
+    fn change_key(&mut self, _now: Now, _new: Arc<SigningKey>, _sink: &mut dyn Sink) {}
 
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
@@ -155,6 +159,11 @@ impl Guard for sarp::Host {
 
     // Its own messages are short, and the rest passes as it is.
     fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
+
+    fn change_key(&mut self, now: Now, new: Arc<SigningKey>, sink: &mut dyn Sink) {
+        // Whoever asked for it looks whether it began.
+        let _ = sarp::Host::change_key(self, now, new, sink);
+    }
 
     fn report(&self, now: Instant) -> Report {
         Report::Keys(sarp::Host::report(self, now))

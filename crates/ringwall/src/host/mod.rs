@@ -2,6 +2,7 @@
 //!
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for public key work.
+//! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
@@ -12,6 +13,7 @@ mod guard;
 mod journal;
 mod plan;
 mod quiet;
+mod refresh;
 mod reports;
 mod revert;
 mod start;
@@ -24,11 +26,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use crate::client;
+use crate::config::duration::parse_time;
 use crate::config::{Config, DEFAULT_FILE};
+use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
 use crate::output::{complain, say};
 use crate::protocol::Ask;
-use crate::site::EnrollCommand;
 
 pub(crate) use plan::Duty;
 pub(crate) use start::run_daemon;
@@ -67,9 +70,16 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Makes this host's key, asks the authority for a certificate, and installs the answer.
-    #[command(subcommand)]
-    Enroll(EnrollCommand),
+    /// Makes this host's key, asks the authority for a certificate, and installs the answer: by token, or by file
+    ///
+    /// By token, which the manager has from 'ringwall site token' (needs root). The interface is up, needs no address, and is not
+    /// guarded yet. The right time is not needed:
+    ///   ringwall host enroll --token TOKEN --interface eth0
+    ///
+    /// The program shows a fingerprint and waits until the manager has approved it. Interrupted, it goes on where it was when it is
+    /// started again with the same token.
+    #[command(verbatim_doc_comment)]
+    Enroll(Box<EnrollArguments>),
     /// Waits for the confirmation that `run --revert-after` asks for.
     #[command(hide = true)]
     RevertGuard {
@@ -84,7 +94,7 @@ impl HostCommand {
             HostCommand::Run { config, revert_after } => run_daemon(&config.config, revert_after, Duty::Host),
             HostCommand::Confirm { config } => confirm(&config),
             HostCommand::Release { config } => release(&config),
-            HostCommand::Enroll(command) => command.run().map_err(Failure::new),
+            HostCommand::Enroll(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
         }
     }
@@ -141,17 +151,4 @@ fn stop_daemon(config: &Config) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
-}
-
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds_per_unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("write it as 30s, 5m or 1h".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "write it as 30s, 5m or 1h".to_owned())?;
-    Ok(Duration::from_secs(number.saturating_mul(seconds_per_unit)))
 }

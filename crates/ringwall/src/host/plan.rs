@@ -7,9 +7,10 @@ use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::distributor::{DistributorKey, MemberKey};
-use identity::{HostIdentity, pem};
+use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
+use super::refresh::Refresh;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
@@ -40,6 +41,7 @@ pub(super) struct SignedArp {
     pub(super) distributors: Vec<Distributor>,
     pub(super) akd: Option<Akd>,
     pub(super) records: Arc<dyn Records + Send + Sync>,
+    pub(super) refresh: Refresh,
 }
 
 impl Plan {
@@ -83,6 +85,7 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
     let file = &config.host.identity;
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;
+    check_profile(config, &identity)?;
     // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
     // A clock that is behind the certificate's first day is taken for that day: a host must reach its time server.
     if let Some(unix_s) = believable_unix_s(now) {
@@ -91,6 +94,23 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
         identity.check_validity(unix_s).map_err(|refusal| Failure::file(file, refusal, renew))?;
     }
     Ok(Arc::new(identity))
+}
+
+/// Keys of the paper profile are forged easily, so nobody works with them who did not say so.
+fn check_profile(config: &Config, identity: &HostIdentity) -> Result<(), Failure> {
+    let (wanted, found) = (config.host.profile.of_keys(), identity.profile());
+    let (what, remedy) = match found {
+        _ if wanted == found => return Ok(()),
+        Profile::Paper => (
+            "its site is of the paper profile, which is NOT for real use (DSA and SHA-1, section 3.3 of the S-ARP paper)",
+            "enrol in a site of the modern profile, or set profile = \"paper\" for a measurement",
+        ),
+        Profile::Modern => (
+            "profile = \"paper\", but its site is of the modern profile",
+            "use profile = \"modern\", or found a site with `ringwall site init --profile paper`",
+        ),
+    };
+    Err(Failure::file(&config.host.identity, what, remedy))
 }
 
 fn believable_unix_s(now: Now) -> Option<u64> {
@@ -109,13 +129,14 @@ impl SignedArp {
         if certificate.record_key().is_none() {
             return Err(lacks("S-ARP knows no RSA keys", "enrol with an Ed25519 or ECDSA P-256 key"));
         }
+        let refresh = Refresh::open(config, &identity)?;
         let request_key = identity.request_key().cloned();
         let request_key = request_key.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;
         let settings = sarp::Settings {
             dhcp_client: dhcp_client(config, &identity, request_key.host())?,
             dhcp_server: dhcp_server(file, config, &identity)?,
-            key: identity.signing_key(),
+            key: refresh.signing_key()?,
             mac: certificate.mac(),
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
@@ -127,7 +148,7 @@ impl SignedArp {
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
-        Ok(SignedArp { identity, settings, distributors, akd, records })
+        Ok(SignedArp { identity, settings, distributors, akd, records, refresh })
     }
 }
 
@@ -164,6 +185,7 @@ fn dhcp_server(file: &Path, config: &Config, identity: &HostIdentity) -> Result<
         site_key: identity.site_key().clone(),
         relays: config.dhcp.relays(file)?,
         window: config.sarp.window(),
+        order: config.dhcp.order.of_server(),
     }))
 }
 
@@ -184,7 +206,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     let records = Repository::open(section, &identity.site_name(), config.clock())?;
     check_site(section, &records, identity)?;
     let members = MemberKey::of(identity.site_key());
-    Ok((Some(Akd::new(identity.signing_key(), members, master)), Arc::new(records)))
+    Ok((Some(Akd::new(identity.record_signing_key(), members, master)), Arc::new(records)))
 }
 
 /// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would

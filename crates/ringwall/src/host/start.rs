@@ -83,8 +83,9 @@ fn carry_out(
             guard_with(cll, tools, Gather::default(), ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
-            let SignedArp { settings, distributors, akd, records, .. } = *sarp;
+            let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
             supervisor.name_distributors(distributors);
+            supervisor.keep_key(refresh);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
             let workers = if config.akd.is_some() { signing_threads() } else { 1 };
             let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };

@@ -22,9 +22,11 @@ use system::takeover::{self, Change, Follower, Taken, state};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::data_path::{Command, News, Snapshot};
+use super::guard::Report;
 use super::journal::Journal;
+use super::refresh::Refresh;
 use super::reports;
-use crate::config::{Config, Mode, OnExit, Profile, Trains};
+use crate::config::{Config, Mode, OnExit, Trains};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Ask, Identity, Status, Takeover};
 
@@ -66,6 +68,8 @@ pub(super) struct Supervisor {
     identity: Option<Arc<HostIdentity>>,
     /// The key distributors, in the order in which they are asked.
     distributors: Vec<protocol::Distributor>,
+    /// The host's own key, where it is looked up.
+    refresh: Option<Refresh>,
     taken: Taken,
     follower: Follower,
     listener: UnixListener,
@@ -95,6 +99,7 @@ impl Supervisor {
             config: config.clone(),
             identity,
             distributors: Vec::new(),
+            refresh: None,
             taken,
             follower,
             listener,
@@ -116,6 +121,11 @@ impl Supervisor {
     /// Has `status` name the key distributors.
     pub(super) fn name_distributors(&mut self, distributors: Vec<protocol::Distributor>) {
         self.distributors = distributors;
+    }
+
+    /// Has this host's own key changed as its configuration wants.
+    pub(super) fn keep_key(&mut self, refresh: Refresh) {
+        self.refresh = Some(refresh);
     }
 
     /// Whether bulk leaves in trains.
@@ -155,12 +165,23 @@ impl Supervisor {
             self.hear_signals();
             if fed.elapsed() >= TURN_MAX {
                 fed = Instant::now();
-                if link.snapshot().is_some() {
+                if let Some(snapshot) = link.snapshot() {
                     let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+                    self.see_to_key(&snapshot, link);
                 }
             }
         }
         Ok(())
+    }
+
+    fn see_to_key(&mut self, snapshot: &Snapshot, link: &Link) {
+        let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
+        let wanted = refresh.step(report, snapshot.now.since_boot);
+        // A data path that takes no command now is asked again later.
+        let began = wanted.map(|key| link.command(Command::ChangeKey(key)));
+        if began.is_some_and(|sent| sent.is_err()) {
+            self.journal.enter(unix_ms(), "own-key", "the data path took no command to change this host's key");
+        }
     }
 
     fn wait_for_something(&self) -> io::Result<()> {
@@ -301,7 +322,7 @@ impl Supervisor {
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             interface: host.interface.clone(),
             mode: host.mode.word().to_owned(),
-            profile: if host.profile == Profile::Modern { "modern" } else { "lab" }.to_owned(),
+            profile: host.profile.word().to_owned(),
             weakened: self.config.weakened(),
             uptime_s: self.started.elapsed().as_secs(),
             takeover: self.takeover(snapshot),

@@ -74,9 +74,12 @@ impl Host {
     }
 
     /// Has this host's key replaced: it signs with `new` as soon as a distributor has it, and asks until one answers. An event
-    /// tells how it ended. False, with nothing begun, while another key is under way or nothing can be sent.
+    /// tells how it ended. False, with nothing begun, while another key is under way, nothing can be sent, or this host has no
+    /// address by which distributors know it.
     pub fn change_key(&mut self, now: bump::Now, new: Arc<SigningKey>, sink: &mut dyn bump::Sink) -> bool {
-        let may_begin = self.new_key.is_none() && self.clock.read(now.since_boot).is_some();
+        let has_address =
+            !self.arp_to(now.since_boot, MacAddress::ZERO, Ipv4Addr::UNSPECIFIED).sender_ip.is_unspecified();
+        let may_begin = has_address && self.new_key.is_none() && self.clock.read(now.since_boot).is_some();
         if !may_begin || !self.open_enquiry(now.since_boot, About::Change) {
             return false;
         }
@@ -309,11 +312,12 @@ impl Host {
         if header.source != message.arp.sender_mac || !is_station(header.source) {
             return Fate::Dropped(DropReason::ArpSource);
         }
-        match akd.request(call.now, message) {
-            Ok(answering) => {
-                let task = Task::Serve { frame: frame.to_vec(), from, to: header.source };
-                self.start(JobKind::Answer(Box::new(answering)), task)
-            }
+        let job = match message.kind {
+            Kind::Apply | Kind::Fetch => akd.enrol(call.now, message).map(|job| JobKind::Enrol(Box::new(job))),
+            _ => akd.request(call.now, message).map(|job| JobKind::Answer(Box::new(job))),
+        };
+        match job {
+            Ok(job) => self.start(job, Task::Serve { frame: frame.to_vec(), from, to: header.source }),
             Err(reason) => Fate::Dropped(reason),
         }
     }

@@ -19,6 +19,14 @@ pub struct Report {
     pub distributors_silent: bool,
     /// The place in the list of the distributor that is asked first.
     pub preferred_distributor: usize,
+    /// Signatures that this host has made since its start, as a distributor, too.
+    pub signatures: u64,
+    /// Signatures of others that it has checked.
+    pub verifications: u64,
+    /// The public half of what this host signs with.
+    pub own_key: Vec<u8>,
+    /// Whether the distributors are being asked to take another one.
+    pub key_is_changing: bool,
     /// The ring of keys.
     pub keys: Vec<KeyReport>,
     /// Addresses that this host has by lease, and, on a DHCP server, those that it gave.
@@ -60,6 +68,10 @@ impl Host {
             open_requests: self.enquiries.len(),
             distributors_silent: self.silence_reported,
             preferred_distributor: self.enquiries.preferred(),
+            signatures: self.signatures,
+            verifications: self.verifications,
+            own_key: self.key.record_key().map(|(_, key)| key.to_vec()).unwrap_or_default(),
+            key_is_changing: self.new_key.is_some(),
             keys: self.ring.report(now),
             leases: self.leases(now),
         }

@@ -42,7 +42,7 @@ impl Host {
         let Ok(message) = Message::parse(message) else { return Fate::Dropped(DropReason::SarpMalformed) };
         match message.kind {
             Kind::Resolution => self.signed(call, &header, &message, frame.bytes),
-            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease => {
+            Kind::TimeRequest | Kind::KeyRequest | Kind::KeyChange | Kind::Lease | Kind::Apply | Kind::Fetch => {
                 self.serve(call, Origin::Wire, &header, &message, frame.bytes)
             }
             _ => self.distributor_answers(call, Origin::Wire, &header, &message, frame.bytes),

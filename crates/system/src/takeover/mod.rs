@@ -198,15 +198,35 @@ pub fn in_wire_namespace<T: Send>(taken: &Taken, work: impl FnOnce() -> T + Send
     }
 }
 
+/// An Ethernet interface that is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its interface index.
+    pub index: u32,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Whether it is switched on.
+    pub is_up: bool,
+}
+
+/// What `interface` is; none if there is no such Ethernet interface.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn card(interface: &str) -> Result<Option<Card>, TakeoverError> {
+    use error::Doing;
+    let mut connection = Connection::open().doing(interface, "open a routing socket")?;
+    let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
+    let ethernet = link.filter(|link| link.is_ethernet);
+    Ok(ethernet.map(|link| Card { index: link.index, mac: link.mac, is_up: link.is_up() }))
+}
+
 /// The hardware address of `interface`, which taking it does not change; none if there is no such Ethernet interface.
 ///
 /// # Errors
 /// Fails if the kernel refuses.
 pub fn hardware_address(interface: &str) -> Result<Option<MacAddress>, TakeoverError> {
-    use error::Doing;
-    let mut connection = Connection::open().doing(interface, "open a routing socket")?;
-    let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
-    Ok(link.filter(|link| link.is_ethernet).map(|link| link.mac))
+    Ok(card(interface)?.map(|card| card.mac))
 }
 
 /// Forgets every hardware address that the stack learned on `interface`.

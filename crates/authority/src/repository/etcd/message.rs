@@ -1,32 +1,9 @@
 //! What is said to etcd and what it answers, as its JSON gateway has it: bytes as base64, 64-bit numbers as text, and
 //! whatever is zero or empty left out.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes, or text that is bytes to etcd.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Bytes {
-    pub(super) fn of(text: &str) -> Bytes {
-        Bytes(text.as_bytes().to_vec())
-    }
-}
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        STANDARD.decode(text).map(Bytes).map_err(serde::de::Error::custom)
-    }
-}
+pub(super) use crate::repository::encoded::Bytes;
 
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)

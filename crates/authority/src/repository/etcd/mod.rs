@@ -10,6 +10,7 @@
 //! /ringwall/SITE/hosts/mac/MAC            the same for a hardware address
 //! /ringwall/SITE/hosts/lease/NUMBER/ADDRESS       until when the host has this address, if not for good
 //! /ringwall/SITE/hosts/end/UNTIL/NUMBER/ADDRESS   the same by time: host and address
+//! /ringwall/SITE/enrolments/NUMBER        a token, and what became of it
 //! ```
 //! Questions are linearizable: whoever asks after a change was acknowledged anywhere sees it. A change is one transaction.
 //! It compares what it read; a host that becomes good, or good for longer, or gets or loses an address, writes to the key
@@ -17,6 +18,7 @@
 
 mod access;
 mod client;
+mod enrolments;
 mod entry;
 mod import;
 mod leases;
@@ -32,9 +34,9 @@ use wire::MacAddress;
 use self::client::{Client, Trouble};
 use self::entry::{from_json, to_json};
 use self::snapshot::Snapshot;
-use super::{Bound, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key};
+use super::{Bound, Enrolment, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key};
 use crate::directory::Sharing;
-use crate::limits::{ETCD_ATTEMPTS, ETCD_LOST_ANSWERS, MAX_HOSTS};
+use crate::limits::{ETCD_ATTEMPTS, ETCD_LOST_ANSWERS, ETCD_PAGE, MAX_HOSTS};
 
 pub use access::{Access, BadAccess};
 
@@ -254,6 +256,10 @@ impl EtcdStore {
         Ok(())
     }
 
+    fn all_hosts(&self, snapshot: &mut Snapshot<'_>) -> Result<Vec<HostEntry>, StoreError> {
+        snapshot.all(&self.key("hosts/number/"), ETCD_PAGE, entry::read)
+    }
+
     /// The number for a host without one.
     fn next_number(&self, snapshot: &mut Snapshot<'_>, name: &str) -> Result<u64, StoreError> {
         let key = self.key(NEXT);
@@ -323,22 +329,7 @@ impl Store for EtcdStore {
     }
 
     fn list(&self) -> Result<Vec<HostEntry>, StoreError> {
-        self.read(|snapshot| {
-            let prefix = self.key("hosts/number/");
-            let mut hosts = Vec::new();
-            let (mut from, mut more) = (prefix.clone(), true);
-            while more {
-                let page;
-                (page, more) = snapshot.page(&prefix, &from)?;
-                for (key, value) in &page {
-                    hosts.push(entry::read(key, value)?);
-                }
-                // The next page begins right behind the last key.
-                from = page.last().map(|(key, _)| format!("{key}\0")).unwrap_or_default();
-                more &= !page.is_empty();
-            }
-            Ok(hosts)
-        })
+        self.read(|snapshot| self.all_hosts(snapshot))
     }
 
     fn replace_key(&self, ip: Ipv4Addr, old: &[u8], algorithm: u8, new: &[u8]) -> Result<bool, StoreError> {
@@ -392,6 +383,18 @@ impl Store for EtcdStore {
             let Some(host) = self.numbered(snapshot, number)? else { return Ok(false) };
             self.take_back(snapshot, host, ip)
         })
+    }
+
+    fn enrolments(&self) -> Result<Vec<Enrolment>, StoreError> {
+        self.read(|snapshot| self.all_enrolments(snapshot))
+    }
+
+    fn enrolment(&self, number: u64) -> Result<Option<Enrolment>, StoreError> {
+        self.read(|snapshot| self.enrolment_at(snapshot, number))
+    }
+
+    fn change_enrolment(&self, before: Option<&Enrolment>, after: Option<&Enrolment>) -> Result<bool, StoreError> {
+        self.change(Again::Differs, |snapshot| self.replace_enrolment(snapshot, before, after))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::client::Trouble;
 use super::message::{Bytes, Compare, Outcome, Range, Step, Transaction, end_of};
 use super::{EtcdStore, FORM};
-use crate::limits::{ETCD_PAGE, ETCD_STEPS};
+use crate::limits::ETCD_STEPS;
 use crate::repository::StoreError;
 
 /// A key as it was read.
@@ -62,9 +62,25 @@ impl<'a> Snapshot<'a> {
         Ok(())
     }
 
-    /// A page of what lies below `prefix`, from the key `from` on, and whether there is more.
-    pub(super) fn page(&mut self, prefix: &str, from: &str) -> Result<Page, StoreError> {
-        self.keys_between(from, end_of(prefix), ETCD_PAGE)
+    /// All that lies below `prefix`, in pages of `limit` keys, each as `read` reads it from key and value.
+    pub(super) fn all<T>(
+        &mut self,
+        prefix: &str,
+        limit: u64,
+        read: impl Fn(&str, &[u8]) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let (mut all, mut from, mut more) = (Vec::new(), prefix.to_owned(), true);
+        while more {
+            let page;
+            (page, more) = self.keys_between(&from, end_of(prefix), limit)?;
+            for (key, value) in &page {
+                all.push(read(key, value)?);
+            }
+            // The next page begins right behind the last key.
+            from = page.last().map(|(key, _)| format!("{key}\0")).unwrap_or_default();
+            more &= !page.is_empty();
+        }
+        Ok(all)
     }
 
     /// At most `limit` keys from `from` on that come before `end`, and whether there are more. They do not count as fetched.

@@ -21,7 +21,9 @@ use tempfile::Builder;
 
 use remembered::Remembered;
 
-use super::{Bound, Holder, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key, give_address};
+use super::{
+    Bound, Contents, Enrolment, Holder, HostEntry, NewHost, Standing, Store, StoreError, check_key, give_address,
+};
 use crate::directory::Sharing;
 use crate::files::{directory_of, sync_directory};
 use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
@@ -30,7 +32,7 @@ use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
 const APPLICATION_ID: i64 = 0x5277_4873;
 
 /// The form of the tables. Whoever changes them counts it up and teaches [`SqliteStore::open`] the way from the old form.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Hosts are never removed, and the numbers of removed ones would not come again. An address may have several hosts: those
 /// that had it before, and those that share it.
@@ -74,6 +76,17 @@ CREATE TABLE leases (
 CREATE INDEX leases_by_end ON leases (until);
 ";
 
+/// What the third form has beside the second: tokens, each as it is written down.
+const ENROLMENTS: &str = "
+CREATE TABLE enrolments (
+    number INTEGER PRIMARY KEY,
+    written BLOB NOT NULL
+) STRICT;
+";
+
+/// What each form has beside the one before, the second first.
+const ADDED: [&str; 2] = [LEASES, ENROLMENTS];
+
 /// A repository in a file.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -89,10 +102,19 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::Exists`] if anything is there, also the rest of an older repository; or what the operating system says.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
+        Self::create_with(path, &Contents::default())
+    }
+
+    /// Makes a repository that holds all of this, each host under its number.
+    ///
+    /// # Errors
+    /// As [`create`](SqliteStore::create).
+    pub fn create_with(path: &Path, contents: &Contents) -> Result<Self, StoreError> {
         build(path, |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             transaction.execute_batch(SCHEMA)?;
-            transaction.execute_batch(LEASES)?;
+            ADDED.iter().try_for_each(|tables| transaction.execute_batch(tables))?;
+            rows::insert_all(&transaction, contents)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
@@ -136,16 +158,17 @@ impl SqliteStore {
         .map_err(|error| error.with_file(target))
     }
 
-    /// Every host by number and every lease, as of one moment: what moves to another repository.
+    /// All that it holds.
     ///
     /// # Errors
     /// What is wrong with the repository.
-    pub fn contents(&self) -> Result<(Vec<HostEntry>, Vec<Lease>), StoreError> {
+    pub fn contents(&self) -> Result<Contents, StoreError> {
         // A connection of its own, since reading a large repository takes longer than a question may wait.
         let contents = || {
             let mut connection = connect(&self.path)?;
             let transaction = connection.transaction()?;
-            Ok((rows::all(&transaction)?, rows::leases(&transaction)?))
+            let (hosts, leases) = (rows::all(&transaction)?, rows::leases(&transaction)?);
+            Ok(Contents { hosts, leases, enrolments: rows::enrolments(&transaction)? })
         };
         contents().map_err(|error: StoreError| error.with_file(&self.path))
     }
@@ -262,6 +285,18 @@ impl Store for SqliteStore {
         let Ok(number) = i64::try_from(number) else { return Ok(false) };
         self.write(|connection| rows::remove_address(connection, number, ip))
     }
+
+    fn enrolments(&self) -> Result<Vec<Enrolment>, StoreError> {
+        self.read(rows::enrolments)
+    }
+
+    fn enrolment(&self, number: u64) -> Result<Option<Enrolment>, StoreError> {
+        self.read(|connection| rows::enrolment(connection, number))
+    }
+
+    fn change_enrolment(&self, before: Option<&Enrolment>, after: Option<&Enrolment>) -> Result<bool, StoreError> {
+        self.write(|connection| rows::change_enrolment(connection, before, after))
+    }
 }
 
 fn bind(connection: &Connection, number: u64, ip: Ipv4Addr, now_unix_s: u64) -> Result<Bound, StoreError> {
@@ -318,7 +353,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     }
     match number("user_version")? {
         VERSION => {}
-        1 => add_leases(&connection)?,
+        1..VERSION => bring_up(&connection)?,
         newer if newer > VERSION => return Err(StoreError::NewerVersion(newer)),
         older => return Err(StoreError::Damaged(format!("its form has the number {older}"))),
     }
@@ -326,14 +361,16 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Brings a repository of the first form to the second, unless another program has just done so.
-fn add_leases(connection: &Connection) -> Result<(), StoreError> {
+/// Brings a repository of an earlier form to this one, unless another program has just done so.
+fn bring_up(connection: &Connection) -> Result<(), StoreError> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version == 1 {
-        transaction.execute_batch(LEASES)?;
-        transaction.pragma_update(None, "user_version", VERSION)?;
+    for (form, tables) in (2..).zip(ADDED) {
+        if version < form {
+            transaction.execute_batch(tables)?;
+        }
     }
+    transaction.pragma_update(None, "user_version", VERSION)?;
     Ok(transaction.commit()?)
 }
 

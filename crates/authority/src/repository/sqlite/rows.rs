@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use wire::MacAddress;
 
 use super::seconds;
-use crate::repository::{Holder, HostEntry, Lease, NewHost, Standing, StoreError, Subnet};
+use crate::repository::{
+    Contents, Enrolment, Holder, HostEntry, Lease, NewHost, Standing, StoreError, Subnet, enrolment,
+};
 
 /// How many statements stay prepared on a connection: all that there are.
 pub(super) const STATEMENTS: usize = 32;
@@ -28,11 +30,13 @@ const ADDRESSES: &str = "SELECT address FROM addresses WHERE host = ?1 ORDER BY 
 
 const LEASES: &str = "SELECT until FROM leases WHERE host = ?1 AND address = ?2";
 
+const ENROLMENT: &str = "SELECT written FROM enrolments WHERE number = ?1";
+
 const SUBNETS: &str = "SELECT network, prefix_len FROM subnets WHERE host = ?1 ORDER BY position";
 
 /// Whether the tables are there as they are used.
 pub(super) fn check_tables(connection: &Connection) -> Result<(), StoreError> {
-    for statement in [FIND, BY_NAME, BY_NUMBER, ALL, ADDRESSES, LEASES, SUBNETS] {
+    for statement in [FIND, BY_NAME, BY_NUMBER, ALL, ADDRESSES, LEASES, SUBNETS, ENROLMENT] {
         connection.prepare_cached(statement)?;
     }
     Ok(())
@@ -93,6 +97,75 @@ pub(super) fn highest_number(connection: &Connection) -> Result<u64, StoreError>
     unsigned(statement.query_row([], |row| row.get(0))?)
 }
 
+/// Enters all that another repository held. A host that was revoked there is so here.
+pub(super) fn insert_all(connection: &Connection, contents: &Contents) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO hosts (number, name, role, mac, algorithm, key, revoked, not_before, not_after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for host in &contents.hosts {
+        let number = seconds(host.number);
+        statement.execute(params![
+            number,
+            host.name,
+            host.role.name(),
+            host.mac.map(|mac| mac.0),
+            host.algorithm,
+            host.key,
+            host.standing == Standing::Revoked,
+            seconds(host.not_before_unix),
+            seconds(host.not_after_unix),
+        ])?;
+        insert_lists(connection, number, &host.addresses, &host.subnets)?;
+    }
+    for lease in &contents.leases {
+        insert_lease(connection, lease.host, lease.address, lease.until_unix_s)?;
+    }
+    for enrolment in &contents.enrolments {
+        change_enrolment(connection, None, Some(enrolment))?;
+    }
+    Ok(())
+}
+
+pub(super) fn enrolments(connection: &Connection) -> Result<Vec<Enrolment>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT written FROM enrolments ORDER BY number")?;
+    let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+    rows.map(|row| read_enrolment(&row?)).collect()
+}
+
+pub(super) fn enrolment(connection: &Connection, number: u64) -> Result<Option<Enrolment>, StoreError> {
+    let Ok(number) = i64::try_from(number) else { return Ok(None) };
+    let written: Option<Vec<u8>> =
+        connection.prepare_cached(ENROLMENT)?.query_row([number], |row| row.get(0)).optional()?;
+    written.map(|written| read_enrolment(&written)).transpose()
+}
+
+fn read_enrolment(written: &[u8]) -> Result<Enrolment, StoreError> {
+    enrolment::read(written).ok_or_else(|| StoreError::Damaged("a token is not as it was written".to_owned()))
+}
+
+/// Puts `after` in the place of exactly `before`; false if that is not there.
+pub(super) fn change_enrolment(
+    connection: &Connection,
+    before: Option<&Enrolment>,
+    after: Option<&Enrolment>,
+) -> Result<bool, StoreError> {
+    let Some(number) = before.or(after).map(|one| seconds(one.number)) else { return Ok(true) };
+    let before = before.map(enrolment::write).transpose()?;
+    let found: Option<Vec<u8>> =
+        connection.prepare_cached(ENROLMENT)?.query_row([number], |row| row.get(0)).optional()?;
+    if found != before {
+        return Ok(false);
+    }
+    match after {
+        Some(after) => connection
+            .prepare_cached("INSERT OR REPLACE INTO enrolments (number, written) VALUES (?1, ?2)")?
+            .execute(params![number, enrolment::write(after)?])?,
+        None => connection.prepare_cached("DELETE FROM enrolments WHERE number = ?1")?.execute([number])?,
+    };
+    Ok(true)
+}
+
 pub(super) fn insert(connection: &Connection, host: &NewHost) -> Result<u64, StoreError> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO hosts (name, role, mac, algorithm, key, revoked, not_before, not_after)
@@ -107,7 +180,7 @@ pub(super) fn insert(connection: &Connection, host: &NewHost) -> Result<u64, Sto
         seconds(host.not_before_unix),
         seconds(host.not_after_unix),
     ])?;
-    insert_lists(connection, number, host)?;
+    insert_lists(connection, number, &host.addresses, &host.subnets)?;
     unsigned(number)
 }
 
@@ -128,19 +201,24 @@ pub(super) fn renew(connection: &Connection, number: i64, host: &NewHost) -> Res
     connection.prepare_cached("DELETE FROM addresses WHERE host = ?1")?.execute([number])?;
     connection.prepare_cached("DELETE FROM leases WHERE host = ?1")?.execute([number])?;
     connection.prepare_cached("DELETE FROM subnets WHERE host = ?1")?.execute([number])?;
-    insert_lists(connection, number, host)?;
+    insert_lists(connection, number, &host.addresses, &host.subnets)?;
     unsigned(number)
 }
 
-fn insert_lists(connection: &Connection, number: i64, host: &NewHost) -> Result<(), StoreError> {
+fn insert_lists(
+    connection: &Connection,
+    number: i64,
+    addresses: &[Ipv4Addr],
+    subnets: &[Subnet],
+) -> Result<(), StoreError> {
     let mut address_row =
         connection.prepare_cached("INSERT INTO addresses (host, position, address) VALUES (?1, ?2, ?3)")?;
-    for (position, address) in (0i64..).zip(&host.addresses) {
+    for (position, address) in (0i64..).zip(addresses) {
         address_row.execute(params![number, position, address.to_bits()])?;
     }
     let mut subnet_row = connection
         .prepare_cached("INSERT INTO subnets (host, position, network, prefix_len) VALUES (?1, ?2, ?3, ?4)")?;
-    for (position, subnet) in (0i64..).zip(&host.subnets) {
+    for (position, subnet) in (0i64..).zip(subnets) {
         subnet_row.execute(params![number, position, subnet.network().to_bits(), subnet.prefix_len()])?;
     }
     Ok(())

@@ -1,0 +1,285 @@
+//! Enrolment by token at the site: tokens are made, applications approved or refused, and hosts whose key is no longer theirs
+//! alone get another.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use identity::certificate::{CertificateRequest, Role};
+use identity::sealing;
+use identity::token::{Place, SEALING_INFO, Token};
+use wire::MacAddress;
+
+use super::{Delivery, Directory, Entry, Sharing};
+use crate::enrolment::by_token::associated;
+use crate::limits::{MAX_SEALED_LEN, MAX_TOKEN_VALIDITY};
+use crate::repository::enrolment::{self, Applicant, Enrolment, Progress};
+use crate::repository::{HostEntry, Subnet};
+use crate::{Error, Random, Request, random_bytes};
+
+/// Stands for the hardware address in checks of what is asked for, where any will do.
+const ANY_MACHINE: MacAddress = MacAddress([2, 0, 0, 0, 0, 0]);
+
+/// What a token is for.
+#[derive(Clone, Debug)]
+pub struct Invitation {
+    /// The name that the host gets.
+    pub name: String,
+    /// The role that it gets.
+    pub role: Role,
+    /// The hardware address that must ask; any may if there is none.
+    pub mac: Option<MacAddress>,
+    /// The addresses that it gets; if there are none, and no subnets, those that it asks for.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Where the addresses lie that it may be given.
+    pub subnets: Vec<Subnet>,
+    /// How long the certificate lasts.
+    pub validity: Duration,
+    /// How long the token serves.
+    pub valid: Duration,
+}
+
+impl Invitation {
+    fn check(&self) -> Result<(), Error> {
+        if self.valid.is_zero() || self.valid > MAX_TOKEN_VALIDITY {
+            return Err(Error::BadTokenPeriod);
+        }
+        let mac = self.mac.unwrap_or(ANY_MACHINE);
+        let request = Request::new(&self.name, mac, self.addresses.clone())?.with_validity(self.validity)?;
+        request.with_subnets(self.subnets.clone()).map(drop)
+    }
+}
+
+/// An application that a manager looks at.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// The token.
+    pub enrolment: Enrolment,
+    /// Who applies, and what for; nobody yet if there is none.
+    pub applicant: Option<AskedFor>,
+}
+
+/// What an applicant asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedFor {
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// The addresses that it would like.
+    pub addresses: Vec<Ipv4Addr>,
+    /// What to compare with what it shows.
+    pub fingerprint: String,
+    /// When it asked first, in Unix seconds.
+    pub asked_unix_s: u64,
+}
+
+impl Directory {
+    /// Makes a token. Earlier ones for the same name end.
+    ///
+    /// # Errors
+    /// What is wrong with `invitation`; [`Error::NoDistributor`]; too many tokens; or what is wrong with the repository.
+    pub fn invite(&self, invitation: &Invitation, random: &mut Random<'_>, unix_s: u64) -> Result<Token, Error> {
+        invitation.check()?;
+        let _lock = self.lock()?;
+        self.make_token(invitation, random, unix_s)
+    }
+
+    fn make_token(&self, invitation: &Invitation, random: &mut Random<'_>, unix_s: u64) -> Result<Token, Error> {
+        let store = self.repository()?;
+        let distributors = self.others(Role::Distributor, &*store, &invitation.name, Role::Host, unix_s)?;
+        let place = |ip: &Ipv4Addr, mac| Place { ip: *ip, mac };
+        let places = distributors.iter().filter_map(|one| Some(place(one.addresses().first()?, one.mac())));
+        let places: Vec<Place> = places.collect();
+        if places.is_empty() {
+            return Err(Error::NoDistributor);
+        }
+        // At random, so that a site that was restored from a backup never makes the token of a former one again; 63 bits, as
+        // SQLite numbers.
+        let number = u64::from_be_bytes(*random_bytes(random)) >> 1;
+        let master = self.request_master(random)?;
+        let new = Enrolment {
+            number,
+            name: invitation.name.clone(),
+            role: invitation.role,
+            mac: invitation.mac,
+            addresses: invitation.addresses.clone(),
+            subnets: invitation.subnets.clone(),
+            validity: invitation.validity,
+            until_unix_s: unix_s.saturating_add(invitation.valid.as_secs()),
+            progress: Progress::AwaitsHost,
+        };
+        enrolment::open(&*store, &new, unix_s)?;
+        Ok(Token::new(&master, number, self.site().anchor().der(), &invitation.name, &places))
+    }
+
+    /// Every token that is not over, with who applies.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    pub fn applications(&self, unix_s: u64) -> Result<Vec<Application>, Error> {
+        let _lock = self.lock()?;
+        enrolment::sweep(&*self.repository()?, unix_s)?.into_iter().map(look_at).collect()
+    }
+
+    /// Issues what a token is for to who applies with it, as [`issue`](Directory::issue) does, and seals the bundle for the host to
+    /// fetch. `which` is the name or the number of the token; `expected`, if given, is the fingerprint that the host shows.
+    ///
+    /// # Errors
+    /// [`Error::NoApplicant`], [`Error::OtherFingerprint`], [`Error::BundleTooLong`], or as `issue`. After an error nothing can be
+    /// fetched.
+    pub fn approve(
+        &self,
+        which: &str,
+        expected: Option<&str>,
+        sharing: Sharing,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Entry, Error> {
+        let lock = self.lock()?;
+        let store = self.repository()?;
+        let (asked, applicant) = self.waiting(which, unix_s)?;
+        let proved = applicant.certificate_request()?;
+        let shown = applicant.fingerprint()?;
+        if expected.is_some_and(|expected| !expected.eq_ignore_ascii_case(&shown)) {
+            return Err(Error::OtherFingerprint(shown));
+        }
+        let request = granted(&asked, &applicant, &proved)?;
+        let entries = self.admit(&request, sharing, unix_s)?;
+        let bundle = self.site().issue(&request, &proved, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
+        let associated = associated(asked.number, &applicant.request);
+        let sealed = sealing::seal(&applicant.sealing_key, SEALING_INFO, &associated, bundle.to_pem().as_bytes())?;
+        if sealed.len() > MAX_SEALED_LEN {
+            return Err(Error::BundleTooLong);
+        }
+        let hand_out = || match enrolment::approve(&*store, &asked, &applicant, sealed, unix_s)? {
+            true => Ok(()),
+            false => Err(Error::NoApplicant(which.to_owned())),
+        };
+        self.record(entries, &bundle, renewal, hand_out, &lock)
+    }
+
+    /// Refuses who applies with a token, or ends a token that nobody has applied with yet; gives its name.
+    ///
+    /// # Errors
+    /// [`Error::NoApplicant`], or what is wrong with the repository.
+    pub fn refuse(&self, which: &str, unix_s: u64) -> Result<String, Error> {
+        let _lock = self.lock()?;
+        let store = self.repository()?;
+        let found = self.named(which, unix_s)?;
+        let is_open = matches!(found.progress, Progress::AwaitsHost | Progress::AwaitsManager(_));
+        if is_open && enrolment::refuse(&*store, &found)? {
+            return Ok(found.name);
+        }
+        Err(Error::NoApplicant(which.to_owned()))
+    }
+
+    /// Gives a host that is known another key, by a request that it made: from now on the old one counts no more.
+    ///
+    /// # Errors
+    /// [`Error::NoHost`], [`Error::OtherHost`] if the request is another host's, [`Error::SameKey`], or as
+    /// [`issue`](Directory::issue).
+    pub fn rekey(
+        &self,
+        name: &str,
+        proved: &CertificateRequest,
+        validity: Duration,
+        delivery: &Delivery<'_>,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Entry, Error> {
+        let host = self.known(name)?;
+        if proved.name() != name || host.mac.is_some_and(|mac| mac != proved.mac()) {
+            return Err(Error::OtherHost);
+        }
+        if proved.public_key() == host.key {
+            return Err(Error::SameKey);
+        }
+        let request = Request::new(name, proved.mac(), certified(&host))?.with_role(host.role);
+        let request = request.with_validity(validity)?.with_subnets(host.subnets)?;
+        self.issue(&request, proved, delivery, random, unix_s)
+    }
+
+    /// Takes a host's key from it and makes a token by which it gets another, under its name and number, with all that it has
+    /// now. Until then key distributors say that it is invalid.
+    ///
+    /// # Errors
+    /// [`Error::NoHost`], or as [`invite`](Directory::invite). If that fails the host may be revoked all the same.
+    pub fn rekey_by_token(
+        &self,
+        name: &str,
+        validity: Duration,
+        valid: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Token, Error> {
+        let host = self.known(name)?;
+        let invitation = Invitation {
+            name: name.to_owned(),
+            role: host.role,
+            mac: host.mac,
+            addresses: certified(&host),
+            subnets: host.subnets,
+            validity,
+            valid,
+        };
+        invitation.check()?;
+        let _lock = self.lock()?;
+        // The old key is out also if no token can be made.
+        self.repository()?.revoke(name)?;
+        self.make_token(&invitation, random, unix_s)
+    }
+
+    fn known(&self, name: &str) -> Result<HostEntry, Error> {
+        self.repository()?.by_name(name)?.ok_or_else(|| Error::NoHost(name.to_owned()))
+    }
+
+    /// The token of this name or number.
+    fn named(&self, which: &str, unix_s: u64) -> Result<Enrolment, Error> {
+        let found = enrolment::sweep(&*self.repository()?, unix_s)?;
+        let is_meant = |one: &Enrolment| one.name == which || number_text(one.number) == which;
+        found.into_iter().find(is_meant).ok_or_else(|| Error::NoApplicant(which.to_owned()))
+    }
+
+    fn waiting(&self, which: &str, unix_s: u64) -> Result<(Enrolment, Applicant), Error> {
+        let found = self.named(which, unix_s)?;
+        match &found.progress {
+            Progress::AwaitsManager(applicant) => {
+                let applicant = applicant.clone();
+                Ok((found, applicant))
+            }
+            _ => Err(Error::NoApplicant(which.to_owned())),
+        }
+    }
+}
+
+/// The number of a token as managers see it.
+#[must_use]
+pub fn number_text(number: u64) -> String {
+    format!("{number:016x}")
+}
+
+fn look_at(enrolment: Enrolment) -> Result<Application, Error> {
+    let applicant = match &enrolment.progress {
+        Progress::AwaitsManager(applicant) | Progress::AwaitsFetch(applicant, _) => Some(AskedFor {
+            mac: applicant.mac,
+            addresses: applicant.certificate_request()?.addresses().to_vec(),
+            fingerprint: applicant.fingerprint()?,
+            asked_unix_s: applicant.asked_unix_s,
+        }),
+        Progress::AwaitsHost | Progress::Refused | Progress::Fetched => None,
+    };
+    Ok(Application { enrolment, applicant })
+}
+
+/// What the manager grants by approving: what the token says, and of what the host asks for only what the token leaves to it.
+fn granted(asked: &Enrolment, applicant: &Applicant, proved: &CertificateRequest) -> Result<Request, Error> {
+    let is_said = !asked.addresses.is_empty() || !asked.subnets.is_empty();
+    let addresses = if is_said { asked.addresses.clone() } else { proved.addresses().to_vec() };
+    let request = Request::new(&asked.name, applicant.mac, addresses)?.with_role(asked.role);
+    request.with_validity(asked.validity)?.with_subnets(asked.subnets.clone())
+}
+
+/// The addresses that a host has by certificate: what it was given lies in its subnets.
+fn certified(host: &HostEntry) -> Vec<Ipv4Addr> {
+    let is_given = |ip: &Ipv4Addr| host.subnets.iter().any(|subnet| subnet.contains(*ip));
+    host.addresses.iter().copied().filter(|ip| !is_given(ip)).collect()
+}

@@ -1,0 +1,363 @@
+//! `ringwall host enroll --token`: a machine becomes a host of a site over the network, before it has an identity, an address or
+//! the time.
+//!
+//! What it needs on the way is on disk before the first frame leaves, beside the identity's place, so that an interrupted
+//! enrolment goes on. The identity is on disk before the distributors hear that they may forget it.
+
+use std::fs;
+use std::io::{self, BufRead};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authority::enrolment::by_token::Applying;
+use authority::files::{self, Overwrite, Secrecy, Staged};
+use bump::{Batch, Generator, Instant, Meta};
+use clap::Args;
+use identity::HostIdentity;
+use identity::certificate::utc_text;
+use identity::token::Token;
+use sarp::applicant::{Applicant, News, Settings};
+use serde_json::json;
+use system::clock::{Clock, random_seed};
+use system::port::{PacketOptions, PacketPort, Receiver, Sender};
+use system::takeover::{self, Card, Kept, state};
+use system::wait::{PollFd, PollFlags, wait};
+use wire::sarp::enrolment::State;
+use zeroize::Zeroizing;
+
+use crate::config::duration::parse_time;
+use crate::config::{Config, DEFAULT_FILE};
+use crate::failure::Failure;
+use crate::output::{complain, say};
+use crate::site::EnrollCommand;
+
+/// After so many tries without an answer the operator hears of it.
+const SILENT_TRIES: u32 = 10;
+/// Longest sleep; the end of the time that the operator gives is looked at as often.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_STATE_DIR: &str = "/var/lib/ringwall";
+const DEFAULT_IDENTITY: &str = "/etc/ringwall/identity.pem";
+
+/// Arguments of `host enroll`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct EnrollArguments {
+    #[command(subcommand)]
+    by_file: Option<EnrollCommand>,
+    #[command(flatten)]
+    by_token: TokenArguments,
+}
+
+/// Arguments of `host enroll --token`.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArguments {
+    /// The token that the manager made; - reads it from the standard input, where no other user sees it
+    #[arg(long)]
+    token: Option<String>,
+    /// The interface; without it the one that the configuration names
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// An IPv4 address that this host would like, if the token says none; repeat it for several
+    #[arg(long, value_name = "IP")]
+    ip: Vec<Ipv4Addr>,
+    /// Where the identity is written; without it where the configuration says, else /etc/ringwall/identity.pem
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How long to wait for the manager: 30s, 5m, 1h (the default), 2d
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    timeout: Option<Duration>,
+    /// Configuration file, if there is one already
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Replace the identity if there is one, and forget an enrolment by another token that was not finished
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object when all is done
+    #[arg(long)]
+    json: bool,
+}
+
+impl EnrollArguments {
+    /// Carries the command out and prints what it did.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match (self.by_file, &self.by_token.token) {
+            (Some(command), _) => command.run(),
+            (None, Some(text)) => {
+                let token = read_token(text)?;
+                enrol(&self.by_token, &token)
+            }
+            (None, None) => Err(Failure::new(
+                "nothing says how to enrol; give --token TOKEN, or see `ringwall host enroll request --help` for the way by file",
+            )),
+        }
+    }
+}
+
+fn read_token(text: &str) -> Result<Token, Failure> {
+    let mut line = Zeroizing::new(String::new());
+    if text == "-" {
+        let read = io::stdin().lock().read_line(&mut line);
+        read.map_err(|error| Failure::new(format!("standard input: {error}; write the token into it")))?;
+    } else {
+        line.push_str(text);
+    }
+    line.parse().map_err(|error| Failure::new(format!("--token: {error}")))
+}
+
+/// What arguments and configuration say.
+struct Place {
+    interface: String,
+    card: Card,
+    out: PathBuf,
+    /// Keeps the keys while the manager decides.
+    kept: PathBuf,
+    clock: Clock,
+}
+
+impl Place {
+    fn find(arguments: &TokenArguments) -> Result<Place, Failure> {
+        let config = match &arguments.config {
+            Some(file) => Some(Config::load(file)?),
+            None if Path::new(DEFAULT_FILE).exists() => Some(Config::load(Path::new(DEFAULT_FILE))?),
+            None => None,
+        };
+        let of_config = |value: fn(&Config) -> PathBuf| config.as_ref().map(value);
+        let interface = arguments.interface.clone().or_else(|| Some(config.as_ref()?.host.interface.clone()));
+        let interface = interface.ok_or_else(|| Failure::new("--interface is missing; name the interface to enrol"))?;
+        let state_dir = of_config(|config| config.host.state_dir.clone()).unwrap_or_else(|| DEFAULT_STATE_DIR.into());
+        let out = arguments.out.clone().or_else(|| of_config(|config| config.host.identity.clone()));
+        let out = out.unwrap_or_else(|| DEFAULT_IDENTITY.into());
+        if state::load(&state_dir, &interface)?.is_some() {
+            let what = format!("{interface} is guarded, so only its daemon speaks ARP there");
+            return Err(Failure::new(format!(
+                "{what}; enrol by file, or give it back first with `ringwall host release`"
+            )));
+        }
+        let card = takeover::card(&interface)?;
+        let card =
+            card.ok_or_else(|| Failure::new(format!("{interface}: no such Ethernet interface; name another")))?;
+        if !card.is_up {
+            let remedy = format!("`ip link set {interface} up`");
+            return Err(Failure::new(format!("{interface} is switched off; switch it on with {remedy}")));
+        }
+        let kept = with_suffix(&out, ".enrolling");
+        let clock = config.as_ref().map_or_else(Clock::new, Config::clock);
+        Ok(Place { interface, card, out, kept, clock })
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn enrol(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
+    let place = Place::find(arguments)?;
+    let overwrite = if arguments.force { Overwrite::Force } else { Overwrite::Never };
+    // Nobody is asked for an identity that cannot be put down.
+    drop(Staged::new(&place.out, "", Secrecy::Secret, overwrite)?);
+    let mut random = generator()?;
+    let applying = begin(arguments, token, &place, &mut random)?;
+    let settings = Settings {
+        mac: place.card.mac,
+        key: token.key(),
+        distributors: token.distributors().to_vec(),
+        sealing_key: applying.sealing_key(),
+        request: applying.request().to_vec(),
+    };
+    let mut errand = Errand::open(arguments, place, applying, settings, random)?;
+    let identity = errand.run(token, overwrite)?;
+    errand.finish(&identity)
+}
+
+fn generator() -> Result<Generator, Failure> {
+    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
+    Ok(Generator::from_seed(seed))
+}
+
+/// The keys of this enrolment: those that are on disk already, or new ones, which then are.
+fn begin(
+    arguments: &TokenArguments,
+    token: &Token,
+    place: &Place,
+    generator: &mut Generator,
+) -> Result<Applying, Failure> {
+    if place.kept.exists() {
+        let kept = Applying::from_pem(&files::read(&place.kept)?).map_err(|error| error.with_file(&place.kept));
+        match kept {
+            Ok(kept) if kept.is_for(token, place.card.mac) => return Ok(kept),
+            _ if arguments.force => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => {
+                let what = "an enrolment by another token, or for another interface, was not finished";
+                return Err(Failure::file(&place.kept, what, "go on with that, or forget it with --force"));
+            }
+        }
+    }
+    let mut random = |bytes: &mut [u8]| {
+        for chunk in bytes.chunks_mut(32) {
+            chunk.copy_from_slice(&generator.bytes::<32>()[..chunk.len()]);
+        }
+    };
+    let applying = Applying::begin(token, place.card.mac, &arguments.ip, &mut random)?;
+    files::write(&place.kept, &applying.to_pem(), Secrecy::Secret, Overwrite::Force)?;
+    Ok(applying)
+}
+
+/// An enrolment under way.
+struct Errand {
+    place: Place,
+    applying: Applying,
+    applicant: Applicant,
+    port: PacketPort,
+    end: Instant,
+    is_silent: bool,
+    json: bool,
+}
+
+impl Errand {
+    fn open(
+        arguments: &TokenArguments,
+        mut place: Place,
+        applying: Applying,
+        settings: Settings,
+        random: Generator,
+    ) -> Result<Errand, Failure> {
+        let options = PacketOptions::kept(Kept::Arp, place.card.index);
+        let port = PacketPort::open(&options).map_err(|error| Failure::new(format!("{}: {error}", place.interface)))?;
+        let now = place.clock.now().since_boot;
+        let end = now + arguments.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let applicant = Applicant::new(settings, random, now);
+        Ok(Errand { place, applying, applicant, port, end, is_silent: false, json: arguments.json })
+    }
+
+    /// Asks until the identity is on disk and the distributors have been told, or it comes to nothing.
+    fn run(&mut self, token: &Token, overwrite: Overwrite) -> Result<HostIdentity, Failure> {
+        let mut installed = None;
+        loop {
+            match (self.turn()?, installed.take()) {
+                (Some(News::Applied), _) => self.say_applied(token),
+                (Some(News::Sealed(sealed)), _) => installed = Some(self.install(token, &sealed, overwrite)?),
+                (Some(News::Done), Some(identity)) => return Ok(identity),
+                (Some(News::Ended(state)), _) => return Err(self.ended(state)),
+                (_, identity) => installed = identity,
+            }
+            // An identity that is there counts, whether or not anybody can be told.
+            if installed.is_none() && self.place.clock.now().since_boot >= self.end {
+                return Err(self.too_late(token));
+            }
+        }
+    }
+
+    /// Sends what is due, hears what came, and sleeps until there is more to do.
+    fn turn(&mut self) -> Result<Option<News>, Failure> {
+        let now = self.place.clock.now().since_boot;
+        if let Some(news) = self.applicant.give_up() {
+            return Ok(Some(news));
+        }
+        if let Some(frame) = self.applicant.send(now) {
+            self.transmit(&frame);
+            self.note_silence();
+        }
+        let broken = |error: io::Error| Failure::new(format!("{}: {error}; is it still there?", self.place.interface));
+        while self.port.receiver.fill().map_err(&broken)? {
+            while let Some(frame) = self.port.receiver.next_frame() {
+                if let Some(news) = self.applicant.hear(now, frame.bytes) {
+                    return Ok(Some(news));
+                }
+            }
+        }
+        let until = self.applicant.deadline().map_or(SLEEP_MAX, |at| at.since(now)).min(SLEEP_MAX);
+        wait(&mut [PollFd::new(&self.port, PollFlags::IN)], Some(until)).map_err(&broken)?;
+        Ok(None)
+    }
+
+    /// What has no room is sent again with the next try.
+    fn transmit(&mut self, frame: &[u8]) {
+        let sender = &mut self.port.sender;
+        if let Some(room) = sender.reserve(frame.len()) {
+            room[..frame.len()].copy_from_slice(frame);
+            sender.commit(frame.len(), Meta::plain());
+        }
+        sender.flush();
+    }
+
+    fn note_silence(&mut self) {
+        if self.applicant.tries() == SILENT_TRIES && !self.is_silent {
+            self.is_silent = true;
+            complain(format_args!(
+                "{}: no key distributor of the token answers; see that one runs on this network, its clock is right, and the \
+                 token is of its site. Still asking",
+                self.place.interface
+            ));
+        }
+    }
+
+    fn say_applied(&self, token: &Token) {
+        let name = token.name();
+        let shown = self.applying.fingerprint();
+        complain(format_args!("applied as {name}; fingerprint {shown}"));
+        complain(format_args!("waiting for the manager: ringwall site approve {name} --fingerprint {shown}"));
+    }
+
+    fn install(&mut self, token: &Token, sealed: &[u8], overwrite: Overwrite) -> Result<HostIdentity, Failure> {
+        let now = self.place.clock.now();
+        let unix_s = now.trusted_unix_ms().map_or(0, |unix_ms| unix_ms / 1000);
+        let (text, identity) = self.applying.install(token, sealed, unix_s)?;
+        files::write(&self.place.out, &text, Secrecy::Secret, overwrite)?;
+        self.applicant.installed(now.since_boot);
+        Ok(identity)
+    }
+
+    /// A token that is over serves no more, and neither do the keys that were made for it.
+    fn ended(&self, state: State) -> Failure {
+        let (why, is_final) = because(state);
+        if is_final {
+            let _ = fs::remove_file(&self.place.kept);
+        }
+        Failure::new(format!("{}: {why}", self.place.interface))
+    }
+
+    fn too_late(&self, token: &Token) -> Failure {
+        let what = if self.is_silent { "no key distributor answered" } else { "the manager has not approved it" };
+        let kept = self.place.kept.display();
+        let again = format!("run it again with the same token to go on; its keys are kept in {kept}");
+        Failure::new(format!("{}: {what} in the time given; {again}", token.name()))
+    }
+
+    fn finish(self, identity: &HostIdentity) -> Result<(), Failure> {
+        let Place { out, kept, .. } = &self.place;
+        fs::remove_file(kept).map_err(|error| Failure::file(kept, error, "remove it; the identity is installed"))?;
+        let certificate = identity.certificate();
+        let (name, site, until) = (certificate.name(), identity.site_name(), utc_text(certificate.not_after_unix()));
+        if self.json {
+            let addresses = certificate.addresses();
+            say!("{}", json!({"name": name, "site": site, "not_after": until, "addresses": addresses, "file": out}));
+        } else {
+            say!("{name} of site {site} is in {} until {until}", out.display());
+        }
+        Ok(())
+    }
+}
+
+/// Why an enrolment ended, with what to do about it, and whether its keys are of no more use.
+fn because(state: State) -> (&'static str, bool) {
+    match state {
+        State::Refused => ("the manager has refused; ask why, and for another token", true),
+        State::Fetched => ("the token was used already; ask for another one", true),
+        State::NotOpen | State::NotApplied => {
+            ("the token is over, or was replaced by another; ask for a new one", true)
+        }
+        State::OtherKey => {
+            ("somebody else has applied with this token; tell the manager to refuse it, and ask for another one", true)
+        }
+        State::OtherMac => {
+            ("the token is for another hardware address; use that interface, or ask for another token", false)
+        }
+        State::BadRequest => ("the distributor does not take the request; update both programs", false),
+        State::Waiting | State::Approved => ("the distributor contradicts itself; try again", false),
+    }
+}

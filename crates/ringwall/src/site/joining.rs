@@ -1,0 +1,254 @@
+//! `ringwall site token`, `pending`, `approve`, `refuse` and `rekey`: hosts that enrol by token, and hosts that get another key.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use authority::Directory;
+use authority::directory::{Application, Delivery, Invitation, number_text};
+use authority::limits::{HOST_VALIDITY, TOKEN_VALIDITY};
+use authority::repository::Subnet;
+use authority::repository::enrolment::Progress;
+use clap::Args;
+use identity::certificate::{Role, utc_text};
+use identity::token::Token;
+use serde_json::{Value, json};
+use wire::MacAddress;
+
+use super::{
+    DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, parse_role, read_request, sharing,
+    whole_days,
+};
+use crate::config::duration::parse_time;
+use crate::failure::Failure;
+
+/// Arguments of `site token`.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name that the host gets
+    #[arg(long)]
+    name: String,
+    /// Hardware address that must ask; any may without it, and `site pending` shows which did
+    #[arg(long, value_name = "MAC")]
+    mac: Option<MacAddress>,
+    /// An IPv4 address that the host gets; repeat it for several. Without --ip and --subnet it gets those that it asks for
+    #[arg(long, value_name = "IP")]
+    ip: Vec<Ipv4Addr>,
+    /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
+    #[arg(long, value_name = "SUBNET")]
+    subnet: Vec<Subnet>,
+    /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
+    #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
+    role: Role,
+    /// How long the certificate lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
+    days: u32,
+    /// How long the token serves: 30m, 24h, 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_time)]
+    valid: Duration,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site pending`.
+#[derive(Debug, Args)]
+pub(crate) struct PendingArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Print a list of JSON objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site approve`.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the host, or number of its token
+    #[arg(value_name = "NAME")]
+    which: String,
+    /// The fingerprint that the host shows; another one is not approved
+    #[arg(long)]
+    fingerprint: Option<String>,
+    /// Let several hosts hold one address
+    #[arg(long)]
+    allow_shared_addresses: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site refuse`.
+#[derive(Debug, Args)]
+pub(crate) struct RefuseArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the host, or number of its token
+    #[arg(value_name = "NAME")]
+    which: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site rekey`.
+#[derive(Debug, Args)]
+pub(crate) struct RekeyArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the host
+    name: String,
+    /// The request that the host made with a new key; without it a token is made
+    #[arg(long, value_name = "FILE", requires = "out")]
+    request: Option<PathBuf>,
+    /// Where the bundle for the request is written
+    #[arg(long, value_name = "FILE", requires = "request")]
+    out: Option<PathBuf>,
+    /// Replace the output file if it exists
+    #[arg(long, requires = "request")]
+    force: bool,
+    /// How long the certificate lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
+    days: u32,
+    /// How long the token serves: 30m, 24h, 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "request")]
+    valid: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn token(arguments: &TokenArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let invitation = Invitation {
+        name: arguments.name.clone(),
+        role: arguments.role,
+        mac: arguments.mac,
+        addresses: arguments.ip.clone(),
+        subnets: arguments.subnet.clone(),
+        validity: DAY * arguments.days,
+        valid: arguments.valid,
+    };
+    let directory = Directory::open(&arguments.dir)?;
+    let made = directory.invite(&invitation, surroundings.random, surroundings.unix_s)?;
+    print_token(&made, arguments.valid, arguments.json, surroundings, "")
+}
+
+fn print_token(
+    token: &Token,
+    valid: Duration,
+    as_json: bool,
+    surroundings: &mut Surroundings<'_>,
+    before: &str,
+) -> Result<(), Failure> {
+    let until = utc_text(surroundings.unix_s.saturating_add(valid.as_secs()));
+    let (text, name, number) = (token.to_text(), token.name(), number_text(token.number()));
+    let value = json!({"token": *text, "number": number, "name": name, "until": until});
+    let lines = [
+        format!("{before}{}", *text),
+        format!("the token of {name}, good once until {until}; on that host: ringwall host enroll --token TOKEN"),
+        format!("then here: ringwall site pending, and ringwall site approve {name}"),
+    ];
+    surroundings.print(as_json, &value, &lines.join("\n"))
+}
+
+pub(super) fn pending(arguments: &PendingArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let found = Directory::open(&arguments.dir)?.applications(surroundings.unix_s)?;
+    let value = Value::Array(found.iter().map(application_json).collect());
+    let lines: Vec<String> = found.iter().map(application_text).collect();
+    let text = if lines.is_empty() { "no token is open".to_owned() } else { lines.join("\n") };
+    surroundings.print(arguments.json, &value, &text)
+}
+
+/// What a token waits for, in a word for programs and in words for people.
+fn awaited(progress: &Progress) -> (&'static str, &'static str) {
+    match progress {
+        Progress::AwaitsHost => ("open", "nobody has applied yet"),
+        Progress::AwaitsManager(_) => ("asked", "WAITS FOR YOU"),
+        Progress::AwaitsFetch(..) => ("approved", "approved, not fetched yet"),
+        Progress::Refused => ("refused", "refused"),
+        Progress::Fetched => ("fetched", "enrolled"),
+    }
+}
+
+fn application_json(application: &Application) -> Value {
+    let enrolment = &application.enrolment;
+    let asked = application.applicant.as_ref();
+    json!({
+        "number": number_text(enrolment.number),
+        "name": enrolment.name,
+        "state": awaited(&enrolment.progress).0,
+        "role": enrolment.role.name(),
+        "until": utc_text(enrolment.until_unix_s),
+        "allowed_mac": enrolment.mac.map(|mac| mac.to_string()),
+        "allowed_addresses": enrolment.addresses,
+        "subnets": enrolment.subnets.iter().map(Subnet::to_string).collect::<Vec<_>>(),
+        "mac": asked.map(|asked| asked.mac.to_string()),
+        "addresses": asked.map(|asked| &asked.addresses),
+        "fingerprint": asked.map(|asked| &asked.fingerprint),
+        "asked_at": asked.map(|asked| utc_text(asked.asked_unix_s)),
+    })
+}
+
+fn application_text(application: &Application) -> String {
+    let enrolment = &application.enrolment;
+    let (number, state) = (number_text(enrolment.number), awaited(&enrolment.progress).1);
+    let until = utc_text(enrolment.until_unix_s);
+    let head = format!("{} {}: {state}, token {number} until {until}", enrolment.role, enrolment.name);
+    let Some(asked) = &application.applicant else { return head };
+    let listed = |addresses: &[Ipv4Addr]| addresses.iter().map(Ipv4Addr::to_string).collect::<Vec<_>>().join(", ");
+    let addresses = match (&enrolment.addresses[..], &enrolment.subnets[..], &asked.addresses[..]) {
+        ([], [], []) => "no address".to_owned(),
+        ([], [], asks) => format!("asks for {}", listed(asks)),
+        ([], ..) => "an address by DHCP".to_owned(),
+        (gets, ..) => listed(gets),
+    };
+    let at = utc_text(asked.asked_unix_s);
+    format!("{head}\n    {}, {addresses}, asked at {at}\n    fingerprint {}", asked.mac, asked.fingerprint)
+}
+
+pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let ApproveArguments { dir, which, fingerprint, allow_shared_addresses, json } = arguments;
+    let directory = Directory::open(dir)?;
+    let sharing = sharing(*allow_shared_addresses);
+    let Surroundings { unix_s, random, .. } = surroundings;
+    let entry = directory.approve(which, fingerprint.as_deref(), sharing, *random, *unix_s)?;
+    let text = format!("approved {}\nthe host fetches its identity by itself", entry_text(&entry));
+    surroundings.print(*json, &entry_json(&entry), &text)
+}
+
+pub(super) fn refuse(arguments: &RefuseArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RefuseArguments { dir, which, json } = arguments;
+    let name = Directory::open(dir)?.refuse(which, surroundings.unix_s)?;
+    let text = format!("{name} is refused; its token serves no more");
+    surroundings.print(*json, &json!({"name": name, "refused": true}), &text)
+}
+
+pub(super) fn rekey(arguments: &RekeyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RekeyArguments { dir, name, request, out, force, days, valid, json } = arguments;
+    let directory = Directory::open(dir)?;
+    let Surroundings { unix_s, random, .. } = surroundings;
+    let (Some(request), Some(out)) = (request, out) else {
+        let valid = valid.unwrap_or(TOKEN_VALIDITY);
+        let made = directory.rekey_by_token(name, DAY * *days, valid, *random, *unix_s)?;
+        return print_token(&made, valid, *json, surroundings, "the old key is out; a new one comes by this token:\n");
+    };
+    let proved = read_request(request)?;
+    let delivery = Delivery { output: out, overwrite: overwrite(*force), sharing: sharing(false) };
+    let entry = directory.rekey(name, &proved, DAY * *days, &delivery, *random, *unix_s)?;
+    let mut value = entry_json(&entry);
+    value["file"] = json!(out);
+    let text = format!(
+        "{name} has another key, the old one is out\nits bundle is in {}; it is secret, install it at once",
+        out.display()
+    );
+    surroundings.print(*json, &value, &text)
+}

@@ -1,0 +1,100 @@
+//! Enrolment by token, as distributors serve it: they check tags, enter who applies, and hand out what the manager has sealed.
+//! They decide nothing, sign nothing, and keep nothing between two messages.
+
+use bump::DropReason;
+use identity::token::TokenKey;
+use wire::MacAddress;
+use wire::arp::Arp;
+use wire::sarp::enrolment::{Application, Enrolment, Fetch, PIECE_MAX_BYTES, Piece, State};
+use wire::sarp::{Kind, Message, seal};
+
+use super::{Akd, Records, answer_to};
+use bump::Now;
+
+/// What a host that enrols is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What became of it.
+    pub state: State,
+    /// The whole sealed identity; empty in any state but [`State::Approved`].
+    pub sealed: Vec<u8>,
+}
+
+impl From<State> for Outcome {
+    /// A state without anything to fetch.
+    fn from(state: State) -> Outcome {
+        Outcome { state, sealed: Vec::new() }
+    }
+}
+
+/// A message about a token that has proved itself, ready to be looked up and answered.
+#[derive(Debug)]
+pub(crate) struct Enrolling {
+    key: TokenKey,
+    mac: MacAddress,
+    arp: Arp,
+    /// The whole data of the message, which was read before.
+    data: Vec<u8>,
+    asked: Asked,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Apply,
+    Fetch,
+}
+
+impl Akd {
+    /// Judges a message about a token; what is returned runs as a job.
+    pub(crate) fn enrol(&mut self, now: Now, message: &Message<'_>) -> Result<Enrolling, DropReason> {
+        let malformed = |_| DropReason::SarpMalformed;
+        let (token, asked) = match message.kind {
+            Kind::Apply => (Application::parse(message.data).map_err(malformed)?.question.host, Asked::Apply),
+            _ => (Fetch::parse(message.data).map_err(malformed)?.question.host, Asked::Fetch),
+        };
+        let key = TokenKey::from_master(&self.master, token);
+        if !key.verify_request(&message.signed_bytes(), message.signature) {
+            return Err(DropReason::SarpEnrolTag);
+        }
+        // A token ends at a time.
+        now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
+        if !self.enrolment_budget_per_token.take(now.since_boot, token) || !self.enrolment_budget.take(now.since_boot) {
+            return Err(DropReason::SarpBudget);
+        }
+        Ok(Enrolling { key, mac: message.arp.sender_mac, arp: message.arp, data: message.data.to_vec(), asked })
+    }
+}
+
+impl Enrolling {
+    /// Looks up, enters and answers; `None` when the repository cannot be read or written.
+    pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
+        let (question, offset, outcome) = match self.asked {
+            Asked::Apply => {
+                let application = Application::parse(&self.data).ok()?;
+                (application.question, 0, records.apply(&application, self.mac)?)
+            }
+            Asked::Fetch => {
+                let Fetch { question, offset } = Fetch::parse(&self.data).ok()?;
+                let outcome = records.fetch(question.host)?;
+                let has_all = outcome.state == State::Approved && usize::from(offset) == outcome.sealed.len();
+                let outcome = if has_all { records.close(question.host)? } else { outcome };
+                (question, usize::from(offset), outcome)
+            }
+        };
+        let data = Enrolment { question, state: outcome.state, piece: piece(&outcome, offset) }.emit();
+        let message =
+            Message { arp: answer_to(&self.arp), kind: Kind::Enrolment, seconds: 0, data: &data, signature: &[] };
+        let unsigned = message.signed_bytes();
+        let tag = self.key.answer_tag(&unsigned);
+        Some(seal(unsigned, &tag))
+    }
+}
+
+fn piece(outcome: &Outcome, offset: usize) -> Piece<'_> {
+    // A repository keeps nothing longer.
+    let total = u16::try_from(outcome.sealed.len()).unwrap_or(u16::MAX);
+    let sealed = &outcome.sealed[..usize::from(total)];
+    let offset = offset.min(sealed.len());
+    let bytes = &sealed[offset..sealed.len().min(offset + PIECE_MAX_BYTES)];
+    Piece { total, offset: offset as u16, bytes }
+}
