@@ -538,25 +538,31 @@ def sarp_resolutions(alpha, omega):
     yield "reply.frame", sarp_frame(alpha.mac, omega.mac, reply, omega.key.sign(reply))
 
 
-def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, request_key):
+def sarp_member_check(site_key, unsigned):
+    """The first check: by a key that all hosts of the site can make, over the bytes up to and with the nonce."""
+    key = short_tag(site_key, b"s-arp member", b"")
+    return struct.pack("<Q", siphash_2_4(key, unsigned[:64]))
+
+
+def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, site_key, request_key):
     """What alpha asks a distributor, and the nonce of each request."""
     own = (alpha.mac, alpha.addresses[0].packed)
     for name, kind, about in [("time", 0x01, distributor_ip), ("key", 0x04, omega.addresses[0].packed)]:
         nonce = fixed(f"s-arp {name}", 16)
         unsigned = sarp_unsigned(arp(OPERATION_DISTRIBUTOR, *own, distributor_mac, about), kind, SARP_SECONDS,
                                  struct.pack("!Q", number) + nonce)
-        tag = short_tag(request_key, b"s-arp request", unsigned)
-        yield f"{name}-request.frame", sarp_frame(distributor_mac, alpha.mac, unsigned, tag)
+        proof = sarp_member_check(site_key, unsigned) + short_tag(request_key, b"s-arp request", unsigned)
+        yield f"{name}-request.frame", sarp_frame(distributor_mac, alpha.mac, unsigned, proof)
 
 
-def sarp_change(alpha, distributor_mac, distributor_ip, number, request_key, new):
+def sarp_change(alpha, distributor_mac, distributor_ip, number, site_key, request_key, new):
     question = struct.pack("!Q", number) + fixed("s-arp change", 16)
     proof = new.sign(b"ringwall s-arp new key" + question + public_bytes(new))
     rest = bytes([1, len(proof)]) + proof + public_bytes(new)
     message = arp(OPERATION_DISTRIBUTOR, alpha.mac, alpha.addresses[0].packed, distributor_mac, distributor_ip)
-    zero_tag = sarp_unsigned(message, 0x40, SARP_SECONDS, question + bytes(16) + rest)
-    tag = short_tag(request_key, b"s-arp key change", zero_tag)
-    unsigned = sarp_unsigned(message, 0x40, SARP_SECONDS, question + tag + rest)
+    zeros = sarp_unsigned(message, 0x40, SARP_SECONDS, question + bytes(24) + rest)
+    proof = sarp_member_check(site_key, zeros) + short_tag(request_key, b"s-arp key change", zeros)
+    unsigned = sarp_unsigned(message, 0x40, SARP_SECONDS, question + proof + rest)
     return sarp_frame(distributor_mac, alpha.mac, unsigned, alpha.key.sign(unsigned))
 
 
@@ -573,20 +579,20 @@ def sarp_answers(alpha, omega, distributor_mac, distributor_ip, distributor_key,
         yield f"{name}.frame", sarp_frame(alpha.mac, distributor_mac, unsigned, distributor_key.sign(unsigned))
 
 
-def sarp_file(alpha, omega):
+def sarp_file(authority, alpha, omega):
     out = Vectors("S-ARP between the hosts alpha and omega of the site, and a distributor (docs/s-arp.md).")
     mac, ip, number = bytes.fromhex("0200000000aa"), IPv4Address("10.0.0.53").packed, 7
     distributor_seed, new_seed = fixed("s-arp distributor"), fixed("s-arp new key")
     distributor_key = Ed25519PrivateKey.from_private_bytes(distributor_seed)
     new = Ed25519PrivateKey.from_private_bytes(new_seed)
     master = fixed("s-arp master")
-    halves = (b"s-arp request key, first half", b"s-arp request key, second half")
-    request_key = b"".join(short_tag(master, label, struct.pack("!Q", number)) for label in halves)
+    request_key = hmac.new(master, counted(b"s-arp request key") + struct.pack("!Q", number), hashlib.sha256).digest()
     out.put("distributor.seed", distributor_seed)
     out.put("distributor.public", public_bytes(distributor_key))
     out.put("distributor.mac", mac)
     out.put("distributor.address", ip)
     out.put("master", master)
+    out.put("site_key", authority.site_key)
     out.put("alpha.number", struct.pack("!Q", number))
     out.comment("The request key of alpha, as it follows from master and number.")
     out.put("alpha.request_key", request_key)
@@ -594,9 +600,9 @@ def sarp_file(alpha, omega):
     out.comment("Whole frames.")
     for name, frame in sarp_resolutions(alpha, omega):
         out.put(name, frame)
-    for name, frame in sarp_questions(alpha, omega, mac, ip, number, request_key):
+    for name, frame in sarp_questions(alpha, omega, mac, ip, number, authority.site_key, request_key):
         out.put(name, frame)
-    out.put("key-change.frame", sarp_change(alpha, mac, ip, number, request_key, new))
+    out.put("key-change.frame", sarp_change(alpha, mac, ip, number, authority.site_key, request_key, new))
     for name, frame in sarp_answers(alpha, omega, mac, ip, distributor_key, number):
         out.put(name, frame)
     return out.text()
@@ -791,7 +797,7 @@ def all_files():
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
     omega = Host(authority, "omega", 0x1002, bytes.fromhex("0200000000ff"), ["10.0.0.254", "192.168.7.1"], "router")
     files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
-    files["s-arp.txt"] = sarp_file(alpha, omega)
+    files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     for case in CASES:

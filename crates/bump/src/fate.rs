@@ -162,8 +162,10 @@ drop_reasons! {
         "Look for a flood of answers; honest hosts ask again by themselves.";
     SarpPendingExpired, "sarp-pending-expired", "No key distributor said in time whose key belongs to the answer.",
         "See whether a distributor can be reached.";
-    SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by an enrolled host.",
+    SarpRequestCheck, "sarp-request-check", "A request to this key distributor was not made by any host of the site.",
         "A host of another site, or an outsider who wants this host to sign.";
+    SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by the host whose number it has.",
+        "Look for a host of the site that forges, or an outsider who changes what he has recorded.";
     SarpEnrolTag, "sarp-enrol-tag", "A request to enrol was not made by who has a token of this site.",
         "Look for the machine that sends it: a token of another site, or an outsider's guess.";
 

@@ -37,6 +37,13 @@ impl SiteKey {
     /// `parts` one after the other. The length keeps uses with different labels apart whatever the parts hold.
     #[must_use]
     pub fn tag(&self, label: &[u8], parts: &[&[u8]]) -> [u8; TAG_LEN] {
+        let mut tag = [0; TAG_LEN];
+        tag.copy_from_slice(&self.whole_tag(label, parts)[..TAG_LEN]);
+        tag
+    }
+
+    /// As [`tag`](SiteKey::tag), uncut.
+    pub(crate) fn whole_tag(&self, label: &[u8], parts: &[&[u8]]) -> Zeroizing<[u8; LEN]> {
         let mut context = Context::with_key(&self.prepared);
         // Labels are words of this program; one beyond 65,535 bytes would only share its prefix with another such.
         context.update(&u16::try_from(label.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -44,8 +51,8 @@ impl SiteKey {
         for part in parts {
             context.update(part);
         }
-        let mut tag = [0; TAG_LEN];
-        tag.copy_from_slice(&context.sign().as_ref()[..TAG_LEN]);
+        let mut tag = Zeroizing::new([0; LEN]);
+        tag.copy_from_slice(context.sign().as_ref());
         tag
     }
 

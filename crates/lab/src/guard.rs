@@ -12,8 +12,9 @@ use std::time::Duration;
 use authority::directory::Sharing;
 use authority::repository::NewHost;
 use clap::ValueEnum;
+use identity::HostIdentity;
 use identity::certificate::Role;
-use identity::distributor::RequestMaster;
+use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
@@ -112,6 +113,12 @@ pub fn filled_address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from_be_bytes([10, 128, 0, 0]) + number)
 }
 
+/// The public key of the made-up host with this number, which nobody can sign with.
+#[must_use]
+pub fn filled_key(number: u32) -> [u8; 32] {
+    identity::hash::sha256(&[&number.to_be_bytes()])
+}
+
 /// A site with its authority and an identity for each honest host of a LAN.
 #[derive(Debug)]
 pub struct Site {
@@ -194,7 +201,7 @@ impl Site {
         let directory = authority::Directory::open(&self.authority).map_err(refused)?;
         let store = directory.repository().map_err(refused)?;
         for number in 0..count {
-            let key = identity::hash::sha256(&[&number.to_be_bytes()]).to_vec();
+            let key = filled_key(number).to_vec();
             let host = NewHost {
                 name: format!("filled-{number}"),
                 role: Role::Host,
@@ -219,6 +226,29 @@ impl Site {
         let file = self.authority.join("request.key.pem");
         let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
         RequestMaster::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
+    }
+
+    /// The key with which `host` signs its answers as a distributor.
+    ///
+    /// # Errors
+    /// Its identity is not that of a distributor.
+    pub fn distributor_key(&self, host: &Host) -> Result<DistributorKey, Failure> {
+        let key = DistributorKey::of(self.host_identity(host)?.certificate());
+        key.ok_or_else(|| Failure::Unreadable(format!("{} is no distributor", host.name)))
+    }
+
+    /// What `host` shares with all hosts of the site.
+    ///
+    /// # Errors
+    /// Its identity cannot be read.
+    pub fn member_key(&self, host: &Host) -> Result<MemberKey, Failure> {
+        Ok(MemberKey::of(self.host_identity(host)?.site_key()))
+    }
+
+    fn host_identity(&self, host: &Host) -> Result<HostIdentity, Failure> {
+        let file = self.identity(host)?;
+        let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
+        HostIdentity::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
     }
 
     /// Runs `ringwall site` with these words on this site.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use authority::repository::enrolment::{self, Answer, Applicant};
 use authority::repository::etcd::Access;
-use authority::repository::{EtcdStore, HostEntry, SqliteStore, Standing, Store, StoreError};
+use authority::repository::{EtcdStore, Holder, HostEntry, SqliteStore, Standing, Store, StoreError};
 use clap::Subcommand;
 use identity::certificate::Role;
 use sarp::akd::{Binding, Grant, HostLookup, Lookup, Member, Outcome, RecordKey, Records};
@@ -169,15 +169,26 @@ impl Repository {
         outcome
     }
 
-    /// Whether the host belongs to the site now. Without a believable clock nobody can say that its time is over.
-    fn is_good(&self, entry: &HostEntry) -> bool {
-        entry.standing == Standing::Good && self.unix_s().is_none_or(|unix_s| unix_s <= entry.not_after_unix)
-    }
-
     /// The time, if the clock is believable.
     fn unix_s(&self) -> Option<u64> {
         let now = self.clock.lock().unwrap_or_else(PoisonError::into_inner).now();
         now.trusted_unix_ms().map(|unix_ms| unix_ms / 1000)
+    }
+}
+
+/// Whether a host belongs to the site at `unix_s`. Without a believable clock nobody can say that its time is over.
+fn is_good(standing: Standing, not_after_unix: u64, unix_s: Option<u64>) -> bool {
+    standing == Standing::Good && unix_s.is_none_or(|unix_s| unix_s <= not_after_unix)
+}
+
+/// What is said of an address with this holder.
+fn lookup(holder: Option<Holder>, unix_s: Option<u64>) -> Lookup {
+    match holder {
+        Some(holder) if is_good(holder.standing, holder.not_after_unix, unix_s) => {
+            Lookup::Good { algorithm: holder.algorithm, key: holder.key.to_vec(), mac: holder.mac }
+        }
+        Some(_) => Lookup::Invalid,
+        None => Lookup::NotFound,
     }
 }
 
@@ -205,14 +216,17 @@ fn reach(access: &Access, site: &str) -> Result<EtcdStore, Failure> {
 
 impl Records for Repository {
     fn find(&self, ip: Ipv4Addr) -> Lookup {
-        match self.ask(Purpose::Read, |store| store.find(ip)) {
-            Ok(Some(entry)) if self.is_good(&entry) => {
-                let HostEntry { algorithm, key, mac, .. } = entry;
-                Lookup::Good { algorithm, key, mac }
-            }
-            Ok(Some(_)) => Lookup::Invalid,
-            Ok(None) => Lookup::NotFound,
-            Err(_) => Lookup::Failed,
+        self.find_all(&[ip]).pop().unwrap_or(Lookup::Failed)
+    }
+
+    fn find_all(&self, ips: &[Ipv4Addr]) -> Vec<Lookup> {
+        if ips.is_empty() {
+            return Vec::new();
+        }
+        let unix_s = self.unix_s();
+        match self.ask(Purpose::Read, |store| store.holders(ips)) {
+            Ok(holders) => holders.into_iter().map(|holder| lookup(holder, unix_s)).collect(),
+            Err(_) => vec![Lookup::Failed; ips.len()],
         }
     }
 
@@ -227,7 +241,7 @@ impl Records for Repository {
 
     fn host(&self, number: u64) -> HostLookup {
         match self.ask(Purpose::Read, |store| store.by_number(number)) {
-            Ok(Some(entry)) if self.is_good(&entry) => {
+            Ok(Some(entry)) if is_good(entry.standing, entry.not_after_unix, self.unix_s()) => {
                 let HostEntry { algorithm, key, mac, role, .. } = entry;
                 HostLookup::Good(Member { algorithm, key, mac, serves_dhcp: role == Role::DhcpServer })
             }

@@ -9,6 +9,7 @@ use bump::Generator;
 use clap::Args;
 use identity::HostIdentity;
 use identity::agreement::KeyPair;
+use identity::distributor::MemberKey;
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::schedule::Schedule;
 use identity::signing::SigningKey;
@@ -73,7 +74,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     ];
     rows.extend(unprepared);
     if let Some(key) = identity.request_key() {
-        rows.push(row(args, "request_tag", || used(key.tag(&message))));
+        let members = MemberKey::of(site_key);
+        rows.push(row(args, "request_tag", || used(key.credential(&members, &message))));
     }
     if let Some(master) = identity.request_master() {
         let tag = master.key_of(1).tag(&message);

@@ -1,6 +1,6 @@
 //! The authoritative key distributor (sections 3.1 and 3.5): says, signed, whose key belongs to an address and what time
-//! it is. It trusts its repository and the wall clock of its machine; requests prove themselves by a tag before anything
-//! is looked up or signed, because a signature costs ten times as much as the tag.
+//! it is. It trusts its repository and the wall clock of its machine; requests prove themselves before anything is looked up or
+//! signed, first by a check that costs a tenth of a tag, then by a tag that costs a tenth of a signature.
 
 mod enrolling;
 
@@ -12,14 +12,16 @@ use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
 use identity::Profile;
-use identity::distributor::{RequestMaster, verify_with_record};
+use identity::distributor::{MemberKey, RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
 use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
 use wire::dhcp::proof::Maker;
-use wire::sarp::data::{Answer, Change, Lease, LeaseAction, NONCE_LEN, Question, Record, Refusal};
+use wire::sarp::data::{
+    Answer, CHECK_LEN, CREDENTIAL_LEN, Change, Lease, LeaseAction, NONCE_LEN, Question, Record, Refusal, TAG_LEN,
+};
 use wire::sarp::enrolment::Application;
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
@@ -33,6 +35,11 @@ pub use enrolling::Outcome;
 pub trait Records {
     /// What is known of the host with this address.
     fn find(&self, ip: Ipv4Addr) -> Lookup;
+
+    /// As [`find`](Records::find), for many at once and in their order. What was changed before the call is in the answers.
+    fn find_all(&self, ips: &[Ipv4Addr]) -> Vec<Lookup> {
+        ips.iter().map(|ip| self.find(*ip)).collect()
+    }
 
     /// Whether [`find`](Records::find) may be asked on a quiet data path: it never goes over a network and never waits for a
     /// change.
@@ -170,6 +177,7 @@ impl Records for NoRecords {
 /// The distributor of one machine; part of the machine's own [`Host`](crate::Host).
 pub struct Akd {
     key: Arc<SigningKey>,
+    members: MemberKey,
     master: RequestMaster,
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
@@ -239,14 +247,15 @@ impl fmt::Debug for Answering {
 }
 
 impl Akd {
-    /// A distributor that signs with `key` and knows hosts by keys made from `master`.
+    /// A distributor that signs with `key`, knows hosts of its site by `members` and each by its key made from `master`.
     #[must_use]
-    pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
+    pub fn new(key: Arc<SigningKey>, members: MemberKey, master: RequestMaster) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         Akd {
             key,
+            members,
             master,
             budget,
             repeats,
@@ -280,7 +289,7 @@ impl Akd {
         if !is_timely && matches!(message.kind, Kind::KeyChange | Kind::Lease) {
             return Err(DropReason::SarpStale);
         }
-        let is_new = is_timely && !self.seen.contains(&question.nonce) && self.seen.make_room(now);
+        let is_new = is_timely && self.seen.make_room(now) && !self.seen.contains(&question.nonce);
         let budget = match (is_new, message.kind) {
             (true, Kind::Lease) => &mut self.lease_budget,
             (true, _) => &mut self.budget,
@@ -296,36 +305,53 @@ impl Akd {
         Ok(())
     }
 
-    /// Reads a request and checks its tag.
+    /// Reads a request and checks that a host of the site made it, and then which.
     fn prove(&self, message: &Message<'_>) -> Result<(Question, Asked), DropReason> {
-        let malformed = |_| DropReason::SarpMalformed;
-        let signed = message.signed_bytes();
-        let (question, asked, is_right) = match message.kind {
-            Kind::KeyChange => {
-                let change = Change::parse(message.data).map_err(malformed)?;
-                let key = self.master.key_of(change.question.host);
-                let is_right = key.verify_change(&with_zero_tag(signed), &change.tag);
-                (change.question, Asked::Change(message.emit()), is_right)
-            }
-            Kind::Lease => {
-                let lease = Lease::parse(message.data).map_err(malformed)?;
-                let is_right = self.master.key_of(lease.question.host).verify(&signed, message.signature);
-                (lease.question, Asked::Lease(message.emit()), is_right)
-            }
-            kind => {
-                let question = Question::parse(message.data).map_err(malformed)?;
-                let is_right = self.master.key_of(question.host).verify(&signed, message.signature);
-                let asked = if kind == Kind::KeyRequest { Asked::Key(message.arp.target_ip) } else { Asked::Time };
-                (question, asked, is_right)
-            }
+        let (question, check, tag) = claimed(message)?;
+        let head = message.request_head().ok_or(DropReason::SarpMalformed)?;
+        if !self.members.verify(&head, &check) {
+            return Err(DropReason::SarpRequestCheck);
+        }
+        let (key, signed) = (self.master.key_of(question.host), message.signed_bytes());
+        let is_right = match message.kind {
+            Kind::KeyChange => key.verify_change(&without_credential(signed), &tag),
+            _ => key.verify(&signed, &tag),
         };
-        if is_right { Ok((question, asked)) } else { Err(DropReason::SarpRequestTag) }
+        if is_right { Ok((question, asked(message))) } else { Err(DropReason::SarpRequestTag) }
     }
 }
 
-fn with_zero_tag(mut signed_bytes: Vec<u8>) -> Vec<u8> {
-    if let Some(tag) = signed_bytes.get_mut(DATA_AT..).and_then(|data| data.get_mut(Change::TAG)) {
-        tag.fill(0);
+/// Who asks, by what the message says, and its check and tag.
+fn claimed(message: &Message<'_>) -> Result<(Question, [u8; CHECK_LEN], [u8; TAG_LEN]), DropReason> {
+    let malformed = |_| DropReason::SarpMalformed;
+    let at_the_end = <[u8; CREDENTIAL_LEN]>::try_from(message.signature).map_err(|_| DropReason::SarpRequestCheck);
+    let (question, credential) = match message.kind {
+        Kind::KeyChange => {
+            let change = Change::parse(message.data).map_err(malformed)?;
+            (change.question, change.credential)
+        }
+        Kind::Lease => (Lease::parse(message.data).map_err(malformed)?.question, at_the_end?),
+        _ => (Question::parse(message.data).map_err(malformed)?, at_the_end?),
+    };
+    let (mut check, mut tag) = ([0; CHECK_LEN], [0; TAG_LEN]);
+    check.copy_from_slice(&credential[..CHECK_LEN]);
+    tag.copy_from_slice(&credential[CHECK_LEN..]);
+    Ok((question, check, tag))
+}
+
+fn asked(message: &Message<'_>) -> Asked {
+    match message.kind {
+        Kind::KeyChange => Asked::Change(message.emit()),
+        Kind::Lease => Asked::Lease(message.emit()),
+        Kind::KeyRequest => Asked::Key(message.arp.target_ip),
+        _ => Asked::Time,
+    }
+}
+
+/// The bytes of a key change that its tag covers.
+fn without_credential(mut signed_bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(credential) = signed_bytes.get_mut(DATA_AT..).and_then(|data| data.get_mut(Change::CREDENTIAL)) {
+        credential.fill(0);
     }
     signed_bytes
 }
@@ -340,12 +366,20 @@ impl Answering {
         }
     }
 
-    /// Looks up and signs; `None` when the repository cannot be read or written.
-    pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
+    /// Whose key is asked for.
+    pub(crate) fn wanted(&self) -> Option<Ipv4Addr> {
+        match self.asked {
+            Asked::Key(ip) => Some(ip),
+            Asked::Time | Asked::Change(_) | Asked::Lease(_) => None,
+        }
+    }
+
+    /// Signs, and looks up what was not looked up before, which is `found`; `None` when the repository cannot be read or written.
+    pub(crate) fn run(self, records: &dyn Records, found: Option<Lookup>) -> Option<Vec<u8>> {
         let profile = self.key.profile();
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
-            Asked::Key(ip) => look_up(records, *ip)?,
+            Asked::Key(ip) => describe(found.unwrap_or_else(|| records.find(*ip)))?,
             Asked::Lease(message) => {
                 answer_about_lease(records, profile, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
             }
@@ -360,8 +394,8 @@ impl Answering {
     }
 }
 
-fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
-    match records.find(ip) {
+fn describe(found: Lookup) -> Option<(Kind, Vec<u8>)> {
+    match found {
         Lookup::Good { algorithm, key, mac } => Some((Kind::KeyReply, Record { algorithm, mac, key: &key }.emit())),
         Lookup::Invalid => Some((Kind::KeyInvalid, Vec::new())),
         Lookup::NotFound => Some((Kind::KeyNotFound, Vec::new())),

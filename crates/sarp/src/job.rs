@@ -1,19 +1,20 @@
 //! The slow half: signatures and look-ups. A job owns all it needs, so that it can run on any thread.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::DropReason;
 use dhcp::{Claimed, Proving};
 use identity::Verified;
-use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
+use identity::distributor::{DistributorKey, HostRecord, MemberKey, RequestKey, Statement};
 use identity::limits::PAIRS_PER_BATCH;
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::signing::SigningKey;
 use wire::arp::Arp;
-use wire::sarp::data::{Change, Question, TAG_LEN};
+use wire::sarp::data::{CREDENTIAL_LEN, Change, Question};
 use wire::sarp::{DATA_AT, Kind, Message, seal};
 
-use crate::akd::{Answering, Enrolling, Records};
+use crate::akd::{Answering, Enrolling, Lookup, Records};
 
 /// Slow work of S-ARP.
 #[derive(Debug)]
@@ -88,6 +89,26 @@ impl Job {
     /// Does the work. Only a distributor's jobs look into `records`.
     #[must_use]
     pub fn run(self, records: &dyn Records) -> Completion {
+        self.run_with(records, None)
+    }
+
+    /// Does the work of many, in their order; the keys that they are asked for are looked up at once.
+    #[must_use]
+    pub fn run_all(jobs: Vec<Job>, records: &dyn Records) -> Vec<Completion> {
+        let wanted: Vec<_> = jobs.iter().filter_map(Job::wanted).collect();
+        let mut found = records.find_all(&wanted).into_iter();
+        let run = |job: Job| {
+            let found = if job.wanted().is_some() { found.next() } else { None };
+            job.run_with(records, found)
+        };
+        jobs.into_iter().map(run).collect()
+    }
+
+    fn wanted(&self) -> Option<Ipv4Addr> {
+        if let JobKind::Answer(answering) = &self.0 { answering.wanted() } else { None }
+    }
+
+    fn run_with(self, records: &dyn Records, found: Option<Lookup>) -> Completion {
         Completion(match self.0 {
             JobKind::Sign { key, unsigned } => CompletionKind::Signed(sign(&key, unsigned)),
             JobKind::Change(changing) => CompletionKind::Signed(changing.run()),
@@ -96,7 +117,7 @@ impl Job {
             JobKind::ProveDhcp { key, proving } => CompletionKind::DhcpProved(proving.run(&key)),
             JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
-            JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
+            JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records, found)),
             JobKind::Prepare { key, random } => {
                 key.prepare(&random, PAIRS_PER_BATCH);
                 CompletionKind::Prepared
@@ -120,12 +141,13 @@ fn learn(key: &DistributorKey, message: &[u8]) -> Option<Box<Verified<Statement>
     key.verify(&Message::parse(message).ok()?).ok().map(Box::new)
 }
 
-/// A host's request to replace its own key (section 3.2): proved by the new key, tagged, signed by the old key.
+/// A host's request to replace its own key (section 3.2): proved by the new key, with a credential, signed by the old key.
 #[derive(Debug)]
 pub(crate) struct Changing {
     pub(crate) old: Arc<SigningKey>,
     pub(crate) new: Arc<SigningKey>,
     pub(crate) request_key: RequestKey,
+    pub(crate) member_key: MemberKey,
     pub(crate) arp: Arp,
     pub(crate) seconds: u32,
     pub(crate) question: Question,
@@ -134,14 +156,15 @@ pub(crate) struct Changing {
 impl Changing {
     fn run(self) -> Option<Vec<u8>> {
         let (algorithm, key) = self.new.record_key()?;
-        let unproved = Change { question: self.question, tag: [0; TAG_LEN], algorithm, proof: &[], key };
+        let credential = [0; CREDENTIAL_LEN];
+        let unproved = Change { question: self.question, credential, algorithm, proof: &[], key };
         let proof = self.new.sign(&unproved.proved_bytes()).ok()?;
         let data = Change { proof: &proof, ..unproved }.emit();
         let message =
             Message { arp: self.arp, kind: Kind::KeyChange, seconds: self.seconds, data: &data, signature: &[] };
         let mut unsigned = message.signed_bytes();
-        let tag = self.request_key.change_tag(&unsigned);
-        unsigned.get_mut(DATA_AT..)?.get_mut(Change::TAG)?.copy_from_slice(&tag);
+        let credential = self.request_key.change_credential(&self.member_key, &unsigned);
+        unsigned.get_mut(DATA_AT..)?.get_mut(Change::CREDENTIAL)?.copy_from_slice(&credential);
         sign(&self.old, unsigned)
     }
 }

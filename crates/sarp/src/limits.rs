@@ -103,8 +103,9 @@ pub const REQUEST_WINDOW: Duration = Duration::from_secs(60);
 /// Nonces of requests that a distributor remembers, in two generations of two minutes. Beyond 270 requests a second from all
 /// hosts each host has its small share only.
 pub const REQUEST_NONCES_MAX: usize = 65_536;
-/// Hosts whose requests are counted apart.
-pub const REQUESTING_HOSTS_MAX: usize = 4096;
+/// Hosts whose requests are counted apart, some 50 bytes each. Only who holds a request key is counted, so there are no more than
+/// the site has enrolled; a site of 100,000 can come back all at once after a power cut.
+pub const REQUESTING_HOSTS_MAX: usize = 131_072;
 
 /// Messages about one token that a distributor answers in a second: a longest identity is fetched in four.
 pub const ENROLMENTS_PER_TOKEN_PER_SECOND: u32 = 20;

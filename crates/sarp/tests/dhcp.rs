@@ -514,10 +514,11 @@ fn asked_by_the_server(site: &mut Site, lease: &Lease<'_>, age_s: u32) -> Option
     let seconds = common::START_UNIX_S as u32 + (site.lan.now.as_nanos() / 1_000_000_000) as u32 - age_s;
     let data = lease.emit();
     let unsigned = Message { arp, kind: Kind::Lease, seconds, data: &data, signature: &[] }.signed_bytes();
-    let tag = RequestMaster::from_bytes(common::MASTER).key_of(u64::from(SERVER)).tag(&unsigned);
+    let key = RequestMaster::from_bytes(common::MASTER).key_of(u64::from(SERVER));
+    let credential = key.credential(&common::members(), &unsigned);
     let header = Header { destination: mac(distributor), source: mac(SERVER), ethertype: EtherType::ARP };
     site.lan.seen.clear();
-    site.inject([&header.emit()[..], &seal(unsigned, &tag)].concat());
+    site.inject([&header.emit()[..], &seal(unsigned, &credential)].concat());
     let answer = site.lan.seen.last().and_then(|frame| Message::parse(&frame[14..]).ok()).map(|message| {
         (message.kind, data::Answer::parse(message.data).map(|answer| answer.rest.to_vec()).unwrap_or_default())
     });

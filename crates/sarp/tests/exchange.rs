@@ -542,9 +542,28 @@ fn strangers_cannot_make_a_distributor_sign() {
     }
     lan.run(SECOND);
     let akd = lan.station(DISTRIBUTORS[0]);
-    // One of the hundred may have the right nonce, and with it the right tag.
-    assert!(akd.drops(DropReason::SarpRequestTag) >= 99);
+    // One of the hundred may have the right nonce, and with it the right check.
+    assert!(akd.drops(DropReason::SarpRequestCheck) >= 99);
     assert!(akd.ledger().answered[Side::WIRE as usize] <= made[Side::WIRE as usize] + 1);
+}
+
+/// Left the comparison of tags out: the distributor answered.
+#[test]
+fn a_host_of_the_site_cannot_ask_in_the_name_of_another() {
+    let mut lan = lan(2);
+    lan.run(SECOND);
+    let target = DISTRIBUTORS[0];
+    let answered = lan.station(target).ledger().answered;
+    let key = identity::distributor::RequestMaster::from_bytes(common::MASTER).key_of(2);
+    let data = Question { host: 1, nonce: [9; 16] }.emit();
+    let arp = Arp { target_mac: mac(target), ..request(2, ip(1)) };
+    let unsigned =
+        Message { arp, kind: Kind::KeyRequest, seconds: 1_800_000_001, data: &data, signature: &[] }.signed_bytes();
+    let message = seal(unsigned.clone(), &key.credential(&common::members(), &unsigned));
+    lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(2).0, &[0x08, 0x06], &message].concat());
+    let akd = lan.station(target);
+    assert_eq!((akd.drops(DropReason::SarpRequestTag), akd.drops(DropReason::SarpRequestCheck)), (1, 0));
+    assert_eq!(akd.ledger().answered, answered);
 }
 
 #[test]
@@ -710,7 +729,7 @@ fn one_enrolled_host_cannot_use_up_a_distributor() {
         let arp = Arp { target_mac: mac(target), ..request(3, ip(99)) };
         let seconds = 1_800_000_003;
         let unsigned = Message { arp, kind: Kind::KeyRequest, seconds, data: &data, signature: &[] }.signed_bytes();
-        let message = seal(unsigned.clone(), &key.tag(&unsigned));
+        let message = seal(unsigned.clone(), &key.credential(&common::members(), &unsigned));
         lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(3).0, &[0x08, 0x06], &message].concat());
     }
     assert!(lan.station(target).drops(DropReason::SarpBudget) > 39_000);

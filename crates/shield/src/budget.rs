@@ -62,11 +62,16 @@ impl<K: Ord> PerSource<K> {
     /// Takes a token of `source`. Once the table is full of busy sources a new one is refused: a flood from random
     /// addresses is bounded by the table, and those who were there before keep their share.
     pub fn take(&mut self, now: Instant, source: K) -> bool {
-        if !self.buckets.contains_key(&source) && !self.has_room(now) {
+        if let Some(bucket) = self.buckets.get_mut(&source) {
+            return bucket.take(now);
+        }
+        if !self.has_room(now) {
             return false;
         }
-        let fresh = Bucket::new(self.per_second, self.per_second);
-        self.buckets.entry(source).or_insert(fresh).take(now)
+        let mut fresh = Bucket::new(self.per_second, self.per_second);
+        let taken = fresh.take(now);
+        self.buckets.insert(source, fresh);
+        taken
     }
 
     fn has_room(&mut self, now: Instant) -> bool {

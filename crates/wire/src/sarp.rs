@@ -23,6 +23,10 @@ pub const MAGIC: u32 = 0x7599_e11e;
 pub const HEADER_LEN: usize = 12;
 /// Where the data starts.
 pub const DATA_AT: usize = arp::LEN + HEADER_LEN;
+/// Bytes at the front of a request to a distributor that its check covers: ARP, header, number of the host and nonce.
+pub const REQUEST_HEAD_LEN: usize = DATA_AT + data::Question::LEN;
+/// Bytes of the signatures that there are, so that a message is written without moving it.
+const SIGNATURE_USUAL_BYTES: usize = 64;
 /// The longest signature: its length has one byte.
 pub const SIGNATURE_MAX_BYTES: usize = u8::MAX as usize;
 
@@ -125,7 +129,7 @@ pub struct Message<'a> {
     pub seconds: u32,
     /// What is in it: see [`data`] and [`enrolment`].
     pub data: &'a [u8],
-    /// The signature, or the tag of a request to a distributor.
+    /// The signature, or the credential of a request to a distributor.
     pub signature: &'a [u8],
 }
 
@@ -160,17 +164,36 @@ impl<'a> Message<'a> {
     /// The bytes that the signature covers: everything in front of it.
     #[must_use]
     pub fn signed_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.arp.emit().to_vec();
-        if self.kind.direction().is_some() {
-            bytes[OPERATION].copy_from_slice(&OPERATION_DISTRIBUTOR.to_be_bytes());
-        }
-        bytes.extend(MAGIC.to_be_bytes());
-        bytes.extend([self.kind.byte(), 0]);
-        // What is longer than its field cannot have been read, and nothing here makes it.
-        bytes.extend(u16::try_from(self.data.len()).unwrap_or(u16::MAX).to_be_bytes());
-        bytes.extend(self.seconds.to_be_bytes());
+        let mut bytes = Vec::with_capacity(DATA_AT + self.data.len() + SIGNATURE_USUAL_BYTES);
+        bytes.extend(self.head());
         bytes.extend(self.data);
         bytes
+    }
+
+    /// The bytes that the check of a request covers: everything up to and with its nonce. `None` when it is none.
+    #[must_use]
+    pub fn request_head(&self) -> Option<[u8; REQUEST_HEAD_LEN]> {
+        let mut head = [0; REQUEST_HEAD_LEN];
+        head[..DATA_AT].copy_from_slice(&self.head());
+        head[DATA_AT..].copy_from_slice(self.data.get(..REQUEST_HEAD_LEN - DATA_AT)?);
+        Some(head)
+    }
+
+    /// Everything in front of the data, the length of the signature as zero.
+    fn head(&self) -> [u8; DATA_AT] {
+        let mut head = [0; DATA_AT];
+        head[..arp::LEN].copy_from_slice(&self.arp.emit());
+        if self.kind.direction().is_some() {
+            head[OPERATION].copy_from_slice(&OPERATION_DISTRIBUTOR.to_be_bytes());
+        }
+        let [magic, kind, data_len, seconds] = [arp::LEN, arp::LEN + 4, arp::LEN + 6, arp::LEN + 8];
+        head[magic..kind].copy_from_slice(&MAGIC.to_be_bytes());
+        head[kind] = self.kind.byte();
+        // What is longer than its field cannot have been read, and nothing here makes it.
+        let len = u16::try_from(self.data.len()).unwrap_or(u16::MAX);
+        head[data_len..seconds].copy_from_slice(&len.to_be_bytes());
+        head[seconds..].copy_from_slice(&self.seconds.to_be_bytes());
+        head
     }
 
     /// The message as bytes.

@@ -14,6 +14,7 @@ pub mod sqlite;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use identity::certificate::Role;
 use identity::certificate::names::{BadNames, Names};
@@ -211,6 +212,28 @@ pub struct HostEntry {
     pub subnets: Vec<Subnet>,
 }
 
+/// What a distributor says of an address: the key of its host and whether that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The hardware address that the site binds the host to, if any.
+    pub mac: Option<MacAddress>,
+    /// The number of its key's algorithm.
+    pub algorithm: u8,
+    /// Its public key, as S-ARP carries it.
+    pub key: Arc<[u8]>,
+    /// Whether the site still stands by it.
+    pub standing: Standing,
+    /// Last second of its period, in Unix seconds.
+    pub not_after_unix: u64,
+}
+
+impl From<HostEntry> for Holder {
+    fn from(entry: HostEntry) -> Holder {
+        let HostEntry { mac, algorithm, key, standing, not_after_unix, .. } = entry;
+        Holder { mac, algorithm, key: key.into(), standing, not_after_unix }
+    }
+}
+
 /// All that a repository holds, as of one moment: what moves to another one, or into a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -240,6 +263,15 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// What is wrong with the repository.
     fn find(&self, ip: Ipv4Addr) -> Result<Option<HostEntry>, StoreError>;
+
+    /// What a distributor has to know of the hosts that [`find`](Store::find) gives for these addresses, in their order. What
+    /// was changed before the call is in the answers.
+    ///
+    /// # Errors
+    /// What is wrong with the repository.
+    fn holders(&self, ips: &[Ipv4Addr]) -> Result<Vec<Option<Holder>>, StoreError> {
+        ips.iter().map(|ip| Ok(self.find(*ip)?.map(Holder::from))).collect()
+    }
 
     /// The host of this name.
     ///

@@ -43,6 +43,23 @@ pub fn processes(ids: &[u32]) -> Result<Duration, Failure> {
     Ok(total)
 }
 
+/// Time that all threads of a process have run, as exact as the scheduler knows it. Threads that have ended do not count.
+///
+/// # Errors
+/// It has ended, or the kernel does not count.
+pub fn exact(id: u32) -> Result<Duration, Failure> {
+    let tasks = format!("/proc/{id}/task");
+    let threads = fs::read_dir(&tasks).map_err(Failure::io(format!("reading {tasks}")))?;
+    let mut total = Duration::ZERO;
+    for thread in threads {
+        let path = thread.map_err(Failure::io(format!("reading {tasks}")))?.path().join("schedstat");
+        let text = fs::read_to_string(&path).map_err(Failure::file("reading", &path))?;
+        let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
+        total += nanos.map(Duration::from_nanos).ok_or_else(|| Failure::Unreadable(path.display().to_string()))?;
+    }
+    Ok(total)
+}
+
 /// Waits until the machine is quiet, or for a second and a half, so that one run's tail does not load the next. Returns
 /// whether it became quiet.
 ///
@@ -109,6 +126,8 @@ mod tests {
             std::hint::black_box(start.elapsed());
         }
         assert!(processes(&[id]).unwrap() > own);
+        let exact = exact(id).unwrap();
+        assert!(exact > own && exact < processes(&[id]).unwrap() + Duration::from_secs(1), "{exact:?}");
         assert!(machine().unwrap() > all);
     }
 }

@@ -16,7 +16,8 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use system::clock::Clock;
-use system::port::{Backlog, PacketOptions, PacketPort, Receiver, Sender, Sinks};
+use system::port::{Backlog, PacketOptions, PacketPort, Receiver, RingSlots, Sender, Sinks};
+use system::takeover::Kept;
 use system::wait::{PollFd, PollFlags, wait};
 
 use crate::failure::Failure;
@@ -140,11 +141,27 @@ fn generator(seed: u64, stream: u8) -> Generator {
 /// # Errors
 /// There is no such interface, or the kernel refuses.
 pub fn open(interface: &str) -> Result<PacketPort, Failure> {
+    let options = PacketOptions { promiscuous: true, all_multicast: true, ..PacketOptions::new(index_of(interface)?) };
+    open_port(interface, &options)
+}
+
+/// Opens a port on `interface` of the calling thread's namespace that hears ARP, much of it in a short time.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_for_arp(interface: &str) -> Result<PacketPort, Failure> {
+    let options = PacketOptions::kept(Kept::Arp, index_of(interface)?);
+    open_port(interface, &PacketOptions { ring: Some(RingSlots::Many), ..options })
+}
+
+fn index_of(interface: &str) -> Result<u32, Failure> {
     let any_socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Failure::io("opening a socket"))?;
-    let interface_index = rustix::net::netdevice::name_to_index(&any_socket, interface)
-        .map_err(|error| Failure::Io { doing: format!("finding interface {interface}"), source: error.into() })?;
-    let options = PacketOptions { promiscuous: true, all_multicast: true, ..PacketOptions::new(interface_index) };
-    PacketPort::open(&options).map_err(|error| Failure::Usage(format!("interface {interface}: {error}")))
+    rustix::net::netdevice::name_to_index(&any_socket, interface)
+        .map_err(|error| Failure::Io { doing: format!("finding interface {interface}"), source: error.into() })
+}
+
+fn open_port(interface: &str, options: &PacketOptions) -> Result<PacketPort, Failure> {
+    PacketPort::open(options).map_err(|error| Failure::Usage(format!("interface {interface}: {error}")))
 }
 
 /// The two ports, left and right, and the line that begins at each.

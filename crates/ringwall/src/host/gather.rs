@@ -1,9 +1,13 @@
-//! When full-sized frames trickle in fast, let a few of them gather before the next look.
+//! When frames trickle in fast, let a few of them gather before the next look.
 //!
 //! A paced link delivers a frame every few microseconds. Taken one by one, each costs a wake-up, a read and a write to the
 //! stack, and a core is full at 1 Gbit/s. Cards solve this with interrupt moderation; this is the same in software. It
 //! acts only while much data arrives in small portions, so it touches neither single packets nor acknowledgements, and
 //! it sleeps: it never spins.
+//!
+//! Where only ARP and DHCP come to the daemon nobody sends much of it but a flood, or all hosts of a site that ask their
+//! distributor at once. To refuse a forged request takes less time than to fall asleep behind it, so there many frames are
+//! enough, whatever their length.
 
 use std::time::Duration;
 
@@ -21,9 +25,23 @@ const FULL_FRAME_BYTES: u64 = 512;
 /// How long frames gather: eight of them at 1 Gbit/s. The timer of an ordinary thread adds up to 50 us.
 const PAUSE: Duration = Duration::from_micros(60);
 
+/// Frames in a window from which on what is kept for the daemon counts as dense: 10,000 in a second.
+const DENSE_KEPT_FRAMES: u64 = 100;
+/// How long those gather: a dozen of 80,000 in a second, and a small part of what a ring holds.
+const KEPT_PAUSE: Duration = Duration::from_micros(120);
+
+/// What comes to the daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Traffic {
+    #[default]
+    Everything,
+    Kept,
+}
+
 /// Decides after each turn whether to let frames gather.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
+    traffic: Traffic,
     window_start: Instant,
     at_window_start: u64,
     in_last_window: u64,
@@ -31,24 +49,38 @@ pub(super) struct Gather {
 }
 
 impl Gather {
+    /// For ports that hear only what is kept for the daemon.
+    pub(super) fn of_kept() -> Gather {
+        Gather { traffic: Traffic::Kept, ..Gather::default() }
+    }
+
     /// How long to pause after a turn after which the wire's counters are `counters`.
     pub(super) fn pause_after(&mut self, now: Instant, counters: ReceiveCounters) -> Option<Duration> {
-        let dense = self.is_dense(now, counters.bytes);
         let frames = counters.frames - self.last.frames;
         let bytes = counters.bytes - self.last.bytes;
         self.last = counters;
         let small_portion = (1..PORTION_FRAMES).contains(&frames);
-        (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
+        match self.traffic {
+            Traffic::Everything => {
+                let dense = self.in_window(now, counters.bytes) >= DENSE_BYTES;
+                (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
+            }
+            Traffic::Kept => {
+                let dense = self.in_window(now, counters.frames) >= DENSE_KEPT_FRAMES;
+                (dense && small_portion).then_some(KEPT_PAUSE)
+            }
+        }
     }
 
-    fn is_dense(&mut self, now: Instant, bytes: u64) -> bool {
+    /// By how much a counter grew in the last window, which is `count` now.
+    fn in_window(&mut self, now: Instant, count: u64) -> u64 {
         let age = now.since(self.window_start);
         if age >= WINDOW {
-            self.in_last_window = if age < WINDOW * 2 { bytes - self.at_window_start } else { 0 };
+            self.in_last_window = if age < WINDOW * 2 { count - self.at_window_start } else { 0 };
             self.window_start = now;
-            self.at_window_start = bytes;
+            self.at_window_start = count;
         }
-        self.in_last_window >= DENSE_BYTES
+        self.in_last_window
     }
 }
 
@@ -58,13 +90,16 @@ mod tests {
 
     /// Feeds portions of `frames` frames of `len` bytes every 50 us and counts the pauses among the last hundred.
     fn pauses(frames: u64, len: u64) -> usize {
-        let mut gather = Gather::default();
+        pauses_every(Gather::default(), 50, frames, len)
+    }
+
+    fn pauses_every(mut gather: Gather, interval_us: u64, frames: u64, len: u64) -> usize {
         let mut counters = ReceiveCounters::default();
         let mut pauses = Vec::new();
         for turn in 1..=1000_u64 {
             counters.frames += frames;
             counters.bytes += frames * len;
-            let now = Instant::from_nanos(1_000_000_000 + turn * 50_000);
+            let now = Instant::from_nanos(1_000_000_000 + turn * interval_us * 1000);
             pauses.push(gather.pause_after(now, counters).is_some());
         }
         pauses[900..].iter().filter(|paused| **paused).count()
@@ -76,5 +111,13 @@ mod tests {
         assert_eq!(pauses(64, 1500), 0, "full portions");
         assert_eq!(pauses(1, 1500), 0, "240 Mbit/s");
         assert_eq!(pauses(20, 90), 0, "acknowledgements");
+    }
+
+    #[test]
+    fn of_what_is_kept_a_flood_waits_and_single_frames_do_not() {
+        let of_kept = |interval_us, frames| pauses_every(Gather::of_kept(), interval_us, frames, 90);
+        assert_eq!(of_kept(50, 1), 100, "20,000 frames a second");
+        assert_eq!(of_kept(50, 64), 0, "full portions");
+        assert_eq!(of_kept(1000, 1), 0, "1,000 frames a second");
     }
 }

@@ -8,6 +8,10 @@ use identity::signing::SigningKey;
 use sarp::akd::Records;
 use system::null::NullBump;
 
+/// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
+/// for a fifth of a millisecond at most.
+const ANSWERS_AT_ONCE_MAX: usize = 16;
+
 /// News of a bump in an operator's words.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
@@ -33,6 +37,16 @@ pub(crate) trait Guard: Bump {
 
     /// Runs a job.
     fn run_job(job: Self::Job, tools: &mut Self::Tools) -> Self::Completion;
+
+    /// Runs jobs that have waited together, in their order.
+    fn run_jobs(jobs: Vec<Self::Job>, tools: &mut Self::Tools) -> Vec<Self::Completion> {
+        jobs.into_iter().map(|job| Self::run_job(job, tools)).collect()
+    }
+
+    /// How many jobs at most run before the results of the first are handed over.
+    fn jobs_at_once(_tools: &Self::Tools) -> usize {
+        1
+    }
 
     /// Shows before the first frame that slow work can be done at all, and what is wrong if not.
     fn self_test(&self, tools: &mut Self::Tools) -> Result<(), String>;
@@ -111,6 +125,15 @@ impl Guard for sarp::Host {
 
     fn run_job(job: sarp::Job, records: &mut Self::Tools) -> sarp::Completion {
         job.run(&**records)
+    }
+
+    fn run_jobs(jobs: Vec<sarp::Job>, records: &mut Self::Tools) -> Vec<sarp::Completion> {
+        sarp::Job::run_all(jobs, &**records)
+    }
+
+    fn jobs_at_once(records: &Self::Tools) -> usize {
+        // Nobody is kept waiting by others' questions to a repository that is far away.
+        if records.is_at_hand() { ANSWERS_AT_ONCE_MAX } else { 1 }
     }
 
     // Every key it works with has been read and used when its identity was loaded.

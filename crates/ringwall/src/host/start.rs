@@ -3,6 +3,7 @@
 //! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
+use std::num::NonZero;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
-use system::port::{PacketOptions, PacketPort, Port, Ports, TapPort, TrainOptions};
+use system::port::{PacketOptions, PacketPort, Port, Ports, RingSlots, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::wait::Waker;
@@ -37,6 +38,8 @@ use crate::failure::Failure;
 
 /// Messages that may wait between supervisor and data path.
 const MESSAGES_WAITING_MAX: usize = 256;
+/// Threads that sign for a distributor, at most. One data path feeds no more than these.
+const SIGNING_THREADS_MAX: usize = 4;
 
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
@@ -70,23 +73,25 @@ fn carry_out(
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, [(), ()], ports.tap()?, clock, supervisor)
+            guard_with(null, Tools { here: (), beside: vec![()] }, Gather::default(), ports.tap()?, clock, supervisor)
         }
         Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.wire_mtu())?;
             let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
-            guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
+            let tools = Tools { here: generator()?, beside: vec![generator()?] };
+            guard_with(cll, tools, Gather::default(), ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
             supervisor.name_distributors(distributors);
             supervisor.keep_key(refresh);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
-            let tools = [Arc::clone(&records), records];
+            let workers = if config.akd.is_some() { signing_threads() } else { 1 };
+            let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
             match ports {
-                Opened::Tap(ports) => guard_with(host, tools, ports, clock, supervisor),
-                Opened::Pair(ports) => guard_with(host, tools, ports, clock, supervisor),
+                Opened::Tap(ports) => guard_with(host, tools, Gather::default(), ports, clock, supervisor),
+                Opened::Pair(ports) => guard_with(host, tools, Gather::of_kept(), ports, clock, supervisor),
             }
         }
     }
@@ -124,10 +129,22 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
     }
 }
 
+/// Threads on which a distributor signs: one for each processor, as far as it can feed them.
+fn signing_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
+}
+
+/// What jobs work with: those that the data path runs here, and those of each thread beside it.
+struct Tools<T> {
+    here: T,
+    beside: Vec<T>,
+}
+
 /// Starts the data path and the worker, and supervises until the end.
 fn guard_with<G, S>(
     guard: G,
-    [here, beside]: [G::Tools; 2],
+    tools: Tools<G::Tools>,
+    gather: Gather,
     ports: Ports<S>,
     clock: Clock,
     supervisor: Supervisor,
@@ -141,7 +158,7 @@ where
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
     let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(beside, waker.clone()).map_err(Failure::new)?;
+    let worker = Worker::start(tools.beside, &waker).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
         ports,
@@ -152,9 +169,9 @@ where
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
-        tools: here,
+        tools: tools.here,
         quiet: Quiet::default(),
-        gather: Gather::default(),
+        gather,
         bulk: Bulk::new(supervisor.trains() == Trains::Always),
     };
     let ring = supervisor.waker();
@@ -239,8 +256,13 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
             let port = |index: u32| {
                 let options = PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) };
                 // A distributor is asked by everybody.
-                let buffer_bytes = if config.akd.is_some() { SOCKET_BUFFER_BYTES } else { options.buffer_bytes };
-                open_packet_port(config, taken, &PacketOptions { buffer_bytes, ..options })
+                let options = match config.akd {
+                    Some(_) => {
+                        PacketOptions { buffer_bytes: SOCKET_BUFFER_BYTES, ring: Some(RingSlots::Many), ..options }
+                    }
+                    None => options,
+                };
+                open_packet_port(config, taken, &options)
             };
             Ok(Opened::Pair(Ports { stack: port(outer_index)?, wire: port(taken.wire_index)? }))
         }

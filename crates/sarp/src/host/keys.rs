@@ -110,21 +110,21 @@ impl Host {
         self.send_tagged(call, kind, arp, &question.emit());
     }
 
-    /// Sends a request that proves itself to a distributor by its tag.
+    /// Sends a request that proves itself to a distributor by its credential.
     pub(super) fn send_tagged(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, data: &[u8]) {
         // Zero before this host has the time; then a distributor knows a recording by its age.
         let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
         let unsigned = Message { arp, kind, seconds, data, signature: &[] }.signed_bytes();
-        let tag = self.settings.request_key.tag(&unsigned);
-        self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &tag));
+        let credential = self.settings.request_key.credential(&self.settings.member_key, &unsigned);
+        self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &credential));
     }
 
     /// What does not start now is tried again in a moment.
     fn sign_change(&mut self, now: Instant, arp: Arp, question: Question) {
         let (Some(new), Some(stamp)) = (self.new_key.clone(), self.clock.read(now)) else { return };
         let seconds = stamp.seconds();
-        let (old, request_key) = (Arc::clone(&self.key), self.settings.request_key.clone());
-        let changing = Changing { old, new, request_key, arp, seconds, question };
+        let (request_key, member_key) = (self.settings.request_key.clone(), self.settings.member_key.clone());
+        let changing = Changing { old: Arc::clone(&self.key), new, request_key, member_key, arp, seconds, question };
         self.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
     }
 

@@ -29,10 +29,21 @@ pub const JOINED_MAX_FRAMES: usize = 64;
 pub const RECEIVE_STRIDE_BYTES: usize = 66_240;
 /// Bytes of socket buffer asked for, each way: 60 ms at 1 Gbit/s.
 pub const SOCKET_BUFFER_BYTES: usize = 8 << 20;
-/// The same for a port that hears only what is kept for the daemon: some hundred small frames, a burst of requests for a whole
-/// subnet. More would only hold more of a flood.
+/// The same for a port that hears only what is kept for the daemon, on its way out: some hundred small frames.
 pub const SOCKET_BUFFER_OF_KEPT_BYTES: usize = 256 << 10;
+/// Room for one frame in a ring, with what the kernel says about it: ARP and DHCP in packets of 1,500 bytes fit.
+pub const RING_SLOT_BYTES: usize = 2048;
+/// Frames in the ring of a port that hears only what is kept for the daemon, a burst of requests for a whole subnet. More
+/// would only hold more of a flood.
+pub const RING_SLOTS_FEW: usize = 256;
+/// The same for a distributor: what comes while it signs for some milliseconds.
+pub const RING_SLOTS_MANY: usize = 1024;
+/// The kernel takes the memory of a ring in pieces of this size.
+pub const RING_BLOCK_BYTES: usize = 64 << 10;
 
+const _: () = assert!(RING_BLOCK_BYTES.is_multiple_of(RING_SLOT_BYTES));
+const _: () = assert!((RING_SLOTS_FEW * RING_SLOT_BYTES).is_multiple_of(RING_BLOCK_BYTES));
+const _: () = assert!((RING_SLOTS_MANY * RING_SLOT_BYTES).is_multiple_of(RING_BLOCK_BYTES));
 const _: () = assert!(RECEIVE_STRIDE_BYTES >= SUPER_FRAME_MAX_BYTES + crate::port::vnet::LEN);
 const _: () = assert!(RECEIVE_STRIDE_BYTES.is_multiple_of(64) && !RECEIVE_STRIDE_BYTES.is_multiple_of(4096));
 // Half as much again for the headers of the segments and the room between them.

@@ -8,10 +8,13 @@
 //! Nothing here allocates per frame, and a frame is copied once: by whoever writes it into the outgoing arena.
 
 pub(crate) mod arena;
+mod auxiliary;
 pub mod cutter;
 pub mod limits;
 pub mod packet;
 pub mod packet_socket;
+mod receive_slab;
+mod ring;
 mod send_slab;
 pub mod tap;
 pub mod train;
@@ -23,7 +26,7 @@ use std::time::Duration;
 use bump::{Batch, Meta, Side, Sink};
 
 pub use packet::{PacketPort, PacketReceiver, PacketSender};
-pub use packet_socket::{PacketOptions, PortError};
+pub use packet_socket::{PacketOptions, PortError, RingSlots};
 pub use tap::{TapPort, TapReceiver, TapSender};
 pub use train::TrainOptions;
 

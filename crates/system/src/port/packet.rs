@@ -1,28 +1,26 @@
 //! The wire's port: a packet socket with vnet headers on one interface.
 //!
-//! Receiving takes many frames per call into buffers that hold super-frames, sending hands many frames per call over
-//! from the arena. What the kernel's header cannot say is repaired here: VLAN tags come out of auxiliary data into
+//! Receiving takes many frames per call into buffers that hold super-frames, or finds small ones in a ring without any call;
+//! sending hands many frames per call over from the arena. What the kernel's header cannot say is repaired here: VLAN tags come out of auxiliary data into
 //! metadata and go back into the frame, tunnelled super-frames are cut. What the kernel can cut, it is given whole: frames
 //! of one flow leave as a train.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::null_mut;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Batch, Checksum, Frame, Meta, VlanTag};
-use libc::{iovec, mmsghdr};
+use bump::{Batch, Frame, Meta};
 
 use super::arena::Arena;
 use super::cutter::{Cutter, is_tunnelled};
-use super::limits::{RECEIVE_STRIDE_BYTES, SEND_BATCH_MAX_FRAMES, WIRE_BATCH_MAX_FRAMES};
+use super::limits::SEND_BATCH_MAX_FRAMES;
 use super::packet_socket::{self, PacketOptions, PortError};
+use super::receive_slab::ReceiveSlab;
+use super::ring::ReceiveRing;
 use super::send_slab::SendSlab;
 use super::train::{TrainOptions, Unloading};
-use super::vnet::{self, PACKET_LEN};
+use super::vnet::PACKET_LEN;
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender};
 
 /// How long to wait when the queue behind the device is full: 100 full frames at 1 Gbit/s.
@@ -43,8 +41,9 @@ impl PacketPort {
     /// # Errors
     /// The kernel refuses: no privilege, or no such interface.
     pub fn open(options: &PacketOptions) -> Result<PacketPort, PortError> {
-        let socket = Arc::new(packet_socket::open(options)?);
-        let receiver = PacketReceiver::new(Arc::clone(&socket), options.trains);
+        let (socket, ring) = packet_socket::open(options)?;
+        let (socket, source) = (Arc::new(socket), ring.map_or_else(|| Source::Calls(ReceiveSlab::new()), Source::Ring));
+        let receiver = PacketReceiver::new(Arc::clone(&socket), source, options.trains);
         Ok(PacketPort { receiver, sender: PacketSender::new(socket, options.trains) })
     }
 }
@@ -55,96 +54,36 @@ impl AsFd for PacketPort {
     }
 }
 
-/// Auxiliary data of one frame, as the kernel lays it out: a control message header, then `tpacket_auxdata`.
-const CONTROL_WORDS: usize = 8;
-const _: () = assert!(CONTROL_WORDS * 8 >= size_of::<libc::cmsghdr>() + size_of::<libc::tpacket_auxdata>() + 8);
-
-/// Message headers and what they point to. The pointers lead into boxes that live and move with this value.
+/// Where frames that arrive are found.
 #[derive(Debug)]
-struct ReceiveSlab {
-    buffers: Box<[u8]>,
-    controls: Box<[[u64; CONTROL_WORDS]]>,
-    // Read by the kernel only, through `messages`.
-    _vectors: Box<[iovec]>,
-    messages: Box<[mmsghdr]>,
+enum Source {
+    Calls(ReceiveSlab),
+    Ring(ReceiveRing),
 }
 
-// SAFETY: every pointer in `vectors` and `messages` leads into a box of the same value and is used by nobody else, so
-// moving the value to another thread moves all of it.
-unsafe impl Send for ReceiveSlab {}
-
-impl ReceiveSlab {
-    fn new() -> ReceiveSlab {
-        let mut buffers = vec![0; WIRE_BATCH_MAX_FRAMES * RECEIVE_STRIDE_BYTES].into_boxed_slice();
-        let mut controls = vec![[0; CONTROL_WORDS]; WIRE_BATCH_MAX_FRAMES].into_boxed_slice();
-        let chunks = buffers.chunks_exact_mut(RECEIVE_STRIDE_BYTES);
-        let mut vectors: Box<[iovec]> =
-            chunks.map(|chunk| iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() }).collect();
-        let messages = vectors.iter_mut().zip(controls.iter_mut()).map(|(vector, control)| {
-            // SAFETY: mmsghdr is plain data, for which zero bytes are a value.
-            let mut message: mmsghdr = unsafe { zeroed() };
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-            message.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = CONTROL_WORDS * 8;
-            message
-        });
-        let messages = messages.collect();
-        ReceiveSlab { buffers, controls, _vectors: vectors, messages }
-    }
-
-    /// Takes what has arrived; the number of messages. `used` of the last batch need their headers set up again.
+impl Source {
+    /// Takes what has arrived, in place of a batch of `used` frames; how many there are.
     fn receive(&mut self, socket: &OwnedFd, used: usize) -> io::Result<usize> {
-        for message in &mut self.messages[..used] {
-            message.msg_hdr.msg_controllen = CONTROL_WORDS * 8;
+        match self {
+            Source::Calls(slab) => slab.receive(socket, used),
+            Source::Ring(ring) => ring.receive(socket),
         }
-        // SAFETY: the headers point to buffers, vectors and control areas of this value with their true lengths, and
-        // nothing else refers to those during the call.
-        let count = unsafe {
-            let messages = self.messages.as_mut_ptr();
-            libc::recvmmsg(socket.as_raw_fd(), messages, WIRE_BATCH_MAX_FRAMES as u32, libc::MSG_DONTWAIT, null_mut())
-        };
-        Ok(packet_socket::checked(count)? as usize)
     }
 
-    /// Bytes of message `index`, its vnet header first, and its metadata; `None` when it is no good.
-    fn message(&mut self, index: usize) -> Option<(&mut [u8], Meta)> {
-        let message = &self.messages[index];
-        let len = message.msg_len as usize;
-        if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || !(PACKET_LEN + 1..=RECEIVE_STRIDE_BYTES).contains(&len) {
-            return None;
+    /// Frame `index` of the batch, its vnet header first, and its metadata; `None` when it is no good.
+    fn frame(&mut self, index: usize) -> Option<(&mut [u8], Meta)> {
+        match self {
+            Source::Calls(slab) => slab.frame(index),
+            Source::Ring(ring) => ring.frame(index),
         }
-        let control_len = message.msg_hdr.msg_controllen;
-        let whole = &mut self.buffers[index * RECEIVE_STRIDE_BYTES..][..len];
-        let mut meta = vnet::read(whole.first_chunk()?)?;
-        apply_auxiliary(&self.controls[index], control_len, &mut meta);
-        Some((whole, meta))
     }
-}
 
-/// Enters into `meta` what the kernel said beside the frame: its tag, and whether its checksum was verified.
-fn apply_auxiliary(control: &[u64; CONTROL_WORDS], control_len: usize, meta: &mut Meta) {
-    const HEADER_LEN: usize = size_of::<libc::cmsghdr>();
-    const DATA_LEN: usize = size_of::<libc::tpacket_auxdata>();
-    if control_len < HEADER_LEN + DATA_LEN {
-        return;
-    }
-    // SAFETY: the array is aligned for both structures, larger than both together, and every byte pattern is a value of
-    // either; the kernel filled them in, or a former batch did.
-    let (header, data) = unsafe {
-        let header = control.as_ptr().cast::<libc::cmsghdr>();
-        (&*header, &*header.add(1).cast::<libc::tpacket_auxdata>())
-    };
-    if (header.cmsg_level, header.cmsg_type) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) {
-        return;
-    }
-    if data.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
-        let says_tpid = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tpid = if says_tpid { data.tp_vlan_tpid } else { wire::EtherType::VLAN.0 };
-        meta.vlan = Some(VlanTag { tpid, tci: data.tp_vlan_tci });
-    }
-    if meta.checksum == Checksum::Unknown && data.tp_status & libc::TP_STATUS_CSUM_VALID != 0 {
-        meta.checksum = Checksum::Complete;
+    /// The room that frame `index` lies in, its vnet header first; it may be longer than the frame.
+    fn room(&mut self, index: usize) -> Option<&mut [u8]> {
+        match self {
+            Source::Calls(slab) => Some(slab.room(index)),
+            Source::Ring(ring) => ring.frame(index).map(|(whole, _)| whole),
+        }
     }
 }
 
@@ -152,7 +91,7 @@ fn apply_auxiliary(control: &[u64; CONTROL_WORDS], control_len: usize, meta: &mu
 #[derive(Debug)]
 pub struct PacketReceiver {
     socket: Arc<OwnedFd>,
-    slab: ReceiveSlab,
+    source: Source,
     filled: usize,
     next: usize,
     cutter: Cutter,
@@ -162,10 +101,10 @@ pub struct PacketReceiver {
 }
 
 impl PacketReceiver {
-    fn new(socket: Arc<OwnedFd>, trains: Option<TrainOptions>) -> PacketReceiver {
+    fn new(socket: Arc<OwnedFd>, source: Source, trains: Option<TrainOptions>) -> PacketReceiver {
         PacketReceiver {
             socket,
-            slab: ReceiveSlab::new(),
+            source,
             filled: 0,
             next: 0,
             cutter: Cutter::new(),
@@ -183,7 +122,7 @@ impl PacketReceiver {
     /// Takes over message `index`; the length of its frame and its metadata, or `None` when it is being cut or unloaded, or
     /// no good.
     fn accept(&mut self, index: usize) -> Option<(usize, Meta)> {
-        let Some((whole, meta)) = self.slab.message(index) else {
+        let Some((whole, meta)) = self.source.frame(index) else {
             self.counters.unreadable += 1;
             return None;
         };
@@ -206,7 +145,7 @@ impl PacketReceiver {
 
     /// The next piece of the message that is being cut, which is the last one taken.
     fn next_piece(&mut self) -> Option<Frame<'_>> {
-        let (whole, _) = self.slab.message(self.next - 1)?;
+        let (whole, _) = self.source.frame(self.next - 1)?;
         let piece = self.cutter.next(&whole[PACKET_LEN..])?;
         count_piece(&mut self.counters, &piece);
         Some(piece)
@@ -214,9 +153,8 @@ impl PacketReceiver {
 
     /// The next frame of the train that is being unloaded, which is the message last taken.
     fn next_of_train(&mut self) -> Option<Frame<'_>> {
-        let at = (self.next - 1) * RECEIVE_STRIDE_BYTES;
-        let whole = &mut self.slab.buffers[at + PACKET_LEN..at + RECEIVE_STRIDE_BYTES];
-        let frame = self.unloading.as_mut()?.next(whole)?;
+        let room = &mut self.source.room(self.next - 1)?[PACKET_LEN..];
+        let frame = self.unloading.as_mut()?.next(room)?;
         count_piece(&mut self.counters, &frame);
         Some(frame)
     }
@@ -244,8 +182,7 @@ impl Batch for PacketReceiver {
             let index = self.next;
             self.next += 1;
             if let Some((len, meta)) = self.accept(index) {
-                let whole = &mut self.slab.buffers[index * RECEIVE_STRIDE_BYTES..][..len];
-                return Some(Frame { bytes: &mut whole[PACKET_LEN..], meta });
+                return self.source.room(index).map(|room| Frame { bytes: &mut room[PACKET_LEN..len], meta });
             }
         }
     }
@@ -260,7 +197,7 @@ impl Receiver for PacketReceiver {
         }
         let used = std::mem::take(&mut self.filled);
         self.next = 0;
-        match self.slab.receive(&self.socket, used) {
+        match self.source.receive(&self.socket, used) {
             Ok(count) => self.filled = count,
             Err(error) => match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN) => {}

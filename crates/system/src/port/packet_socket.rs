@@ -7,7 +7,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::limits::{SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_KEPT_BYTES};
+use super::limits::{RING_SLOTS_FEW, RING_SLOTS_MANY, SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_KEPT_BYTES};
+use super::ring::ReceiveRing;
 use super::train::TrainOptions;
 use crate::takeover::{Instruction, Kept};
 
@@ -24,8 +25,11 @@ pub struct PacketOptions {
     pub all_multicast: bool,
     /// Receive frames for every address.
     pub promiscuous: bool,
-    /// Bytes of socket buffer each way.
+    /// Bytes of socket buffer each way; where there is a ring, of the way out alone.
     pub buffer_bytes: usize,
+    /// What arrives waits in a ring for so many small frames, without a system call for each. A frame that does not fit into a slot
+    /// is unreadable.
+    pub ring: Option<RingSlots>,
     /// Which frames travel in trains, if any do.
     pub trains: Option<TrainOptions>,
 }
@@ -41,17 +45,38 @@ impl PacketOptions {
             all_multicast: false,
             promiscuous: false,
             buffer_bytes: SOCKET_BUFFER_BYTES,
+            ring: None,
             trains: None,
         }
     }
 
-    /// A socket on interface `interface_index` that hears what is kept for the daemon, a few frames each second at most.
+    /// A socket on interface `interface_index` that hears what is kept for the daemon, in a ring: a few frames each second, or
+    /// a flood of forged ones, each of which should cost as little as possible.
     #[must_use]
     pub fn kept(kept: Kept, interface_index: u32) -> PacketOptions {
         PacketOptions {
             filter: Some(kept.filter()),
             buffer_bytes: SOCKET_BUFFER_OF_KEPT_BYTES,
+            ring: Some(RingSlots::Few),
             ..PacketOptions::new(interface_index)
+        }
+    }
+}
+
+/// How many frames a ring holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingSlots {
+    /// A burst of requests for a whole subnet.
+    Few,
+    /// What a distributor is asked by everybody at once.
+    Many,
+}
+
+impl RingSlots {
+    fn count(self) -> usize {
+        match self {
+            RingSlots::Few => RING_SLOTS_FEW,
+            RingSlots::Many => RING_SLOTS_MANY,
         }
     }
 }
@@ -89,7 +114,7 @@ fn step<T>(step: &'static str, result: io::Result<T>) -> Result<T, PortError> {
 ///
 /// # Errors
 /// The kernel refuses: no privilege, no such interface, a kernel older than Linux 4.20.
-pub(super) fn open(options: &PacketOptions) -> Result<OwnedFd, PortError> {
+pub(super) fn open(options: &PacketOptions) -> Result<(OwnedFd, Option<ReceiveRing>), PortError> {
     // Protocol 0 hears nothing until the socket is bound, so no frame of another interface ever gets in.
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: socket takes no pointer.
@@ -116,8 +141,10 @@ pub(super) fn open(options: &PacketOptions) -> Result<OwnedFd, PortError> {
     if let Some(filter) = options.filter {
         step("attach the socket's filter", attach(&socket, filter))?;
     }
+    let ring = options.ring.map(|slots| ReceiveRing::open(&socket, slots.count())).transpose();
+    let ring = step("share memory for what arrives", ring)?;
     step("bind the packet socket", bind(&socket, options))?;
-    Ok(socket)
+    Ok((socket, ring))
 }
 
 /// From `linux/if_packet.h`, Linux 4.20.
@@ -160,11 +187,16 @@ fn bind(socket: &OwnedFd, options: &PacketOptions) -> io::Result<()> {
 }
 
 /// Sets an option to a plain value.
-fn set_option<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(super) fn set_option<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let len = size_of::<T>() as u32;
     let value: *const T = value;
     // SAFETY: the pointer and the length describe `value`, which outlives the call.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), len) }).map(drop)
+}
+
+/// What has gone wrong with the socket since it was last asked or used.
+pub(super) fn take_error(socket: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::net::sockopt::socket_error(socket)??)
 }
 
 /// Frames the kernel dropped for want of room since the last call.

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use crate::takeover::Kept;
 use bump::{Batch, Bump, Checksum, Ledger, Meta, Side, VlanTag};
 
-use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, Sender, Sinks, TapPort, TrainOptions};
+use super::limits::RING_SLOTS_FEW;
+use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, RingSlots, Sender, Sinks, TapPort, TrainOptions};
 use crate::clock::Clock;
 use crate::namespace::{create, run_inside};
 use crate::null::NullBump;
@@ -481,6 +482,96 @@ fn a_port_for_what_is_kept_hears_nothing_else_and_not_itself() {
     assert_eq!(types(&mut port), [0x0806]);
     assert_eq!(types(&mut beside).len(), 3, "a neighbour on the same interface hears what comes, not what leaves");
     assert_eq!(types(&mut sender), [0x0800, 0x0806, 0x88b5], "what is sent is not limited");
+}
+
+/// Ends of a wire whose second hears what arrives in a ring.
+fn ring_ports(wire: &OwnedFd) -> (PacketPort, PacketPort) {
+    veth(wire, "v1", "v2");
+    let ring = |options: &mut PacketOptions| options.ring = Some(RingSlots::Few);
+    (packet_port(wire, "v1", |_| {}), packet_port(wire, "v2", ring))
+}
+
+/// Left out that slots go back, that the tag is beside the frame, and the headroom: each was seen.
+#[test]
+fn a_ring_gives_frames_whole_in_their_order_round_after_round() {
+    if !may_run("a_ring_gives_frames_whole_in_their_order_round_after_round") {
+        return;
+    }
+    let wire = namespace();
+    let (mut a, mut b) = ring_ports(&wire);
+    let tagged = Meta { vlan: Some(VlanTag { tpid: 0x8100, tci: 0x2007 }), ..Meta::plain() };
+    for round in 0..40_u32 {
+        let lens = [60, 61, 110, 640, 1514];
+        let frames: Vec<_> = (0..20_u32).map(|at| frame(round * 20 + at, lens[at as usize % 5])).collect();
+        for (at, bytes) in frames.iter().enumerate() {
+            send(&mut a, bytes, if at == 7 { tagged } else { Meta::plain() });
+        }
+        assert_eq!(a.sender.flush(), Backlog::None);
+        let received = receive(&mut b, frames.len());
+        assert_eq!(received.iter().map(|(bytes, _)| bytes).collect::<Vec<_>>(), frames.iter().collect::<Vec<_>>());
+        let tags: Vec<_> = received.iter().map(|(_, meta)| meta.vlan).collect();
+        assert!(tags.iter().enumerate().all(|(at, tag)| *tag == if at == 7 { tagged.vlan } else { None }), "{tags:?}");
+    }
+    assert_eq!((b.receiver.counters().frames, b.receiver.counters().unreadable), (800, 0));
+    assert!(!b.receiver.fill().expect("up"), "a ring that was read is empty");
+}
+
+#[test]
+fn a_full_ring_counts_what_it_cannot_hold_and_goes_on() {
+    if !may_run("a_full_ring_counts_what_it_cannot_hold_and_goes_on") {
+        return;
+    }
+    let wire = namespace();
+    let (mut a, mut b) = ring_ports(&wire);
+    for number in 0..300 {
+        send(&mut a, &frame(number, 100), Meta::plain());
+    }
+    assert_eq!(a.sender.flush(), Backlog::None);
+    assert_eq!(receive_now(&mut b).len(), RING_SLOTS_FEW);
+    b.receiver.count_kernel_drops();
+    assert_eq!(b.receiver.counters().kernel_drops, 300 - RING_SLOTS_FEW as u64);
+    send(&mut a, &frame(300, 100), Meta::plain());
+    a.sender.flush();
+    assert_eq!(receive(&mut b, 1)[0].0, frame(300, 100));
+}
+
+#[test]
+fn what_does_not_fit_into_a_slot_is_unreadable() {
+    if !may_run("what_does_not_fit_into_a_slot_is_unreadable") {
+        return;
+    }
+    let wire = namespace();
+    let (mut a, mut b) = ring_ports(&wire);
+    for end in ["v1", "v2"] {
+        ip(&wire, &format!("ip link set {end} mtu 4000"));
+    }
+    for len in [3000, 1514] {
+        send(&mut a, &frame(1, len), Meta::plain());
+    }
+    a.sender.flush();
+    assert_eq!(receive(&mut b, 1)[0].0, frame(1, 1514));
+    assert_eq!(b.receiver.counters().unreadable, 1);
+}
+
+/// Left `take_error` out: waiting ended at once for ever.
+#[test]
+fn a_ring_sleeps_while_its_interface_is_down() {
+    if !may_run("a_ring_sleeps_while_its_interface_is_down") {
+        return;
+    }
+    let wire = namespace();
+    let (mut a, mut b) = ring_ports(&wire);
+    ip(&wire, "ip link set v2 down");
+    for _ in 0..2 {
+        assert!(!b.receiver.fill().expect("a device that is down has nothing to give"));
+    }
+    let mut watched = [PollFd::new(&b.receiver, PollFlags::IN)];
+    wait(&mut watched, Some(Duration::from_millis(1))).expect("poll");
+    assert!(watched[0].revents().is_empty(), "{:?}", watched[0].revents());
+    ip(&wire, "ip link set v2 up");
+    send(&mut a, &frame(2, 60), Meta::plain());
+    a.sender.flush();
+    assert_eq!(receive(&mut b, 1)[0].0, frame(2, 60));
 }
 
 /// Two packet ports on either side, as beside a pair that the kernel joins.

@@ -11,8 +11,12 @@ use crate::{Error, Field, MacAddress};
 pub const RESOLUTION_NONCE_LEN: usize = 8;
 /// Bytes of the nonce in a request to a distributor.
 pub const NONCE_LEN: usize = 16;
-/// Bytes of the tag in place of a signature in requests to a distributor.
+/// Bytes of the check that any host of the site can make, at the front of a credential.
+pub const CHECK_LEN: usize = 8;
+/// Bytes of the tag that only the asking host can make, behind it.
 pub const TAG_LEN: usize = 16;
+/// Bytes of what proves a request to a distributor, in place of a signature: check and tag.
+pub const CREDENTIAL_LEN: usize = CHECK_LEN + TAG_LEN;
 
 /// The data of a signed ARP message: nothing (the paper's form), the fraction of the second, or also a nonce.
 ///
@@ -52,7 +56,7 @@ impl Resolution {
     }
 }
 
-/// The data of a request to a distributor; its tag stands where a signature would.
+/// The data of a request to a distributor; its credential stands where a signature would.
 ///
 /// ```text
 ///  0  number of the asking host, 8   8  nonce, 16
@@ -66,6 +70,9 @@ pub struct Question {
 }
 
 impl Question {
+    /// Bytes of it.
+    pub const LEN: usize = 8 + NONCE_LEN;
+
     /// Reads the data.
     ///
     /// # Errors
@@ -86,14 +93,14 @@ impl Question {
 /// The data of a request to replace the asking host's key. The signature of the message is made by the old key.
 ///
 /// ```text
-///  0  question, 24   24  tag, 16   40  algorithm   41  length of the proof   42  proof   then  new public key
+///  0  question, 24   24  credential, 24   48  algorithm   49  length of the proof   50  proof   then  new public key
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     /// Who asks, and the nonce.
     pub question: Question,
-    /// The tag under the asking host's request key.
-    pub tag: [u8; TAG_LEN],
+    /// Check and tag of the asking host.
+    pub credential: [u8; CREDENTIAL_LEN],
     /// The algorithm of the new key.
     pub algorithm: u8,
     /// A signature by the new key: nobody can have a key entered that is not his.
@@ -103,8 +110,8 @@ pub struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Where the tag stands in the data.
-    pub const TAG: std::ops::Range<usize> = 24..40;
+    /// Where the credential stands in the data.
+    pub const CREDENTIAL: std::ops::Range<usize> = Question::LEN..Question::LEN + CREDENTIAL_LEN;
 
     /// Reads the data.
     ///
@@ -113,17 +120,17 @@ impl<'a> Change<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Change<'a>, Error> {
         let mut reader = Reader::new(bytes, Field::SarpData);
         let question = Question { host: reader.u64()?, nonce: reader.array()? };
-        let (tag, algorithm) = (reader.array()?, reader.u8()?);
+        let (credential, algorithm) = (reader.array()?, reader.u8()?);
         let proof_len = usize::from(reader.u8()?);
         let proof = reader.bytes(proof_len)?;
-        Ok(Change { question, tag, algorithm, proof, key: reader.rest() })
+        Ok(Change { question, credential, algorithm, proof, key: reader.rest() })
     }
 
     /// The data as bytes; a proof of more than 255 bytes is cut and proves nothing.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let proof = &self.proof[..self.proof.len().min(usize::from(u8::MAX))];
-        [&self.question.emit()[..], &self.tag, &[self.algorithm, proof.len() as u8], proof, self.key].concat()
+        [&self.question.emit()[..], &self.credential, &[self.algorithm, proof.len() as u8], proof, self.key].concat()
     }
 
     /// What the proof signs.
@@ -262,7 +269,7 @@ impl Refusal {
     }
 }
 
-/// The data of a DHCP server's question about a client. Its tag stands where a signature would.
+/// The data of a DHCP server's question about a client. Its credential stands where a signature would.
 ///
 /// ```text
 ///  0  question, 24   24  action   25  address, 4   29  seconds, 4   33  number of the client, 8

@@ -8,13 +8,13 @@ use std::net::Ipv4Addr;
 use rusqlite::Connection;
 
 use crate::limits::MAX_REMEMBERED;
-use crate::repository::{HostEntry, StoreError};
+use crate::repository::{Holder, StoreError};
 
 /// What was found while the file had one version.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     version: Option<i64>,
-    found: HashMap<Ipv4Addr, HostEntry>,
+    found: HashMap<Ipv4Addr, Holder>,
 }
 
 impl Remembered {
@@ -29,16 +29,16 @@ impl Remembered {
         Ok(())
     }
 
-    pub(super) fn get(&self, ip: Ipv4Addr) -> Option<HostEntry> {
+    pub(super) fn get(&self, ip: Ipv4Addr) -> Option<Holder> {
         self.found.get(&ip).cloned()
     }
 
     /// Remembers a host. What is read after [`keep_up`](Remembered::keep_up) may be newer than the version that it noted, never
     /// older, and is forgotten with the next question then.
-    pub(super) fn keep(&mut self, ip: Ipv4Addr, entry: &HostEntry) {
+    pub(super) fn keep(&mut self, ip: Ipv4Addr, holder: &Holder) {
         if self.found.len() >= MAX_REMEMBERED {
             self.found.clear();
         }
-        self.found.insert(ip, entry.clone());
+        self.found.insert(ip, holder.clone());
     }
 }

@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use wire::MacAddress;
 
 use super::seconds;
-use crate::repository::{Contents, Enrolment, HostEntry, Lease, NewHost, Standing, StoreError, Subnet, enrolment};
+use crate::repository::{
+    Contents, Enrolment, Holder, HostEntry, Lease, NewHost, Standing, StoreError, Subnet, enrolment,
+};
 
 /// How many statements stay prepared on a connection: all that there are.
 pub(super) const STATEMENTS: usize = 32;
@@ -43,6 +45,16 @@ pub(super) fn check_tables(connection: &Connection) -> Result<(), StoreError> {
 pub(super) fn find(connection: &Connection, ip: Ipv4Addr) -> Result<Option<HostEntry>, StoreError> {
     let row = connection.prepare_cached(FIND)?.query_row([ip.to_bits()], columns).optional()?;
     row.map(|row| entry(connection, row)).transpose()
+}
+
+/// As [`find`], of what a distributor has to know.
+pub(super) fn holder(connection: &Connection, ip: Ipv4Addr) -> Result<Option<Holder>, StoreError> {
+    let row = connection.prepare_cached(FIND)?.query_row([ip.to_bits()], columns).optional()?;
+    row.map(|row| {
+        let (mac, key, standing) = (row.mac.map(MacAddress), row.key.into(), standing(row.is_revoked));
+        Ok(Holder { mac, algorithm: row.algorithm, key, standing, not_after_unix: unsigned(row.not_after)? })
+    })
+    .transpose()
 }
 
 pub(super) fn by_name(connection: &Connection, name: &str) -> Result<Option<HostEntry>, StoreError> {
@@ -305,10 +317,14 @@ fn entry(connection: &Connection, row: Columns) -> Result<HostEntry, StoreError>
         mac: row.mac.map(MacAddress),
         algorithm: row.algorithm,
         key: row.key,
-        standing: if row.is_revoked { Standing::Revoked } else { Standing::Good },
+        standing: standing(row.is_revoked),
         not_before_unix: unsigned(row.not_before)?,
         not_after_unix: unsigned(row.not_after)?,
     })
+}
+
+fn standing(is_revoked: bool) -> Standing {
+    if is_revoked { Standing::Revoked } else { Standing::Good }
 }
 
 fn addresses_of(connection: &Connection, number: i64) -> Result<Vec<Ipv4Addr>, StoreError> {

@@ -4,6 +4,7 @@
 
 mod distributor;
 mod first_ping;
+mod load;
 mod tables;
 
 use std::path::Path;

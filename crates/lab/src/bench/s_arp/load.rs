@@ -1,0 +1,205 @@
+//! A host that asks a key distributor in the name of all hosts of the site, as fast as it is answered.
+//!
+//! It shares two processors with the distributor, so it does as little as it can while the clock runs: the requests, each with
+//! a nonce and a credential of its own, are made before; answers come in a ring; it sleeps between. What counts as answered is an
+//! answer of the right kind to a request that was still open, and of some the signature is checked at the end.
+
+use std::time::{Duration, Instant};
+
+use bump::{Batch, Generator, Meta};
+use identity::distributor::{DistributorKey, MemberKey, RequestKey, RequestMaster};
+use system::port::{PacketPort, Receiver, Sender};
+use wire::arp::{Arp, Operation};
+use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
+use wire::sarp::data::{Answer, NONCE_LEN, Question, Record};
+use wire::sarp::{Kind, Message, seal};
+use wire::{EtherType, MacAddress};
+
+use super::distributor::HOSTS;
+use crate::failure::Failure;
+use crate::guard::{filled_address, filled_key};
+use crate::net::Host;
+use crate::net::lan::INTERFACE;
+use crate::net::link;
+
+/// Requests that may be unanswered at a time; fewer than a distributor lets wait.
+const UNDER_WAY_MAX: usize = 192;
+/// Requests made for each second of the run, more than any distributor here answers.
+const PREPARED_PER_SECOND: usize = 160_000;
+/// How long the load rests between two looks. A distributor that answers 80,000 in a second answers 40 meanwhile.
+const REST: Duration = Duration::from_micros(450);
+/// An answer that takes longer is lost.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Of this many answers one has its signature checked.
+const CHECKED_ONE_IN: usize = 128;
+
+/// One request, ready to be sent.
+struct Request {
+    frame: Vec<u8>,
+    host: u64,
+    nonce: [u8; NONCE_LEN],
+    wanted: u32,
+    is_open: bool,
+}
+
+/// The load of one run.
+pub(super) struct Load {
+    port: PacketPort,
+    requests: Vec<Request>,
+    next: usize,
+    under_way: usize,
+    answered: usize,
+    kept: Vec<Vec<u8>>,
+}
+
+/// Who asks whom, and with what.
+pub(super) struct Parties<'a> {
+    pub(super) from: &'a Host,
+    pub(super) to: &'a Host,
+    pub(super) members: &'a MemberKey,
+    pub(super) master: &'a RequestMaster,
+    pub(super) distributor: &'a DistributorKey,
+}
+
+impl Load {
+    /// Makes the requests for a run of `time`. No two of them share a nonce, and each is for any of the site's hosts.
+    pub(super) fn prepare(parties: &Parties<'_>, time: Duration, seed: u64) -> Result<Load, Failure> {
+        let mut bytes = [7; 32];
+        bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut random = Generator::from_seed(bytes);
+        let count = time.as_secs() as usize * PREPARED_PER_SECOND;
+        let keys: Vec<_> = (1..=u64::from(HOSTS)).map(|number| parties.master.key_of(number)).collect();
+        let make = |at: usize| request(parties, &keys[at % keys.len()], at as u64, &mut random);
+        let requests = (0..count).map(make).collect();
+        Ok(Load { port: open_port(parties.from)?, requests, next: 0, under_way: 0, answered: 0, kept: Vec::new() })
+    }
+
+    /// Asks for as long as `time`, at most [`UNDER_WAY_MAX`] questions ahead of the answers; returns answers per second.
+    pub(super) fn run(mut self, parties: &Parties<'_>, time: Duration) -> Result<f64, Failure> {
+        let start = Instant::now();
+        let mut heard_at = start;
+        while start.elapsed() < time && self.next < self.requests.len() {
+            self.ask();
+            std::thread::sleep(REST);
+            if self.hear()? {
+                heard_at = Instant::now();
+            } else if heard_at.elapsed() > PATIENCE {
+                // What was lost is not waited for.
+                (self.under_way, heard_at) = (0, Instant::now());
+            }
+        }
+        let rate = self.answered as f64 / start.elapsed().as_secs_f64();
+        self.check(parties.distributor)?;
+        Ok(rate)
+    }
+
+    fn ask(&mut self) {
+        let end = self.requests.len().min(self.next + UNDER_WAY_MAX - self.under_way);
+        for request in &mut self.requests[self.next..end] {
+            if !put(&mut self.port, &request.frame) {
+                break;
+            }
+            request.is_open = true;
+            self.under_way += 1;
+            self.next += 1;
+        }
+        self.port.sender.flush();
+    }
+
+    fn hear(&mut self) -> Result<bool, Failure> {
+        let before = self.answered;
+        while self.port.receiver.fill().map_err(Failure::io("hearing the distributor"))? {
+            while let Some(frame) = self.port.receiver.next_frame() {
+                let Some(at) = answered(frame.bytes, &self.requests) else { continue };
+                self.requests[at].is_open = false;
+                self.under_way = self.under_way.saturating_sub(1);
+                self.answered += 1;
+                if self.answered.is_multiple_of(CHECKED_ONE_IN) {
+                    self.kept.push(frame.bytes.to_vec());
+                }
+            }
+        }
+        Ok(self.answered > before)
+    }
+
+    /// Whether what was answered is signed by the distributor and true.
+    fn check(&self, distributor: &DistributorKey) -> Result<(), Failure> {
+        let is_right = |frame: &Vec<u8>| {
+            let message = Message::parse(frame.get(HEADER_LEN..)?).ok()?;
+            let answer = Answer::parse(message.data).ok()?;
+            let request = self.requests.get(number(&answer.nonce)?)?;
+            let record = Record::parse(answer.rest).ok()?;
+            let is_true = message.arp.sender_ip == filled_address(request.wanted)
+                && record.key == filled_key(request.wanted)
+                && (answer.host, answer.nonce) == (request.host, request.nonce);
+            (is_true && distributor.verify(&message).is_ok()).then_some(())
+        };
+        match self.kept.iter().all(|frame| is_right(frame).is_some()) {
+            true => Ok(()),
+            false => Err(Failure::Unreadable("an answer of the distributor is wrong".to_owned())),
+        }
+    }
+}
+
+/// A port that hears what a distributor answers.
+pub(super) fn open_port(from: &Host) -> Result<PacketPort, Failure> {
+    from.namespace.enter(|| link::open_for_arp(INTERFACE))
+}
+
+/// Puts a frame where the next flush finds it; false when there is no room.
+pub(super) fn put(port: &mut PacketPort, frame: &[u8]) -> bool {
+    let Some(room) = port.sender.reserve(frame.len()) else { return false };
+    room[..frame.len()].copy_from_slice(frame);
+    port.sender.commit(frame.len(), Meta::plain());
+    true
+}
+
+fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Generator) -> Request {
+    let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
+    let mut nonce: [u8; NONCE_LEN] = random.bytes();
+    nonce[..8].copy_from_slice(&at.to_be_bytes());
+    let question = Question { host: key.host(), nonce };
+    let unsigned = unsigned(parties.from.mac, parties.to.mac, wanted, &question);
+    let credential = key.credential(parties.members, &unsigned);
+    let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &credential));
+    Request { frame, host: key.host(), nonce, wanted, is_open: false }
+}
+
+/// What a request for the key of the made-up host `wanted` says in front of its credential.
+pub(super) fn unsigned(source: MacAddress, target_mac: MacAddress, wanted: u32, question: &Question) -> Vec<u8> {
+    let arp = Arp {
+        operation: Operation::Request,
+        sender_mac: source,
+        sender_ip: std::net::Ipv4Addr::new(10, 77, 0, 102),
+        target_mac,
+        target_ip: filled_address(wanted),
+    };
+    let unix_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let seconds = u32::try_from(unix_s).unwrap_or(u32::MAX);
+    Message { arp, kind: Kind::KeyRequest, seconds, data: &question.emit(), signature: &[] }.signed_bytes()
+}
+
+/// The frame that carries `message`.
+pub(super) fn frame(source: MacAddress, destination: MacAddress, message: &[u8]) -> Vec<u8> {
+    let mut frame = [&Header { destination, source, ethertype: EtherType::ARP }.emit()[..], message].concat();
+    frame.resize(frame.len().max(MIN_LEN), 0);
+    frame
+}
+
+/// Which open request this frame answers with a key, if it does.
+fn answered(frame: &[u8], requests: &[Request]) -> Option<usize> {
+    let (header, message) = Header::parse(frame).ok()?;
+    let message = Message::parse(message).ok()?;
+    if header.ethertype != EtherType::ARP || message.kind != Kind::KeyReply {
+        return None;
+    }
+    let answer = Answer::parse(message.data).ok()?;
+    let at = number(&answer.nonce)?;
+    let request = requests.get(at)?;
+    (request.is_open && request.nonce == answer.nonce).then_some(at)
+}
+
+/// Which request has this nonce.
+fn number(nonce: &[u8; NONCE_LEN]) -> Option<usize> {
+    usize::try_from(u64::from_be_bytes(*nonce.first_chunk()?)).ok()
+}
