@@ -21,6 +21,7 @@ use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::clock::Stamp;
 use crate::limits;
+use crate::settings::Weaken;
 
 /// Where a distributor finds keys.
 pub trait Records {
@@ -31,6 +32,12 @@ pub trait Records {
     /// change.
     fn is_at_hand(&self) -> bool {
         false
+    }
+
+    /// Whether this distributor itself still belongs to the site, as far as that is known. Where a look may go over a network,
+    /// it is taken only if whoever asks `may_wait`.
+    fn may_answer(&self, _may_wait: bool) -> bool {
+        true
     }
 
     /// Puts the key `new` in the place of the key `old` of the host with this address; false, with nothing changed, if the
@@ -224,8 +231,11 @@ impl Akd {
     }
 
     /// Judges a request; what is returned runs as a job.
-    pub(crate) fn request(&mut self, now: Now, message: &Message<'_>) -> Result<Answering, DropReason> {
-        let (question, asked) = self.prove(message)?;
+    pub(crate) fn request(&mut self, now: Now, message: &Message<'_>, weaken: Weaken) -> Result<Answering, DropReason> {
+        let (question, asked, is_right) = self.prove(message)?;
+        if !is_right && !weaken.request_tag {
+            return Err(DropReason::SarpRequestTag);
+        }
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
         self.admit(now.since_boot, stamp, message, &question)?;
@@ -262,11 +272,11 @@ impl Akd {
         Ok(())
     }
 
-    /// Reads a request and checks its tag.
-    fn prove(&self, message: &Message<'_>) -> Result<(Question, Asked), DropReason> {
+    /// Reads a request, and whether its tag is right.
+    fn prove(&self, message: &Message<'_>) -> Result<(Question, Asked, bool), DropReason> {
         let malformed = |_| DropReason::SarpMalformed;
         let signed = message.signed_bytes();
-        let (question, asked, is_right) = match message.kind {
+        Ok(match message.kind {
             Kind::KeyChange => {
                 let change = Change::parse(message.data).map_err(malformed)?;
                 let key = self.master.key_of(change.question.host);
@@ -284,8 +294,7 @@ impl Akd {
                 let asked = if kind == Kind::KeyRequest { Asked::Key(message.arp.target_ip) } else { Asked::Time };
                 (question, asked, is_right)
             }
-        };
-        if is_right { Ok((question, asked)) } else { Err(DropReason::SarpRequestTag) }
+        })
     }
 }
 
@@ -306,8 +315,11 @@ impl Answering {
         }
     }
 
-    /// Looks up and signs; `None` when the repository cannot be read or written.
+    /// Looks up and signs; `None` when the repository cannot be read or written, or says that we are no distributor any more.
     pub(crate) fn run(self, records: &dyn Records) -> Option<Vec<u8>> {
+        if !records.may_answer(self.may_wait(records)) {
+            return None;
+        }
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
             Asked::Key(ip) => look_up(records, *ip)?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
-use identity::distributor::DistributorKey;
+use identity::distributor::{DistributorKey, RequestKey};
 use identity::{HostIdentity, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
@@ -123,6 +123,7 @@ impl SignedArp {
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
+            weaken: sarp::Weaken::default(),
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
@@ -180,7 +181,8 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(section, &identity.site_name(), config.clock())?;
+    let own = identity.request_key().map_or(0, RequestKey::host);
+    let records = Repository::open(section, &identity.site_name(), own, config.clock())?;
     check_site(section, &records, identity)?;
     Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
 }
