@@ -63,8 +63,9 @@ fn halves(data: &[u8]) {
         .map(|proving| proving.run(&site::identities()[0].signing_key()));
     let checking = client.incoming(NOW, Some(STAMP), data);
     assert!(checking.is_err(), "nobody has made a tag under this key");
+    let order = if data.len() % 2 == 0 { server::Order::AtRequest } else { server::Order::AtAck };
     let settings =
-        server::Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window: WINDOW };
+        server::Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window: WINDOW, order };
     let mut server = Server::new(settings);
     assert!(server.outgoing(NOW, Some(STAMP), data).is_err(), "nobody has asked");
     assert!(server.incoming(NOW, Some(STAMP), data).is_err(), "nobody has made a tag under this key");

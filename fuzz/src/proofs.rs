@@ -1,10 +1,12 @@
 //! Certificates, keys and the files they come in.
 
-use identity::certificate::CertificateRequest;
 use identity::certificate::names::Names;
+use identity::certificate::{CertificateRequest, SECOND_KEY_EXTENSION};
+use identity::distributor::verify_with_record;
+use identity::profile::KeyLength;
 use identity::signing::SigningKey;
 use identity::site_key::SiteKey;
-use identity::{HostCertificate, HostIdentity, TrustAnchor, pem};
+use identity::{HostCertificate, HostIdentity, Profile, TrustAnchor, pem};
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, DnType, Issuer, KeyPair, KeyUsagePurpose};
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
@@ -22,6 +24,9 @@ pub fn certificate(data: &[u8]) {
     let der = input.rest();
     if choice & 1 != 0 {
         return signed_names(der);
+    }
+    if choice & 2 != 0 {
+        return paper_key(der);
     }
     if let Ok(anchor) = TrustAnchor::from_der(der) {
         assert_eq!(anchor.der(), der);
@@ -67,8 +72,41 @@ fn signed_names(names: &[u8]) {
     }
 }
 
+/// Keys of the paper profile, secret and public, as blocks, in records and in certificates. The site is a modern one.
+fn paper_key(bytes: &[u8]) {
+    for length in KeyLength::ALL {
+        let record = (length.record_number(), bytes);
+        assert!(verify_with_record(Profile::Paper, record, b"message", &[1; 40]).is_err(), "nobody signed this");
+    }
+    if let Ok(key) = SigningKey::from_paper_block(bytes) {
+        key.prepare(&[7; 32], 1);
+        let record = key.record_key().expect("a number");
+        for _ in ["made ahead", "made at once"] {
+            let signature = key.sign(b"message").expect("signed");
+            assert_eq!(verify_with_record(Profile::Paper, record, b"message", &signature), Ok(()));
+        }
+        let spki = key.paper_spki().expect("DSA");
+        let second = issue_with(vec![CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, spki)]);
+        assert!(second.is_none_or(|der| site_anchor().verify_whenever(&der).is_err()), "a weak key in a modern site");
+    }
+    let second = issue_with(vec![CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, bytes.to_vec())]);
+    if let Some(Ok(certificate)) = second.map(|der| site_anchor().verify_whenever(&der)) {
+        assert_eq!(certificate.profile(), Profile::Modern);
+    }
+}
+
 /// A certificate for alpha's key with this value of the extension subjectAltName.
 fn issue(names: &[u8]) -> Option<Vec<u8>> {
+    issue_with(vec![CustomExtension::from_oid_content(SUBJECT_ALT_NAME, names.to_vec())])
+}
+
+/// The same with these extensions, and with alpha's own names where they have none.
+fn issue_with(mut extensions: Vec<CustomExtension>) -> Option<Vec<u8>> {
+    if extensions.iter().all(|one| one.oid_components().ne(SUBJECT_ALT_NAME.iter().copied())) {
+        let names = site::identities()[0].certificate();
+        let names = Names::new(names.mac(), names.addresses().to_vec()).ok()?.to_extension_value().ok()?;
+        extensions.push(CustomExtension::from_oid_content(SUBJECT_ALT_NAME, names));
+    }
     let authority = identity::signing::ed25519_pkcs8_from_seed(site::value("authority.seed").try_into().ok()?).ok()?;
     let authority = KeyPair::try_from(authority.as_slice()).ok()?;
     let mut issuing = CertificateParams::default();
@@ -77,7 +115,7 @@ fn issue(names: &[u8]) -> Option<Vec<u8>> {
     let mut params = CertificateParams::default();
     params.distinguished_name = name("fuzzed");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.custom_extensions = vec![CustomExtension::from_oid_content(SUBJECT_ALT_NAME, names.to_vec())];
+    params.custom_extensions = extensions;
     let host = KeyPair::try_from(site::value("alpha.pkcs8")).ok()?;
     Some(params.signed_by(&host, &issuer).ok()?.der().to_vec())
 }
@@ -91,7 +129,7 @@ fn name(common_name: &str) -> DistinguishedName {
 /// PEM files: as text, and as well-formed PEM around any bytes, so that the readers behind it are reached.
 pub fn pem(data: &[u8]) {
     let mut input = Input::new(data);
-    let labels = [pem::CERTIFICATE, pem::PRIVATE_KEY, pem::SITE_KEY, pem::CERTIFICATE_REQUEST];
+    let labels = [pem::CERTIFICATE, pem::PRIVATE_KEY, pem::SITE_KEY, pem::CERTIFICATE_REQUEST, pem::PAPER_KEY];
     let choice = input.below(labels.len() + 1);
     let Some(&label) = labels.get(choice) else { return read_text(&String::from_utf8_lossy(input.rest())) };
     let bytes = input.rest();

@@ -1,5 +1,6 @@
 //! Where fuzzing starts: the golden vectors cut to what each target reads, and scripts for the bumps.
 
+use identity::signing::SigningKey;
 use wire::arp::{Arp, Operation};
 use wire::sarp::data::{Answer, Question, Record, Resolution};
 use wire::sarp::{Kind, Message};
@@ -181,17 +182,21 @@ fn certificates() -> Vec<Vec<u8>> {
     // subjectAltName: an otherName with the hardware address, and an iPAddress.
     let mut names = vec![0x30, 0x1c, 0xa0, 0x14, 0x06, 8, 0x2b, 6, 1, 5, 5, 7, 8, 12, 0xa0, 8, 4, 6, 2, 0, 0, 0, 0, 1];
     names.extend([0x87, 4, 10, 0, 0, 1]);
-    plain.chain([[&[1][..], &names].concat()]).collect()
+    // Secret keys of the paper profile, and what certificates say of their public halves.
+    let secret = [3, 4].map(|algorithm| [&[algorithm][..], &[7; 20]].concat());
+    let public = secret.clone().map(|key| SigningKey::from_paper_block(&key).ok().and_then(|key| key.paper_spki()));
+    let paper = secret.into_iter().chain(public.into_iter().flatten()).map(|key| [&[2][..], &key].concat());
+    plain.chain([[&[1][..], &names].concat()]).chain(paper).collect()
 }
 
 fn pem_files() -> Vec<Vec<u8>> {
-    let text = |text: String| [&[4][..], text.as_bytes()].concat();
+    let text = |text: String| [&[5][..], text.as_bytes()].concat();
     let mut all = vec![text(site::identity_text("alpha", None)), text(site::identity_text("omega", None))];
     all.extend([
         [&[0][..], site::value("alpha.certificate")].concat(),
         [&[1][..], site::value("alpha.pkcs8")].concat(),
     ]);
-    all.extend([[&[2][..], site::value("site_key")].concat()]);
+    all.extend([[&[2][..], site::value("site_key")].concat(), [&[4, 3][..], &[7; 20]].concat()]);
     let request = rcgen::KeyPair::try_from(site::value("alpha.pkcs8")).and_then(|key| {
         rcgen::CertificateParams::default().serialize_request(&key).map(|request| request.der().to_vec())
     });

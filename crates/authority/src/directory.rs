@@ -19,6 +19,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use identity::Profile;
 use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
@@ -122,10 +123,11 @@ impl Directory {
         path: &Path,
         name: &str,
         validity: Duration,
+        profile: Profile,
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Self, Error> {
-        let site = Site::create_for(name, validity, random, unix_s)?;
+        let site = Site::create_for(name, validity, profile, random, unix_s)?;
         let master = RequestMaster::from_bytes(*random_bytes(random));
         store_new(path, &site, &master).map_err(|error| error.with_file(path))?;
         Ok(Directory { path: path.to_owned(), site })

@@ -36,6 +36,10 @@ pub enum Error {
     KeyOfAnotherAuthority,
     /// The request is refused.
     Request(RequestError),
+    /// A host of a paper site cannot make its keys itself.
+    KeysOfPaperSite,
+    /// A host of a modern site has no key of the paper profile.
+    NoPaperSite,
     /// The encoder of certificates failed.
     Encoder(rcgen::Error),
     /// A certificate that was just made does not verify.
@@ -133,6 +137,12 @@ impl fmt::Display for Error {
                 f.write_str("the key does not belong to ca.crt.pem; restore both from the same backup")
             }
             Error::Request(error) => write!(f, "{error}; have the host make a new request"),
+            Error::KeysOfPaperSite => {
+                f.write_str("a site of the paper profile makes its hosts' keys itself; issue without a request")
+            }
+            Error::NoPaperSite => f.write_str(
+                "the site is of the modern profile and has no DSA keys; found one with 'site init --profile paper'",
+            ),
             _ => self.fmt_storage(f),
         }
     }

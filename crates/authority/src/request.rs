@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{CertificateRequest, Role};
+use identity::profile::KeyLength;
 use wire::MacAddress;
 
 use crate::Error;
@@ -19,6 +20,7 @@ pub struct Request {
     names: Names,
     validity: Duration,
     subnets: Vec<Subnet>,
+    paper_key: Option<KeyLength>,
 }
 
 impl Request {
@@ -29,7 +31,14 @@ impl Request {
     pub fn new(name: &str, mac: MacAddress, addresses: Vec<Ipv4Addr>) -> Result<Self, Error> {
         check_name(name)?;
         let names = Names::new(mac, addresses)?;
-        Ok(Request { name: name.to_owned(), role: Role::Host, names, validity: HOST_VALIDITY, subnets: Vec::new() })
+        Ok(Request {
+            name: name.to_owned(),
+            role: Role::Host,
+            names,
+            validity: HOST_VALIDITY,
+            subnets: Vec::new(),
+            paper_key: None,
+        })
     }
 
     /// What a host's own request asks for, with the role of a host whatever it asks: roles are given, not taken.
@@ -76,6 +85,18 @@ impl Request {
     #[must_use]
     pub fn subnets(&self) -> &[Subnet] {
         &self.subnets
+    }
+
+    /// The same with a key of this length to sign S-ARP with; only for a site of the paper profile.
+    #[must_use]
+    pub fn with_paper_key(self, length: KeyLength) -> Self {
+        Request { paper_key: Some(length), ..self }
+    }
+
+    /// The length of the key that shall sign S-ARP, if it was chosen.
+    #[must_use]
+    pub fn paper_key(&self) -> Option<KeyLength> {
+        self.paper_key
     }
 
     /// The host's name.

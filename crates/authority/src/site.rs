@@ -4,11 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 use identity::certificate::names::Names;
-use identity::certificate::{CertificateRequest, HostCertificate, KeyKind, TrustAnchor, Verified};
+use identity::certificate::{
+    CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, TrustAnchor, Verified,
+};
 use identity::distributor::{RequestKey, RequestMaster};
-use identity::signing::ed25519_pkcs8_from_seed;
+use identity::profile::KeyLength;
+use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
-use identity::{HostIdentity, KeyError, pem};
+use identity::{HostIdentity, KeyError, Profile, new_key_block, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PublicKeyData, SerialNumber, SignatureAlgorithm,
@@ -37,14 +40,21 @@ impl Site {
     /// # Errors
     /// [`Error::BadName`] or [`Error::BadTime`].
     pub fn create(name: &str, random: &mut Random<'_>, unix_s: u64) -> Result<Self, Error> {
-        Self::create_for(name, SITE_VALIDITY, random, unix_s)
+        Self::create_for(name, SITE_VALIDITY, Profile::Modern, random, unix_s)
     }
 
-    /// As [`create`](Site::create), for another period.
+    /// As [`create`](Site::create), for another period and profile. A site of the paper profile is marked in the subject of
+    /// its authority, for ever.
     ///
     /// # Errors
     /// As there, and [`Error::BadPeriod`].
-    pub fn create_for(name: &str, validity: Duration, random: &mut Random<'_>, unix_s: u64) -> Result<Self, Error> {
+    pub fn create_for(
+        name: &str,
+        validity: Duration,
+        profile: Profile,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Self, Error> {
         check_name(name)?;
         check_validity(validity)?;
         let period = Period::starting(unix_s, validity)?;
@@ -53,6 +63,7 @@ impl Site {
         let key = KeyPair::try_from(key_der.as_slice())?;
 
         let mut params = base_params(name, period, random);
+        params.distinguished_name = subject(name, site_unit(profile));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key)?;
@@ -74,7 +85,7 @@ impl Site {
             return Err(Error::KeyOfAnotherAuthority);
         }
         let mut params = CertificateParams::default();
-        params.distinguished_name = subject(&anchor.site_name(), None);
+        params.distinguished_name = subject(&anchor.site_name(), site_unit(anchor.profile()));
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
         Ok(Site { anchor, issuer: Issuer::new(params, pair), site_key, key_pem })
     }
@@ -83,6 +94,12 @@ impl Site {
     #[must_use]
     pub fn name(&self) -> String {
         self.anchor.site_name()
+    }
+
+    /// Which algorithms its hosts sign S-ARP with.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.anchor.profile()
     }
 
     /// What hosts know of the authority.
@@ -113,7 +130,8 @@ impl Site {
     /// not looked at; see [`Request::from_certificate_request`].
     ///
     /// # Errors
-    /// [`Error::BadTime`], [`Error::AuthorityExpired`], or a failure of the encoder.
+    /// [`Error::BadTime`], [`Error::AuthorityExpired`], [`Error::KeysOfPaperSite`], [`Error::NoPaperSite`], or a failure of
+    /// the encoder.
     pub fn issue(
         &self,
         request: &Request,
@@ -121,11 +139,14 @@ impl Site {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Bundle, Error> {
+        if self.profile() == Profile::Paper {
+            return Err(Error::KeysOfPaperSite);
+        }
         let key = HostKey { kind: proved.key_kind(), bytes: proved.public_key().to_vec() };
-        self.issue_for(request, &key, random, unix_s)
+        self.issue_for(request, &key, None, random, unix_s)
     }
 
-    /// Makes a host's key (Ed25519) and certificate in one step and returns them with the bundle's other parts, as the one
+    /// Makes a host's key (Ed25519, and a second one in a paper site) and certificate in one step and returns them with the bundle's other parts, as the one
     /// identity file in PEM.
     ///
     /// # Errors
@@ -140,7 +161,7 @@ impl Site {
         bundle.join_key(&key_pem)
     }
 
-    /// As [`issue_identity`](Site::issue_identity), in parts: the bundle, and the key in PEM.
+    /// As [`issue_identity`](Site::issue_identity), in parts: the bundle, and the keys in PEM.
     pub(crate) fn issue_with_key(
         &self,
         request: &Request,
@@ -150,17 +171,37 @@ impl Site {
         let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
         let pair = KeyPair::try_from(key_der.as_slice())?;
         let key = HostKey { kind: KeyKind::Ed25519, bytes: pair.public_key_raw().to_vec() };
-        let bundle = self.issue_for(request, &key, random, unix_s)?;
-        Ok((bundle, pem::encode(pem::PRIVATE_KEY, &key_der)))
+        let mut key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
+        let second = self.second_key(request, random)?;
+        if let Some(second) = &second {
+            key_pem.push_str(&pem::encode(pem::PAPER_KEY, second));
+        }
+        let bundle = self.issue_for(request, &key, second.as_ref().map(|second| second.as_slice()), random, unix_s)?;
+        Ok((bundle, key_pem))
+    }
+
+    /// The key that a host of a paper site signs S-ARP with; none in a modern site.
+    fn second_key(&self, request: &Request, random: &mut Random<'_>) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        Ok(match self.profile() {
+            Profile::Modern => None,
+            Profile::Paper => {
+                let length = request.paper_key().unwrap_or(KeyLength::Bits1024);
+                Some(new_key_block(length, &random_bytes(random)))
+            }
+        })
     }
 
     fn issue_for(
         &self,
         request: &Request,
         key: &HostKey,
+        second: Option<&[u8]>,
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Bundle, Error> {
+        if self.profile() == Profile::Modern && request.paper_key().is_some() {
+            return Err(Error::NoPaperSite);
+        }
         let end = self.anchor.not_after_unix();
         if unix_s >= end {
             return Err(Error::AuthorityExpired(end));
@@ -168,7 +209,8 @@ impl Site {
         let mut period = Period::starting(unix_s, request.validity())?;
         // A certificate that outlives its authority would only hide when the site ends.
         period.not_after_unix = period.not_after_unix.min(end);
-        let params = host_params(request, period, random)?;
+        let mut params = host_params(request, period, random)?;
+        params.custom_extensions.extend(second.map(second_key_extension).transpose()?);
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone(), sarp: None })
@@ -328,6 +370,17 @@ fn host_params(request: &Request, period: Period, random: &mut Random<'_>) -> Re
 pub(crate) fn names_extension(names: &Names) -> Result<CustomExtension, Error> {
     let value = names.to_extension_value()?;
     Ok(CustomExtension::from_oid_content(SUBJECT_ALT_NAME, value))
+}
+
+/// The public half of the second key, for the authority to vouch for.
+fn second_key_extension(block: &[u8]) -> Result<CustomExtension, Error> {
+    let value = SigningKey::from_paper_block(block)?.paper_spki().ok_or(KeyError::Refused)?;
+    Ok(CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, value))
+}
+
+/// What marks the authority of a site that is not for real use.
+fn site_unit(profile: Profile) -> Option<&'static str> {
+    (profile == Profile::Paper).then_some(PAPER_SITE_UNIT)
 }
 
 pub(crate) fn subject(name: &str, unit: Option<&str>) -> DistinguishedName {

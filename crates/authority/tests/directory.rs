@@ -13,8 +13,8 @@ use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
 use authority::repository::Subnet;
 use authority::{Directory, Error, Request, enrolment};
-use identity::HostIdentity;
 use identity::certificate::{CertificateRequest, Role};
+use identity::{HostIdentity, Profile};
 use tempfile::TempDir;
 use wire::MacAddress;
 
@@ -42,7 +42,7 @@ fn new_site() -> (TempDir, Directory) {
 }
 
 fn init(path: &Path) -> Result<Directory, Error> {
-    Directory::init(path, "lab", SITE_VALIDITY, &mut random(1), NOW_UNIX_S)
+    Directory::init(path, "lab", SITE_VALIDITY, Profile::Modern, &mut random(1), NOW_UNIX_S)
 }
 
 fn to(output: &Path) -> Delivery<'_> {
@@ -86,7 +86,8 @@ fn a_new_site_has_its_files_and_keeps_its_secrets() {
 fn a_site_is_never_overwritten() {
     let (place, _) = new_site();
     let before = fs::read(place.path().join("site/ca.key.pem")).expect("there");
-    let again = Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, &mut random(2), NOW_UNIX_S);
+    let again =
+        Directory::init(&place.path().join("site"), "lab", SITE_VALIDITY, Profile::Modern, &mut random(2), NOW_UNIX_S);
     assert!(matches!(again.expect_err("refused").reason(), Error::SiteExists));
     assert_eq!(fs::read(place.path().join("site/ca.key.pem")).expect("there"), before);
 
@@ -243,7 +244,8 @@ fn what_is_wrong_is_named_with_its_file() {
 #[test]
 fn a_foreign_record_is_not_taken_for_ones_own() {
     let (place, site) = new_site();
-    let other = Directory::init(&place.path().join("other"), "lab", SITE_VALIDITY, &mut random(9), NOW_UNIX_S);
+    let other =
+        Directory::init(&place.path().join("other"), "lab", SITE_VALIDITY, Profile::Modern, &mut random(9), NOW_UNIX_S);
     let output = place.path().join("b.pem");
     let other = other.expect("site");
     let entry = other.issue_identity(&request("b", 2), &to(&output), &mut random(8), NOW_UNIX_S).expect("issued");

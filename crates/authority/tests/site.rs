@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use authority::{Error, Request, Site, enrolment};
 use identity::certificate::{CertificateRequest, RequestError, Role};
+use identity::profile::KeyLength;
 use identity::site_key::SiteKey;
-use identity::{HostIdentity, IdentityError, Refusal, pem};
+use identity::{HostIdentity, IdentityError, Profile, Refusal, pem};
 use wire::MacAddress;
 
 /// 2027-01-15T08:00:00Z.
@@ -168,7 +169,7 @@ fn forged_requests_are_refused() {
 #[test]
 fn nothing_outlives_its_authority() {
     let week = Duration::from_secs(7 * DAY_S);
-    let site = Site::create_for("lab", week, &mut random(1), NOW_UNIX_S).expect("site");
+    let site = Site::create_for("lab", week, Profile::Modern, &mut random(1), NOW_UNIX_S).expect("site");
     let end = NOW_UNIX_S + week.as_secs();
     assert_eq!(site.anchor().not_after_unix(), end);
     let text = site.issue_identity(&request(), &mut random(2), NOW_UNIX_S).expect("host");
@@ -219,4 +220,29 @@ fn nothing_secret_is_printed() {
     let shown = format!("{site:?}");
     let digits = site.key_pem().lines().nth(1).expect("base64").to_owned();
     assert!(!shown.contains(&digits) && shown.contains("lab"), "{shown}");
+}
+
+#[test]
+fn a_paper_site_gives_each_host_a_second_key_and_stays_what_it_is() {
+    let year = Duration::from_secs(365 * DAY_S);
+    let found = |profile| Site::create_for("lab", year, profile, &mut random(1), NOW_UNIX_S).expect("site");
+    let made = found(Profile::Paper);
+    let site = Site::from_pem(&made.certificate_pem(), made.key_pem(), made.site_key().clone()).expect("read again");
+    assert_eq!((site.profile(), site.name().as_str()), (Profile::Paper, "lab"));
+    for (asked, length) in
+        [(request(), KeyLength::Bits1024), (request().with_paper_key(KeyLength::Bits512), KeyLength::Bits512)]
+    {
+        let text = site.issue_identity(&asked, &mut random(2), NOW_UNIX_S).expect("host");
+        let identity = HostIdentity::from_pem(&text).expect("identity");
+        let (algorithm, key) = identity.certificate().record_key().expect("DSA");
+        assert_eq!((algorithm, key.len()), (length.record_number(), length.bytes()));
+        let signature = identity.record_signing_key().sign(b"ARP").expect("signed");
+        assert!(identity.certificate().verify_record_signature(b"ARP", &signature).is_ok());
+    }
+    let modern = found(Profile::Modern);
+    let weak = modern.issue_identity(&request().with_paper_key(KeyLength::Bits512), &mut random(2), NOW_UNIX_S);
+    assert!(matches!(weak, Err(Error::NoPaperSite)));
+    let own = enrolment::request(&request(), &mut random(3)).expect("requested");
+    let own = CertificateRequest::from_pem(&own.request_pem).expect("signed");
+    assert!(matches!(site.issue(&request(), &own, &mut random(4), NOW_UNIX_S), Err(Error::KeysOfPaperSite)));
 }

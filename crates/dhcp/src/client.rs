@@ -69,7 +69,8 @@ impl Checking {
     /// Checks the signature; the reply comes back if it is right.
     #[must_use]
     pub fn run(self) -> Option<Claimed> {
-        let is_right = self.server.verify_signature(&self.claimed.signed_bytes(), &self.claimed.signature).is_ok();
+        let is_right =
+            self.server.verify_record_signature(&self.claimed.signed_bytes(), &self.claimed.signature).is_ok();
         is_right.then_some(self.claimed)
     }
 }
@@ -335,7 +336,7 @@ mod tests {
         let by = Stamped { who, stamp: 6, nonce: [3; NONCE_LEN] };
         let view = View::new(frame).expect("a message");
         let proving = Proving::new(Maker::Server, &view, frame, by, server.site_key()).expect("readable");
-        proving.run(&server.signing_key()).expect("signed")
+        proving.run(&server.record_signing_key()).expect("signed")
     }
 
     fn takes(client: &mut Client, frame: &[u8]) -> Result<Outcome, DropReason> {

@@ -104,6 +104,11 @@ impl Claimed {
         Ok(Claimed { frame: frame.to_vec(), claim, maker, signature: proof.signature.to_vec() })
     }
 
+    /// What is left when the message itself is on its way: enough for a distributor.
+    pub(crate) fn without_frame(&self) -> Claimed {
+        Claimed { frame: Vec::new(), claim: self.claim, maker: self.maker, signature: self.signature.clone() }
+    }
+
     /// What the signature must cover.
     #[must_use]
     pub fn signed_bytes(&self) -> Vec<u8> {

@@ -27,6 +27,17 @@ pub struct Relay {
     pub mac: MacAddress,
 }
 
+/// When a distributor is asked whether a client may have an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// When the client asks for it, before the server program hears that, so that the program commits nothing in vain.
+    #[default]
+    AtRequest,
+    /// When the program has granted it, and the ACK waits: the order of the paper (section 3.5.2). What is refused then the
+    /// program has committed all the same. Only for the paper profile.
+    AtAck,
+}
+
 /// What a server knows of its site.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -40,6 +51,8 @@ pub struct Settings {
     pub relays: Vec<Relay>,
     /// How far a stamp may be from the S-ARP clock.
     pub window: Duration,
+    /// When a distributor is asked about an address.
+    pub order: Order,
 }
 
 /// A client whose key a distributor has vouched for.
@@ -53,13 +66,15 @@ struct KnownClient {
 }
 
 /// A message that was handed to the server program and may be answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Exchange {
     nonce: [u8; NONCE_LEN],
     host: u64,
     wanted: Option<Ipv4Addr>,
     /// Whether a distributor has agreed to the address.
     is_agreed: bool,
+    /// What the client signed, for a distributor that is asked when the program has answered.
+    to_be_asked: Option<Box<Claimed>>,
     at: Instant,
 }
 
@@ -104,6 +119,15 @@ pub enum Step {
     Ask(Box<Question>),
     /// Hand this to the server program, and tell a distributor of the second.
     Deliver(Vec<u8>, Option<Box<Question>>),
+}
+
+/// What is to be done with a reply of the server program.
+#[derive(Debug)]
+pub enum Reply {
+    /// Sign it, and tell a distributor of the second.
+    Sign(Box<Proving>, Option<Question>),
+    /// Hold it until a distributor has answered this.
+    Hold(Question),
 }
 
 /// A DHCP server's half of S-DHCP.
@@ -233,7 +257,8 @@ impl Server {
         if !self.question_budget.take(now) {
             return Err(DropReason::DhcpBudget);
         }
-        let binds = claimed.claim.kind == MessageType::Request && self.is_for_us(&claimed.claim);
+        let is_order = self.settings.order == Order::AtRequest;
+        let binds = is_order && claimed.claim.kind == MessageType::Request && self.is_for_us(&claimed.claim);
         let action = if binds { LeaseAction::Bind } else { LeaseAction::Check };
         let address = claimed.claim.wanted().filter(|_| binds).unwrap_or(Ipv4Addr::UNSPECIFIED);
         let host = claimed.claim.who;
@@ -249,7 +274,8 @@ impl Server {
         let claim = &claimed.claim;
         let held = claim.wanted().and_then(|address| self.leases.get(&address));
         let is_renewal = held.is_some_and(|lease| lease.host == claim.who && lease.holds(now));
-        if claim.kind == MessageType::Request && self.is_for_us(claim) && !is_renewal {
+        let is_first = claim.kind == MessageType::Request && self.is_for_us(claim) && !is_renewal;
+        if is_first && self.settings.order == Order::AtRequest {
             return self.ask(now, claimed);
         }
         self.admit(now, stamp, &claimed, is_renewal)
@@ -267,13 +293,25 @@ impl Server {
         claimed: &Claimed,
         record: Verified<HostRecord>,
     ) -> Result<Step, DropReason> {
-        let host = claimed.claim.who;
+        self.learn(now, claimed.claim.who, record);
+        self.admit(now, stamp, claimed, action == LeaseAction::Bind)
+    }
+
+    /// A distributor has agreed to what an ACK gives that waits. It is [`outgoing`](Server::outgoing) now like any other.
+    pub fn agreed_to_ack(&mut self, now: Instant, claim: &Claim, record: Verified<HostRecord>) {
+        self.learn(now, claim.who, record);
+        let exchange = self.exchanges.get_mut(&(claim.chaddr, claim.xid, claim.kind));
+        if let Some(exchange) = exchange.filter(|exchange| exchange.nonce == claim.nonce) {
+            exchange.is_agreed = true;
+        }
+    }
+
+    fn learn(&mut self, now: Instant, host: u64, record: Verified<HostRecord>) {
         if !self.clients.contains_key(&host) && self.clients.len() >= limits::CLIENTS_MAX {
             self.forget_one_client();
         }
         let last_stamp = self.clients.get(&host).map_or(0, |client| client.last_stamp);
         self.clients.insert(host, KnownClient { record, learnt_at: now, is_vouched: true, last_stamp });
-        self.admit(now, stamp, claimed, action == LeaseAction::Bind)
     }
 
     /// Forgets who was heard longest ago. What is as old as its last message could be one of its recordings from now on.
@@ -314,7 +352,7 @@ impl Server {
             MessageType::Release | MessageType::Decline => self.give_back(claim),
             _ => None,
         };
-        self.open(now, claim, is_agreed)?;
+        self.open(now, claimed, is_agreed)?;
         Ok(Step::Deliver(bare, question.map(Box::new)))
     }
 
@@ -324,7 +362,8 @@ impl Server {
         Some(Question { action: LeaseAction::Unbind, host: claim.who, address, lease_s: 0, claimed: None })
     }
 
-    fn open(&mut self, now: Instant, claim: &Claim, is_agreed: bool) -> Result<(), DropReason> {
+    fn open(&mut self, now: Instant, claimed: &Claimed, is_agreed: bool) -> Result<(), DropReason> {
+        let claim = &claimed.claim;
         if matches!(claim.kind, MessageType::Release | MessageType::Decline) {
             return Ok(());
         }
@@ -335,8 +374,9 @@ impl Server {
                 return Err(DropReason::DhcpLeasesFull);
             }
         }
-        let exchange = Exchange { nonce: claim.nonce, host: claim.who, wanted: claim.wanted(), is_agreed, at: now };
-        self.exchanges.insert(key, exchange);
+        let (nonce, host, wanted) = (claim.nonce, claim.who, claim.wanted());
+        let to_be_asked = (self.settings.order == Order::AtAck).then(|| Box::new(claimed.without_frame()));
+        self.exchanges.insert(key, Exchange { nonce, host, wanted, is_agreed, to_be_asked, at: now });
         Ok(())
     }
 
@@ -344,15 +384,14 @@ impl Server {
     ///
     /// # Errors
     /// Why it must not leave.
-    pub fn outgoing(
-        &mut self,
-        now: Instant,
-        stamp: Option<u64>,
-        frame: &[u8],
-    ) -> Result<(Proving, Option<Question>), DropReason> {
+    pub fn outgoing(&mut self, now: Instant, stamp: Option<u64>, frame: &[u8]) -> Result<Reply, DropReason> {
         let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
         let (asked, exchange) = self.exchange(now, &message).ok_or(DropReason::DhcpUnasked)?;
         let stamp = stamp.ok_or(DropReason::SarpNoClock)?;
+        let grants = (message.kind(), asked) == (MessageType::Ack, MessageType::Request);
+        if let (true, false, Some(claimed)) = (grants, exchange.is_agreed, &exchange.to_be_asked) {
+            return self.hold(now, message.yiaddr(), &exchange, claimed).map(Reply::Hold);
+        }
         if !self.reply_budget.take(now) {
             return Err(DropReason::DhcpBudget);
         }
@@ -363,7 +402,25 @@ impl Server {
             (MessageType::Nak, _) => self.withdraw(&exchange),
             _ => None,
         };
-        Ok((proving, question))
+        Ok(Reply::Sign(Box::new(proving), question))
+    }
+
+    /// What a distributor is asked about an address that the program has granted already.
+    fn hold(
+        &mut self,
+        now: Instant,
+        address: Ipv4Addr,
+        exchange: &Exchange,
+        claimed: &Claimed,
+    ) -> Result<Question, DropReason> {
+        if exchange.wanted != Some(address) {
+            return Err(DropReason::DhcpAddress);
+        }
+        if !self.question_budget.take(now) {
+            return Err(DropReason::DhcpBudget);
+        }
+        let (action, host, claimed) = (LeaseAction::Bind, exchange.host, Some(claimed.clone()));
+        Ok(Question { action, host, address, lease_s: 0, claimed })
     }
 
     /// Which message of a client the program answers.
@@ -376,7 +433,7 @@ impl Server {
         };
         let found = asked.iter().filter_map(|kind| {
             let exchange = self.exchanges.get(&(message.chaddr(), message.xid(), *kind))?;
-            (now.since(exchange.at) < limits::EXCHANGE_OPEN).then_some((*kind, *exchange))
+            (now.since(exchange.at) < limits::EXCHANGE_OPEN).then(|| (*kind, exchange.clone()))
         });
         found.max_by_key(|(_, exchange)| exchange.at)
     }
@@ -458,7 +515,8 @@ mod tests {
     fn server() -> Server {
         let site_key = SiteKey::from_bytes([4; 32]);
         let window = Duration::from_secs(30);
-        Server::new(Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window })
+        let order = Order::AtRequest;
+        Server::new(Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window, order })
     }
 
     /// A REQUEST of host 1 for 10.0.0.`last`, signed at `stamp`.

@@ -65,6 +65,7 @@ impl Vectors {
     fn server(&self) -> Server {
         let relay = Relay { ip: Ipv4Addr::new(10, 9, 0, 1), mac: MacAddress(self.array("alpha.mac")) };
         Server::new(server::Settings {
+            order: server::Order::AtRequest,
             key_name: self.number("sigma.key_name"),
             addresses: vec![Ipv4Addr::from(self.array::<4>("sigma.address"))],
             site_key: self.site_key(),

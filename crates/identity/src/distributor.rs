@@ -12,7 +12,9 @@ use wire::sarp::{Kind, Message};
 
 use zeroize::Zeroizing;
 
-use crate::certificate::{BadSignature, HostCertificate, PublicKey, Role, Verified};
+use crate::certificate::{BadSignature, HostCertificate, Role, Verified};
+use crate::profile::Profile;
+use crate::record_key::RecordKey;
 use crate::site_key::SiteKey;
 use crate::{KeyError, pem};
 
@@ -124,9 +126,14 @@ impl RequestKey {
 /// comes from the network is checked by [`DistributorKey::verify`] and [`Verified`] records instead.
 ///
 /// # Errors
-/// [`BadSignature`] also when the key is none.
-pub fn verify_with_record(algorithm: u8, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
-    PublicKey::from_record(algorithm, key).ok_or(BadSignature)?.verify(message, signature)
+/// [`BadSignature`] also when the key is none, or none of the distributor's own `profile`.
+pub fn verify_with_record(
+    profile: Profile,
+    (algorithm, key): (u8, &[u8]),
+    message: &[u8],
+    signature: &[u8],
+) -> Result<(), BadSignature> {
+    RecordKey::of_profile(profile, algorithm, key).ok_or(BadSignature)?.verify(message, signature)
 }
 
 /// What a distributor says in answer to a request, and when.
@@ -186,7 +193,7 @@ impl Verified<Statement> {
 pub struct HostRecord {
     address: Ipv4Addr,
     mac: Option<MacAddress>,
-    key: PublicKey,
+    key: RecordKey,
 }
 
 impl HostRecord {
@@ -233,13 +240,14 @@ impl fmt::Debug for HostRecord {
 
 /// The public key of a distributor, which a host holds from its enrolment.
 #[derive(Clone)]
-pub struct DistributorKey(PublicKey);
+pub struct DistributorKey(RecordKey);
 
 impl DistributorKey {
-    /// The key of algorithm `number` (see [`KeyKind::record_number`](crate::certificate::KeyKind::record_number)).
+    /// The key of algorithm `number` (see [`KeyKind::record_number`](crate::certificate::KeyKind::record_number) and
+    /// [`KeyLength::record_number`](crate::profile::KeyLength::record_number)).
     #[must_use]
     pub fn new(number: u8, bytes: &[u8]) -> Option<Self> {
-        PublicKey::from_record(number, bytes).map(DistributorKey)
+        RecordKey::new(number, bytes).map(DistributorKey)
     }
 
     /// The key of a host that the site made a distributor; `None` for any other, and for a kind of key that has no number.
@@ -249,7 +257,8 @@ impl DistributorKey {
         if certificate.role() == Role::Distributor { Self::new(number, bytes) } else { None }
     }
 
-    /// Checks that the distributor signed `answer`, and reads it.
+    /// Checks that the distributor signed `answer`, and reads it. Whose own key is of one profile vouches for no key of the
+    /// other.
     ///
     /// # Errors
     /// [`BadSignature`] also when what it signed is no answer, or its record holds no usable key.
@@ -263,7 +272,7 @@ impl DistributorKey {
         let record = match answer.kind {
             Kind::LeaseRefused => None,
             Kind::KeyReply | Kind::LeaseAgreed => {
-                Some(read_record(answer.arp.sender_ip, data.rest).ok_or(BadSignature)?)
+                Some(read_record(self.0.profile(), answer.arp.sender_ip, data.rest).ok_or(BadSignature)?)
             }
             Kind::TimeReply | Kind::KeyNotFound | Kind::KeyInvalid | Kind::KeyChanged if data.rest.is_empty() => None,
             _ => return Err(BadSignature),
@@ -280,9 +289,9 @@ impl fmt::Debug for DistributorKey {
     }
 }
 
-fn read_record(address: Ipv4Addr, bytes: &[u8]) -> Option<HostRecord> {
+fn read_record(profile: Profile, address: Ipv4Addr, bytes: &[u8]) -> Option<HostRecord> {
     let record = Record::parse(bytes).ok()?;
-    let key = PublicKey::from_record(record.algorithm, record.key)?;
+    let key = RecordKey::of_profile(profile, record.algorithm, record.key)?;
     Some(HostRecord { address, mac: record.mac, key })
 }
 
@@ -354,6 +363,29 @@ mod tests {
         assert!(!accepted(Kind::TimeReply, &[0]));
         assert!(!accepted(Kind::KeyReply, &[]));
         assert!(!accepted(Kind::KeyReply, &[7; 40]), "an algorithm that is not there");
+    }
+
+    /// Broke `read_record` by taking keys of any profile: a distributor with a modern key could vouch for a weak one.
+    #[cfg(feature = "paper")]
+    #[test]
+    fn no_distributor_vouches_for_a_key_of_the_other_profile() {
+        use crate::profile::{KEY_RANDOM_LEN, KeyLength};
+
+        let weak = SigningKey::from_paper_block(&crate::new_key_block(KeyLength::Bits512, &[7; KEY_RANDOM_LEN]));
+        let weak = weak.expect("a key");
+        let (algorithm, public) = weak.record_key().expect("DSA");
+        let of_weak = Record { algorithm, mac: None, key: public }.emit();
+        let vouches = |signer: &SigningKey, record: &[u8]| {
+            let (number, bytes) = signer.record_key().expect("a number");
+            let known = DistributorKey::new(number, bytes).expect("a key");
+            let bytes = answer(signer, Kind::KeyReply, record);
+            known.verify(&Message::parse(&bytes).expect("valid")).is_ok()
+        };
+        assert!(vouches(&weak, &of_weak) && vouches(&key(1), &record(None)));
+        assert!(!vouches(&key(1), &of_weak) && !vouches(&weak, &record(None)));
+        let signature = weak.sign(b"x").expect("signed");
+        assert!(verify_with_record(Profile::Paper, (algorithm, public), b"x", &signature).is_ok());
+        assert!(verify_with_record(Profile::Modern, (algorithm, public), b"x", &signature).is_err());
     }
 
     #[test]

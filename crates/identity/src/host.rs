@@ -1,6 +1,6 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
 //! for S-ARP also its request key and the certificates of the site's distributors and DHCP servers, and on a distributor the
-//! master.
+//! master. In a site of the paper profile a second private key signs S-ARP; the certificate names both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use x509_cert::ext::pkix::BasicConstraints;
 use crate::certificate::{HostCertificate, Refusal, Role, TrustAnchor, Verified};
 use crate::distributor::{RequestKey, RequestMaster};
 use crate::pem::{self, Block, PemError};
+use crate::profile::Profile;
 use crate::signing::SigningKey;
 use crate::site_key::SiteKey;
 use crate::{KeyError, limits};
@@ -35,6 +36,8 @@ pub enum IdentityBlock {
     RequestKey,
     /// What a distributor makes all request keys from.
     RequestMaster,
+    /// What a host of a paper site signs S-ARP with.
+    PaperKey,
 }
 
 impl fmt::Display for IdentityBlock {
@@ -48,6 +51,7 @@ impl fmt::Display for IdentityBlock {
             IdentityBlock::DhcpServer => "a DHCP server's CERTIFICATE",
             IdentityBlock::RequestKey => "the RINGWALL REQUEST KEY",
             IdentityBlock::RequestMaster => "the RINGWALL REQUEST MASTER",
+            IdentityBlock::PaperKey => "the RINGWALL PAPER KEY",
         })
     }
 }
@@ -69,6 +73,8 @@ pub enum IdentityError {
     Key(IdentityBlock, KeyError),
     /// The private key is not the one in the host's certificate.
     KeyMismatch,
+    /// The same for the second key of a paper site.
+    PaperKeyMismatch,
 }
 
 impl fmt::Display for IdentityError {
@@ -85,6 +91,9 @@ impl fmt::Display for IdentityError {
             IdentityError::KeyMismatch => f.write_str(
                 "the PRIVATE KEY does not belong to the host's CERTIFICATE; use the key that the certificate was requested for",
             ),
+            IdentityError::PaperKeyMismatch => f.write_str(
+                "the RINGWALL PAPER KEY does not belong to the host's CERTIFICATE; have the site issue the identity again",
+            ),
         }
     }
 }
@@ -96,6 +105,7 @@ pub struct HostIdentity {
     certificate: Verified<HostCertificate>,
     anchor: TrustAnchor,
     key: Arc<SigningKey>,
+    record_key: Arc<SigningKey>,
     site_key: SiteKey,
     distributors: Vec<Verified<HostCertificate>>,
     dhcp_servers: Vec<Verified<HostCertificate>>,
@@ -124,13 +134,16 @@ impl HostIdentity {
         let hosts: Vec<_> = hosts.collect::<Result<_, _>>().map_err(host_refused)?;
         let key = SigningKey::from_pkcs8_der(&private_key.bytes).map_err(refused(IdentityBlock::PrivateKey))?;
         let Sorted { certificate, distributors, dhcp_servers } = sort(hosts, key.public_bytes())?;
+        let key = Arc::new(key);
+        let record_key = record_key(&certificate, &key, parts.paper_key)?;
         let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
         let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
         let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
         Ok(HostIdentity {
             certificate,
             anchor,
-            key: Arc::new(key),
+            key,
+            record_key,
             site_key,
             distributors,
             dhcp_servers,
@@ -165,6 +178,18 @@ impl HostIdentity {
     #[must_use]
     pub fn signing_key(&self) -> Arc<SigningKey> {
         Arc::clone(&self.key)
+    }
+
+    /// The key that the host signs S-ARP with, which [`HostCertificate::record_key`] names: its own, but in a paper site.
+    #[must_use]
+    pub fn record_signing_key(&self) -> Arc<SigningKey> {
+        Arc::clone(&self.record_key)
+    }
+
+    /// The profile of the site.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.anchor.profile()
     }
 
     /// The authority that other hosts' certificates are checked against.
@@ -225,6 +250,7 @@ struct Parts {
     site_key: Option<Block>,
     request_key: Option<Block>,
     request_master: Option<Block>,
+    paper_key: Option<Block>,
 }
 
 impl Parts {
@@ -242,6 +268,7 @@ impl Parts {
             pem::SITE_KEY => (&mut self.site_key, IdentityBlock::SiteKey),
             pem::REQUEST_KEY => (&mut self.request_key, IdentityBlock::RequestKey),
             pem::REQUEST_MASTER => (&mut self.request_master, IdentityBlock::RequestMaster),
+            pem::PAPER_KEY => (&mut self.paper_key, IdentityBlock::PaperKey),
             _ => return Err(IdentityError::Foreign(block.label)),
         };
         if slot.replace(block).is_some() {
@@ -280,6 +307,24 @@ fn sort(hosts: Certificates, public_key: &[u8]) -> Result<Sorted, IdentityError>
         (Err(own), 0) if own.is_empty() && serving == 0 => Err(IdentityError::Missing(IdentityBlock::Host)),
         (Err(own), 0 | 1) if own.is_empty() => Err(IdentityError::KeyMismatch),
         _ => Err(IdentityError::Repeated(IdentityBlock::Host)),
+    }
+}
+
+/// The key that signs S-ARP: the second one that a certificate of a paper site names, else the first.
+fn record_key(
+    certificate: &HostCertificate,
+    key: &Arc<SigningKey>,
+    block: Option<Block>,
+) -> Result<Arc<SigningKey>, IdentityError> {
+    match (certificate.profile(), block) {
+        (Profile::Modern, None) => Ok(Arc::clone(key)),
+        (Profile::Modern, Some(block)) => Err(IdentityError::Foreign(block.label)),
+        (Profile::Paper, block) => {
+            let block = required(block, IdentityBlock::PaperKey)?;
+            let second = SigningKey::from_paper_block(&block.bytes).map_err(refused(IdentityBlock::PaperKey))?;
+            let is_named = second.record_key() == certificate.record_key();
+            if is_named { Ok(Arc::new(second)) } else { Err(IdentityError::PaperKeyMismatch) }
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), then the tools: [`agreement`],
-//! [`schedule`], [`aead`], [`site_key`], [`signing`], [`hash`] and [`pem`].
+//! [`schedule`], [`aead`], [`site_key`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which algorithms there are; those
+//! of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
 pub mod agreement;
@@ -17,7 +18,11 @@ pub mod error;
 pub mod hash;
 pub mod host;
 pub mod limits;
+#[cfg_attr(not(feature = "paper"), path = "paper/absent.rs")]
+mod paper;
 pub mod pem;
+pub mod profile;
+mod record_key;
 pub mod schedule;
 pub mod signing;
 pub mod site_key;
@@ -27,6 +32,8 @@ pub use agreement::BadKeyShare;
 pub use certificate::{BadSignature, HostCertificate, Refusal, Role, TrustAnchor, Verified};
 pub use error::KeyError;
 pub use host::{HostIdentity, IdentityError};
+pub use paper::new_key_block;
+pub use profile::Profile;
 
 /// Hexadecimal digits in tests.
 #[cfg(test)]

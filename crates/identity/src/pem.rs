@@ -17,6 +17,8 @@ pub const PRIVATE_KEY: &str = "PRIVATE KEY";
 pub const SITE_KEY: &str = "RINGWALL SITE KEY";
 /// The label of a request key: the number of the host in 8 bytes, network order, and 32 bytes of key.
 pub const REQUEST_KEY: &str = "RINGWALL REQUEST KEY";
+/// The label of a key of the paper profile: the number of its algorithm in one byte, and 20 bytes of key.
+pub const PAPER_KEY: &str = "RINGWALL PAPER KEY";
 /// The label of the master of a site's request keys: 32 bytes, no structure around them.
 pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 

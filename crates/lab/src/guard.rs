@@ -69,6 +69,8 @@ pub struct Setting<'a> {
     pub sarp_lines: &'a str,
     /// Lines of section `[dhcp]`; none on a host that neither gives nor gets addresses.
     pub dhcp_lines: &'a str,
+    /// Whether the keys of its site are those of the paper profile.
+    pub paper: bool,
 }
 
 impl fmt::Display for Guard {
@@ -116,6 +118,9 @@ pub struct Site {
     program: PathBuf,
     run: Run,
     directory: PathBuf,
+    authority: PathBuf,
+    /// The length of its hosts' DSA keys, in a site of the paper profile.
+    dsa_bits: Option<u16>,
 }
 
 impl Site {
@@ -124,12 +129,21 @@ impl Site {
     /// # Errors
     /// `ringwall site init` fails.
     pub fn found(run: &Run, program: &Path) -> Result<Site, Failure> {
-        let directory = run.directory().join("identities");
+        Site::found_as(run, program, "", None)
+    }
+
+    /// As [`found`](Site::found), beside other sites of the run that end in something else than `suffix`; with `dsa_bits` of
+    /// the paper profile.
+    ///
+    /// # Errors
+    /// As [`found`](Site::found).
+    pub fn found_as(run: &Run, program: &Path, suffix: &str, dsa_bits: Option<u16>) -> Result<Site, Failure> {
+        let [directory, authority] = ["identities", "site"].map(|name| run.directory().join(format!("{name}{suffix}")));
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
-        let site = Site { program: program.to_owned(), run: run.clone(), directory };
-        let authority = site.authority();
+        let site = Site { program: program.to_owned(), run: run.clone(), directory, authority, dsa_bits };
         let mut init = site.command();
-        init.args(["site", "init", "--name", "lab", "--dir"]).arg(&authority);
+        init.args(["site", "init", "--name", "lab", "--dir"]).arg(&site.authority);
+        init.args(["--profile", if dsa_bits.is_some() { "paper" } else { "modern" }]);
         process::must(init)?;
         // Before all others, because their identities name them.
         for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
@@ -137,10 +151,6 @@ impl Site {
             site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
         }
         Ok(site)
-    }
-
-    fn authority(&self) -> PathBuf {
-        self.run.directory().join("site")
     }
 
     /// The program, to be run outside of every host.
@@ -169,7 +179,8 @@ impl Site {
     fn issue(&self, name: &str, mac: MacAddress, more: &[&str]) -> Result<(), Failure> {
         let mut issue = self.command();
         issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string()]);
-        issue.args(more).arg("--dir").arg(self.authority());
+        issue.args(more).arg("--dir").arg(&self.authority);
+        issue.args(self.dsa_bits.iter().flat_map(|bits| ["--dsa-bits".to_owned(), bits.to_string()]));
         issue.arg("--out").arg(self.directory.join(format!("{name}.pem")));
         process::must(issue).map(drop)
     }
@@ -180,7 +191,7 @@ impl Site {
     /// The repository refuses.
     pub fn fill_repository(&self, count: u32) -> Result<(), Failure> {
         let refused = |error: authority::Error| Failure::Unreadable(format!("the repository: {error}"));
-        let directory = authority::Directory::open(&self.authority()).map_err(refused)?;
+        let directory = authority::Directory::open(&self.authority).map_err(refused)?;
         let store = directory.repository().map_err(refused)?;
         for number in 0..count {
             let key = identity::hash::sha256(&[&number.to_be_bytes()]).to_vec();
@@ -205,7 +216,7 @@ impl Site {
     /// # Errors
     /// Its file cannot be read.
     pub fn request_master(&self) -> Result<RequestMaster, Failure> {
-        let file = self.authority().join("request.key.pem");
+        let file = self.authority.join("request.key.pem");
         let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
         RequestMaster::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
     }
@@ -216,7 +227,7 @@ impl Site {
     /// It fails.
     pub fn order(&self, words: &[&str]) -> Result<String, Failure> {
         let mut command = self.command();
-        command.arg("site").args(words).arg("--dir").arg(self.authority());
+        command.arg("site").args(words).arg("--dir").arg(&self.authority);
         process::must(command)
     }
 
@@ -225,7 +236,7 @@ impl Site {
     /// # Errors
     /// No identity, or the program cannot be started.
     pub fn guard(&self, lan: &Lan, host: &Host, setting: &Setting<'_>) -> Result<Daemon, Failure> {
-        let repository = (setting.sarp && host.name == DISTRIBUTOR).then(|| self.authority().join("hosts.db"));
+        let repository = (setting.sarp && host.name == DISTRIBUTOR).then(|| self.authority.join("hosts.db"));
         let write = |identity: &Path, directory: &Path| {
             let mut text = configuration(identity, directory, setting);
             if let Some(repository) = &repository {
@@ -283,7 +294,11 @@ impl Site {
 /// The configuration file of a lab host.
 fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> String {
     let (identity, directory, weaken) = (identity.display(), directory.display(), setting.weaken);
-    let profile = if weaken.is_empty() { "modern" } else { "lab" };
+    let profile = match (setting.paper, weaken) {
+        (true, _) => "paper",
+        (false, []) => "modern",
+        (false, _) => "lab",
+    };
     let mode = if setting.sarp { "sarp" } else { "cll" };
     let mut text = format!(
         "[host]\ninterface = \"{INTERFACE}\"\nmode = \"{mode}\"\nidentity = \"{identity}\"\nprofile = \"{profile}\"\n\
@@ -384,6 +399,17 @@ impl Daemon {
     /// As [`status`](Daemon::status), or there is no such table in it.
     pub fn drops(&self) -> Result<BTreeMap<String, u64>, Failure> {
         drops_in(&self.status()?)
+    }
+
+    /// Signatures that it has made and checked since its start.
+    ///
+    /// # Errors
+    /// As [`status`](Daemon::status), or it signs nothing.
+    pub fn signatures(&self) -> Result<[u64; 2], Failure> {
+        let status = self.status()?;
+        let missing = || Failure::Unreadable("`ringwall status --json` counts no signatures".to_owned());
+        let count = |name: &str| status["sarp"][name].as_u64().ok_or_else(missing);
+        Ok([count("signatures")?, count("verifications")?])
     }
 
     /// As [`drops`](Daemon::drops), and under [`ANSWERED`] how many it answered in the host's place.

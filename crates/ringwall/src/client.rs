@@ -7,7 +7,7 @@ use std::time::Duration;
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::Config;
+use crate::config::{Config, PAPER_WARNING, Profile};
 use crate::failure::Failure;
 use crate::host::ConfigArgs;
 use crate::output::say;
@@ -83,6 +83,9 @@ fn print_status(status: &Status) {
     );
     if !status.weakened.is_empty() || status.mode == "null" {
         say!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
+    }
+    if status.profile == Profile::Paper.word() {
+        say!("NOT PROTECTED: {PAPER_WARNING}");
     }
     if let Some(identity) = &status.identity {
         let addresses = identity.addresses.join(", ");

@@ -1,4 +1,5 @@
-//! Times of the cryptographic operations on a handshake's critical path, measured with the very code that it runs.
+//! Times of the cryptographic operations on the critical path of a handshake, or of an answer of S-ARP, measured with the very
+//! code that runs there.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -8,7 +9,9 @@ use bump::Generator;
 use clap::Args;
 use identity::HostIdentity;
 use identity::agreement::KeyPair;
+use identity::profile::PAIR_RANDOM_LEN;
 use identity::schedule::Schedule;
+use identity::signing::SigningKey;
 
 use crate::failure::Failure;
 use crate::output::say;
@@ -52,20 +55,23 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         HostIdentity::from_pem(&text).map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
     let mut random = Generator::from_seed([7; 32]);
     let message = vec![0x5a; args.message_len];
-    let signature = identity.sign(&message).map_err(Failure::new)?;
+    let key = identity.record_signing_key();
+    let unprepared = prepare(args, &key, &message, &mut random);
+    let signature = key.sign(&message).map_err(Failure::new)?;
     let certificate = identity.certificate();
     let valid_at = certificate.not_before_unix() + 1;
     let (mine, peer) = (key_pair(&mut random)?, key_pair(&mut random)?);
     let shared = mine.agree(&peer.public()).map_err(Failure::new)?;
     let site_key = identity.site_key();
     let mut rows = vec![
-        row(args, "sign", || used(identity.sign(&message))),
-        row(args, "verify", || used(certificate.verify_signature(&message, &signature))),
+        row_after(args, "sign", || fill(&key, &mut random), || used(key.sign(&message))),
+        row(args, "verify", || used(certificate.verify_record_signature(&message, &signature))),
         row(args, "certificate_verify", || used(identity.anchor().verify(certificate.der(), valid_at))),
         row(args, "agree", || used(mine.agree(&peer.public()))),
         row(args, "derive", || derive(&shared)),
         row(args, "site_tag", || used(site_key.tag(b"handshake", &[&message]))),
     ];
+    rows.extend(unprepared);
     if let Some(key) = identity.request_key() {
         rows.push(row(args, "request_tag", || used(key.tag(&message))));
     }
@@ -74,6 +80,24 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         rows.push(row(args, "request_check", || used(master.key_of(1).verify(&message, &tag))));
     }
     print(&rows, args.json)
+}
+
+/// What a key of the paper profile does ahead, and a signature without that; nothing for other keys. Its own signatures come
+/// first, while nothing is there ahead.
+fn prepare(args: &BenchArgs, key: &SigningKey, message: &[u8], random: &mut Generator) -> Vec<Row> {
+    if !key.wants_preparation() {
+        return Vec::new();
+    }
+    let random: [u8; PAIR_RANDOM_LEN] = random.bytes();
+    let whole = row(args, "sign_whole", || used(key.sign(message)));
+    vec![whole, row(args, "exponential", || key.prepare(&random, 1))]
+}
+
+/// As the daemon does in idle moments.
+fn fill(key: &SigningKey, random: &mut Generator) {
+    while key.wants_preparation() {
+        key.prepare(&random.bytes(), identity::limits::PAIRS_PER_BATCH);
+    }
 }
 
 /// Keeps the optimiser from leaving an operation out.
@@ -95,9 +119,15 @@ fn derive(shared: &identity::agreement::SharedSecret) {
     }
 }
 
-fn row(args: &BenchArgs, operation: &'static str, mut work: impl FnMut()) -> Row {
+fn row(args: &BenchArgs, operation: &'static str, work: impl FnMut()) -> Row {
+    row_after(args, operation, || (), work)
+}
+
+/// As [`row`], with something before each measurement.
+fn row_after(args: &BenchArgs, operation: &'static str, mut before: impl FnMut(), mut work: impl FnMut()) -> Row {
     let mut times: Vec<u64> = (0..args.runs.max(1))
         .map(|_| {
+            before();
             std::thread::sleep(Duration::from_millis(args.rest_ms));
             let start = Instant::now();
             work();

@@ -7,6 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::config::Profile;
 use crate::failure::Failure;
 use crate::protocol::{Peer, Status};
 
@@ -65,14 +66,19 @@ fn fill<'a>(
 fn register_gauges(registry: &mut Registry, status: &Status) {
     let days = status.identity.as_ref().map_or(0, |identity| identity.certificate_days_left);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let weakened = count(status.weakened.len() as u64) + i64::from(status.mode == "null");
+    let is_weak = status.mode == "null" || status.profile == Profile::Paper.word();
+    let weakened = count(status.weakened.len() as u64) + i64::from(is_weak);
     let gauges = [
         ("peers", "Associations in use", count(status.peers as u64)),
         ("held_frames", "Frames that wait for a handshake", count(status.frames.held)),
         ("certificate_days_left", "Days until this host's certificate ends", days),
         ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
         ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
-        ("weakened_layers", "Layers switched off by a laboratory; the null bump is one", weakened),
+        (
+            "weakened_layers",
+            "Layers switched off by a laboratory; the null bump is one, and so is the paper profile",
+            weakened,
+        ),
     ];
     for (name, help, value) in gauges {
         let family = Family::<Labels, Gauge>::default();

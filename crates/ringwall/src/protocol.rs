@@ -75,6 +75,11 @@ pub(crate) struct Sarp {
     pub(crate) asked_first: Option<String>,
     pub(crate) distributors: Vec<Distributor>,
     pub(crate) known_hosts: usize,
+    /// Signatures made and checked since the start.
+    #[serde(default)]
+    pub(crate) signatures: u64,
+    #[serde(default)]
+    pub(crate) verifications: u64,
     /// Whether this host distributes keys itself.
     #[serde(default)]
     pub(crate) distributes: bool,

@@ -13,7 +13,9 @@ use authority::repository::etcd::{Access, BadAccess};
 use authority::{Directory, Entry, Random, Request, enrolment};
 use bump::Generator;
 use clap::{Args, Subcommand};
+use identity::Profile;
 use identity::certificate::{CertificateRequest, Role, utc_text};
+use identity::profile::{HAS_PAPER, KeyLength};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
@@ -113,6 +115,10 @@ pub(crate) struct InitArguments {
     /// How long the authority lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
     days: u32,
+    /// Which algorithms its hosts sign S-ARP with: modern, or paper (DSA with SHA-1, to measure the paper's tables; never for
+    /// real use)
+    #[arg(long, value_name = "PROFILE", default_value = "modern", value_parser = parse_profile)]
+    profile: Profile,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -145,6 +151,9 @@ pub(crate) struct IssueArguments {
     /// How long the certificate lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
+    /// In a site of the paper profile, the length of the host's DSA key: 512 or 1024, which is what it gets without this
+    #[arg(long, value_name = "BITS", value_parser = parse_key_length, conflicts_with = "request")]
+    dsa_bits: Option<KeyLength>,
     /// Where the identity, or the bundle for a request, is written
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -319,12 +328,15 @@ fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failu
 }
 
 fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let InitArguments { dir, name, days, json } = arguments;
-    let directory = Directory::init(dir, name, DAY * *days, surroundings.random, surroundings.unix_s)?;
+    let InitArguments { dir, name, days, profile, json } = arguments;
+    let directory = Directory::init(dir, name, DAY * *days, *profile, surroundings.random, surroundings.unix_s)?;
     let until = utc_text(directory.site().anchor().not_after_unix());
-    let value = json!({"site": name, "directory": dir, "not_after": until});
-    let text = format!("site {name} is in {} until {until}; back the directory up and keep it secret", dir.display());
-    surroundings.print(*json, &value, &text)
+    let value = json!({"site": name, "directory": dir, "profile": profile.name(), "not_after": until});
+    let text = match profile {
+        Profile::Modern => "back the directory up and keep it secret",
+        Profile::Paper => "its hosts sign S-ARP with DSA and SHA-1, which can be forged: NOT for real use",
+    };
+    surroundings.print(*json, &value, &format!("site {name} is in {} until {until}; {text}", dir.display()))
 }
 
 fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -449,7 +461,10 @@ fn install(arguments: &InstallArguments, surroundings: &mut Surroundings<'_>) ->
 /// What the manager asks for without a request file. Clap has made sure that name and address are there.
 fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     let name = arguments.name.as_deref().unwrap_or_default();
-    let request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
+    let mut request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
+    if let Some(length) = arguments.dsa_bits {
+        request = request.with_paper_key(length);
+    }
     Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
 }
 
@@ -512,6 +527,19 @@ fn overwrite(force: bool) -> Overwrite {
 
 fn parse_role(name: &str) -> Result<Role, String> {
     Role::from_name(name).ok_or_else(|| "a role is 'host', 'router', 'akd' or 'dhcp'".to_owned())
+}
+
+fn parse_profile(name: &str) -> Result<Profile, String> {
+    match Profile::from_name(name) {
+        Some(Profile::Paper) if !HAS_PAPER => Err("this build has no paper profile".to_owned()),
+        Some(profile) => Ok(profile),
+        None => Err("a profile is 'modern' or 'paper'".to_owned()),
+    }
+}
+
+fn parse_key_length(bits: &str) -> Result<KeyLength, String> {
+    let length = bits.parse().ok().and_then(KeyLength::from_bits);
+    length.ok_or_else(|| "a DSA key has 512 or 1024 bits".to_owned())
 }
 
 fn whole_days(validity: Duration) -> u32 {
@@ -680,6 +708,30 @@ mod tests {
         assert_eq!(listed[0]["addresses"], json!(["10.0.0.1"]));
         assert_eq!(issued["file"], json!("@/a.pem"));
         assert_eq!(issued["not_after"], json!("2028-01-15T08:00:00Z"));
+    }
+
+    #[test]
+    fn a_paper_site_says_what_it_is_and_its_hosts_have_dsa_keys() {
+        let place = tempfile::tempdir().expect("directory");
+        let printed = run(place.path(), "site init --dir @/site --name lab --profile paper").expect("site");
+        assert!(printed.contains("DSA and SHA-1") && printed.contains("NOT for real use"), "{printed}");
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem --force";
+        for (option, number) in [("", 4), (" --dsa-bits 512", 3), (" --dsa-bits 1024", 4)] {
+            run(place.path(), &format!("{issue}{option}")).expect("issued");
+            let identity = load(&place.path().join("a.pem"));
+            assert_eq!(identity.certificate().record_key().map(|(number, _)| number), Some(number), "{option}");
+            assert_eq!(identity.profile(), Profile::Paper);
+        }
+        let refused = run(place.path(), &format!("{issue} --dsa-bits 2048")).expect_err("length");
+        assert!(refused.contains("512 or 1024"), "{refused}");
+        let ask = "enroll request --name b --mac 02:00:00:00:00:02 --key @/b.key --out @/b.csr";
+        run(place.path(), ask).expect("requested");
+        let refused =
+            run(place.path(), "site issue --dir @/site --request @/b.csr --out @/b.bundle").expect_err("a request");
+        assert!(refused.contains("makes its hosts' keys itself; issue without a request"), "{refused}");
+        let modern = new_site();
+        let refused = run(modern.path(), &format!("{issue} --dsa-bits 512")).expect_err("modern");
+        assert!(refused.contains("'site init --profile paper'") && !refused.contains('\n'), "{refused}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
+use identity::Profile;
 use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
 use shield::PerSource;
@@ -320,13 +321,14 @@ impl Answering {
         if !records.may_answer(self.may_wait(records)) {
             return None;
         }
+        let profile = self.key.profile();
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),
             Asked::Key(ip) => look_up(records, *ip)?,
             Asked::Lease(message) => {
-                answer_about_lease(records, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
+                answer_about_lease(records, profile, &Lease::parse(Message::parse(message).ok()?.data).ok()?)?
             }
-            Asked::Change(message) => (change_key(records, &Message::parse(message).ok()?)?, Vec::new()),
+            Asked::Change(message) => (change_key(records, profile, &Message::parse(message).ok()?)?, Vec::new()),
         };
         let Question { host, nonce } = self.question;
         let data = Answer { fraction: self.stamp.fraction(), host, nonce, rest: &record }.emit();
@@ -347,7 +349,7 @@ fn look_up(records: &dyn Records, ip: Ipv4Addr) -> Option<(Kind, Vec<u8>)> {
 }
 
 /// Agrees that a DHCP client has an address, or refuses (section 3.5.2).
-fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind, Vec<u8>)> {
+fn answer_about_lease(records: &dyn Records, profile: Profile, lease: &Lease<'_>) -> Option<(Kind, Vec<u8>)> {
     let refuse = |why: Refusal| Some((Kind::LeaseRefused, vec![why as u8]));
     match records.host(lease.question.host) {
         HostLookup::Good(asking) if asking.serves_dhcp => {}
@@ -359,7 +361,7 @@ fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind,
         HostLookup::NotGood => return refuse(Refusal::NotGood),
         HostLookup::Failed => return None,
     };
-    if let Err(why) = check_client(&client, lease) {
+    if let Err(why) = check_client(profile, &client, lease) {
         return refuse(why);
     }
     match enter_lease(records, lease) {
@@ -373,7 +375,7 @@ fn answer_about_lease(records: &dyn Records, lease: &Lease<'_>) -> Option<(Kind,
 }
 
 /// Whether the client signed that it wants this address. A server speaks for itself only of what it has agreed to before.
-fn check_client(client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
+fn check_client(profile: Profile, client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
     let speaks_for_itself = matches!(lease.action, LeaseAction::Extend | LeaseAction::Unbind);
     let (claim, signature) = match lease.claim {
         Some(claim) => claim,
@@ -385,7 +387,7 @@ fn check_client(client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
     }
     let wants = claim.kind == MessageType::Request && claim.wanted() == Some(lease.address);
     let signed = dhcp::proof::signed_bytes(Maker::Client, &claim);
-    let is_right = verify_with_record(client.algorithm, &client.key, &signed, signature).is_ok();
+    let is_right = verify_with_record(profile, (client.algorithm, &client.key), &signed, signature).is_ok();
     if is_right && (lease.action != LeaseAction::Bind || wants) { Ok(()) } else { Err(Refusal::Signature) }
 }
 
@@ -403,10 +405,11 @@ fn enter_lease(records: &dyn Records, lease: &Lease<'_>) -> Binding {
 }
 
 /// Enters a host's new key (section 3.2) if the old one signed for it and the new one proves itself. A host that did not
-/// hear our answer asks again: its new key is entered already then. The request has proved who asks, so a refusal is told.
-fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
+/// hear our answer asks again: its new key is entered already then. The request has proved who asks, so a refusal is told. A
+/// key of another profile than the distributor's is none.
+fn change_key(records: &dyn Records, profile: Profile, message: &Message<'_>) -> Option<Kind> {
     let change = Change::parse(message.data).ok()?;
-    if verify_with_record(change.algorithm, change.key, &change.proved_bytes(), change.proof).is_err() {
+    if verify_with_record(profile, (change.algorithm, change.key), &change.proved_bytes(), change.proof).is_err() {
         return Some(Kind::KeyInvalid);
     }
     let ip = message.arp.sender_ip;
@@ -419,7 +422,7 @@ fn change_key(records: &dyn Records, message: &Message<'_>) -> Option<Kind> {
     if key == change.key {
         return Some(Kind::KeyChanged);
     }
-    if verify_with_record(algorithm, &key, &message.signed_bytes(), message.signature).is_err() {
+    if verify_with_record(profile, (algorithm, &key), &message.signed_bytes(), message.signature).is_err() {
         return Some(Kind::KeyInvalid);
     }
     let new = RecordKey { algorithm: change.algorithm, key: change.key };

@@ -6,6 +6,8 @@ use bump::DropReason;
 use dhcp::{Claimed, Proving};
 use identity::Verified;
 use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
+use identity::limits::PAIRS_PER_BATCH;
+use identity::profile::PAIR_RANDOM_LEN;
 use identity::signing::SigningKey;
 use wire::arp::Arp;
 use wire::sarp::data::{Change, Question, TAG_LEN};
@@ -35,6 +37,8 @@ pub(crate) enum JobKind {
     CheckRequest(Box<dhcp::server::Checking>),
     /// As a distributor: look up and sign.
     Answer(Box<Answering>),
+    /// Compute what the next signatures need, while nobody waits (section 5.1). Only for keys of the paper profile.
+    Prepare { key: Arc<SigningKey>, random: [u8; PAIR_RANDOM_LEN] },
 }
 
 /// What a job came to.
@@ -50,6 +54,7 @@ pub(crate) enum CompletionKind {
     DhcpProved(Result<Vec<u8>, DropReason>),
     /// The message whose proof is right.
     DhcpChecked(Option<Box<Claimed>>),
+    Prepared,
     /// The worker died or was too busy.
     Lost,
 }
@@ -68,7 +73,7 @@ impl Job {
     pub fn is_urgent(&self, records: &dyn Records) -> bool {
         match &self.0 {
             JobKind::Answer(answering) => !answering.may_wait(records),
-            JobKind::Change(_) => false,
+            JobKind::Change(_) | JobKind::Prepare { .. } => false,
             JobKind::Sign { .. }
             | JobKind::Check { .. }
             | JobKind::Learn { .. }
@@ -90,6 +95,10 @@ impl Job {
             JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records)),
+            JobKind::Prepare { key, random } => {
+                key.prepare(&random, PAIRS_PER_BATCH);
+                CompletionKind::Prepared
+            }
         })
     }
 }

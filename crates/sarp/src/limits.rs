@@ -27,7 +27,7 @@ pub const PENDING_TIME: Duration = Duration::from_secs(5);
 /// Requests to distributors that are open at a time.
 pub const ENQUIRIES_MAX: usize = 128;
 const _: () = assert!(ENQUIRIES_MAX <= PENDING_MAX, "every open request has room for the reply that caused it");
-/// Of these, questions about leases; each may hold a DHCP message of 1,514 bytes.
+/// Of these, questions about leases; each may hold one DHCP message of 1,514 bytes, a request or (in the paper's order) an ACK.
 pub const LEASE_ENQUIRIES_MAX: usize = 96;
 /// A request is repeated after this, to the next distributor if there is one.
 pub const ENQUIRY_REPEAT: Duration = Duration::from_millis(400);

@@ -10,9 +10,10 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::{BasicConstraints, KeyUsage};
 
-use super::subject::common_name;
+use super::subject::{common_name, profile};
 use super::{HostCertificate, Refusal, Verified};
 use crate::limits::MAX_CERTIFICATE_LEN;
+use crate::profile::Profile;
 
 /// What an authority may sign with: the modern profile, and what existing authorities commonly use.
 const SIGNATURES: &[&dyn SignatureVerificationAlgorithm] = &[
@@ -41,6 +42,7 @@ pub struct TrustAnchor {
     path: PathAnchor<'static>,
     public_key: Vec<u8>,
     site_name: String,
+    profile: Profile,
     not_after_unix: u64,
 }
 
@@ -66,6 +68,7 @@ impl TrustAnchor {
             der: der.to_vec(),
             path,
             site_name: common_name(content.subject())?,
+            profile: profile(content.subject()),
             not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
         })
     }
@@ -80,6 +83,12 @@ impl TrustAnchor {
     #[must_use]
     pub fn site_name(&self) -> String {
         self.site_name.clone()
+    }
+
+    /// The profile of its site, which its subject names.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 
     /// The last second of the authority's own period, in Unix seconds.
@@ -131,7 +140,8 @@ impl TrustAnchor {
         let time = UnixTime::since_unix_epoch(Duration::from_secs(time(der)?));
         end.verify_for_usage(SIGNATURES, std::slice::from_ref(&self.path), &[], time, PURPOSE, None, None)
             .map_err(|error| Refusal::from_path(&error))?;
-        HostCertificate::from_validated(der)
+        let certificate = HostCertificate::from_validated(der)?;
+        if certificate.profile() == self.profile { Ok(certificate) } else { Err(Refusal::WrongProfile) }
     }
 }
 

@@ -6,12 +6,20 @@ use std::net::Ipv4Addr;
 use wire::MacAddress;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
+use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::ext::pkix::{KeyUsage, SubjectAltName};
 
 use super::names::Names;
 use super::public_key::PublicKey;
 use super::subject::{Role, common_name, role};
 use super::{BadSignature, Refusal, Verified};
+use crate::paper;
+use crate::profile::Profile;
+
+/// subjectAltPublicKeyInfo (X.509 of 2019, section 9.8.1): a second key of the subject. The authority signs it with all the rest.
+const SECOND_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.72");
+/// The same as the encoder of certificates wants it.
+pub const SECOND_KEY_EXTENSION: &[u64] = &[2, 5, 29, 72];
 
 /// The certificate of a host: its name, addresses, role, period and public key.
 #[derive(Clone)]
@@ -23,6 +31,8 @@ pub struct HostCertificate {
     not_after_unix: u64,
     serial: Vec<u8>,
     key: PublicKey,
+    /// What a host of a paper site signs S-ARP with.
+    paper_key: Option<paper::PublicKey>,
     der: Vec<u8>,
 }
 
@@ -47,6 +57,7 @@ impl HostCertificate {
             not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
             serial: content.serial_number().as_bytes().to_vec(),
             key: PublicKey::from_spki(content.subject_public_key_info())?,
+            paper_key: second_key(&certificate)?,
             der: der.to_vec(),
         })
     }
@@ -111,10 +122,19 @@ impl HostCertificate {
         self.mac() == mac && self.addresses().contains(&address)
     }
 
-    /// Its key as an S-ARP record names it: the algorithm's number and the bytes. `None` for RSA.
+    /// The key that it signs S-ARP with as a record names it: the algorithm's number and the bytes. `None` for RSA.
     #[must_use]
     pub fn record_key(&self) -> Option<(u8, &[u8])> {
-        Some((self.key.kind().record_number()?, self.key.bytes()))
+        match &self.paper_key {
+            Some(key) => Some((key.length().record_number(), key.bytes())),
+            None => Some((self.key.kind().record_number()?, self.key.bytes())),
+        }
+    }
+
+    /// The profile of that key.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        if self.paper_key.is_some() { Profile::Paper } else { Profile::Modern }
     }
 
     /// Compares its period with the time.
@@ -141,6 +161,28 @@ impl Verified<HostCertificate> {
     /// [`BadSignature`], whatever is wrong with the signature.
     pub fn verify_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
         self.key.verify(message, signature)
+    }
+
+    /// As [`verify_signature`](Verified::verify_signature), with the key of [`record_key`](HostCertificate::record_key).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn verify_record_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+        match &self.paper_key {
+            Some(key) => key.verify(message, signature),
+            None => self.key.verify(message, signature),
+        }
+    }
+}
+
+/// The key of the paper profile in `certificate`, if it has one. Second keys of other kinds are none of ours.
+fn second_key(certificate: &Certificate) -> Result<Option<paper::PublicKey>, Refusal> {
+    let extensions = certificate.tbs_certificate().extensions().into_iter().flatten();
+    let mut found = extensions.filter(|extension| extension.extn_id == SECOND_KEY);
+    match (found.next(), found.next()) {
+        (None, _) => Ok(None),
+        (Some(extension), None) => Ok(paper::public_key(extension.extn_value.as_bytes())),
+        _ => Err(Refusal::Malformed("second key")),
     }
 }
 

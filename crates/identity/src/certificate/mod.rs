@@ -13,10 +13,10 @@ mod subject;
 mod verified;
 
 pub use anchor::TrustAnchor;
-pub use host::HostCertificate;
+pub use host::{HostCertificate, SECOND_KEY_EXTENSION};
 pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, utc_text};
 pub use request::{CertificateRequest, RequestError};
-pub use subject::Role;
+pub use subject::{PAPER_SITE_UNIT, Role};
 pub use verified::Verified;

@@ -33,6 +33,8 @@ pub enum Refusal {
     NotPermitted,
     /// It names no hardware address.
     NoMac,
+    /// Its keys are of another profile than its authority's site.
+    WrongProfile,
     /// The named part makes no sense.
     Malformed(&'static str),
 }
@@ -74,6 +76,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::NotPermitted => f.write_str("its authority may not issue it (name constraint or path length)"),
             Refusal::NoMac => f.write_str("it names no hardware address"),
+            Refusal::WrongProfile => f.write_str("its keys are of another profile than its site"),
             Refusal::Malformed(part) => write!(f, "its {part} makes no sense"),
         }
     }

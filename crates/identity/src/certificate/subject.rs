@@ -8,6 +8,7 @@ use x509_cert::name::Name;
 
 use super::Refusal;
 use crate::limits::MAX_NAME_LEN;
+use crate::profile::Profile;
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATIONAL_UNIT: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.11");
@@ -57,6 +58,15 @@ pub(super) fn common_name(subject: &Name) -> Result<String, Refusal> {
         (Some(name), None) if is_plain(name) => Ok(name.to_owned()),
         _ => Err(Refusal::Malformed("common name")),
     }
+}
+
+/// An authority whose unit says so makes a site of the paper profile.
+pub const PAPER_SITE_UNIT: &str = "ringwall paper profile, not for real use";
+
+/// The profile of an authority's site.
+pub(super) fn profile(subject: &Name) -> Profile {
+    let is_paper = texts(subject, ORGANIZATIONAL_UNIT).any(|unit| unit == PAPER_SITE_UNIT);
+    if is_paper { Profile::Paper } else { Profile::Modern }
 }
 
 /// Units that say something else belong to an existing directory of names and grant nothing.

@@ -251,7 +251,7 @@ impl<'a> Scene<'a> {
                 DHCP_CLIENT => "client = true",
                 _ => "",
             };
-            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines, dhcp_lines };
+            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines, dhcp_lines, paper: false };
             self.daemons.push(site.guard(&self.lan, host, &setting)?);
         }
         self.daemons.iter_mut().try_for_each(Daemon::await_ready)

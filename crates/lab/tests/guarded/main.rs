@@ -16,6 +16,7 @@ mod dhcp_shared;
 mod distributors;
 mod hostile;
 mod liveness;
+mod paper;
 mod peers;
 mod sarp;
 mod sarp_input;

@@ -204,9 +204,14 @@ pub struct Site {
 impl Site {
     /// Founds a site in the directory `name` of the run.
     pub fn found(run: &'static Run, name: &str) -> Result<Site, Failure> {
+        Site::found_with(run, name, &[])
+    }
+
+    /// The same with further options.
+    pub fn found_with(run: &'static Run, name: &str, options: &[&str]) -> Result<Site, Failure> {
         let site = Site { run, directory: run.directory().join(name) };
         let mut init = site.command("init");
-        init.args(["--name", "lab"]);
+        init.args(["--name", "lab"]).args(options);
         process::must(init)?;
         Ok(site)
     }

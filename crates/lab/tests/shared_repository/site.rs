@@ -23,7 +23,8 @@ fn random(seed: u8) -> impl FnMut(&mut [u8]) {
 
 fn found(place: &Path, name: &str) -> Directory {
     let year = Duration::from_secs(365 * 24 * 60 * 60);
-    Directory::init(&place.join(name), name, year, &mut random(1), NOW_UNIX_S).expect("a site")
+    Directory::init(&place.join(name), name, year, identity::Profile::Modern, &mut random(1), NOW_UNIX_S)
+        .expect("a site")
 }
 
 fn issue(site: &Directory, place: &Path, name: &str, last: u8) {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use cll::{Legacy, Requirement, Settings, Weaken};
 use identity::HostIdentity;
 use identity::aead::Suite;
+use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
 use system::clock::Clock;
 use system::takeover::{self, Way};
@@ -99,7 +100,32 @@ pub(crate) enum Profile {
     Modern,
     /// A laboratory: layers may be switched off.
     Lab,
+    /// The S-ARP paper's own algorithms and order of messages, to measure its tables again.
+    Paper,
 }
+
+impl Profile {
+    /// The word in the configuration and in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Profile::Modern => "modern",
+            Profile::Lab => "lab",
+            Profile::Paper => "paper",
+        }
+    }
+
+    /// Which keys may be worked with.
+    pub(crate) fn of_keys(self) -> identity::Profile {
+        match self {
+            Profile::Modern | Profile::Lab => identity::Profile::Modern,
+            Profile::Paper => identity::Profile::Paper,
+        }
+    }
+}
+
+/// What an operator reads of the paper profile, wherever it is in force.
+pub(crate) const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
+    and can be forged: for measurements, NOT for real use";
 
 /// What happens to the interface when the daemon ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -265,6 +291,7 @@ impl Config {
             let what = "mode = \"null\" protects nothing and needs profile = \"lab\"";
             return Err(Failure::file(file, what, "use mode = \"cll\""));
         }
+        self.check_paper(file)?;
         if !takeover::is_interface_name(&self.host.interface) {
             return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
         }
@@ -281,6 +308,24 @@ impl Config {
         self.pass(file)?;
         self.legacy(file)?;
         self.weaken(file).map(|_| ())
+    }
+
+    fn check_paper(&self, file: &Path) -> Result<(), Failure> {
+        let is_paper = self.host.profile == Profile::Paper;
+        if is_paper && !HAS_PAPER {
+            let what = "profile = \"paper\" is not in this build";
+            return Err(Failure::file(file, what, "use profile = \"modern\", or a build with the feature \"paper\""));
+        }
+        if is_paper && self.host.mode != Mode::Sarp {
+            let what = "profile = \"paper\" needs mode = \"sarp\"";
+            return Err(Failure::file(file, what, "set host.mode, or use profile = \"modern\""));
+        }
+        if self.dhcp.order == dhcp::Order::Paper && !is_paper {
+            let what = "dhcp.order = \"paper\" needs profile = \"paper\"";
+            let remedy = "remove the key: in that order a server commits what may then be refused";
+            return Err(Failure::file(file, what, remedy));
+        }
+        Ok(())
     }
 
     fn check_times(&self, file: &Path) -> Result<(), Failure> {
@@ -392,7 +437,14 @@ impl Config {
 
     /// What is allowed and yet unwise, one line each.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() }
+        if self.host.mode != Mode::Sarp {
+            return Vec::new();
+        }
+        let mut warnings = self.sarp.warnings();
+        if self.host.profile == Profile::Paper {
+            warnings.push(PAPER_WARNING.to_owned());
+        }
+        warnings
     }
 
     /// The clock that the daemon goes by.
@@ -478,6 +530,14 @@ mod tests {
         assert!(warnings("sarp", 61)[0].starts_with("sarp.window_s = 61 "), "it names the key");
     }
 
+    #[test]
+    fn the_paper_profile_is_called_what_it_is() {
+        let config = load("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"paper\"\n").expect("valid");
+        assert_eq!(config.warnings(), [PAPER_WARNING]);
+        assert_eq!(config.host.profile.of_keys(), identity::Profile::Paper);
+        assert_eq!(Profile::Lab.of_keys(), identity::Profile::Modern);
+    }
+
     macro_rules! AKD {
         ($lines:literal) => {
             concat!("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[akd]\n", $lines, "\n")
@@ -512,6 +572,17 @@ mod tests {
                  [[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:0a\"\n",
                 "host.toml",
                 "10.0.0.9 twice",
+            ),
+            ("[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n", "host.toml", "needs mode = \"sarp\""),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[dhcp]\nserver = true\norder = \"paper\"\n",
+                "host.toml",
+                "needs profile = \"paper\"",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"paper\"\n[lab]\n",
+                "host.toml",
+                "profile = \"lab\"",
             ),
             ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
             ("[host]\ninterface = \"eth0\"\n[dhcp]\nclient = true\n", "host.toml", "needs mode = \"sarp\""),

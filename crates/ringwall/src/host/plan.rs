@@ -7,7 +7,7 @@ use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::distributor::{DistributorKey, RequestKey};
-use identity::{HostIdentity, pem};
+use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
 use crate::akd::Repository;
@@ -83,6 +83,7 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
     let file = &config.host.identity;
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;
+    check_profile(config, &identity)?;
     // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
     // A clock that is behind the certificate's first day is taken for that day: a host must reach its time server.
     if let Some(unix_s) = believable_unix_s(now) {
@@ -91,6 +92,23 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
         identity.check_validity(unix_s).map_err(|refusal| Failure::file(file, refusal, renew))?;
     }
     Ok(Arc::new(identity))
+}
+
+/// Keys of the paper profile are forged easily, so nobody works with them who did not say so.
+fn check_profile(config: &Config, identity: &HostIdentity) -> Result<(), Failure> {
+    let (wanted, found) = (config.host.profile.of_keys(), identity.profile());
+    let (what, remedy) = match found {
+        _ if wanted == found => return Ok(()),
+        Profile::Paper => (
+            "its site is of the paper profile, which is NOT for real use (DSA and SHA-1, section 3.3 of the S-ARP paper)",
+            "enrol in a site of the modern profile, or set profile = \"paper\" for a measurement",
+        ),
+        Profile::Modern => (
+            "profile = \"paper\", but its site is of the modern profile",
+            "use profile = \"modern\", or found a site with `ringwall site init --profile paper`",
+        ),
+    };
+    Err(Failure::file(&config.host.identity, what, remedy))
 }
 
 fn believable_unix_s(now: Now) -> Option<u64> {
@@ -115,7 +133,7 @@ impl SignedArp {
         let settings = sarp::Settings {
             dhcp_client: dhcp_client(config, &identity, request_key.host())?,
             dhcp_server: dhcp_server(file, config, &identity)?,
-            key: identity.signing_key(),
+            key: identity.record_signing_key(),
             mac: certificate.mac(),
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
@@ -164,6 +182,7 @@ fn dhcp_server(file: &Path, config: &Config, identity: &HostIdentity) -> Result<
         site_key: identity.site_key().clone(),
         relays: config.dhcp.relays(file)?,
         window: config.sarp.window(),
+        order: config.dhcp.order.of_server(),
     }))
 }
 
@@ -184,7 +203,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     let own = identity.request_key().map_or(0, RequestKey::host);
     let records = Repository::open(section, &identity.site_name(), own, config.clock())?;
     check_site(section, &records, identity)?;
-    Ok((Some(Akd::new(identity.signing_key(), master)), Arc::new(records)))
+    Ok((Some(Akd::new(identity.record_signing_key(), master)), Arc::new(records)))
 }
 
 /// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would

@@ -92,6 +92,8 @@ pub(crate) fn sarp(snapshot: &Snapshot, whole: &config::Config, distributors: &[
         asked_first: distributors.get(report.preferred_distributor).map(|first| first.name.clone()),
         distributors: distributors.iter().map(|distributor| dated(distributor, now)).collect(),
         known_hosts: config.known_hosts.len(),
+        signatures: report.signatures,
+        verifications: report.verifications,
         leases: report.leases.iter().map(lease).collect(),
     })
 }

@@ -24,7 +24,7 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
 use super::reports;
-use crate::config::{Config, Mode, OnExit, Profile, Trains};
+use crate::config::{Config, Mode, OnExit, Trains};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Ask, Identity, Status, Takeover};
 
@@ -301,7 +301,7 @@ impl Supervisor {
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             interface: host.interface.clone(),
             mode: host.mode.word().to_owned(),
-            profile: if host.profile == Profile::Modern { "modern" } else { "lab" }.to_owned(),
+            profile: host.profile.word().to_owned(),
             weakened: self.config.weakened(),
             uptime_s: self.started.elapsed().as_secs(),
             takeover: self.takeover(snapshot),

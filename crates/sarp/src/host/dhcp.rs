@@ -4,7 +4,7 @@
 
 use bump::{DropReason, Fate, Frame, Instant, Meta, Side, sink};
 use dhcp::client::Outcome;
-use dhcp::server::{Question, Step};
+use dhcp::server::{Question, Reply, Step};
 use dhcp::{Claimed, Proving};
 use identity::Verified;
 use identity::distributor::Statement;
@@ -25,8 +25,17 @@ use crate::limits;
 #[derive(Debug)]
 pub(super) struct Asking {
     pub(super) question: Question,
-    /// Whether a frame is held until the answer is here.
-    holds_frame: bool,
+    held: Held,
+}
+
+/// What waits for the answer of a distributor.
+#[derive(Debug)]
+enum Held {
+    Nothing,
+    /// The client's message, which is in the question.
+    Request,
+    /// The ACK of our server program (the paper's order).
+    Ack(Vec<u8>),
 }
 
 impl Host {
@@ -82,11 +91,17 @@ impl Host {
         let now = call.now.since_boot;
         let stamp = self.stamp_bits(now);
         let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
-        let (proving, question) = server.outgoing(now, stamp, frame)?;
+        let (proving, question) = match server.outgoing(now, stamp, frame)? {
+            Reply::Sign(proving, question) => (proving, question),
+            Reply::Hold(question) => {
+                let is_asked = self.ask_about_lease(call, question, Held::Ack(frame.to_vec()));
+                return if is_asked { Ok(Fate::Held) } else { Err(DropReason::ControlBusy) };
+            }
+        };
         if let Some(question) = question {
             self.tell_distributor(call, question);
         }
-        Ok(self.prove(proving, frame))
+        Ok(self.prove(*proving, frame))
     }
 
     fn prove(&mut self, proving: Proving, frame: &[u8]) -> Fate {
@@ -117,7 +132,7 @@ impl Host {
                 let task = Task::CheckDhcp { frame: checking.claimed.frame.clone() };
                 self.start(JobKind::CheckRequest(checking), task)
             }
-            Step::Ask(question) => match self.ask_about_lease(call, *question, true) {
+            Step::Ask(question) => match self.ask_about_lease(call, *question, Held::Request) {
                 true => Fate::Held,
                 false => Fate::Dropped(DropReason::ControlBusy),
             },
@@ -204,18 +219,18 @@ impl Host {
 
     /// Tells a distributor what happened to a lease; nobody waits for the answer.
     fn tell_distributor(&mut self, call: &mut Call<'_>, question: Question) {
-        if !self.ask_about_lease(call, question.clone(), false) {
+        if !self.ask_about_lease(call, question.clone(), Held::Nothing) {
             self.event(Event::LeaseUntold { ip: question.address });
         }
     }
 
-    fn ask_about_lease(&mut self, call: &mut Call<'_>, question: Question, holds_frame: bool) -> bool {
+    fn ask_about_lease(&mut self, call: &mut Call<'_>, question: Question, held: Held) -> bool {
         self.last_lease_question += 1;
         let about = About::Lease(self.last_lease_question);
         if !self.open_enquiry(call.now.since_boot, about) {
             return false;
         }
-        self.lease_questions.insert(self.last_lease_question, Asking { question, holds_frame });
+        self.lease_questions.insert(self.last_lease_question, Asking { question, held });
         self.send_all_due(call);
         true
     }
@@ -240,11 +255,15 @@ impl Host {
 
     /// A distributor has answered a question about a lease.
     pub(super) fn lease_answered(&mut self, call: &mut Call<'_>, number: u64, statement: &Verified<Statement>) {
-        let Some(Asking { question, holds_frame }) = self.lease_questions.remove(&number) else { return };
+        let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
         let now = call.now.since_boot;
         let stamp = self.clock_bits(now);
         let Some(server) = &mut self.dhcp_server else { return };
         let result = match (statement.record(), &question.claimed) {
+            (Some(record), Some(claimed)) if let Held::Ack(ack) = &held => {
+                server.agreed_to_ack(now, &claimed.claim, record);
+                self.own_reply(call, ack)
+            }
             (Some(record), Some(claimed)) => {
                 let step = server.agreed(now, stamp, question.action, claimed, record);
                 step.map(|step| self.take_step(call, step))
@@ -257,30 +276,34 @@ impl Host {
                 Err(DropReason::DhcpRefused)
             }
         };
-        self.end_asking(now, question, holds_frame, result.unwrap_or_else(Fate::Dropped));
+        self.end_asking(now, question, held, result.unwrap_or_else(Fate::Dropped));
     }
 
     /// No distributor has answered. What a client waits for ends here; what the distributor must know is told again.
     pub(super) fn lease_given_up(&mut self, now: Instant, number: u64) {
-        let Some(Asking { question, holds_frame }) = self.lease_questions.remove(&number) else { return };
+        let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
         let lasts = |server: &dhcp::Server| server.is_leased(now, question.address, question.host);
         let must_be_told = match question.action {
             LeaseAction::Extend => self.dhcp_server.as_ref().is_some_and(lasts),
             LeaseAction::Check | LeaseAction::Bind | LeaseAction::Unbind => false,
         };
         if must_be_told && self.ask_again(now, About::Lease(number)) {
-            self.lease_questions.insert(number, Asking { question, holds_frame });
+            self.lease_questions.insert(number, Asking { question, held });
             return;
         }
         if must_be_told {
             self.event(Event::LeaseUntold { ip: question.address });
         }
-        self.end_asking(now, question, holds_frame, Fate::Dropped(DropReason::DhcpNoAnswer));
+        self.end_asking(now, question, held, Fate::Dropped(DropReason::DhcpNoAnswer));
     }
 
-    fn end_asking(&mut self, now: Instant, question: Question, holds_frame: bool, fate: Fate) {
-        if let (true, Some(claimed)) = (holds_frame && fate != Fate::Held, question.claimed) {
-            self.ledger.release(now, Side::WIRE, fate, &claimed.frame);
+    fn end_asking(&mut self, now: Instant, question: Question, held: Held, fate: Fate) {
+        match (held, question.claimed) {
+            // It waits for another job now.
+            _ if fate == Fate::Held => {}
+            (Held::Request, Some(claimed)) => self.ledger.release(now, Side::WIRE, fate, &claimed.frame),
+            (Held::Ack(frame), _) => self.ledger.release(now, Side::STACK, fate, &frame),
+            _ => {}
         }
     }
 

@@ -134,6 +134,10 @@ pub struct Host {
     fetch_ahead_budget: Bucket,
     tasks: BTreeMap<Ticket, Task>,
     next_ticket: u64,
+    /// Something was signed since it was last looked whether signatures should be prepared.
+    may_prepare: bool,
+    signatures: u64,
+    verifications: u64,
     jobs: Mailbox<(Ticket, Job)>,
     events: Mailbox<Event>,
     events_lost: u64,
@@ -141,7 +145,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host that knows no key and no time. `akd` is there on a distributor's machine; `random` is for nonces.
+    /// A host that knows no key and no time. `akd` is there on a distributor's machine; `random` is for nonces, and for what a key
+    /// of the paper profile prepares, which it mixes with the key.
     #[must_use]
     pub fn new(settings: Arc<Settings>, akd: Option<Akd>, random: Generator) -> Host {
         Host {
@@ -175,6 +180,9 @@ impl Host {
             fetch_ahead_budget: Bucket::new(limits::KEYS_AHEAD_PER_SECOND, limits::KEYS_AHEAD_PER_SECOND),
             tasks: BTreeMap::new(),
             next_ticket: 0,
+            may_prepare: true,
+            signatures: 0,
+            verifications: 0,
             jobs: Mailbox::new(limits::JOBS_MAX),
             events: Mailbox::new(limits::EVENTS_MAX),
             events_lost: 0,
@@ -267,6 +275,32 @@ impl Host {
     fn refused(&mut self, now: Instant, arp: &Arp, reason: DropReason) -> Fate {
         self.event_of_stranger(now, Event::Refused { ip: arp.sender_ip, mac: arp.sender_mac, reason });
         Fate::Dropped(reason)
+    }
+
+    /// The job that prepares signatures, when there is nothing else to do and the key wants it. It belongs to no frame, so
+    /// nobody looks for its end.
+    fn prepare_ahead(&mut self) -> Option<(Ticket, Job)> {
+        if !std::mem::take(&mut self.may_prepare) || !self.key.wants_preparation() {
+            return None;
+        }
+        self.next_ticket += 1;
+        let job = JobKind::Prepare { key: Arc::clone(&self.key), random: self.random.bytes() };
+        Some((Ticket(self.next_ticket), Job(job)))
+    }
+
+    /// Notes what a job has done. Preparation that came to nothing is tried again after the next signature, not at once.
+    fn count(&mut self, completion: &CompletionKind) {
+        match completion {
+            CompletionKind::Signed(Some(_)) | CompletionKind::DhcpProved(Ok(_)) => {
+                self.signatures += 1;
+                self.may_prepare = true;
+            }
+            CompletionKind::Checked(_) | CompletionKind::Learnt(_) | CompletionKind::DhcpChecked(_) => {
+                self.verifications += 1;
+            }
+            CompletionKind::Prepared => self.may_prepare = true,
+            CompletionKind::Signed(None) | CompletionKind::DhcpProved(Err(_)) | CompletionKind::Lost => {}
+        }
     }
 
     fn settle_task(&mut self, call: &mut Call<'_>, task: Task, completion: CompletionKind) {
@@ -362,6 +396,7 @@ impl Bump for Host {
     }
 
     fn complete(&mut self, now: Now, ticket: Ticket, completion: Completion, sink: &mut dyn Sink) {
+        self.count(&completion.0);
         let Some(task) = self.tasks.remove(&ticket) else { return };
         self.settle_task(&mut Call { now, sink }, task, completion.0);
     }
@@ -384,7 +419,7 @@ impl Bump for Host {
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Job)> {
-        self.jobs.pop()
+        self.jobs.pop().or_else(|| self.prepare_ahead())
     }
 
     fn next_effect(&mut self) -> Option<Self::Effect> {

@@ -19,6 +19,10 @@ pub struct Report {
     pub distributors_silent: bool,
     /// The place in the list of the distributor that is asked first.
     pub preferred_distributor: usize,
+    /// Signatures that this host has made since its start, as a distributor, too.
+    pub signatures: u64,
+    /// Signatures of others that it has checked.
+    pub verifications: u64,
     /// The ring of keys.
     pub keys: Vec<KeyReport>,
     /// Addresses that this host has by lease, and, on a DHCP server, those that it gave.
@@ -60,6 +64,8 @@ impl Host {
             open_requests: self.enquiries.len(),
             distributors_silent: self.silence_reported,
             preferred_distributor: self.enquiries.preferred(),
+            signatures: self.signatures,
+            verifications: self.verifications,
             keys: self.ring.report(now),
             leases: self.leases(now),
         }

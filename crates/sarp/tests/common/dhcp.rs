@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::dhcp::server::Order;
 use bump::{DropReason, Side};
-use identity::HostIdentity;
 use identity::certificate::Role;
 use identity::site_key::SiteKey;
+use identity::{HostIdentity, Profile};
 use sarp::Event;
 use sarp::akd::Member;
 use wire::MacAddress;
@@ -96,15 +97,19 @@ pub fn site() -> Site {
 
 /// The same with another seed for what is random.
 pub fn site_of(seed: u64) -> Site {
-    site_made_of(seed, Vec::new())
+    site_made_of(Lan::with_hosts(seed, 0), Vec::new(), Order::AtRequest)
 }
 
 pub fn site_with(relays: Vec<::dhcp::server::Relay>) -> Site {
-    site_made_of(1, relays)
+    site_made_of(Lan::with_hosts(1, 0), relays, Order::AtRequest)
 }
 
-fn site_made_of(seed: u64, relays: Vec<::dhcp::server::Relay>) -> Site {
-    let mut lan = Lan::with_hosts(seed, 0);
+/// The same under the paper profile.
+pub fn site_of_paper(order: Order) -> Site {
+    site_made_of(Lan::with_hosts_of(1, 0, Profile::Paper), Vec::new(), order)
+}
+
+fn site_made_of(mut lan: Lan, relays: Vec<::dhcp::server::Relay>, order: Order) -> Site {
     let server = lan.identity_as(SERVER, Role::DhcpServer, vec![ip(SERVER)]);
     let certificate = server.certificate().clone();
     let (_, key) = certificate.record_key().unwrap();
@@ -118,6 +123,7 @@ fn site_made_of(seed: u64, relays: Vec<::dhcp::server::Relay>) -> Site {
             site_key: server.site_key().clone(),
             relays,
             window: settings.window,
+            order,
         });
     });
     for number in [CLIENT, OTHER, INSIDER] {
@@ -215,6 +221,6 @@ impl Site {
         let nonce = self.lan.random.bytes();
         let proving = ::dhcp::Client::new(settings).outgoing(now, Some(stamp), nonce, frame).unwrap();
         let identity = &self.identities.iter().find(|(number, _)| *number == INSIDER).unwrap().1;
-        proving.run(&identity.signing_key()).unwrap()
+        proving.run(&identity.record_signing_key()).unwrap()
     }
 }

@@ -15,10 +15,11 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use identity::HostIdentity;
 use identity::certificate::Role;
 use identity::distributor::{DistributorKey, RequestMaster};
+use identity::profile::{KEY_RANDOM_LEN, KeyLength};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
+use identity::{HostIdentity, Profile, new_key_block};
 use sarp::akd::{Akd, Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
 use sarp::{Completion, Distributor, Event, Host, KnownHost, Settings};
 use wire::arp::{Arp, Operation};
@@ -47,6 +48,18 @@ pub const MASTER: [u8; 32] = [42; 32];
 
 fn signing_key(seed: u8) -> SigningKey {
     SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).unwrap()).unwrap()
+}
+
+/// A key of the paper profile.
+pub fn paper_key(length: KeyLength, seed: u8) -> SigningKey {
+    SigningKey::from_paper_block(&new_key_block(length, &[seed; KEY_RANDOM_LEN])).unwrap()
+}
+
+fn distributor_key(profile: Profile, seed: u8) -> SigningKey {
+    match profile {
+        Profile::Modern => signing_key(seed),
+        Profile::Paper => paper_key(KeyLength::Bits1024, seed),
+    }
 }
 
 /// The repository that all distributors share.
@@ -176,9 +189,15 @@ pub struct Lan {
 
 impl Lan {
     pub fn new(seed: u64) -> Lan {
+        Lan::of(seed, Profile::Modern)
+    }
+
+    /// A LAN whose site has this profile.
+    pub fn of(seed: u64, profile: Profile) -> Lan {
         let mut site_random = Generator::from_seed([7; 32]);
         let mut fill = |bytes: &mut [u8]| bytes.fill_with(|| site_random.bytes::<1>()[0]);
-        let site = authority::Site::create("test", &mut fill, START_UNIX_S).unwrap();
+        let year = authority::limits::HOST_VALIDITY;
+        let site = authority::Site::create_for("test", year, profile, &mut fill, START_UNIX_S).unwrap();
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
         Lan {
@@ -196,7 +215,12 @@ impl Lan {
 
     /// Two distributors and `hosts` ordinary hosts, numbered from 1.
     pub fn with_hosts(seed: u64, hosts: u8) -> Lan {
-        let mut lan = Lan::new(seed);
+        Lan::with_hosts_of(seed, hosts, Profile::Modern)
+    }
+
+    /// The same in a site of this profile.
+    pub fn with_hosts_of(seed: u64, hosts: u8, profile: Profile) -> Lan {
+        let mut lan = Lan::of(seed, profile);
         for number in DISTRIBUTORS.into_iter().chain(1..=hosts) {
             lan.add(number, |_| {});
         }
@@ -212,7 +236,12 @@ impl Lan {
     pub fn identity_as(&mut self, number: u8, role: Role, addresses: Vec<Ipv4Addr>) -> Arc<HostIdentity> {
         let random = &mut self.site_random;
         let mut fill = |bytes: &mut [u8]| bytes.fill_with(|| random.bytes::<1>()[0]);
-        let request = authority::Request::new(&format!("h{number}"), mac(number), addresses).unwrap().with_role(role);
+        let mut request =
+            authority::Request::new(&format!("h{number}"), mac(number), addresses).unwrap().with_role(role);
+        if self.site.profile() == Profile::Paper {
+            // Both lengths meet.
+            request = request.with_paper_key(KeyLength::ALL[usize::from(number % 2)]);
+        }
         let pem = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
         Arc::new(HostIdentity::from_pem(&pem).unwrap())
     }
@@ -237,12 +266,13 @@ impl Lan {
             ip: ip(one),
             mac: mac(one),
             key: {
-                let key = signing_key(one);
-                DistributorKey::new(1, &public(&key)).unwrap()
+                let key = distributor_key(self.site.profile(), one);
+                let (algorithm, public) = key.record_key().unwrap();
+                DistributorKey::new(algorithm, public).unwrap()
             },
         });
         let mut settings = Settings {
-            key: identity.signing_key(),
+            key: identity.record_signing_key(),
             mac: mac(number),
             addresses: vec![ip(number)],
             distributors: distributors.to_vec(),
@@ -272,7 +302,8 @@ impl Lan {
     fn boot(&mut self, station: &mut Station) {
         let akd = DISTRIBUTORS
             .contains(&station.number)
-            .then(|| Akd::new(Arc::new(signing_key(station.number)), RequestMaster::from_bytes(MASTER)));
+            .then(|| distributor_key(self.site.profile(), station.number))
+            .map(|key| Akd::new(Arc::new(key), RequestMaster::from_bytes(MASTER)));
         let random = Generator::from_seed(self.random.bytes());
         station.host = Host::new(Arc::new(station.settings.clone()), akd, random);
     }
@@ -295,9 +326,14 @@ impl Lan {
 
     /// Has `number` replace its own key by one made from `seed`; whether it began to.
     pub fn change_key(&mut self, number: u8, seed: u8) -> bool {
+        self.change_key_to(number, signing_key(seed))
+    }
+
+    /// The same with this key.
+    pub fn change_key_to(&mut self, number: u8, key: SigningKey) -> bool {
         let now = Now { since_boot: self.now, wall: Some(self.wall(number)) };
         let mut sink = Collected::new();
-        let began = self.station(number).host.change_key(now, Arc::new(signing_key(seed)), &mut sink);
+        let began = self.station(number).host.change_key(now, Arc::new(key), &mut sink);
         self.after(number, sink);
         began
     }

@@ -4,6 +4,7 @@
 
 mod distributor;
 mod first_ping;
+mod tables;
 
 use std::path::Path;
 
@@ -41,9 +42,15 @@ pub const GATES: [Gate; 5] = [
 /// # Errors
 /// The plain way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[SarpPart]) -> Result<Vec<Row>, Failure> {
-    let mut arena = Arena::open(run, &Mode::S_ARP, program)?;
     let wanted = |part| only.is_empty() || only.contains(&part);
     let mut rows = Vec::new();
+    if wanted(SarpPart::Tables) {
+        rows.extend(tables::measure(run, program, schedule)?);
+    }
+    if only == [SarpPart::Tables] {
+        return Ok(rows);
+    }
+    let mut arena = Arena::open(run, &Mode::S_ARP, program)?;
     if wanted(SarpPart::Signatures) {
         rows.extend(signatures(&arena)?);
     }

@@ -259,6 +259,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
         site_key: site_key.clone(),
         relays: Vec::new(),
         window,
+        order: dhcp::server::Order::AtRequest,
     });
     Some(Settings {
         key: identity.signing_key(),
