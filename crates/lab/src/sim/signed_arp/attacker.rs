@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use bump::Generator;
-use identity::distributor::RequestMaster;
+use identity::distributor::{MemberKey, RequestMaster};
+use identity::site_key::SiteKey;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::{MessageType, View};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -246,8 +247,9 @@ impl Attacker {
         let target_ip = if kind == Kind::KeyRequest { self.any_victim().1 } else { ip };
         let arp = Arp { operation: Operation::Request, sender_mac: OWN.0, sender_ip: OWN.1, target_mac: to, target_ip };
         let unsigned = Message { arp, kind, seconds: 0, data: &data, signature: &[] }.signed_bytes();
-        let tag = RequestMaster::from_bytes(self.random.bytes()).key_of(host).tag(&unsigned);
-        framed(to, OWN.0, &seal(unsigned, &tag))
+        let members = MemberKey::of(&SiteKey::from_bytes(self.random.bytes()));
+        let credential = RequestMaster::from_bytes(self.random.bytes()).key_of(host).credential(&members, &unsigned);
+        framed(to, OWN.0, &seal(unsigned, &credential))
     }
 
     /// Answers as a DHCP server to what was asked last, or speaks for a client that has an address.

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::Generator;
-use identity::distributor::RequestKey;
+use identity::distributor::{MemberKey, RequestKey};
 use identity::hash::sha256;
 use identity::signing::SigningKey;
 use identity::site_key::SiteKey;
@@ -33,7 +33,7 @@ pub struct Forger {
     pub host: u64,
     /// The key.
     pub key: Arc<SigningKey>,
-    /// What its requests to distributors are tagged with.
+    /// What its requests to distributors are proved with.
     pub request_key: RequestKey,
     /// What all hosts of the site share.
     pub site_key: SiteKey,
@@ -89,7 +89,7 @@ impl Forger {
         Some(framed(to, arp.sender_mac, &seal(unsigned, &signature)))
     }
 
-    /// A request to a distributor with a right tag.
+    /// A request to a distributor with a right credential.
     pub fn request(
         &self,
         random: &mut Generator,
@@ -106,7 +106,8 @@ impl Forger {
             target_ip: about,
         };
         let unsigned = Message { arp, kind: Kind::KeyRequest, seconds: 0, data: &data, signature: &[] }.signed_bytes();
-        Some(framed(to, OWN.0, &seal(unsigned.clone(), &self.request_key.tag(&unsigned))))
+        let credential = self.request_key.credential(&MemberKey::of(&self.site_key), &unsigned);
+        Some(framed(to, OWN.0, &seal(unsigned, &credential)))
     }
 
     /// A DHCP message of its own for an address that another has, in the name of its own card or of another.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::{Bump, ClockTrust, Generator, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Wall, time};
+use identity::distributor::MemberKey;
 use identity::signing::SigningKey;
 use sarp::akd::Akd;
 use sarp::{Completion, Event, Host, Job, KnownHost, Settings, Weaken};
@@ -175,7 +176,8 @@ impl Station {
         self.life += 1;
         self.stack.flush();
         let key = Arc::clone(&settings.key);
-        let akd = (self.plan.part == Part::Distributor).then(|| Akd::new(key, site::master()));
+        let akd =
+            (self.plan.part == Part::Distributor).then(|| Akd::new(key, settings.member_key.clone(), site::master()));
         let random = Generator::from_seed(self.random.bytes());
         self.host = Some(Host::new(Arc::new(settings), akd, random));
     }
@@ -267,6 +269,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
         addresses: identity.certificate().addresses().to_vec(),
         distributors: pool.distributors(&numbers(Part::Distributor)),
         request_key: site::master().key_of(host),
+        member_key: MemberKey::of(identity.site_key()),
         known_hosts: known_hosts.collect(),
         window,
         dhcp_client: client,

@@ -147,7 +147,8 @@ impl Judge {
         let Some(message) = signed_in(frame) else { return };
         let question = Question::parse(message.data);
         let is_right = |question: Question| {
-            site::master().key_of(question.host).verify(&message.signed_bytes(), message.signature)
+            let tag = message.signature.last_chunk();
+            tag.is_some_and(|tag| site::master().key_of(question.host).verify(&message.signed_bytes(), tag))
         };
         if question.is_ok_and(is_right) {
             self.duties.ask(&message);
