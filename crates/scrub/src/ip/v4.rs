@@ -1,0 +1,101 @@
+//! IPv4 headers.
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use bump::DropReason;
+use wire::ipv4::{self, View};
+
+use crate::context::Context;
+use crate::rule::Rule;
+
+/// Which part of a packet a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    /// Its offset in what the packet carries, in bytes.
+    pub(crate) offset: usize,
+    /// Whether fragments follow.
+    pub(crate) more: bool,
+}
+
+/// An IPv4 header as fields. Options do not leave the scrubber unless their rule is off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) type_of_service: u8,
+    pub(crate) identification: u16,
+    pub(crate) reserved_bit: bool,
+    pub(crate) dont_fragment: bool,
+    pub(crate) fragment: Option<Fragment>,
+    pub(crate) time_to_live: u8,
+    pub(crate) protocol: u8,
+    pub(crate) source: Ipv4Addr,
+    pub(crate) destination: Ipv4Addr,
+    /// The options in whole words; almost always none.
+    pub(crate) options: Vec<u8>,
+}
+
+const RESERVED_BIT: u8 = 0x80;
+const DONT_FRAGMENT: u8 = 0x40;
+const MORE_FRAGMENTS: u8 = 0x20;
+
+/// Reads the header of `packet`; gives where lies what the packet carries.
+pub(crate) fn read(context: &mut Context<'_>, packet: &[u8]) -> Result<(Header, Range<usize>), DropReason> {
+    let refused = |context: &mut Context<'_>| context.refused(Rule::Ipv4Header, DropReason::IpHeader);
+    let Ok(view) = View::new(packet) else { return Err(refused(context)) };
+    let (start, end) = (view.header_len(), usize::from(view.total_len()));
+    if end < start || end > packet.len() {
+        return Err(refused(context));
+    }
+    let wrong_sum = !view.checksum_is_right();
+    let header = Header::of(&view, packet[6], &packet[ipv4::HEADER_LEN..start]);
+    context.refuse_if(wrong_sum, Rule::Ipv4Checksum, DropReason::IpChecksum)?;
+    context.acts_if(end < packet.len(), Rule::EthernetTrailer);
+    Ok((header, start..end))
+}
+
+impl Header {
+    fn of(view: &View<'_>, flags: u8, options: &[u8]) -> Header {
+        let fragment =
+            view.is_fragment().then(|| Fragment { offset: view.fragment_offset(), more: view.more_fragments() });
+        Header {
+            type_of_service: view.type_of_service(),
+            identification: view.identification(),
+            reserved_bit: flags & RESERVED_BIT != 0,
+            dont_fragment: view.dont_fragment(),
+            fragment,
+            time_to_live: view.time_to_live(),
+            protocol: view.protocol(),
+            source: view.source(),
+            destination: view.destination(),
+            options: options.to_vec(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        ipv4::HEADER_LEN + self.options.len()
+    }
+
+    /// Writes the header in front of `payload_len` bytes.
+    pub(crate) fn emit(&self, room: &mut [u8], payload_len: usize) {
+        let len = self.len();
+        room[0] = 0x40 | (len / 4) as u8;
+        room[1] = self.type_of_service;
+        room[2..4].copy_from_slice(&((len + payload_len) as u16).to_be_bytes());
+        room[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        room[6..8].copy_from_slice(&self.flags_and_offset().to_be_bytes());
+        (room[8], room[9]) = (self.time_to_live, self.protocol);
+        room[12..16].copy_from_slice(&self.source.octets());
+        room[16..20].copy_from_slice(&self.destination.octets());
+        room[ipv4::HEADER_LEN..len].copy_from_slice(&self.options);
+        ipv4::fill_checksum(&mut room[..len]);
+    }
+
+    fn flags_and_offset(&self) -> u16 {
+        let fragment = self.fragment.unwrap_or(Fragment { offset: 0, more: false });
+        let flag = |is_set: bool, bit: u8| if is_set { u16::from(bit) << 8 } else { 0 };
+        flag(self.reserved_bit, RESERVED_BIT)
+            | flag(self.dont_fragment, DONT_FRAGMENT)
+            | flag(fragment.more, MORE_FRAGMENTS)
+            | (fragment.offset / 8) as u16
+    }
+}
