@@ -1,7 +1,8 @@
 //! Writing a packet from its fields into the outgoing port's buffer.
 
-use bump::{DropReason, Side, Sink};
+use bump::{DropReason, Meta, Side, Sink};
 
+use crate::ethernet::Link;
 use crate::packet::{Packet, Transport};
 
 /// Writes `packet` as one frame towards `to`.
@@ -16,5 +17,15 @@ pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Resul
         Transport::Bytes(bytes) => room[payload_at..len].copy_from_slice(bytes),
     }
     sink.commit(to, len, packet.meta(start));
+    Ok(())
+}
+
+/// Writes a frame that is not IP towards `to`: its header, and `rest` as it came.
+pub(crate) fn other(link: &Link<'_>, rest: &[u8], meta: Meta, to: Side, sink: &mut dyn Sink) -> Result<(), DropReason> {
+    let len = link.header.len() + rest.len();
+    let room = sink.reserve(to, len).ok_or(DropReason::PortFull)?;
+    room[..link.header.len()].copy_from_slice(link.header);
+    room[link.header.len()..len].copy_from_slice(rest);
+    sink.commit(to, len, Meta { vlan: link.vlan, ..meta });
     Ok(())
 }

@@ -3,14 +3,19 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
+use bump::sink::Collected;
+use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
+use wire::layer::protocol;
 
 use crate::context::Context;
-use crate::keys::Keys;
+use crate::exchange::Exchanges;
+use crate::fingerprint::Fingerprint;
+use crate::icmp::pace::{Delayed, Departure, Pace};
+use crate::keys::{Key, Keys};
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
-use crate::{emit, ethernet, ip};
+use crate::{emit, ethernet, icmp, ip, opaque, udp};
 
 /// Something worth telling an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +31,8 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Scrubber {
     settings: Settings,
-    keys: Keys,
+    stages: Stages,
+    delayed: Delayed,
     counters: Counters,
     ledger: Ledger,
     events: VecDeque<Event>,
@@ -36,7 +42,14 @@ impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        Scrubber { settings, keys, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
+        Scrubber {
+            stages: Stages::new(&settings, &keys),
+            settings,
+            delayed: Delayed::default(),
+            counters: Counters::default(),
+            ledger: Ledger::new(),
+            events: VecDeque::new(),
+        }
     }
 
     /// How often each rule acted.
@@ -56,11 +69,11 @@ impl Scrubber {
         let context = &mut Context::new(now, from, &self.settings, &mut self.counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
-            let is_copied = sink::copy(sink, from.other(), frame.bytes, frame.meta);
-            return if is_copied { Ok(Fate::Forwarded) } else { Err(DropReason::PortFull) };
+            emit::other(&link, rest, frame.meta, from.other(), sink)?;
+            return Ok(Fate::Forwarded);
         }
         let (ip, start, payload) = ip::read(context, link.ethertype, rest)?;
-        let packet = Packet {
+        let mut packet = Packet {
             link,
             ip,
             transport: Transport::Bytes(payload),
@@ -68,8 +81,49 @@ impl Scrubber {
             gso: frame.meta.gso,
             longest_fragment: None,
         };
-        emit::whole(&packet, from.other(), sink)?;
-        Ok(Fate::Forwarded)
+        let departure = self.stages.transport(context, &mut packet)?;
+        self.stages.fingerprint.rewrite(context, from.other(), &mut packet);
+        match departure {
+            Departure::Now => emit::whole(&packet, from.other(), sink).map(|()| Fate::Forwarded),
+            Departure::At(at) => {
+                let mut frames = Collected::new();
+                emit::whole(&packet, from.other(), &mut frames)?;
+                self.delayed.hold(at, from, frames.take())
+            }
+        }
+    }
+}
+
+/// What the stages behind the network layer remember from one packet to the next.
+#[derive(Debug)]
+struct Stages {
+    exchanges: Exchanges,
+    pace: Pace,
+    fingerprint: Fingerprint,
+}
+
+impl Stages {
+    fn new(settings: &Settings, keys: &Keys) -> Stages {
+        let tables = Key::new(&keys.tables);
+        Stages {
+            exchanges: Exchanges::new(settings, &tables),
+            pace: Pace::new(settings, &tables),
+            fingerprint: Fingerprint::new(&Key::new(&keys.identification)),
+        }
+    }
+
+    /// The transport stage, by protocol.
+    fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
+        match packet.ip.protocol() {
+            protocol::TCP => {}
+            protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
+            _ if icmp::is_icmp(packet) => {
+                let segments = &mut |_: &mut Context<'_>, _: &icmp::quote::Quote, _: &mut [u8]| true;
+                return icmp::scrub(context, packet, &mut self.exchanges, segments, &mut self.pace);
+            }
+            _ => opaque::scrub(context, packet, &mut self.exchanges)?,
+        }
+        Ok(Departure::Now)
     }
 }
 
@@ -91,10 +145,12 @@ impl Bump for Scrubber {
         match completion {}
     }
 
-    fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+    fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
+        self.delayed.release(now.since_boot, budget, sink, &mut self.ledger);
+    }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.delayed.deadline()
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {
