@@ -245,10 +245,10 @@ rules! {
     // UDP.
     UdpLength, "udp-length", "RFC 768",
         "Drops datagrams whose length contradicts the packet, and cuts off what follows them.",
-        "UDP options (RFC 9868).", On On On;
+        "UDP options (RFC 9868).", Off On On;
     UdpChecksum, "udp-checksum", "RFC 768; RFC 8200, 8.1",
         "Drops datagrams with a wrong checksum, over IPv6 also those without one.",
-        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", On On On;
+        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", Off On On;
 
     // ICMP.
     IcmpChecksum, "icmp-checksum", "RFC 792; RFC 4443, 2.3",
@@ -256,13 +256,13 @@ rules! {
         "None: no host accepts them.", On On On;
     IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6633; RFC 6918; RFC 4890, 4.3",
         "Drops redirects, source quench, timestamp, mask and information messages, and types that nobody assigned.",
-        "Redirects across the scrubber, clocks by ICMP.", On On On;
+        "Redirects across the scrubber, clocks by ICMP.", Off On On;
     IcmpEchoCode, "icmp-echo-code", "RFC 792",
         "Clears the code of echo messages.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpUnsolicited, "icmp-unsolicited", "RFC 792; RFC 5927",
         "Drops echo replies and errors that nothing from the other side called for.",
-        "Asymmetric paths.", On On On;
+        "Asymmetric paths.", Off On On;
     IcmpQuote, "icmp-quote", "RFC 792; RFC 1812, 4.3.2.3",
         "Cuts the packet that an error of a trusted host quotes to its header and eight bytes (the paper's section IV-B2), and \
          drops errors that quote less.",
@@ -275,10 +275,10 @@ rules! {
         "Tests of a class of service by ping; a large reply may be cut on its way instead of being lost.", Off On On;
     IcmpMtu, "icmp-mtu", "RFC 1191; RFC 8201; RFC 5927, 7",
         "Drops errors that announce an MTU below the least of IP.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpBroadcast, "icmp-broadcast", "RFC 1122, 3.2.2.6",
         "Drops echo requests to broadcast and multicast addresses.",
-        "Discovery by ping to all hosts.", On On On;
+        "Discovery by ping to all hosts.", Off On On;
     IcmpSize, "icmp-size", "RFC 792",
         "Drops echo messages longer than a limit.",
         "Tests of the path MTU by ping with larger packets.", Off Off On;
@@ -291,7 +291,7 @@ rules! {
         "Monitoring from the trusted side that pings faster shows loss.", On Off On;
     NeighbourDiscovery, "neighbour-discovery", "RFC 4861, 3; RFC 6980",
         "Drops neighbour discovery that crossed a router or is fragmented.",
-        "None: no host accepts them.", On On On;
+        "None: no host accepts them.", Off On On;
 }
 
 /// Number of rules.
