@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use bump::Side;
 
 use crate::context::Context;
+use crate::icmp::kind::Kind;
 use crate::ip::{Ip, v4, v6};
 use crate::keys::{Key, Subject};
 use crate::limits;
@@ -128,6 +129,12 @@ fn lower_hop_limit(context: &mut Context<'_>, packet: &mut Packet<'_>) {
 }
 
 fn stays_on_link(packet: &Packet<'_>) -> bool {
+    let kind =
+        packet.transport.bytes().first_chunk().and_then(|[kind, code]| Kind::of(packet.ip.protocol(), *kind, *code));
+    // Neighbours that know each other solicit and answer between their global addresses.
+    if kind == Some(Kind::Neighbour) {
+        return true;
+    }
     match (packet.ip.source(), packet.ip.destination()) {
         (_, IpAddr::V4(destination)) => destination.is_link_local() || matches!(destination.octets(), [224, 0, 0, _]),
         (IpAddr::V6(source), IpAddr::V6(destination)) => {

@@ -121,8 +121,9 @@ fn what_never_leaves_the_link_keeps_its_hop_limit() {
     let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
     let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     let advertisement = message(link_local, all_nodes, (136, 0), [0x20, 0, 0, 0], &[0xfe; 16]);
+    let to_a_neighbour = message(INSIDE_V6, OUTSIDE_V6, (136, 0), [0x60, 0, 0, 0], &[0xfe; 16]);
     let names = datagram(link_local, Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0xfb), [5353, 5353], b"name");
-    for sent in [advertisement, names] {
+    for sent in [advertisement, to_a_neighbour, names] {
         let sent = Ip { hop_limit: 255, ..sent };
         assert_eq!(gate.pass(TRUSTED, &sent.frame()).expect("it passes")[21], 255);
     }
