@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
 
 use crate::context::Context;
+use crate::ethernet::Link;
+use crate::ip::fragments::{self, Arrived, Fragments, Whole};
+use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
+use crate::table::Keyed;
 use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
@@ -28,19 +32,42 @@ pub struct Scrubber {
     counters: Counters,
     ledger: Ledger,
     events: VecDeque<Event>,
+    fragments: Fragments,
+    stages: Stages,
+}
+
+/// What whole packets pass behind the network layer.
+#[derive(Debug, Default)]
+struct Stages {
+    /// Room in which a packet is written before it is cut.
+    scratch: Vec<u8>,
 }
 
 impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
-    pub fn new(settings: Settings) -> Scrubber {
-        Scrubber { settings, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
+    pub fn new(settings: Settings, keys: Keys) -> Scrubber {
+        let hashing = Keyed::new(keys.tables);
+        Scrubber {
+            fragments: Fragments::new(settings.memory_max_bytes, hashing),
+            settings,
+            counters: Counters::default(),
+            ledger: Ledger::new(),
+            events: VecDeque::new(),
+            stages: Stages::default(),
+        }
     }
 
     /// How often each rule acted.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Memory that waiting fragments take, in bytes.
+    #[must_use]
+    pub fn fragments_memory_bytes(&self) -> usize {
+        self.fragments.memory()
     }
 
     /// Takes one frame through all stages.
@@ -51,22 +78,71 @@ impl Scrubber {
         frame: &mut Frame<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        let context = &mut Context::new(now, from, &self.settings, &mut self.counters);
+        let Scrubber { settings, counters, fragments, stages, .. } = self;
+        let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
             let is_copied = sink::copy(sink, from.other(), frame.bytes, frame.meta);
             return if is_copied { Ok(Fate::Forwarded) } else { Err(DropReason::PortFull) };
         }
-        let (ip, start, payload) = ip::read(context, link.ethertype, rest)?;
-        let packet = Packet {
-            link,
-            ip,
-            transport: Transport::Bytes(payload),
-            checksum: packet::behind(frame.meta.checksum, link.header.len() + start),
-            gso: frame.meta.gso,
-            longest_fragment: None,
-        };
-        emit::whole(&packet, from.other(), sink)?;
+        let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
+        let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
+        let gso = frame.meta.gso;
+        if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {
+            // A super-frame is cut where its packets begin, so it is none in which a packet continues.
+            let arrived = Arrived { ip, part, header_len, bytes };
+            return if gso.is_some() {
+                Err(DropReason::BadSuperFrame)
+            } else {
+                fragment(context, fragments, stages, link, arrived, sink)
+            };
+        }
+        let transport = Transport::Bytes(bytes);
+        stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, sink)
+    }
+
+    /// Enters in the books what became of frames that were held.
+    fn release(&mut self, now: Instant) {
+        while let Some(ended) = self.fragments.next_ended() {
+            for _ in 0..ended.frames {
+                self.ledger.release(now, ended.from, ended.fate, &ended.head);
+            }
+        }
+    }
+}
+
+/// Takes a fragment in, and the packet through all further stages once it is whole.
+fn fragment(
+    context: &mut Context<'_>,
+    fragments: &mut Fragments,
+    stages: &mut Stages,
+    link: Link<'_>,
+    arrived: Arrived<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Fate, DropReason> {
+    let whole = fragments.add(context, &link, arrived)?;
+    let Some(Whole { ip, payload, longest, held }) = whole else { return Ok(Fate::Held) };
+    let packet = Packet {
+        link,
+        ip,
+        transport: Transport::Bytes(payload),
+        checksum: Checksum::Unknown,
+        gso: None,
+        longest_fragment: Some(longest),
+    };
+    let fate = stages.run(context, packet, sink);
+    // If the packet is held once more, its last frame stands for it in the books.
+    let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
+    fragments.settle(held, of_the_others);
+    fate
+}
+
+impl Stages {
+    /// Takes a packet through the stages behind the network layer and writes it.
+    fn run(&mut self, context: &mut Context<'_>, packet: Packet<'_>, sink: &mut dyn Sink) -> Result<Fate, DropReason> {
+        let mut packet = packet;
+        ip::clear_dont_fragment(context, &mut packet);
+        emit::packet(&packet, context.settings.mtu, context.from.other(), sink, &mut self.scratch)?;
         Ok(Fate::Forwarded)
     }
 }
@@ -82,6 +158,7 @@ impl Bump for Scrubber {
             self.ledger.receive(from);
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
+            self.release(now.since_boot);
         }
     }
 
@@ -89,10 +166,13 @@ impl Bump for Scrubber {
         match completion {}
     }
 
-    fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+    fn tick(&mut self, now: Now, budget: usize, _sink: &mut dyn Sink) {
+        self.fragments.expire(now.since_boot, budget);
+        self.release(now.since_boot);
+    }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.fragments.deadline()
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {
