@@ -134,7 +134,7 @@ impl Fragments {
             self.end(&surplus, DropReason::FragmentsFull);
         }
         if self.store.get(&key).is_none() {
-            self.store.insert(key, Waiting::new(now, head(link, &arrived.ip)));
+            self.store.insert(key, Waiting::new(now, head(link, arrived)));
         }
         Ok(())
     }
@@ -242,9 +242,9 @@ impl Fragments {
 }
 
 /// The headers of a frame, as an example.
-fn head(link: &Link<'_>, ip: &Ip) -> Vec<u8> {
+fn head(link: &Link<'_>, arrived: &Arrived<'_>) -> Vec<u8> {
     let mut head = link.header.to_vec();
-    head.resize(link.header.len() + ip.header_len(), 0);
-    ip.emit(&mut head[link.header.len()..], 0);
+    head.resize(link.header.len() + arrived.ip.header_len(), 0);
+    arrived.ip.emit(&mut head[link.header.len()..], arrived.bytes.len());
     head
 }

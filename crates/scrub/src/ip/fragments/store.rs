@@ -123,3 +123,62 @@ impl Store {
         Some(row.waiting)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wire::EtherType;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::ethernet::Link;
+    use crate::ip;
+    use crate::rule::Counters;
+    use crate::settings::{Preset, Settings};
+
+    /// The key of a fragment from the host `source` with `identification`.
+    fn key(source: u8, identification: u16) -> Key {
+        let settings = Settings::preset(Preset::Balanced);
+        let mut counters = Counters::default();
+        let context = &mut Context::new(Instant::default(), bump::Side::UNTRUSTED, &settings, &mut counters);
+        let mut packet = [0x45, 0, 0, 28, 0, 0, 0x20, 0, 64, 253, 0, 0, 192, 0, 2, source, 198, 51, 100, 1].to_vec();
+        packet[4..6].copy_from_slice(&identification.to_be_bytes());
+        wire::ipv4::fill_checksum(&mut packet);
+        packet.extend([0; 8]);
+        let ip = ip::read(context, EtherType::IPV4, &mut packet).expect("a fragment").0;
+        Key::of(bump::Side::UNTRUSTED, &Link { header: &[], ethertype: EtherType::IPV4, vlan: None, queue: 0 }, &ip)
+    }
+
+    proptest! {
+        #[test]
+        fn every_count_is_the_sum_of_what_is_there(
+            steps in prop::collection::vec((0..3_u8, 0..4_u8, 0..8_u16, 1..2000_usize), 0..60),
+        ) {
+            let mut store = Store::new(usize::MAX, Keyed::new([1; 16]));
+            for (step, source, identification, len) in steps {
+                let key = key(source, identification);
+                match step {
+                    0 if store.get(&key).is_none() => store.insert(key, Waiting::new(Instant::default(), vec![0; len])),
+                    1 => drop(store.remove(&key)),
+                    _ => drop(store.change(&key, |waiting| waiting.head.resize(len, 0))),
+                }
+            }
+            let cost = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.waiting.cost()).sum::<usize>();
+            prop_assert_eq!(store.cost, cost(&mut store.rows.values()));
+            prop_assert_eq!(store.order.len(), store.rows.len());
+            for (number, key) in &store.order {
+                prop_assert_eq!(store.rows[key].number, *number);
+                prop_assert!(store.shares[&key.source()].numbers.contains(number));
+            }
+            for (source, share) in &store.shares {
+                let of_source = |(key, row): (&Key, _)| (key.source() == *source).then_some(row);
+                prop_assert_eq!(share.cost, cost(&mut store.rows.iter().filter_map(of_source)));
+                prop_assert_eq!(share.numbers.len(), store.rows.iter().filter_map(of_source).count());
+            }
+            for key in store.order.values().copied().collect::<Vec<_>>() {
+                store.remove(&key);
+            }
+            prop_assert_eq!((store.cost, store.shares.len(), store.rows.len()), (0, 0, 0));
+        }
+    }
+}
