@@ -13,7 +13,7 @@ mod context;
 mod emit;
 mod ethernet;
 mod ip;
-mod keys;
+pub mod keys;
 pub mod limits;
 mod packet;
 pub mod rule;

@@ -47,7 +47,7 @@ impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        let hashing = Keyed::new(keys.tables);
+        let hashing = Keyed::new(&keys.tables);
         Scrubber {
             fragments: Fragments::new(settings.memory_max_bytes, hashing),
             settings,

@@ -4,17 +4,20 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use siphasher::sip::SipHasher13;
+use zeroize::Zeroizing;
+
+use crate::keys::KEY_LEN;
 
 /// A table hashed with a key.
 pub(crate) type Table<K, V> = HashMap<K, V, Keyed>;
 
 /// Makes hashers with one key.
 #[derive(Clone)]
-pub(crate) struct Keyed([u8; 16]);
+pub(crate) struct Keyed(Zeroizing<[u8; KEY_LEN]>);
 
 impl Keyed {
-    pub(crate) fn new(key: [u8; 16]) -> Keyed {
-        Keyed(key)
+    pub(crate) fn new(key: &[u8; KEY_LEN]) -> Keyed {
+        Keyed(Zeroizing::new(*key))
     }
 }
 
@@ -28,6 +31,6 @@ impl BuildHasher for Keyed {
 
 impl std::fmt::Debug for Keyed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Keyed")
+        f.write_str("Keyed(..)")
     }
 }

@@ -1,5 +1,6 @@
 //! IP packets by hand and a scrubber to send them through, for tests of the network layer.
 #![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use bump::{Bump, Checksum, DropReason, Frame, Instant, Ledger, Meta, Now, Side, sink::Collected};
 use scrub::{Keys, Scrubber, Settings};
@@ -180,7 +181,10 @@ impl Gate {
     }
 
     pub(crate) fn with(settings: Settings) -> Gate {
-        Gate { scrubber: Scrubber::new(settings, Keys { tables: [7; 16] }), now: Instant::from_millis(1000) }
+        Gate {
+            scrubber: Scrubber::new(settings, Keys { tables: [7; 16], sequence: [8; 16], identification: [9; 16] }),
+            now: Instant::from_millis(1000),
+        }
     }
 
     fn clock(&self) -> Now {

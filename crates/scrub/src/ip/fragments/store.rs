@@ -154,7 +154,7 @@ mod tests {
         fn every_count_is_the_sum_of_what_is_there(
             steps in prop::collection::vec((0..3_u8, 0..4_u8, 0..8_u16, 1..2000_usize), 0..60),
         ) {
-            let mut store = Store::new(usize::MAX, Keyed::new([1; 16]));
+            let mut store = Store::new(usize::MAX, Keyed::new(&[1; 16]));
             for (step, source, identification, len) in steps {
                 let key = key(source, identification);
                 match step {
