@@ -457,8 +457,9 @@ fn case_28_hop_limit_that_does_not_reach_the_hosts() {
             assert_eq!(Gate::new().send_from(Side::TRUSTED, &frame, Meta::plain()).len(), 1);
         }
     }
-    let group = V4 { destination: [224, 0, 0, 5], time_to_live: 1, ..V4::default() }.frame();
-    assert_eq!(scrubbed(&group), group);
+    let group = V4 { destination: [224, 0, 0, 5], time_to_live: 1, ..V4::default() };
+    assert_eq!(scrubbed(&group.frame()), group.frame());
+    assert_eq!(refusal(&V4 { time_to_live: 0, ..group }.frame()), DropReason::HopLimit);
     let on_link = [0xfe80, 0, 0, 0, 0, 0, 0, 9];
     let neighbour = V6 { destination: on_link, hop_limit: 1, ..V6::default() }.frame();
     assert_eq!(scrubbed(&neighbour), neighbour);
@@ -731,6 +732,17 @@ fn case_43_padding_that_says_something() {
     let clean = [(HOP_BY_HOP, vec![0, 0, 5, 2, 0, 0, 1, 0])];
     assert_eq!(scrubbed(&extended(&beside_alert)), extended(&clean));
     assert_eq!(off(Rule::Ipv6Options).send(&extended(&covert)), [extended(&covert)]);
+}
+
+#[test]
+fn case_43_headers_behind_the_fragment_header() {
+    // They are scrubbed like those in front of it; with the rule off they are cut with the packet, as they came.
+    let bytes = [&[OPAQUE, 0, 1, 4, 1, 2, 3, 4][..], &[b'x'; 3000]].concat();
+    let packet = V6 { protocol: DESTINATION, ..V6::default() };
+    let sent: Vec<_> = cut(&bytes, 1232).iter().map(|piece| packet.fragment(piece)).collect();
+    assert!(off(Rule::Ipv6Options).send_all(&sent) == sent);
+    let plain: Vec<_> = cut(&[b'x'; 3000], 1232).iter().map(|piece| V6::default().fragment(piece)).collect();
+    assert!(Gate::new().send_all(&sent) == plain);
 }
 
 #[test]
