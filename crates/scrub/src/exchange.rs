@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bump::{Instant, Side};
 use wire::icmp::{PROTOCOL_V4, PROTOCOL_V6};
+use wire::ipv6;
 use wire::layer::protocol;
 
 use crate::context::Context;
@@ -96,7 +97,7 @@ impl Sent {
                 head,
             },
             Ip::V6(header) => Sent {
-                len: (header.extensions.len() + payload_len) as u16,
+                len: (header.len() - ipv6::HEADER_LEN + payload_len) as u16,
                 hop_limit: header.hop_limit,
                 class: header.traffic_class,
                 label: header.flow_label,

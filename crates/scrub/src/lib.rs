@@ -25,6 +25,8 @@ mod packet;
 pub mod rule;
 pub mod scrubber;
 pub mod settings;
+mod stages;
+mod table;
 mod udp;
 
 pub use keys::Keys;

@@ -37,3 +37,25 @@ pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 pub const FLOWS_MAX: usize = 1 << 20;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
+
+/// How long fragments wait for the rest of their packet. Linux waits 30 s for IPv4 and 60 s for IPv6 (RFC 8200, section 4.5),
+/// RFC 1122 asks for 60 s and more; those of honest senders come within milliseconds, and less time is less memory for others.
+pub const FRAGMENTS_TIMEOUT: Duration = Duration::from_secs(30);
+/// Packets of which fragments wait.
+pub const FRAGMENTED_PACKETS_MAX: usize = 1 << 16;
+/// Fragments of one packet: the longest packet over links of 576 bytes comes in 119.
+pub const FRAGMENTS_PER_PACKET_MAX: usize = 256;
+/// Fragments may take one part in this many of the memory for retained data.
+pub const FRAGMENTS_MEMORY_PART: usize = 8;
+/// The packets of one source may take one part in this many of the memory for fragments.
+pub const FRAGMENTS_SOURCE_PART: usize = 8;
+/// What a packet of which fragments wait costs beside its bytes: its rows in the tables and their free places, in bytes.
+pub const FRAGMENTED_PACKET_COST_BYTES: usize = 768;
+
+/// Shortest piece into which an IPv4 packet is cut, in bytes: every link carries it whole (RFC 791, section 3.2), and ports
+/// and flags of TCP are in the first (RFC 1858).
+pub const PIECE_MIN_BYTES_V4: usize = 68;
+/// Shortest piece into which an IPv6 packet is cut, in bytes: every link carries it whole (RFC 8200, section 5).
+pub const PIECE_MIN_BYTES_V6: usize = 1280;
+/// Extension headers that are followed: one of each kind, and destination options twice (RFC 8200, section 4.1).
+pub const EXTENSION_HEADERS_MAX: usize = 5;

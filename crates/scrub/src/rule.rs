@@ -109,8 +109,8 @@ rules! {
     Ipv4Checksum, "ipv4-checksum", "RFC 1122, 3.2.1.2",
         "Drops packets with a wrong header checksum.",
         "None: no host accepts them.", On On On;
-    Ipv4Addresses, "ipv4-addresses", "RFC 1122, 3.2.1.3",
-        "Drops packets with a source that no host can have, or with a source that is the destination.",
+    Ipv4Addresses, "ipv4-addresses", "RFC 1122, 3.2.1.3; RFC 9293, 3.9.2.3",
+        "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
         "Networks that use class E addresses inside.", On On On;
     Ipv4Options, "ipv4-options", "RFC 791, 3.1; RFC 7126",
         "Takes IP options out, and drops packets with source routes or malformed options.",
@@ -123,38 +123,47 @@ rules! {
         "None known.", On On On;
     Ipv4DontFragment, "ipv4-dont-fragment", "RFC 791, 3.1; RFC 1191",
         "Clears the DF bit where the next link carries the packet whole (the paper's section IV-B1).",
-        "Path MTU discovery of hosts behind a narrower link beyond the scrubber.", On Off Off;
+        "Path MTU discovery over narrower links beyond the scrubber; packets without identification may be mixed up there.", On Off Off;
     Ipv4Identification, "ipv4-identification", "RFC 6864",
         "Gives packets to the untrusted side an identification that says nothing about the host.",
         "Tools that follow packets by their identification.", Off On On;
     Ipv4Fragments, "ipv4-fragments", "RFC 791, 3.2; RFC 1858; RFC 3128",
-        "Reassembles fragments, old data winning, and cuts the packet again on its way out.",
+        "Reassembles fragments, old data winning, and cuts the packet again on its way out, without DF.",
         "Memory and delay for senders of many fragments; flows whose fragments take several paths.", On On On;
+    Ipv4FragmentReuse, "ipv4-fragment-reuse", "RFC 791, 2.3; RFC 6864, 4.3",
+        "Drops both packets where a first fragment contradicts the one that waits: the identification was used again too soon.",
+        "None known: the two would make one packet that neither side sent.", Off On On;
 
     // IPv6.
     Ipv6Header, "ipv6-header", "RFC 8200, 3",
         "Drops packets whose version or payload length contradicts the frame, and jumbograms.",
         "Jumbograms (RFC 2675), which no known network uses.", On On On;
+    Ipv6TrafficClass, "ipv6-traffic-class", "RFC 2474; RFC 3168",
+        "Keeps the classes that are assigned and the ECN field, and clears all other values.",
+        "Experimental classes of service.", On On On;
     Ipv6Addresses, "ipv6-addresses", "RFC 4291, 2.7",
-        "Drops packets with a source that no host can have, or with a source that is the destination.",
+        "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
         "None known.", On On On;
-    Ipv6Extensions, "ipv6-extensions", "RFC 8200, 4.1; RFC 5095",
-        "Drops packets whose extension headers are out of order, repeated, too many or routing headers of type 0.",
-        "Experiments with extension headers.", On On On;
-    Ipv6Options, "ipv6-options", "RFC 8200, 4.2",
-        "Replaces unknown options that a host would skip by padding of zeros, and drops packets that a host would drop.",
-        "Experiments with options.", On On On;
+    Ipv6Extensions, "ipv6-extensions", "RFC 8200, 4.1 and 4.7; RFC 5095",
+        "Drops packets whose extension headers are out of order, repeated, too many, or still to be routed; cuts off what \
+         follows where nothing should.",
+        "Experiments with extension headers, Mobile IPv6 and segment routing through the scrubber.", On On On;
+    Ipv6Options, "ipv6-options", "RFC 8200, 4.2; RFC 4942, 2.1.9",
+        "Takes out padding and options that a host would skip, all but MLD's router alert, and drops packets that a host \
+         would drop.",
+        "Experiments with options, Mobile IPv6, and AH over packets that carry any.", On On On;
     Ipv6FlowLabel, "ipv6-flow-label", "RFC 6437",
         "Gives packets to the untrusted side a flow label that says nothing about the host.",
         "Load balancers that both sides agreed on by label.", Off On On;
     Ipv6Fragments, "ipv6-fragments", "RFC 8200, 4.5; RFC 5722; RFC 6946; RFC 7112; RFC 6980",
-        "Reassembles fragments, drops packets whose fragments overlap, and cuts the packet again on its way out.",
+        "Reassembles fragments, drops packets whose fragments overlap, and cuts the packet again on its way out; takes out \
+         Fragment headers of packets that are whole.",
         "Memory and delay for senders of many fragments.", On On On;
 
     // Both versions.
     HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3",
         "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts.",
-        "Traceroute by TCP towards the trusted side.", On On On;
+        "Traceroute towards the trusted side.", On On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700",
         "Gives packets to the untrusted side one hop limit, only ever lowering it.",
         "Traceroute towards the trusted side, and protocols that check for 255.", Off On On;

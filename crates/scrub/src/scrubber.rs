@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use bump::sink::Collected;
-use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
-use wire::layer::protocol;
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
 
 use crate::context::Context;
-use crate::exchange::Exchanges;
-use crate::fingerprint::Fingerprint;
-use crate::icmp::pace::{Delayed, Departure, Pace};
-use crate::keys::{Key, Keys};
+use crate::ethernet::Link;
+use crate::ip::fragments::{self, Arrived, Fragments, Whole};
+use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
-use crate::{emit, ethernet, icmp, ip, opaque, udp};
+use crate::stages::Stages;
+use crate::table::Keyed;
+use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +30,11 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Scrubber {
     settings: Settings,
-    stages: Stages,
-    delayed: Delayed,
     counters: Counters,
     ledger: Ledger,
     events: VecDeque<Event>,
+    fragments: Fragments,
+    stages: Stages,
 }
 
 impl Scrubber {
@@ -43,9 +42,9 @@ impl Scrubber {
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
         Scrubber {
+            fragments: Fragments::new(settings.memory_max_bytes, Keyed::new(&keys.tables)),
             stages: Stages::new(&settings, &keys),
             settings,
-            delayed: Delayed::default(),
             counters: Counters::default(),
             ledger: Ledger::new(),
             events: VecDeque::new(),
@@ -58,6 +57,12 @@ impl Scrubber {
         &self.counters
     }
 
+    /// Memory that waiting fragments take, in bytes.
+    #[must_use]
+    pub fn fragments_memory_bytes(&self) -> usize {
+        self.fragments.memory()
+    }
+
     /// Takes one frame through all stages.
     fn scrub(
         &mut self,
@@ -66,65 +71,63 @@ impl Scrubber {
         frame: &mut Frame<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        let context = &mut Context::new(now, from, &self.settings, &mut self.counters);
+        let Scrubber { settings, counters, fragments, stages, .. } = self;
+        let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
             emit::other(&link, rest, frame.meta, from.other(), sink)?;
             return Ok(Fate::Forwarded);
         }
-        let (ip, start, payload) = ip::read(context, link.ethertype, rest)?;
-        let mut packet = Packet {
-            link,
-            ip,
-            transport: Transport::Bytes(payload),
-            checksum: packet::behind(frame.meta.checksum, link.header.len() + start),
-            gso: frame.meta.gso,
-            longest_fragment: None,
-        };
-        let departure = self.stages.transport(context, &mut packet)?;
-        self.stages.fingerprint.rewrite(context, from.other(), &mut packet);
-        match departure {
-            Departure::Now => emit::whole(&packet, from.other(), sink).map(|()| Fate::Forwarded),
-            Departure::At(at) => {
-                let mut frames = Collected::new();
-                emit::whole(&packet, from.other(), &mut frames)?;
-                self.delayed.hold(at, from, frames.take())
+        let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
+        let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
+        let gso = frame.meta.gso;
+        if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {
+            // A super-frame is cut where its packets begin, so it is none in which a packet continues.
+            let arrived = Arrived { ip, part, header_len, bytes };
+            return if gso.is_some() {
+                Err(DropReason::BadSuperFrame)
+            } else {
+                fragment(context, fragments, stages, link, arrived, sink)
+            };
+        }
+        let transport = Transport::Bytes(bytes);
+        stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, sink)
+    }
+
+    /// Enters in the books what became of frames that were held.
+    fn release(&mut self, now: Instant) {
+        while let Some(ended) = self.fragments.next_ended() {
+            for _ in 0..ended.frames {
+                self.ledger.release(now, ended.from, ended.fate, &ended.head);
             }
         }
     }
 }
 
-/// What the stages behind the network layer remember from one packet to the next.
-#[derive(Debug)]
-struct Stages {
-    exchanges: Exchanges,
-    pace: Pace,
-    fingerprint: Fingerprint,
-}
-
-impl Stages {
-    fn new(settings: &Settings, keys: &Keys) -> Stages {
-        let tables = Key::new(&keys.tables);
-        Stages {
-            exchanges: Exchanges::new(settings, &tables),
-            pace: Pace::new(settings, &tables),
-            fingerprint: Fingerprint::new(&Key::new(&keys.identification)),
-        }
-    }
-
-    /// The transport stage, by protocol.
-    fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
-        match packet.ip.protocol() {
-            protocol::TCP => {}
-            protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
-            _ if icmp::is_icmp(packet) => {
-                let segments = &mut |_: &mut Context<'_>, _: &icmp::quote::Quote, _: &mut [u8]| true;
-                return icmp::scrub(context, packet, &mut self.exchanges, segments, &mut self.pace);
-            }
-            _ => opaque::scrub(context, packet, &mut self.exchanges)?,
-        }
-        Ok(Departure::Now)
-    }
+/// Takes a fragment in, and the packet through all further stages once it is whole.
+fn fragment(
+    context: &mut Context<'_>,
+    fragments: &mut Fragments,
+    stages: &mut Stages,
+    link: Link<'_>,
+    arrived: Arrived<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Fate, DropReason> {
+    let whole = fragments.add(context, &link, arrived)?;
+    let Some(Whole { ip, payload, longest, held }) = whole else { return Ok(Fate::Held) };
+    let packet = Packet {
+        link,
+        ip,
+        transport: Transport::Bytes(payload),
+        checksum: Checksum::Unknown,
+        gso: None,
+        longest_fragment: Some(longest),
+    };
+    let fate = stages.run(context, packet, sink);
+    // If the packet is held once more, its last frame stands for it in the books.
+    let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
+    fragments.settle(held, of_the_others);
+    fate
 }
 
 impl Bump for Scrubber {
@@ -138,6 +141,7 @@ impl Bump for Scrubber {
             self.ledger.receive(from);
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
+            self.release(now.since_boot);
         }
     }
 
@@ -146,11 +150,13 @@ impl Bump for Scrubber {
     }
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
-        self.delayed.release(now.since_boot, budget, sink, &mut self.ledger);
+        self.fragments.expire(now.since_boot, budget);
+        self.release(now.since_boot);
+        self.stages.tick(now.since_boot, budget, sink, &mut self.ledger);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.delayed.deadline()
+        bump::time::earlier(self.fragments.deadline(), self.stages.deadline())
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {
