@@ -14,6 +14,7 @@ pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Resul
     packet.ip.emit(&mut room[start..payload_at], packet.transport.len());
     match &packet.transport {
         Transport::Bytes(bytes) => room[payload_at..len].copy_from_slice(bytes),
+        Transport::Tcp(segment) => segment.emit(&packet.ip, packet.checksum, &mut room[payload_at..len]),
     }
     sink.commit(to, len, packet.meta(start));
     Ok(())

@@ -19,6 +19,7 @@ mod packet;
 pub mod rule;
 pub mod scrubber;
 pub mod settings;
+mod tcp;
 
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};

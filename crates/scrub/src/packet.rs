@@ -4,6 +4,7 @@ use bump::{Checksum, Gso, Meta};
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::tcp::segment::Segment;
 
 /// One IP packet, or one super-frame of TCP or UDP.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(crate) fn behind(checksum: Checksum, at: usize) -> Checksum {
 pub(crate) enum Transport<'a> {
     /// Bytes that are written as they are.
     Bytes(&'a mut [u8]),
+    /// A segment that was read and judged.
+    Tcp(Segment<'a>),
 }
 
 impl Transport<'_> {
@@ -43,6 +46,7 @@ impl Transport<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Transport::Bytes(bytes) => bytes.len(),
+            Transport::Tcp(segment) => segment.len(),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
+use crate::tcp::Flows;
 use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
@@ -30,13 +31,22 @@ pub struct Scrubber {
     counters: Counters,
     ledger: Ledger,
     events: VecDeque<Event>,
+    flows: Flows,
 }
 
 impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        Scrubber { settings, keys, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
+        let flows = Flows::new(&settings);
+        Scrubber {
+            flows,
+            settings,
+            keys,
+            counters: Counters::default(),
+            ledger: Ledger::new(),
+            events: VecDeque::new(),
+        }
     }
 
     /// How often each rule acted.
@@ -60,7 +70,7 @@ impl Scrubber {
             return if is_copied { Ok(Fate::Forwarded) } else { Err(DropReason::PortFull) };
         }
         let (ip, start, payload) = ip::read(context, link.ethertype, rest)?;
-        let packet = Packet {
+        let mut packet = Packet {
             link,
             ip,
             transport: Transport::Bytes(payload),
@@ -68,6 +78,7 @@ impl Scrubber {
             gso: frame.meta.gso,
             longest_fragment: None,
         };
+        self.flows.scrub(context, &mut packet)?;
         emit::whole(&packet, from.other(), sink)?;
         Ok(Fate::Forwarded)
     }
