@@ -1,8 +1,10 @@
 //! Writing a packet from its fields into the outgoing port's buffer.
 
-use bump::{DropReason, Side, Sink};
+use bump::{DropReason, Ledger, Side, Sink};
 
+use crate::ethernet::Link;
 use crate::packet::{Packet, Transport};
+use crate::tcp::Made;
 
 /// Writes `packet` as one frame towards `to`.
 pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Result<(), DropReason> {
@@ -18,4 +20,15 @@ pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Resul
     }
     sink.commit(to, len, packet.meta(start));
     Ok(())
+}
+
+/// Writes segments of the scrubber's own, which go beside a packet with link header `link` from side `from`.
+pub(crate) fn made(made: &[Made], link: &Link<'_>, from: Side, ledger: &mut Ledger, sink: &mut dyn Sink) {
+    let mut header = Vec::new();
+    for made in made {
+        let Some(packet) = made.packet(link, from, &mut header) else { continue };
+        if whole(&packet, made.to, sink).is_ok() {
+            ledger.make(made.to);
+        }
+    }
 }

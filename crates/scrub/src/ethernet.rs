@@ -19,6 +19,14 @@ impl Link<'_> {
     pub(crate) fn is_ip(&self) -> bool {
         matches!(self.ethertype, EtherType::IPV4 | EtherType::IPV6)
     }
+
+    /// The VLAN identifiers, wherever the port left the tags: the outer one 12 bits above the inner one.
+    pub(crate) fn vlans(&self) -> u32 {
+        const IDENTIFIER: u32 = 0xfff;
+        let outside = self.vlan.map_or(0, |tag| u32::from(tag.tci) & IDENTIFIER);
+        let inside = self.header.get(14..).unwrap_or_default().chunks_exact(4);
+        inside.fold(outside, |vlans, tag| vlans << 12 | (u32::from(tag[0]) << 8 | u32::from(tag[1])) & IDENTIFIER)
+    }
 }
 
 /// Reads the link header and says whether the frame may go on.

@@ -25,3 +25,4 @@ pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
 pub use scrubber::{Event, Scrubber};
 pub use settings::{Preset, Settings};
+pub use tcp::{FlowId, FlowReport};

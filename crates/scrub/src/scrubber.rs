@@ -10,7 +10,7 @@ use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
-use crate::tcp::Flows;
+use crate::tcp::{FlowId, FlowReport, Flows};
 use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
@@ -20,6 +20,21 @@ pub enum Event {
     Severed {
         /// The rule.
         rule: Rule,
+        /// The flow.
+        flow: FlowId,
+    },
+    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
+    /// section IV-A).
+    AsymmetricPath {
+        /// The connection that showed it.
+        flow: FlowId,
+    },
+    /// New connections are refused: the table is full of established ones.
+    FlowsFull,
+    /// A segment was dropped because there is no memory for unacknowledged data.
+    MemoryFull {
+        /// The connection that met it.
+        flow: FlowId,
     },
 }
 
@@ -38,7 +53,7 @@ impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        let flows = Flows::new(&settings);
+        let flows = Flows::new(&settings, &keys);
         Scrubber {
             flows,
             settings,
@@ -53,6 +68,28 @@ impl Scrubber {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Every TCP connection, as it stands at `now`.
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
+        self.flows.reports(now)
+    }
+
+    /// Bytes of memory that connections hold for unacknowledged data.
+    #[must_use]
+    pub fn retained_bytes(&self) -> usize {
+        self.flows.retained_bytes()
+    }
+
+    /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
+    /// blocked as may be ([`BLOCKED_MAX`](crate::limits::BLOCKED_MAX)).
+    pub fn block(&mut self, now: Instant, flow: &FlowId) -> bool {
+        self.flows.block(now, flow)
+    }
+
+    /// Lets a blocked connection begin again. False if it was not blocked.
+    pub fn unblock(&mut self, flow: &FlowId) -> bool {
+        self.flows.unblock(flow)
     }
 
     /// Takes one frame through all stages.
@@ -78,9 +115,9 @@ impl Scrubber {
             gso: frame.meta.gso,
             longest_fragment: None,
         };
-        self.flows.scrub(context, &mut packet)?;
-        emit::whole(&packet, from.other(), sink)?;
-        Ok(Fate::Forwarded)
+        let judged = self.flows.scrub(context, &mut packet).and_then(|()| emit::whole(&packet, from.other(), sink));
+        emit::made(self.flows.made(), &packet.link, from, &mut self.ledger, sink);
+        judged.map(|()| Fate::Forwarded)
     }
 }
 
@@ -102,10 +139,12 @@ impl Bump for Scrubber {
         match completion {}
     }
 
-    fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+    fn tick(&mut self, now: Now, budget: usize, _sink: &mut dyn Sink) {
+        self.flows.tick(now.since_boot, budget);
+    }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.flows.deadline()
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {
@@ -117,7 +156,7 @@ impl Bump for Scrubber {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.flows.next_event())
     }
 
     fn add_to_ledger(&self, total: &mut Ledger) {

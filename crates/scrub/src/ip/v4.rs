@@ -7,6 +7,7 @@ use bump::DropReason;
 use wire::ipv4::{self, View};
 
 use crate::context::Context;
+use crate::limits::HOP_LIMIT;
 use crate::rule::Rule;
 
 /// Which part of a packet a fragment is.
@@ -68,6 +69,22 @@ impl Header {
             source: view.source(),
             destination: view.destination(),
             options: options.to_vec(),
+        }
+    }
+
+    /// A header of the scrubber's own: it says nothing but where to.
+    pub(crate) fn fresh(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> Header {
+        Header {
+            type_of_service: 0,
+            identification: 0,
+            reserved_bit: false,
+            dont_fragment: true,
+            fragment: None,
+            time_to_live: HOP_LIMIT,
+            protocol,
+            source,
+            destination,
+            options: Vec::new(),
         }
     }
 

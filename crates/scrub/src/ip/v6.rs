@@ -7,6 +7,7 @@ use bump::DropReason;
 use wire::ipv6::{self, View};
 
 use crate::context::Context;
+use crate::limits::HOP_LIMIT;
 use crate::rule::Rule;
 
 /// An IPv6 header as fields.
@@ -54,6 +55,20 @@ impl Header {
             destination: view.destination(),
             next_header: view.next_header(),
             extensions: packet[ipv6::HEADER_LEN..start].to_vec(),
+            protocol,
+        }
+    }
+
+    /// A header of the scrubber's own: it says nothing but where to.
+    pub(crate) fn fresh(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8) -> Header {
+        Header {
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: HOP_LIMIT,
+            source,
+            destination,
+            next_header: protocol,
+            extensions: Vec::new(),
             protocol,
         }
     }

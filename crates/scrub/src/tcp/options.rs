@@ -47,7 +47,7 @@ pub(crate) struct Timestamps {
 }
 
 /// A short list without allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Few<T, const MAX: usize> {
     items: [T; MAX],
     len: u8,
@@ -59,9 +59,21 @@ impl<T: Copy + Default, const MAX: usize> Default for Few<T, MAX> {
     }
 }
 
+impl<T: Copy + PartialEq, const MAX: usize> PartialEq for Few<T, MAX> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl<T: Copy + Eq, const MAX: usize> Eq for Few<T, MAX> {}
+
 impl<T: Copy, const MAX: usize> Few<T, MAX> {
     pub(crate) fn as_slice(&self) -> &[T] {
         &self.items[..usize::from(self.len)]
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.items[..usize::from(self.len)]
     }
 
     /// Appends `item`; false if there is no room.
@@ -147,6 +159,16 @@ pub(crate) fn read<'a>(context: &mut Context<'_>, raw: &'a [u8]) -> Result<Optio
 }
 
 impl<'a> Options<'a> {
+    /// Nothing, or timestamps alone.
+    pub(crate) fn bare(timestamps: Option<Timestamps>) -> Options<'static> {
+        Options { timestamps, ..Options::default() }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.timestamps.is_none() && self.has_at_most_timestamps()
+    }
+
     /// Takes one option into its field; false if its length is wrong or it is there twice.
     fn take(&mut self, kind: u8, body: &[u8]) -> bool {
         match (kind, body.len()) {
@@ -191,7 +213,7 @@ impl<'a> Options<'a> {
 
     /// Writes the options into `room`, in `order`, or where that is `None` as they came. Gives their length with padding.
     pub(crate) fn write(&self, order: Option<&OptionOrder>, room: &mut [u8; OPTIONS_LEN_MAX]) -> usize {
-        if let (Some(stamps), true) = (self.timestamps, self.has_only_timestamps()) {
+        if let (Some(stamps), true) = (self.timestamps, self.has_at_most_timestamps()) {
             room[..4].copy_from_slice(&[kind::NOP, kind::NOP, kind::TIMESTAMPS, 10]);
             room[4..12].copy_from_slice(&stamps.bytes());
             return 12;
@@ -205,7 +227,7 @@ impl<'a> Options<'a> {
         len
     }
 
-    fn has_only_timestamps(&self) -> bool {
+    fn has_at_most_timestamps(&self) -> bool {
         let has_handshake = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
         !has_handshake && self.sack.as_slice().is_empty() && self.others.as_slice().is_empty()
     }

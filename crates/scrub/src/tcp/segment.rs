@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::ip::Ip;
 use crate::rule::Rule;
 use crate::settings::OptionOrder;
+use crate::tcp::made::Made;
 use crate::tcp::options::{self, OPTIONS_LEN_MAX, Options};
 
 /// The control bits in one word: the second byte as in [`wire::tcp::flag`], above it what stands beside the data offset.
@@ -105,7 +106,28 @@ fn sum_of_data(pseudo_header: Sum, header: &[u8]) -> u16 {
     !pseudo_header.bytes(header).fold()
 }
 
-impl<'a> Segment<'a> {
+impl Segment<'static> {
+    /// A segment of the scrubber's own between two ports, in its final form.
+    pub(crate) fn of(made: &Made, (source_port, destination_port): (u16, u16)) -> Segment<'static> {
+        let mut segment = Segment {
+            source_port,
+            destination_port,
+            sequence: made.sequence,
+            acknowledgement: made.acknowledgement,
+            flags: made.flags,
+            window: made.window,
+            urgent_pointer: 0,
+            options: Options::bare(made.timestamps),
+            data: &mut [],
+            data_sum: Some(0),
+            written: ([0; OPTIONS_LEN_MAX], 0),
+        };
+        segment.settle(None);
+        segment
+    }
+}
+
+impl Segment<'_> {
     /// Whether all of `flags` are set.
     pub(crate) fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
