@@ -7,15 +7,15 @@ use crate::scrubber::Event;
 use crate::tcp::established::{Agreed, Half};
 use crate::tcp::events;
 use crate::tcp::flow::Work;
-use crate::tcp::serial::{ahead, later};
+use crate::tcp::serial::{ahead, is_within, later};
 
 /// Judges what the segment in `work` acknowledges of `receiver`'s half (RFC 5961, section 5), and its selective
 /// acknowledgements (RFC 2018, section 3).
 pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &Agreed) -> Result<(), DropReason> {
     let acknowledgement = work.segment.acknowledgement;
     let is_new = ahead(acknowledgement, receiver.in_sequence) > 0;
-    let is_old = ahead(receiver.unacknowledged, acknowledgement) > receiver.window_max.cast_signed();
-    let is_wrong = (is_new && !is_believed(work, agreed)) || is_old;
+    let last = if is_new && is_believed(work, agreed) { acknowledgement } else { receiver.in_sequence };
+    let is_wrong = !receiver.may_be_acknowledged(acknowledgement, last);
     if is_wrong && is_new && work.context.from == Side::TRUSTED {
         let event = Event::AsymmetricPath { flow: work.key.id() };
         work.events.report_rarely(work.context.now, events::Kind::AsymmetricPath, event);
@@ -41,8 +41,8 @@ fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
     let mut is_first = true;
     let had_wrong = segment.options.sack.retain(|(left, right)| {
         let floor = if std::mem::replace(&mut is_first, false) { lowest } else { segment.acknowledgement };
-        let is_inside = ahead(left, floor) >= 0 && (ahead(right, receiver.end) <= 0 || !agreed.is_known);
-        agreed.sack && ahead(right, left) > 0 && is_inside
+        let ceiling = if agreed.is_known { receiver.end } else { later(receiver.end, right) };
+        agreed.sack && ahead(right, left) > 0 && is_within(left, floor, ceiling) && is_within(right, floor, ceiling)
     });
     work.context.acts_if(had_wrong, Rule::TcpSack);
 }

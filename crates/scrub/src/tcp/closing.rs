@@ -11,7 +11,7 @@ use crate::tcp::flow::Work;
 use crate::tcp::options::Options;
 use crate::tcp::question;
 use crate::tcp::segment::flag;
-use crate::tcp::serial::ahead;
+use crate::tcp::serial::is_within;
 
 /// Judges a reset in the middle of a connection.
 pub(crate) fn reset(
@@ -22,9 +22,8 @@ pub(crate) fn reset(
 ) -> Result<(), DropReason> {
     if work.context.scrubs() && work.context.on(Rule::TcpReset) {
         let (sequence, acknowledgement) = (work.segment.sequence, work.segment.acknowledgement);
-        let is_old = ahead(receiver.unacknowledged, acknowledgement) > receiver.window_max.cast_signed();
-        let is_wrong = work.segment.has(flag::ACK) && (ahead(acknowledgement, receiver.end) > 0 || is_old);
-        let is_inside = ahead(sequence, sender.unacknowledged) >= 0 && ahead(sender.edge, sequence) >= 0;
+        let is_wrong = work.segment.has(flag::ACK) && !receiver.may_be_acknowledged(acknowledgement, receiver.end);
+        let is_inside = is_within(sequence, sender.unacknowledged, sender.edge);
         if sequence != sender.in_sequence {
             if is_inside && !is_wrong && !sender.is_reset {
                 return question::instead(work, Rule::TcpReset, sender, receiver, agreed);

@@ -10,7 +10,7 @@ use crate::tcp::memory::Memory;
 use crate::tcp::options::{Few, kind};
 use crate::tcp::retained::Retained;
 use crate::tcp::segment::{Segment, flag};
-use crate::tcp::serial::{ahead, later};
+use crate::tcp::serial::{ahead, is_within, later};
 use crate::tcp::{acknowledgement, closing, question, stream, timestamps};
 
 /// Largest scale of a window (RFC 7323, section 2.3): assumed where the handshake was not seen.
@@ -201,6 +201,12 @@ impl Half {
     /// Whether its FIN was acknowledged.
     fn is_closed(&self) -> bool {
         matches!(self.fin, Fin::At(fin) if ahead(self.unacknowledged, fin) > 0)
+    }
+
+    /// Whether its peer may acknowledge that number, `last` being the highest: late ones are as old as a window at most (RFC
+    /// 5961, section 5).
+    pub(crate) fn may_be_acknowledged(&self, number: u32, last: u32) -> bool {
+        is_within(number, self.unacknowledged.wrapping_sub(self.window_max), last)
     }
 
     /// Notes that the peer has everything up to `acknowledgement`.

@@ -10,6 +10,11 @@ pub(crate) fn later(a: u32, b: u32) -> u32 {
     if ahead(a, b) > 0 { a } else { b }
 }
 
+/// Whether `number` lies from `first` to `last`, both included. Unlike two comparisons this knows no blind spot half way round.
+pub(crate) fn is_within(number: u32, first: u32, last: u32) -> bool {
+    number.wrapping_sub(first) <= last.wrapping_sub(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -20,5 +25,7 @@ mod tests {
         assert_eq!(ahead(u32::MAX, 5), -6);
         assert_eq!(later(2, u32::MAX - 2), 2);
         assert_eq!(later(7, 7), 7);
+        assert!(is_within(3, u32::MAX, 3) && is_within(u32::MAX, u32::MAX, 3) && !is_within(4, u32::MAX, 3));
+        assert!(!is_within(1 << 31, 0, 9) && !is_within(u32::MAX, 0, 9));
     }
 }

@@ -111,8 +111,11 @@ fn behind_hole(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropRea
 
 /// Compares the data with what is retained, and retains what is new.
 fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropReason> {
+    if work.segment.data().is_empty() {
+        return Ok(());
+    }
     let end = work.segment.end();
-    if !work.segment.data().is_empty() && work.context.on(Rule::TcpRetransmission) {
+    if work.context.on(Rule::TcpRetransmission) {
         let offset = work.segment.sequence.wrapping_sub(sender.unacknowledged);
         let memory = &mut *work.memory;
         let retained = sender.retained.get_or_insert_with(|| Box::new(Bytes::new()));
