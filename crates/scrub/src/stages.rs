@@ -7,6 +7,7 @@ use bump::{DropReason, Fate, Instant, Ledger, Sink};
 use wire::layer::protocol;
 
 use crate::context::Context;
+use crate::ethernet::Link;
 use crate::exchange::Exchanges;
 use crate::fingerprint::Fingerprint;
 use crate::icmp::pace::{Delayed, Departure, Pace};
@@ -57,7 +58,7 @@ impl Stages {
         let departure = self.transport(context, &mut packet);
         let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
         if packet.ip.protocol() == protocol::TCP {
-            emit::made(self.flows.made(), &packet.link, context.from, exit.ledger, exit.sink);
+            self.speak(context, &packet.link, exit);
         }
         fate
     }
@@ -84,17 +85,27 @@ impl Stages {
         }
     }
 
+    /// Writes segments of the scrubber's own, which go beside a packet with link header `link`, as a trusted host's would leave.
+    fn speak(&mut self, context: &mut Context<'_>, link: &Link<'_>, exit: &mut Exit<'_>) {
+        let mut header = Vec::new();
+        for made in self.flows.made() {
+            let Some(mut packet) = made.packet(link, context.from, &mut header) else { continue };
+            self.fingerprint.rewrite(context, made.to, &mut packet);
+            if emit::whole(&packet, made.to, exit.sink).is_ok() {
+                exit.ledger.make(made.to);
+            }
+        }
+    }
+
     /// The transport stage, by protocol.
     fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
         match packet.ip.protocol() {
             protocol::TCP => self.flows.scrub(context, packet)?,
+            // A part that nobody joined: what it carries is no header.
+            _ if packet.ip.fragment().is_some() => {}
             protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
             _ if icmp::is_icmp(packet) => {
-                let (flows, link) = (&self.flows, packet.link);
-                let segments = &mut |context: &mut Context<'_>, quote: &icmp::quote::Quote, segment: &mut [u8]| {
-                    flows.know(context.from, &link, &quote.exchange, segment)
-                };
-                return icmp::scrub(context, packet, &mut self.exchanges, segments, &mut self.pace);
+                return icmp::scrub(context, packet, &mut self.exchanges, &self.flows, &mut self.pace);
             }
             _ => opaque::scrub(context, packet, &mut self.exchanges)?,
         }
