@@ -21,6 +21,7 @@ mod made;
 mod memory;
 pub(crate) mod options;
 mod question;
+mod quote;
 mod report;
 mod retained;
 pub(crate) mod segment;
@@ -56,7 +57,6 @@ use table::{Index, Place, Table};
 pub use flow::FlowId;
 pub(crate) use made::Made;
 pub use report::FlowReport;
-pub(crate) use report::{Quoted, QuotedShift};
 
 /// Everything that is known about connections.
 #[derive(Debug)]

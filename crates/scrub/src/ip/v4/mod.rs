@@ -1,23 +1,17 @@
 //! IPv4 headers.
 
+mod options;
+
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use bump::DropReason;
 use wire::ipv4::{self, View};
 
+use super::{Fragment, address, class};
 use crate::context::Context;
 use crate::limits::HOP_LIMIT;
 use crate::rule::Rule;
-
-/// Which part of a packet a fragment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fragment {
-    /// Its offset in what the packet carries, in bytes.
-    pub(crate) offset: usize,
-    /// Whether fragments follow.
-    pub(crate) more: bool,
-}
 
 /// An IPv4 header as fields. Options do not leave the scrubber unless their rule is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +33,27 @@ const RESERVED_BIT: u8 = 0x80;
 const DONT_FRAGMENT: u8 = 0x40;
 const MORE_FRAGMENTS: u8 = 0x20;
 
-/// Reads the header of `packet`; gives where lies what the packet carries.
+/// Reads and judges the header of `packet`; gives where lies what the packet carries.
 pub(crate) fn read(context: &mut Context<'_>, packet: &[u8]) -> Result<(Header, Range<usize>), DropReason> {
-    let refused = |context: &mut Context<'_>| context.refused(Rule::Ipv4Header, DropReason::IpHeader);
-    let Ok(view) = View::new(packet) else { return Err(refused(context)) };
+    let Some((view, carried)) = bounds(packet) else {
+        return Err(context.refused(Rule::Ipv4Header, DropReason::IpHeader));
+    };
+    context.refuse_if(!view.checksum_is_right(), Rule::Ipv4Checksum, DropReason::IpChecksum)?;
+    let mut header = Header::of(&view, packet[6], &packet[ipv4::HEADER_LEN..carried.start]);
+    let is_martian = address::is_martian_v4(header.source, header.destination, header.protocol);
+    context.refuse_if(is_martian, Rule::Ipv4Addresses, DropReason::IpAddress)?;
+    options::scrub(context, &mut header)?;
+    header.type_of_service = class::scrubbed(context, Rule::Ipv4TypeOfService, header.type_of_service);
+    header.reserved_bit &= !context.acts_if(header.reserved_bit, Rule::Ipv4ReservedBit);
+    context.acts_if(carried.end < packet.len(), Rule::EthernetTrailer);
+    Ok((header, carried))
+}
+
+/// The header's bytes and where lies what follows it, if version and lengths agree with the frame.
+fn bounds(packet: &[u8]) -> Option<(View<'_>, Range<usize>)> {
+    let view = View::new(packet).ok()?;
     let (start, end) = (view.header_len(), usize::from(view.total_len()));
-    if end < start || end > packet.len() {
-        return Err(refused(context));
-    }
-    let wrong_sum = !view.checksum_is_right();
-    let header = Header::of(&view, packet[6], &packet[ipv4::HEADER_LEN..start]);
-    context.refuse_if(wrong_sum, Rule::Ipv4Checksum, DropReason::IpChecksum)?;
-    context.acts_if(end < packet.len(), Rule::EthernetTrailer);
-    Ok((header, start..end))
+    (start <= end && end <= packet.len()).then_some((view, start..end))
 }
 
 impl Header {
@@ -70,6 +72,25 @@ impl Header {
             destination: view.destination(),
             options: options.to_vec(),
         }
+    }
+
+    /// Makes the header of the first fragment that of the whole packet, which carries all of `bytes`.
+    pub(crate) fn joined(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Range<usize> {
+        self.fragment = None;
+        // It was cut, so what it says of that is not true, and some hosts refuse it with the pieces.
+        self.dont_fragment &= !context.acts_if(self.dont_fragment, Rule::Ipv4Fragments);
+        0..bytes.len()
+    }
+
+    /// Clears DF in a packet that the next link carries whole anyway (the paper's section IV-B1).
+    pub(crate) fn clear_dont_fragment(&mut self, context: &mut Context<'_>, fits: bool) {
+        self.dont_fragment &= !context.acts_if(self.dont_fragment && fits, Rule::Ipv4DontFragment);
+    }
+
+    /// The header of one piece of the packet.
+    pub(crate) fn piece(&self, part: Fragment) -> Header {
+        let options = if part.offset == 0 { self.options.clone() } else { options::copied(&self.options) };
+        Header { fragment: Some(part), options, ..self.clone() }
     }
 
     /// A header of the scrubber's own: it says nothing but where to.
@@ -107,8 +128,9 @@ impl Header {
         ipv4::fill_checksum(&mut room[..len]);
     }
 
-    fn flags_and_offset(&self) -> u16 {
-        let fragment = self.fragment.unwrap_or(Fragment { offset: 0, more: false });
+    /// Flags and offset as they stand in the header.
+    pub(crate) fn flags_and_offset(&self) -> u16 {
+        let fragment = self.fragment.unwrap_or(Fragment::WHOLE);
         let flag = |is_set: bool, bit: u8| if is_set { u16::from(bit) << 8 } else { 0 };
         flag(self.reserved_bit, RESERVED_BIT)
             | flag(self.dont_fragment, DONT_FRAGMENT)
