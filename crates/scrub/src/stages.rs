@@ -7,7 +7,6 @@ use bump::{DropReason, Fate, Instant, Ledger, Sink};
 use wire::layer::protocol;
 
 use crate::context::Context;
-use crate::ethernet::Link;
 use crate::exchange::Exchanges;
 use crate::fingerprint::Fingerprint;
 use crate::icmp::pace::{Delayed, Departure, Pace};
@@ -58,9 +57,21 @@ impl Stages {
         let departure = self.transport(context, &mut packet);
         let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
         if packet.ip.protocol() == protocol::TCP {
-            self.speak(context, &packet.link, exit);
+            self.send_made(context, &packet, exit);
         }
         fate
+    }
+
+    /// Writes the segments that TCP itself wants sent beside a packet.
+    fn send_made(&mut self, context: &mut Context<'_>, beside: &Packet<'_>, exit: &mut Exit<'_>) {
+        let mut header = Vec::new();
+        for made in self.flows.made() {
+            let Some(mut packet) = made.packet(&beside.link, context.from, &mut header) else { continue };
+            self.fingerprint.rewrite(context, made.to, &mut packet);
+            if emit::whole(&packet, made.to, exit.sink).is_ok() {
+                exit.ledger.make(made.to);
+            }
+        }
     }
 
     /// Hides the host behind a packet and writes it, at once or when its time has come.
@@ -81,18 +92,6 @@ impl Stages {
                 let mut frames = Collected::new();
                 emit::packet(packet, mtu, to, &mut frames, &mut self.scratch)?;
                 self.delayed.hold(at, from, frames.take())
-            }
-        }
-    }
-
-    /// Writes segments of the scrubber's own, which go beside a packet with link header `link`, as a trusted host's would leave.
-    fn speak(&mut self, context: &mut Context<'_>, link: &Link<'_>, exit: &mut Exit<'_>) {
-        let mut header = Vec::new();
-        for made in self.flows.made() {
-            let Some(mut packet) = made.packet(link, context.from, &mut header) else { continue };
-            self.fingerprint.rewrite(context, made.to, &mut packet);
-            if emit::whole(&packet, made.to, exit.sink).is_ok() {
-                exit.ledger.make(made.to);
             }
         }
     }
