@@ -2,6 +2,7 @@
 
 use bump::{Checksum, DropReason, Meta, Side, Sink};
 
+use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::ip::fragments::cut::Cut;
 use crate::packet::{Packet, Transport};
@@ -27,6 +28,16 @@ pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Resul
     let (room, start) = headers(packet, &packet.ip, payload_len, to, sink)?;
     transport(&packet.transport, &mut room[start + packet.ip.header_len()..]);
     sink.commit(to, start + packet.ip.header_len() + payload_len, packet.meta(start));
+    Ok(())
+}
+
+/// Writes a frame that is not IP towards `to`: its header, and `rest` as it came.
+pub(crate) fn other(link: &Link<'_>, rest: &[u8], meta: Meta, to: Side, sink: &mut dyn Sink) -> Result<(), DropReason> {
+    let len = link.header.len() + rest.len();
+    let room = sink.reserve(to, len).ok_or(DropReason::PortFull)?;
+    room[..link.header.len()].copy_from_slice(link.header);
+    room[link.header.len()..len].copy_from_slice(rest);
+    sink.commit(to, len, Meta { vlan: link.vlan, ..meta });
     Ok(())
 }
 

@@ -9,17 +9,25 @@
 //! understands does not leave. Reading order: [`rule`] (what is done, by name), [`scrubber`] (in which order), then the stages
 //! `ethernet`, `ip`, `tcp`, `udp`, `icmp`. This room trusts the metadata of its ports and nothing else.
 
+mod checksum;
 mod context;
 mod emit;
 mod ethernet;
+mod exchange;
+mod fingerprint;
+mod icmp;
 mod ip;
 pub mod keys;
+mod lately;
 pub mod limits;
+mod opaque;
 mod packet;
 pub mod rule;
 pub mod scrubber;
 pub mod settings;
+mod stages;
 mod table;
+mod udp;
 
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};

@@ -6,12 +6,31 @@ use std::time::Duration;
 pub const MTU: usize = 1500;
 /// Hops that a packet must be able to make behind the scrubber: enough for a small routed site.
 pub const HOPS_BEHIND: u8 = 8;
-/// Hop limit towards the untrusted side: what most stacks begin with.
-pub const HOP_LIMIT: u8 = 64;
+/// Hop limit towards the untrusted side: the least with which common stacks begin, less the hops behind the scrubber. Every
+/// trusted host's packets arrive with at least this, so all can be lowered to it, and it takes them across any internet.
+pub const HOP_LIMIT: u8 = HOP_LIMIT_FIRST_MIN - HOPS_BEHIND;
+/// The least hop limit with which common stacks begin (RFC 1700).
+const HOP_LIMIT_FIRST_MIN: u8 = 64;
 /// Least time between two ICMP messages of a pair: the paper's figure 9.
 pub const ICMP_INTERVAL: Duration = Duration::from_millis(50);
-/// Bytes behind the quoted IP header (RFC 792).
+/// Bytes behind the quoted IP header (RFC 792), also where they are a tunnel's.
 pub const ICMP_QUOTE_LEN: usize = 8;
+/// Longest echo message in bytes, where that is limited: what fits the IPv4 packet that every host takes (RFC 791, 3.1).
+pub const ICMP_ECHO_MAX_BYTES: usize = 576 - 20;
+/// Pairs of hosts whose last ICMP message is remembered. Beyond them the pace of the oldest is forgotten, which tells more
+/// about its timing and drops nothing.
+pub const ICMP_PAIRS_MAX: usize = 1 << 14;
+/// Memory for delayed messages, in bytes.
+pub const ICMP_DELAYED_MAX_BYTES: usize = 1 << 20;
+/// What a delayed frame costs beside its bytes.
+pub const ICMP_DELAYED_OVERHEAD_BYTES: usize = 128;
+/// Exchanges of UDP, echo and unknown protocols that are remembered of each side, 32 bytes each.
+pub const EXCHANGES_MAX: usize = 1 << 16;
+/// How long an exchange is remembered: longer than the longest wait before an error, for the rest of a packet in fragments
+/// (RFC 8200, 4.5: 60 s).
+pub const EXCHANGE_LIFETIME: Duration = Duration::from_secs(90);
+/// Counters from which identifications of IPv4 packets that can be fragmented are made. Pairs of hosts share them.
+pub const IDENTIFICATION_COUNTERS: usize = 1 << 12;
 /// Memory for retained data and fragments, in bytes.
 pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 /// Connections that are remembered.

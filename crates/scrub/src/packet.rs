@@ -1,6 +1,9 @@
 //! A packet between reading and writing: its headers as fields, its data where the port put it.
 
+use std::net::IpAddr;
+
 use bump::{Checksum, Gso, Meta};
+use wire::layer::protocol;
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
@@ -41,13 +44,52 @@ pub(crate) enum Transport<'a> {
 impl Transport<'_> {
     /// Bytes of header and data as they will be written.
     pub(crate) fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Transport::Bytes(bytes) => bytes.len(),
+            Transport::Bytes(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Transport::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Keeps the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        match self {
+            Transport::Bytes(bytes) => {
+                let whole = std::mem::take(bytes);
+                let len = len.min(whole.len());
+                *bytes = &mut whole[..len];
+            }
         }
     }
 }
 
 impl Packet<'_> {
+    /// Whether more than one host hears it, by its link or by its destination.
+    pub(crate) fn is_to_group(&self) -> bool {
+        let is_group = match self.ip.destination() {
+            IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        is_group || self.link.is_to_group()
+    }
+
+    /// The ports of TCP and UDP; zero for all others.
+    pub(crate) fn ports(&self) -> u32 {
+        let has_ports = matches!(self.ip.protocol(), protocol::TCP | protocol::UDP);
+        match self.transport.bytes().first_chunk() {
+            Some(ports) if has_ports => u32::from_be_bytes(*ports),
+            _ => 0,
+        }
+    }
+
     /// The metadata with which the packet leaves, if its IP header begins `start` bytes into the frame.
     pub(crate) fn meta(&self, start: usize) -> Meta {
         let checksum = match self.checksum {

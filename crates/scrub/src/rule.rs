@@ -92,8 +92,14 @@ rules! {
     EthernetTypes, "ethernet-types", "IEEE 802.3, 3.2.6",
         "Drops frames whose EtherType is neither IP, ARP nor listed.",
         "Cuts whatever else the two sides speak, such as spanning tree or a plant's field bus.", Off Off On;
-    EthernetTrailer, "ethernet-trailer", "RFC 894",
-        "Cuts off what follows the packet that the IP header announces.",
+    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
+        "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
+        "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    VlanDropEligible, "vlan-drop-eligible", "IEEE 802.1Q, 9.6",
+        "Clears the bit of a customer tag that meant another order of bits once and says now what to drop first.",
+        "Switches on both sides that mark what exceeds a rate.", Off Off On;
+    EthernetTrailer, "ethernet-trailer", "RFC 894; IEEE 802.3, 3.2.6",
+        "Cuts off what follows the packet or the payload whose length a header announces.",
         "None known: padding carries nothing.", On On On;
 
     // IPv4.
@@ -248,43 +254,53 @@ rules! {
     // UDP.
     UdpLength, "udp-length", "RFC 768",
         "Drops datagrams whose length contradicts the packet, and cuts off what follows them.",
-        "UDP options (RFC 9868).", On On On;
+        "UDP options (RFC 9868).", Off On On;
     UdpChecksum, "udp-checksum", "RFC 768; RFC 8200, 8.1",
         "Drops datagrams with a wrong checksum, over IPv6 also those without one.",
-        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", On On On;
+        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", Off On On;
 
     // ICMP.
     IcmpChecksum, "icmp-checksum", "RFC 792; RFC 4443, 2.3",
         "Drops messages that are cut short or have a wrong checksum.",
         "None: no host accepts them.", On On On;
-    IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6918",
-        "Drops redirects, source quench, timestamp, mask and information messages.",
-        "Redirects across the scrubber, clocks by ICMP.", On On On;
+    IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6633; RFC 6918; RFC 4890, 4.3",
+        "Drops redirects, source quench, timestamp, mask and information messages, and types that nobody assigned.",
+        "Redirects across the scrubber, clocks by ICMP.", Off On On;
     IcmpEchoCode, "icmp-echo-code", "RFC 792",
         "Clears the code of echo messages.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpUnsolicited, "icmp-unsolicited", "RFC 792; RFC 5927",
         "Drops echo replies and errors that nothing from the other side called for.",
-        "Asymmetric paths.", On On On;
+        "Asymmetric paths.", Off On On;
     IcmpQuote, "icmp-quote", "RFC 792; RFC 1812, 4.3.2.3",
-        "Cuts the packet that an error of a trusted host quotes to its header and eight bytes, and writes it in one form.",
+        "Cuts the packet that an error of a trusted host quotes to its header and eight bytes (the paper's section IV-B2), and \
+         drops errors that quote less.",
         "Tunnels that need more of it, unless the longer quote is chosen.", On On On;
+    IcmpQuoteForm, "icmp-quote-form", "RFC 792; RFC 4443, 3; RFC 1812, 4.3.2.3",
+        "Writes what an error of a trusted host quotes as its sender sent it, and zeros into what the error does not use.",
+        "Traceroutes whose probes differ only in identification or checksum, towards routers on the trusted side.", Off On On;
+    IcmpAnswerForm, "icmp-answer-form", "RFC 1349, 5.1; RFC 1812, 4.3.2.5",
+        "Clears class of service and DF in replies and errors of trusted hosts, in which systems differ.",
+        "Tests of a class of service by ping; a large reply may be cut on its way instead of being lost.", Off On On;
     IcmpMtu, "icmp-mtu", "RFC 1191; RFC 8201; RFC 5927, 7",
         "Drops errors that announce an MTU below the least of IP.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpBroadcast, "icmp-broadcast", "RFC 1122, 3.2.2.6",
         "Drops echo requests to broadcast and multicast addresses.",
-        "Discovery by ping to all hosts.", On On On;
+        "Discovery by ping to all hosts.", Off On On;
     IcmpSize, "icmp-size", "RFC 792",
         "Drops echo messages longer than a limit.",
         "Tests of the path MTU by ping with larger packets.", Off Off On;
     IcmpRate, "icmp-rate", "RFC 1812, 4.3.2.8",
-        "Lets ICMP of trusted hosts out no faster than one message per pair of addresses and interval, or delays it by a \
-         random time (the paper's section IV-B4).",
+        "Lets replies and errors of trusted hosts out no faster than one per pair of addresses and interval, or delays each by \
+         a random time (the paper's section IV-B4).",
         "Ping at a higher rate shows loss.", On On On;
+    IcmpRequestRate, "icmp-request-rate", "RFC 1812, 4.3.2.8",
+        "Lets the paced messages include the echo requests of trusted hosts, as in the paper; needs icmp-rate.",
+        "Monitoring from the trusted side that pings faster shows loss.", On Off On;
     NeighbourDiscovery, "neighbour-discovery", "RFC 4861, 3; RFC 6980",
         "Drops neighbour discovery that crossed a router or is fragmented.",
-        "None: no host accepts them.", On On On;
+        "None: no host accepts them.", Off On On;
 }
 
 /// Number of rules.

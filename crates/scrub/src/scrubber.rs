@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
 
 use crate::context::Context;
 use crate::ethernet::Link;
@@ -12,6 +12,7 @@ use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
+use crate::stages::Stages;
 use crate::table::Keyed;
 use crate::{emit, ethernet, ip};
 
@@ -36,25 +37,17 @@ pub struct Scrubber {
     stages: Stages,
 }
 
-/// What whole packets pass behind the network layer.
-#[derive(Debug, Default)]
-struct Stages {
-    /// Room in which a packet is written before it is cut.
-    scratch: Vec<u8>,
-}
-
 impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        let hashing = Keyed::new(&keys.tables);
         Scrubber {
-            fragments: Fragments::new(settings.memory_max_bytes, hashing),
+            fragments: Fragments::new(settings.memory_max_bytes, Keyed::new(&keys.tables)),
+            stages: Stages::new(&settings, &keys),
             settings,
             counters: Counters::default(),
             ledger: Ledger::new(),
             events: VecDeque::new(),
-            stages: Stages::default(),
         }
     }
 
@@ -82,8 +75,8 @@ impl Scrubber {
         let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
-            let is_copied = sink::copy(sink, from.other(), frame.bytes, frame.meta);
-            return if is_copied { Ok(Fate::Forwarded) } else { Err(DropReason::PortFull) };
+            emit::other(&link, rest, frame.meta, from.other(), sink)?;
+            return Ok(Fate::Forwarded);
         }
         let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
         let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
@@ -137,16 +130,6 @@ fn fragment(
     fate
 }
 
-impl Stages {
-    /// Takes a packet through the stages behind the network layer and writes it.
-    fn run(&mut self, context: &mut Context<'_>, packet: Packet<'_>, sink: &mut dyn Sink) -> Result<Fate, DropReason> {
-        let mut packet = packet;
-        ip::clear_dont_fragment(context, &mut packet);
-        emit::packet(&packet, context.settings.mtu, context.from.other(), sink, &mut self.scratch)?;
-        Ok(Fate::Forwarded)
-    }
-}
-
 impl Bump for Scrubber {
     type Job = Infallible;
     type Completion = Infallible;
@@ -166,13 +149,14 @@ impl Bump for Scrubber {
         match completion {}
     }
 
-    fn tick(&mut self, now: Now, budget: usize, _sink: &mut dyn Sink) {
+    fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         self.fragments.expire(now.since_boot, budget);
         self.release(now.since_boot);
+        self.stages.tick(now.since_boot, budget, sink, &mut self.ledger);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.fragments.deadline()
+        bump::time::earlier(self.fragments.deadline(), self.stages.deadline())
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {

@@ -74,8 +74,13 @@ pub struct Settings {
     pub hop_limit: u8,
     /// How the timing of ICMP is hidden.
     pub icmp: IcmpTiming,
-    /// Bytes behind the quoted IP header in errors of trusted hosts; 8 in the paper, more where tunnels need them.
+    /// Bytes behind the quoted IP header in errors of trusted hosts where it is a tunnel's, whose ends may need more than the
+    /// 8 that all others get; no less than 8.
     pub icmp_quote_len: usize,
+    /// Longest echo message where that is limited, in bytes from its type on.
+    pub icmp_echo_max_bytes: usize,
+    /// Exchanges of UDP, echo and unknown protocols that are remembered of each side.
+    pub exchanges_max: usize,
     /// Longest packet on the links of either side, in bytes.
     pub mtu: usize,
     /// Memory for retained data and fragments of all flows together, in bytes.
@@ -101,6 +106,8 @@ impl Settings {
             hop_limit: limits::HOP_LIMIT,
             icmp: IcmpTiming::Limit(limits::ICMP_INTERVAL),
             icmp_quote_len: limits::ICMP_QUOTE_LEN,
+            icmp_echo_max_bytes: limits::ICMP_ECHO_MAX_BYTES,
+            exchanges_max: limits::EXCHANGES_MAX,
             mtu: limits::MTU,
             memory_max_bytes: limits::MEMORY_MAX_BYTES,
             flows_max: limits::FLOWS_MAX,

@@ -111,7 +111,8 @@ impl Header {
         ipv4::fill_checksum(&mut room[..len]);
     }
 
-    fn flags_and_offset(&self) -> u16 {
+    /// Flags and offset as they stand in the header.
+    pub(crate) fn flags_and_offset(&self) -> u16 {
         let fragment = self.fragment.unwrap_or(Fragment::WHOLE);
         let flag = |is_set: bool, bit: u8| if is_set { u16::from(bit) << 8 } else { 0 };
         flag(self.reserved_bit, RESERVED_BIT)
