@@ -21,14 +21,14 @@ impl<'a> Context<'a> {
         Context { now, from, settings, counters, severed_by: None }
     }
 
-    /// Whether what the packet says is scrubbed, and not only how it says it: the untrusted half, or both if so configured.
-    pub(crate) fn scrubs(&self) -> bool {
-        self.from == Side::UNTRUSTED || self.settings.both_directions
-    }
-
     /// Whether `rule` is switched on.
     pub(crate) fn on(&self, rule: Rule) -> bool {
         self.settings.rules.action(rule) != Action::Off
+    }
+
+    /// Whether the sender's half of a connection is scrubbed for content (the paper's section III-B).
+    pub(crate) fn scrubs(&self) -> bool {
+        self.from == Side::UNTRUSTED || self.settings.both_directions
     }
 
     /// Says that `rule`, which is on, changed the packet.

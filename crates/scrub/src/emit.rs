@@ -1,11 +1,12 @@
 //! Writing a packet from its fields into the outgoing port's buffer.
 
-use bump::{Checksum, DropReason, Meta, Side, Sink};
+use bump::{Checksum, DropReason, Ledger, Meta, Side, Sink};
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::ip::fragments::cut::Cut;
 use crate::packet::{Packet, Transport};
+use crate::tcp::Made;
 
 /// Writes `packet` towards `to`: as one frame, or in pieces if it came in pieces. `scratch` is room to cut it in.
 pub(crate) fn packet(
@@ -26,7 +27,7 @@ pub(crate) fn packet(
 pub(crate) fn whole(packet: &Packet<'_>, to: Side, sink: &mut dyn Sink) -> Result<(), DropReason> {
     let payload_len = packet.transport.len();
     let (room, start) = headers(packet, &packet.ip, payload_len, to, sink)?;
-    transport(&packet.transport, &mut room[start + packet.ip.header_len()..]);
+    transport(packet, &mut room[start + packet.ip.header_len()..]);
     sink.commit(to, start + packet.ip.header_len() + payload_len, packet.meta(start));
     Ok(())
 }
@@ -53,7 +54,7 @@ fn pieces(
     scratch.extend_from_slice(packet.ip.fragmentable());
     let start = scratch.len();
     scratch.resize(start + packet.transport.len(), 0);
-    transport(&packet.transport, &mut scratch[start..]);
+    transport(packet, &mut scratch[start..]);
     for (ip, bytes) in cut.pieces(&packet.ip, scratch) {
         let (room, start) = headers(packet, &ip, bytes.len(), to, sink)?;
         room[start + ip.header_len()..].copy_from_slice(bytes);
@@ -82,8 +83,21 @@ fn headers<'s>(
 }
 
 /// Writes transport header and data.
-fn transport(transport: &Transport<'_>, room: &mut [u8]) {
-    match transport {
-        Transport::Bytes(bytes) => room[..bytes.len()].copy_from_slice(bytes),
+fn transport(packet: &Packet<'_>, room: &mut [u8]) {
+    let room = &mut room[..packet.transport.len()];
+    match &packet.transport {
+        Transport::Bytes(bytes) => room.copy_from_slice(bytes),
+        Transport::Tcp(segment) => segment.emit(&packet.ip, packet.checksum, room),
+    }
+}
+
+/// Writes segments of the scrubber's own, which go beside a packet with link header `link` from side `from`.
+pub(crate) fn made(made: &[Made], link: &Link<'_>, from: Side, ledger: &mut Ledger, sink: &mut dyn Sink) {
+    let mut header = Vec::new();
+    for made in made {
+        let Some(packet) = made.packet(link, from, &mut header) else { continue };
+        if whole(&packet, made.to, sink).is_ok() {
+            ledger.make(made.to);
+        }
     }
 }

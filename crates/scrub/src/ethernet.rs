@@ -38,6 +38,14 @@ impl Link<'_> {
     pub(crate) fn is_to_group(&self) -> bool {
         self.header.first().is_some_and(|first| first & 1 != 0)
     }
+
+    /// The VLAN identifiers, wherever the port left the tags: the outer one 12 bits above the inner one.
+    pub(crate) fn vlans(&self) -> u32 {
+        const IDENTIFIER: u32 = 0xfff;
+        let outside = self.vlan.map_or(0, |tag| u32::from(tag.tci) & IDENTIFIER);
+        let inside = self.header.get(14..).unwrap_or_default().chunks_exact(4);
+        inside.fold(outside, |vlans, tag| vlans << 12 | (u32::from(tag[0]) << 8 | u32::from(tag[1])) & IDENTIFIER)
+    }
 }
 
 /// Reads the link header and says whether the frame may go on. What follows the payload of a frame that says its length is

@@ -27,9 +27,11 @@ pub mod scrubber;
 pub mod settings;
 mod stages;
 mod table;
+mod tcp;
 mod udp;
 
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
 pub use scrubber::{Event, Scrubber};
 pub use settings::{Preset, Settings};
+pub use tcp::{FlowId, FlowReport};

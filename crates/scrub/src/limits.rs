@@ -59,3 +59,37 @@ pub const PIECE_MIN_BYTES_V4: usize = 68;
 pub const PIECE_MIN_BYTES_V6: usize = 1280;
 /// Extension headers that are followed: one of each kind, and destination options twice (RFC 8200, section 4.1).
 pub const EXTENSION_HEADERS_MAX: usize = 5;
+
+/// How long a connection may take from one segment of its handshake to the next: longer than the gap between the first five
+/// SYNs of a host that tries again (1, 2, 4, 8 and 16 s).
+pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an established connection may be silent (RFC 5382, REQ-5: not less than 2 hours 4 minutes).
+pub const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
+/// How long a connection may be silent after its first FIN (RFC 5382, REQ-5: not less than 4 minutes).
+pub const CLOSING_TIMEOUT: Duration = Duration::from_secs(4 * 60);
+/// How long a connection is remembered after its end, so that late segments are answered: twice what hosts here take for the
+/// longest life of a segment (RFC 9293, section 3.4.2).
+pub const CLOSED_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a connection that fell silent, or was severed, is refused rather than taken for an unknown one.
+pub const ENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How long an established connection must have been silent before a new one may take its place in a full table.
+pub const IDLE_BEFORE_EVICTION: Duration = Duration::from_secs(5 * 60);
+/// Connections that an operator may block at a time.
+pub const BLOCKED_MAX: usize = 4096;
+
+/// Unacknowledged bytes that are kept of one half of a connection: more than the buffers that systems give by themselves.
+pub const RETAINED_MAX_BYTES: usize = 16 << 20;
+/// Least memory for unacknowledged bytes of a connection that has any, in bytes.
+pub const RETAINED_MIN_BYTES: usize = 512;
+/// Pieces behind holes of one half of a connection; a tenth of all segments lost in a window of 2500 makes as many.
+pub const ISLANDS_MAX: usize = 256;
+/// Memory that waits to be used again for unacknowledged bytes, in bytes.
+pub const POOL_MAX_BYTES: usize = 32 << 20;
+
+/// The window of trusted hosts in the handshake under `tcp-initial-window`, in bytes: what nearly all systems exceed.
+pub const INITIAL_WINDOW: u16 = 8192;
+/// The window scale of trusted hosts under `tcp-initial-window`: what Linux has, so that few windows are rounded.
+pub const WINDOW_SCALE: u8 = 7;
+
+const _: () = assert!(RETAINED_MAX_BYTES.is_power_of_two() && RETAINED_MIN_BYTES.is_power_of_two());
+const _: () = assert!(IDLE_BEFORE_EVICTION.as_secs() < ESTABLISHED_TIMEOUT.as_secs());

@@ -7,6 +7,7 @@ use wire::layer::protocol;
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::tcp::segment::Segment;
 
 /// One IP packet, or one super-frame of TCP or UDP.
 #[derive(Debug)]
@@ -39,34 +40,41 @@ pub(crate) fn behind(checksum: Checksum, at: usize) -> Checksum {
 pub(crate) enum Transport<'a> {
     /// Bytes that are written as they are.
     Bytes(&'a mut [u8]),
+    /// A segment that was read and judged.
+    Tcp(Segment<'a>),
 }
 
 impl Transport<'_> {
     /// Bytes of header and data as they will be written.
     pub(crate) fn len(&self) -> usize {
-        self.bytes().len()
+        match self {
+            Transport::Bytes(bytes) => bytes.len(),
+            Transport::Tcp(segment) => segment.len(),
+        }
     }
 
+    /// What is written as it is: nothing of a segment that was read into fields.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Transport::Bytes(bytes) => bytes,
+            Transport::Tcp(_) => &[],
         }
     }
 
+    /// As [`bytes`](Transport::bytes), to be changed.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Transport::Bytes(bytes) => bytes,
+            Transport::Tcp(_) => &mut [],
         }
     }
 
-    /// Keeps the first `len` bytes.
+    /// Keeps the first `len` bytes of what is written as it is.
     pub(crate) fn truncate(&mut self, len: usize) {
-        match self {
-            Transport::Bytes(bytes) => {
-                let whole = std::mem::take(bytes);
-                let len = len.min(whole.len());
-                *bytes = &mut whole[..len];
-            }
+        if let Transport::Bytes(bytes) = self {
+            let whole = std::mem::take(bytes);
+            let len = len.min(whole.len());
+            *bytes = &mut whole[..len];
         }
     }
 }
@@ -83,10 +91,14 @@ impl Packet<'_> {
 
     /// The ports of TCP and UDP; zero for all others.
     pub(crate) fn ports(&self) -> u32 {
-        let has_ports = matches!(self.ip.protocol(), protocol::TCP | protocol::UDP);
-        match self.transport.bytes().first_chunk() {
-            Some(ports) if has_ports => u32::from_be_bytes(*ports),
-            _ => 0,
+        match &self.transport {
+            Transport::Tcp(segment) => u32::from(segment.source_port) << 16 | u32::from(segment.destination_port),
+            Transport::Bytes(bytes) => match bytes.first_chunk() {
+                Some(ports) if matches!(self.ip.protocol(), protocol::TCP | protocol::UDP) => {
+                    u32::from_be_bytes(*ports)
+                }
+                _ => 0,
+            },
         }
     }
 

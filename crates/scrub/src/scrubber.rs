@@ -1,6 +1,5 @@
 //! The bump: every frame through the stages, in order.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
@@ -12,8 +11,9 @@ use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
-use crate::stages::Stages;
+use crate::stages::{Exit, Stages};
 use crate::table::Keyed;
+use crate::tcp::{FlowId, FlowReport};
 use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
@@ -23,6 +23,21 @@ pub enum Event {
     Severed {
         /// The rule.
         rule: Rule,
+        /// The flow.
+        flow: FlowId,
+    },
+    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
+    /// section IV-A).
+    AsymmetricPath {
+        /// The connection that showed it.
+        flow: FlowId,
+    },
+    /// New connections are refused: the table is full of established ones.
+    FlowsFull,
+    /// A segment was dropped because there is no memory for unacknowledged data.
+    MemoryFull {
+        /// The connection that met it.
+        flow: FlowId,
     },
 }
 
@@ -32,7 +47,6 @@ pub struct Scrubber {
     settings: Settings,
     counters: Counters,
     ledger: Ledger,
-    events: VecDeque<Event>,
     fragments: Fragments,
     stages: Stages,
 }
@@ -47,7 +61,6 @@ impl Scrubber {
             settings,
             counters: Counters::default(),
             ledger: Ledger::new(),
-            events: VecDeque::new(),
         }
     }
 
@@ -63,6 +76,28 @@ impl Scrubber {
         self.fragments.memory()
     }
 
+    /// Every TCP connection, as it stands at `now`.
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
+        self.stages.flows.reports(now)
+    }
+
+    /// Bytes of memory that connections hold for unacknowledged data.
+    #[must_use]
+    pub fn retained_bytes(&self) -> usize {
+        self.stages.flows.retained_bytes()
+    }
+
+    /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
+    /// blocked as may be ([`BLOCKED_MAX`](crate::limits::BLOCKED_MAX)).
+    pub fn block(&mut self, now: Instant, flow: &FlowId) -> bool {
+        self.stages.flows.block(now, flow)
+    }
+
+    /// Lets a blocked connection begin again. False if it was not blocked.
+    pub fn unblock(&mut self, flow: &FlowId) -> bool {
+        self.stages.flows.unblock(flow)
+    }
+
     /// Takes one frame through all stages.
     fn scrub(
         &mut self,
@@ -71,11 +106,12 @@ impl Scrubber {
         frame: &mut Frame<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        let Scrubber { settings, counters, fragments, stages, .. } = self;
+        let Scrubber { settings, counters, fragments, stages, ledger, .. } = self;
+        let exit = &mut Exit { sink, ledger };
         let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
-            emit::other(&link, rest, frame.meta, from.other(), sink)?;
+            emit::other(&link, rest, frame.meta, from.other(), exit.sink)?;
             return Ok(Fate::Forwarded);
         }
         let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
@@ -87,11 +123,11 @@ impl Scrubber {
             return if gso.is_some() {
                 Err(DropReason::BadSuperFrame)
             } else {
-                fragment(context, fragments, stages, link, arrived, sink)
+                fragment(context, fragments, stages, link, arrived, exit)
             };
         }
         let transport = Transport::Bytes(bytes);
-        stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, sink)
+        stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, exit)
     }
 
     /// Enters in the books what became of frames that were held.
@@ -111,7 +147,7 @@ fn fragment(
     stages: &mut Stages,
     link: Link<'_>,
     arrived: Arrived<'_>,
-    sink: &mut dyn Sink,
+    exit: &mut Exit<'_>,
 ) -> Result<Fate, DropReason> {
     let whole = fragments.add(context, &link, arrived)?;
     let Some(Whole { ip, payload, longest, held }) = whole else { return Ok(Fate::Held) };
@@ -123,7 +159,7 @@ fn fragment(
         gso: None,
         longest_fragment: Some(longest),
     };
-    let fate = stages.run(context, packet, sink);
+    let fate = stages.run(context, packet, exit);
     // If the packet is held once more, its last frame stands for it in the books.
     let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
     fragments.settle(held, of_the_others);
@@ -152,7 +188,7 @@ impl Bump for Scrubber {
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         self.fragments.expire(now.since_boot, budget);
         self.release(now.since_boot);
-        self.stages.tick(now.since_boot, budget, sink, &mut self.ledger);
+        self.stages.tick(now.since_boot, budget, &mut Exit { sink, ledger: &mut self.ledger });
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -168,7 +204,7 @@ impl Bump for Scrubber {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.stages.flows.next_event()
     }
 
     fn add_to_ledger(&self, total: &mut Ledger) {

@@ -39,6 +39,33 @@ pub enum IcmpTiming {
     Jitter(Duration),
 }
 
+/// A TCP option whose place among the others can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// Maximum segment size.
+    MaximumSegmentSize,
+    /// Selective acknowledgement permitted.
+    SackPermitted,
+    /// Timestamps.
+    Timestamps,
+    /// Window scale.
+    WindowScale,
+    /// Blocks of selective acknowledgement.
+    Sack,
+}
+
+/// The order of the TCP options that the scrubber knows; all others follow them (the paper's section IV-B3).
+pub type OptionOrder = [OptionKind; 5];
+
+/// The order that most hosts on the Internet use, so that it tells nothing.
+pub const OPTION_ORDER: OptionOrder = [
+    OptionKind::MaximumSegmentSize,
+    OptionKind::SackPermitted,
+    OptionKind::Timestamps,
+    OptionKind::WindowScale,
+    OptionKind::Sack,
+];
+
 /// An address block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -60,6 +87,8 @@ pub struct Settings {
     pub both_directions: bool,
     /// Bytes behind a hole.
     pub out_of_order: OutOfOrder,
+    /// In which order TCP options leave.
+    pub option_order: OptionOrder,
     /// Whether connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
     pub adopt: bool,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
@@ -98,6 +127,7 @@ impl Settings {
             rules: Rules::preset(preset as usize),
             both_directions: preset == Preset::Strict,
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
+            option_order: OPTION_ORDER,
             adopt: false,
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),

@@ -73,6 +73,24 @@ fn hop_limit_floor(context: &mut Context<'_>, ip: &Ip) -> Result<(), DropReason>
 }
 
 impl Ip {
+    /// A header of the scrubber's own; `None` for addresses of two versions.
+    pub(crate) fn fresh(source: IpAddr, destination: IpAddr, protocol: u8) -> Option<Ip> {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                Some(Ip::V4(v4::Header::fresh(source, destination, protocol)))
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                Some(Ip::V6(v6::Header::fresh(source, destination, protocol)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the packet is one fragment of several, so that what it carries cannot be read.
+    pub(crate) fn is_fragment(&self) -> bool {
+        matches!(self, Ip::V4(v4::Header { fragment: Some(_), .. }))
+    }
+
     pub(crate) fn source(&self) -> IpAddr {
         match self {
             Ip::V4(header) => header.source.into(),

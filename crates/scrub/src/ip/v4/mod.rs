@@ -10,6 +10,7 @@ use wire::ipv4::{self, View};
 
 use super::{Fragment, address, class};
 use crate::context::Context;
+use crate::limits::HOP_LIMIT;
 use crate::rule::Rule;
 
 /// An IPv4 header as fields. Options do not leave the scrubber unless their rule is off.
@@ -90,6 +91,22 @@ impl Header {
     pub(crate) fn piece(&self, part: Fragment) -> Header {
         let options = if part.offset == 0 { self.options.clone() } else { options::copied(&self.options) };
         Header { fragment: Some(part), options, ..self.clone() }
+    }
+
+    /// A header of the scrubber's own: it says nothing but where to.
+    pub(crate) fn fresh(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> Header {
+        Header {
+            type_of_service: 0,
+            identification: 0,
+            reserved_bit: false,
+            dont_fragment: true,
+            fragment: None,
+            time_to_live: HOP_LIMIT,
+            protocol,
+            source,
+            destination,
+            options: Vec::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -11,6 +11,7 @@ use wire::ipv6::{self, View};
 
 use super::{Fragment, address, class};
 use crate::context::Context;
+use crate::limits::HOP_LIMIT;
 use crate::rule::Rule;
 
 pub(crate) use extensions::FragmentHeader;
@@ -77,6 +78,22 @@ fn fixed(packet: &[u8]) -> Option<(Header, usize)> {
 }
 
 impl Header {
+    /// A header of the scrubber's own: it says nothing but where to.
+    pub(crate) fn fresh(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8) -> Header {
+        Header {
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: HOP_LIMIT,
+            source,
+            destination,
+            next_header: protocol,
+            extensions: Vec::new(),
+            last: None,
+            protocol,
+            fragment: None,
+        }
+    }
+
     /// How much of `rest`, which follows all headers of the network layer, the packet carries.
     ///
     /// # Errors
