@@ -25,8 +25,6 @@ const ROUND: u8 = 3;
 const FLOW_LABEL: u8 = 4;
 /// Rounds of the cipher that orders the identifications of a tuple.
 const ROUNDS: u8 = 6;
-/// Next header of a fragment header.
-const FRAGMENT: u8 = 44;
 
 /// Makes the IP headers of trusted hosts alike.
 #[derive(Debug)]
@@ -103,7 +101,7 @@ impl Fingerprint {
     /// One label for each flow, the same as long as it lives (RFC 6437), whatever the host made of it.
     fn label(&self, context: &mut Context<'_>, header: &mut v6::Header, ports: u32) {
         // Fragments that are not joined here show no ports, and must look like the flow of the first.
-        if !context.on(Rule::Ipv6FlowLabel) || header.protocol == FRAGMENT {
+        if !context.on(Rule::Ipv6FlowLabel) || header.is_fragment() {
             return;
         }
         let flow = Subject::new(FLOW_LABEL).between(header.source.into(), header.destination.into());
@@ -129,8 +127,8 @@ fn lower_hop_limit(context: &mut Context<'_>, packet: &mut Packet<'_>) {
 }
 
 fn stays_on_link(packet: &Packet<'_>) -> bool {
-    let kind =
-        packet.transport.bytes().first_chunk().and_then(|[kind, code]| Kind::of(packet.ip.protocol(), *kind, *code));
+    let message = packet.transport.bytes().first_chunk().filter(|_| packet.ip.fragment().is_none());
+    let kind = message.and_then(|[kind, code]| Kind::of(packet.ip.protocol(), *kind, *code));
     // Neighbours that know each other solicit and answer between their global addresses.
     if kind == Some(Kind::Neighbour) {
         return true;

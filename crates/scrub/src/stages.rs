@@ -86,6 +86,10 @@ impl Stages {
 
     /// The transport stage, by protocol.
     fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
+        // A part of a packet that is not joined here, because the rule is off, has no header that could be read.
+        if packet.ip.fragment().is_some() {
+            return Ok(Departure::Now);
+        }
         match packet.ip.protocol() {
             protocol::TCP => self.flows.scrub(context, packet)?,
             protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
