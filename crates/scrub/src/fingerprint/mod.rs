@@ -126,7 +126,7 @@ fn is_for_neighbours(packet: &Packet<'_>) -> bool {
 
 /// Neighbours that know each other solicit and answer between their global addresses.
 fn is_discovery(packet: &Packet<'_>) -> bool {
-    let head = packet.transport.bytes().first_chunk();
+    let head = packet.transport.bytes().first_chunk().filter(|_| packet.ip.fragment().is_none());
     let kind = head.and_then(|[kind, code]| Kind::of(packet.ip.protocol(), *kind, *code));
     kind == Some(Kind::Neighbour)
 }
