@@ -868,7 +868,8 @@ fn fragments_that_are_not_joined_are_not_read_as_what_they_carry() {
                 let left = off(Rule::Ipv4Fragments).send_from(from, &v4, Meta::plain());
                 assert!(left.len() == 1 && payload(&left[0]) == piece.bytes);
                 let v6 = V6 { protocol, hop_limit: 32, ..V6::default() }.fragment(piece);
-                assert!(off(Rule::Ipv6Fragments).send_from(from, &v6, Meta::plain()) == [v6]);
+                let left = off(Rule::Ipv6Fragments).send_from(from, &v6, Meta::plain());
+                assert!(left.len() == 1 && left[0][62..] == v6[62..]);
             }
         }
     }

@@ -192,7 +192,7 @@ fn over_ipv6_too_fragments_have_an_identification_that_is_not_the_hosts() {
         seen.extend(identifications);
     }
     assert_eq!(seen.len(), 20);
-    assert!(!seen.contains(&7_u32.to_be_bytes().to_vec()));
+    assert!(!seen.contains(7_u32.to_be_bytes().as_slice()));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //!
 //! Cases are drawn from seeds. A failure names its seed; `RINGWALL_SCRUB_CASES` sets how many are tried.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 #[path = "receivers/tcp.rs"]
 mod receivers;
 mod tcp_support;

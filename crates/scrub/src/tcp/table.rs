@@ -83,7 +83,7 @@ impl Table {
 
     fn bucket(&self, key: &Key) -> usize {
         let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(&key.bytes());
+        key.write_to(&mut hasher);
         hasher.finish() as usize & (self.heads.len() - 1)
     }
 
