@@ -57,9 +57,21 @@ impl Stages {
         let departure = self.transport(context, &mut packet);
         let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
         if packet.ip.protocol() == protocol::TCP {
-            emit::made(self.flows.made(), &packet.link, context.from, exit.ledger, exit.sink);
+            self.send_made(context, &packet, exit);
         }
         fate
+    }
+
+    /// Writes the segments that TCP itself wants sent beside a packet.
+    fn send_made(&mut self, context: &mut Context<'_>, beside: &Packet<'_>, exit: &mut Exit<'_>) {
+        let mut header = Vec::new();
+        for made in self.flows.made() {
+            let Some(mut packet) = made.packet(&beside.link, context.from, &mut header) else { continue };
+            self.fingerprint.rewrite(context, made.to, &mut packet);
+            if emit::whole(&packet, made.to, exit.sink).is_ok() {
+                exit.ledger.make(made.to);
+            }
+        }
     }
 
     /// Hides the host behind a packet and writes it, at once or when its time has come.

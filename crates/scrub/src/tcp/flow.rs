@@ -3,6 +3,7 @@
 //! The states are the paper's (its figure 2), named for what they await: INIT is [`AwaitSynAck`], INIT2 is [`AwaitAck`], ESTAB
 //! and CLOSE are [`Established`] before and after the first FIN, CLOSED is [`Established`] at its end or [`Ending`].
 
+use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -58,20 +59,25 @@ impl Key {
         }
     }
 
-    /// All of it in one row, for hashes. Addresses of both versions have the same width, and their width beside them.
-    pub(crate) fn bytes(&self) -> [u8; 41] {
-        let mut bytes = [0; 41];
-        for (place, address) in [(0, self.trusted), (16, self.untrusted)] {
-            match address {
-                IpAddr::V4(address) => bytes[place..place + 4].copy_from_slice(&address.octets()),
-                IpAddr::V6(address) => bytes[place..place + 16].copy_from_slice(&address.octets()),
+    /// Puts all of it into a hash: one write, whose length tells the versions apart.
+    pub(crate) fn write_to(&self, hasher: &mut impl Hasher) {
+        let mut bytes = [0; 40];
+        let len = match (self.trusted, self.untrusted) {
+            (IpAddr::V4(trusted), IpAddr::V4(untrusted)) => {
+                bytes[8..12].copy_from_slice(&trusted.octets());
+                bytes[12..16].copy_from_slice(&untrusted.octets());
+                16
             }
-        }
-        bytes[32..34].copy_from_slice(&self.trusted_port.to_be_bytes());
-        bytes[34..36].copy_from_slice(&self.untrusted_port.to_be_bytes());
-        bytes[36..40].copy_from_slice(&self.vlans.to_be_bytes());
-        bytes[40] = u8::from(self.trusted.is_ipv6());
-        bytes
+            (trusted, untrusted) => {
+                bytes[8..24].copy_from_slice(&wide(trusted));
+                bytes[24..40].copy_from_slice(&wide(untrusted));
+                40
+            }
+        };
+        bytes[0..2].copy_from_slice(&self.trusted_port.to_be_bytes());
+        bytes[2..4].copy_from_slice(&self.untrusted_port.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.vlans.to_be_bytes());
+        hasher.write(&bytes[..len]);
     }
 
     pub(crate) fn id(&self) -> FlowId {
@@ -80,6 +86,13 @@ impl Key {
             untrusted: SocketAddr::new(self.untrusted, self.untrusted_port),
             vlans: self.vlans,
         }
+    }
+}
+
+fn wide(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
     }
 }
 
@@ -138,6 +151,9 @@ pub(crate) struct Flow {
     pub(crate) last_seen: u32,
     pub(crate) place: Place,
 }
+
+/// A million idle connections fit into a quarter of a gigabyte, the four bytes of a place in the table included.
+const _: () = assert!(size_of::<Flow>() + size_of::<u32>() <= 256);
 
 /// Where a connection stands.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ use wire::layer::protocol;
 use crate::context::Context;
 use crate::ip::Ip;
 use crate::keys::{KEY_LEN, Keys};
-use crate::limits::BLOCKED_MAX;
+use crate::limits::{BLOCKED_MAX, FRAGMENTS_MEMORY_PART};
 use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::scrubber::Event;
@@ -48,7 +48,6 @@ use adoption::AwaitProof;
 use events::Events;
 use flow::{Class, Ending, Flow, Key, State, Work, seconds};
 use handshake::AwaitSynAck;
-use made::hide;
 use memory::Memory;
 use segment::{Segment, flag};
 use shift::Shift;
@@ -81,7 +80,8 @@ impl Flows {
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
             table: Table::new(keys.tables, settings.flows_max),
-            memory: Memory::new(settings.memory_max_bytes),
+            // What fragments leave.
+            memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
             made: Vec::new(),
             key: keys.sequence,
@@ -140,9 +140,11 @@ impl Flows {
             context,
         };
         let judged = flow.state.receive(&mut work);
-        hide(flow.shift, &mut self.made);
+        if judged.is_ok() {
+            flow.pass(context, ip, segment);
+        }
+        made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
-        flow.pass(context, ip, segment);
         self.table.touch(index, seconds(context.now));
         Ok(())
     }
@@ -255,7 +257,7 @@ impl Flows {
         if !matches!(flow.state, State::Ended(_)) {
             self.made.clear();
             self.made.extend(flow.state.resets(flow.shift, key).into_iter().flatten());
-            hide(flow.shift, &mut self.made);
+            made::finish(&mut self.made, flow.shift, flow.hop_limit);
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.events.report(Event::Severed { rule, flow: key.id() });

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_first_version_stays() {
         let (mut bytes, mut memory) = (Bytes::new(), memory());
-        assert_eq!(bytes.reconcile(4, &mut *b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
+        assert_eq!(bytes.reconcile(4, &mut b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
         assert_eq!((bytes.in_sequence(), bytes.end()), (0, 8));
         let mut covering = b"abcdefghij".to_vec();
         assert_eq!(bytes.reconcile(0, &mut covering, &mut memory), Reconciled::Rewritten);

@@ -25,7 +25,7 @@ impl Shift {
     /// The shift of a connection.
     pub(crate) fn of(context: &Context<'_>, key: &[u8; KEY_LEN], flow: &Key) -> Shift {
         let mut hasher = SipHasher24::new_with_key(key);
-        hasher.write(&flow.bytes());
+        flow.write_to(&mut hasher);
         let both = hasher.finish();
         Shift {
             sequence: if context.on(Rule::TcpSequenceShift) { both as u32 } else { 0 },

@@ -40,6 +40,7 @@ impl Place {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every slot is used, and one more pointer would cost a cache line")]
 enum Slot {
     Free { next: Index },
     Used(Flow),
@@ -82,7 +83,7 @@ impl Table {
 
     fn bucket(&self, key: &Key) -> usize {
         let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(&key.bytes());
+        key.write_to(&mut hasher);
         hasher.finish() as usize & (self.heads.len() - 1)
     }
 

@@ -56,6 +56,11 @@ pub(crate) fn seg(flags: u16, sequence: u32, acknowledgement: u32) -> Seg {
     }
 }
 
+/// A segment with the hop limit that packets to the untrusted side have.
+pub(crate) fn hidden(seg: Seg) -> Seg {
+    Seg { hop_limit: scrub::limits::HOP_LIMIT, ..seg }
+}
+
 impl Seg {
     pub(crate) fn data(mut self, data: &[u8]) -> Seg {
         self.data = data.to_vec();
