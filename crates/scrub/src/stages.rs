@@ -98,19 +98,13 @@ impl Stages {
 
     /// The transport stage, by protocol.
     fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
-        // A part of a packet that is not joined here, because the rule is off, has no header that could be read.
-        if packet.ip.fragment().is_some() {
-            return Ok(Departure::Now);
-        }
         match packet.ip.protocol() {
             protocol::TCP => self.flows.scrub(context, packet)?,
+            // A part that nobody joined: what it carries is no header.
+            _ if packet.ip.fragment().is_some() => {}
             protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
             _ if icmp::is_icmp(packet) => {
-                let (flows, link) = (&self.flows, packet.link);
-                let segments = &mut |context: &mut Context<'_>, quote: &icmp::quote::Quote, segment: &mut [u8]| {
-                    flows.know(context.from, &link, &quote.exchange, segment)
-                };
-                return icmp::scrub(context, packet, &mut self.exchanges, segments, &mut self.pace);
+                return icmp::scrub(context, packet, &mut self.exchanges, &self.flows, &mut self.pace);
             }
             _ => opaque::scrub(context, packet, &mut self.exchanges)?,
         }
