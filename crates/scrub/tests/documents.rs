@@ -54,6 +54,16 @@ fn every_case_that_is_named_has_its_test() {
     assert!(missing.is_empty(), "tests that docs name and that do not exist: {missing:?}");
 }
 
+#[test]
+fn no_case_is_missing() {
+    let documents = files_in(&room().join("../../docs"), "md");
+    let about_scrubbing = documents.iter().filter(|file| file.to_string_lossy().contains("scrubbing"));
+    let rows: String = about_scrubbing.map(|file| read(file)).collect();
+    let cases = (1..=113).map(|number| number.to_string()).chain(["62b".to_owned()]);
+    let missing: Vec<String> = cases.filter(|case| !rows.contains(&format!("\n| {case} |"))).collect();
+    assert!(missing.is_empty(), "cases without a row: {missing:?}");
+}
+
 fn files_in(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("the directory").map(|entry| entry.expect("an entry").path());
     entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
