@@ -230,7 +230,7 @@ drop_reasons! {
         "Report it; the handshake is retried.";
 
     // The scrubber.
-    EthertypeNotListed, "ethertype-not-listed", "The frame is neither IP nor ARP, and its EtherType is not listed for the gateway.",
+    EthertypeNotListed, "ethertype-not-listed", "The frame is neither IP nor ARP and its EtherType is not listed for the gateway, or it wraps IP in a way that not all hosts read.",
         "List it in gate.ethertypes if both sides need it.";
     IpHeader, "ip-header", "An IP header that contradicts itself or the frame.",
         "Nothing: no correct sender makes such a packet.";
@@ -304,7 +304,7 @@ drop_reasons! {
         "Look for the machine that sends them.";
     IcmpSize, "icmp-size", "An ICMP echo message longer than allowed.",
         "Switch the rule icmp-size off to test with large pings.";
-    IcmpRate, "icmp-rate", "An ICMP message of a trusted host sooner after the last one than its timing may show.",
+    IcmpRate, "icmp-rate", "An ICMP message of a trusted host sooner after the last one than its timing may show, or more of them wait than may.",
         "Lower gate.icmp_interval, or use jitter.";
     NeighbourDiscovery, "neighbour-discovery", "Neighbour discovery that crossed a router or is fragmented.",
         "Look for the machine that forges it.";

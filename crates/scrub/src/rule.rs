@@ -300,7 +300,7 @@ rules! {
          a random time (the paper's section IV-B4).",
         "Ping at a higher rate shows loss.", On On On;
     IcmpRequestRate, "icmp-request-rate", "RFC 1812, 4.3.2.8",
-        "Lets the paced messages include the echo requests of trusted hosts, as in the paper; needs icmp-rate.",
+        "Lets the pace hold for requests of trusted hosts too, and for all else but what manages the link, as in the paper; needs icmp-rate.",
         "Monitoring from the trusted side that pings faster shows loss.", On Off On;
     NeighbourDiscovery, "neighbour-discovery", "RFC 4861, 3; RFC 6980",
         "Drops neighbour discovery that crossed a router or is fragmented.",
