@@ -71,21 +71,6 @@ fn case_31_nested_and_tunnelled() {
     assert_eq!(listed.pass(UNTRUSTED, &esp), Err(DropReason::ProtocolNotListed), "a tunnel is not encryption");
 }
 
-/// A flow leaves with one label that says nothing about the host, whatever the host writes, and comes in with its own.
-#[test]
-fn case_47_flow_label_of_a_host() {
-    let label = |frame: &[u8]| u32::from_be_bytes([0, frame[15] & 0x0f, frame[16], frame[17]]);
-    let mut gate = balanced();
-    let mut left = Vec::new();
-    for (flow_label, port) in [(0, 53), (0x12345, 53), (0xf_ffff, 53), (0x12345, 54)] {
-        let sent = Ip { flow_label, ..datagram(INSIDE_V6, OUTSIDE_V6, [5353, port], b"question") };
-        left.push(label(&gate.pass(TRUSTED, &sent.frame()).expect("a question")));
-    }
-    assert!(left[0] != 0 && left[1] == left[0] && left[2] == left[0] && left[3] != left[0], "{left:x?}");
-    let came = Ip { flow_label: 0x12345, ..datagram(OUTSIDE_V6, INSIDE_V6, [53, 5353], b"answer") }.frame();
-    assert_eq!(gate.pass(UNTRUSTED, &came), Ok(came.clone()));
-}
-
 /// Neighbour discovery that crossed a router does not leave; of the link's own it keeps its hop limit of 255.
 #[test]
 fn case_48_neighbour_discovery_from_another_link() {

@@ -192,11 +192,11 @@ fn over_ipv6_too_fragments_have_an_identification_that_is_not_the_hosts() {
         seen.extend(identifications);
     }
     assert_eq!(seen.len(), 20);
-    assert!(!seen.contains(7_u32.to_be_bytes().as_slice()));
+    assert!(!seen.contains(&7_u32.to_be_bytes()[..]));
 }
 
 #[test]
-fn a_flow_keeps_one_label_whatever_the_host_writes() {
+fn case_47_a_flow_keeps_one_label_whatever_the_host_writes() {
     let mut gate = balanced();
     let mut label_of = |ports: [u16; 2], flow_label_of_host| {
         let sent = Ip { flow_label: flow_label_of_host, ..datagram(INSIDE_V6, OUTSIDE_V6, ports, b"answer") };
