@@ -282,8 +282,6 @@ drop_reasons! {
         "Look for somebody who guesses; honest hosts are challenged and reset again.";
     TcpFin, "tcp-fin", "TCP data or a FIN behind the end of the stream, or a FIN out of order.",
         "Nothing if rare: the sender sends again.";
-    TcpPortReuse, "tcp-port-reuse", "A TCP connection that has just ended begins again below its last sequence number.",
-        "Nothing: the client tries again.";
     FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
         "Raise gate.flows_max.";
     FlowSevered, "flow-severed", "The flow was ended by a rule, or by an operator.",

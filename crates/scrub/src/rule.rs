@@ -198,7 +198,7 @@ rules! {
         "Takes options that the scrubber does not know out of the handshake, so that neither side uses them.",
         "Multipath TCP, TCP-AO and whatever is new.", Off Off On;
     TcpHandshake, "tcp-handshake", "RFC 9293, 3.5",
-        "Lets a connection begin only by the three-way handshake in its one usual form.",
+        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN later becomes a question.",
         "Simultaneous open, and connections older than the scrubber unless they are adopted.", On On On;
     TcpSynData, "tcp-syn-data", "RFC 9293, 3.4; RFC 7413",
         "Takes data and Fast Open out of the handshake; the sender sends the data again.",
@@ -210,7 +210,7 @@ rules! {
         "Keeps the first version of bytes behind a hole, or drops them if so configured.",
         "Dropping them slows every lossy path down, because senders rely on selective acknowledgement.", On On On;
     TcpSequence, "tcp-sequence", "RFC 9293, 3.4; RFC 5961, 5",
-        "Drops or cuts what lies outside the window; what was acknowledged goes on without its bytes.",
+        "Drops what lies outside the window; of what was acknowledged goes on the last byte, so that it is acknowledged again.",
         "None known.", On On On;
     TcpAcknowledgement, "tcp-acknowledgement", "RFC 5961, 5",
         "Drops segments that acknowledge what was never sent.",
@@ -231,13 +231,13 @@ rules! {
         "Drops segments longer than the receiver said it takes.",
         "Paths whose hosts ignore the option.", Off Off On;
     TcpReset, "tcp-reset", "RFC 5961, 3",
-        "Lets a reset through only at exactly the next sequence number, without data.",
+        "Lets a reset through only at exactly the next sequence number, without data; inside of the window a question takes its place.",
         "Resets of hosts that have lost the connection are answered by a challenge first.", On On On;
     TcpFin, "tcp-fin", "RFC 9293, 3.6",
-        "Lets a FIN count only in sequence, and nothing behind it.",
+        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is sent when the hole is filled.",
         "None known.", On On On;
     TcpPortReuse, "tcp-port-reuse", "RFC 6191",
-        "Lets a connection that has just ended begin again only as RFC 6191 allows.",
+        "Lets a connection that has just ended begin again as RFC 6191 allows, and asks the host that remembers otherwise.",
         "Clients that use a port again at once and start lower.", On On On;
     TcpOptionOrder, "tcp-option-order", "RFC 9293, 3.1",
         "Writes options in one order with one padding (the paper's section IV-B3).",

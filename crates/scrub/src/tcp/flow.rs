@@ -3,15 +3,16 @@
 //! The states are the paper's (its figure 2), named for what they await: INIT is [`AwaitSynAck`], INIT2 is [`AwaitAck`], ESTAB
 //! and CLOSE are [`Established`] before and after the first FIN, CLOSED is [`Established`] at its end or [`Ending`].
 
-use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bump::{DropReason, Side};
+use wire::layer::protocol;
 
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::keys::Subject;
 use crate::limits;
 use crate::tcp::adoption::AwaitProof;
 use crate::tcp::established::Established;
@@ -59,25 +60,11 @@ impl Key {
         }
     }
 
-    /// Puts all of it into a hash: one write, whose length tells the versions apart.
-    pub(crate) fn write_to(&self, hasher: &mut impl Hasher) {
-        let mut bytes = [0; 40];
-        let len = match (self.trusted, self.untrusted) {
-            (IpAddr::V4(trusted), IpAddr::V4(untrusted)) => {
-                bytes[8..12].copy_from_slice(&trusted.octets());
-                bytes[12..16].copy_from_slice(&untrusted.octets());
-                16
-            }
-            (trusted, untrusted) => {
-                bytes[8..24].copy_from_slice(&wide(trusted));
-                bytes[24..40].copy_from_slice(&wide(untrusted));
-                40
-            }
-        };
-        bytes[0..2].copy_from_slice(&self.trusted_port.to_be_bytes());
-        bytes[2..4].copy_from_slice(&self.untrusted_port.to_be_bytes());
-        bytes[4..8].copy_from_slice(&self.vlans.to_be_bytes());
-        hasher.write(&bytes[..len]);
+    /// What keyed functions are asked about.
+    pub(crate) fn subject(&self) -> Subject {
+        let ports = u64::from(self.trusted_port) << 16 | u64::from(self.untrusted_port);
+        let rest = ports << 32 | u64::from(self.vlans);
+        Subject::new(protocol::TCP).between(self.trusted, self.untrusted).number(rest)
     }
 
     pub(crate) fn id(&self) -> FlowId {
@@ -86,13 +73,6 @@ impl Key {
             untrusted: SocketAddr::new(self.untrusted, self.untrusted_port),
             vlans: self.vlans,
         }
-    }
-}
-
-fn wide(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-        IpAddr::V6(address) => address.octets(),
     }
 }
 

@@ -38,7 +38,7 @@ use wire::layer::protocol;
 
 use crate::context::Context;
 use crate::ip::Ip;
-use crate::keys::{KEY_LEN, Keys};
+use crate::keys::{self, Keys};
 use crate::limits::{BLOCKED_MAX, FRAGMENTS_MEMORY_PART};
 use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
@@ -68,7 +68,7 @@ pub(crate) struct Flows {
     /// Segments of the scrubber's own that the latest packet called for.
     made: Vec<Made>,
     /// The key of all shifts.
-    key: [u8; KEY_LEN],
+    secret: keys::Key,
 }
 
 /// The rules of this room.
@@ -79,12 +79,12 @@ impl Flows {
         let is_on = |rule: &Rule| settings.rules.action(*rule) != Action::Off;
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
-            table: Table::new(keys.tables, settings.flows_max),
+            table: Table::new(keys::Key::new(&keys.tables), settings.flows_max),
             // What fragments leave.
             memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
             made: Vec::new(),
-            key: keys.sequence,
+            secret: keys::Key::new(&keys.sequence),
         }
     }
 
@@ -168,7 +168,7 @@ impl Flows {
         let is_trusted = context.from == Side::TRUSTED;
         // The receiver would find the signature wrong if the number that it covers were another.
         let is_signed = is_trusted && segment.options.is_signed();
-        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.key, key) };
+        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.secret, key) };
         if !is_trusted {
             shift.back(segment);
         }

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(covering, b"abcd4567ij");
         assert_eq!((bytes.in_sequence(), bytes.end()), (10, 10));
         assert_eq!(bytes.release(5), Some(b'4'));
-        let mut again = b"-----yz".to_vec();
+        let mut again = b"ZZZZZyz".to_vec();
         assert_eq!(bytes.reconcile(0, &mut again, &mut memory), Reconciled::Rewritten);
         assert_eq!(again, b"567ijyz");
     }
