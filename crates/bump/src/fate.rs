@@ -232,6 +232,84 @@ drop_reasons! {
         "Look for the machine that forges handshakes.";
     JobLost, "job-lost", "The worker that should have handled the handshake failed.",
         "Report it; the handshake is retried.";
+
+    // The scrubber.
+    EthertypeNotListed, "ethertype-not-listed", "The frame is neither IP nor ARP and its EtherType is not listed for the gateway, or it wraps IP in a way that not all hosts read.",
+        "List it in gate.ethertypes if both sides need it.";
+    IpHeader, "ip-header", "An IP header that contradicts itself or the frame.",
+        "Nothing: no correct sender makes such a packet.";
+    IpChecksum, "ip-checksum", "An IPv4 header with a wrong checksum.",
+        "Look for a failing link, or for somebody who tests what is behind the gateway.";
+    IpAddress, "ip-address", "IP addresses that no host can have, a source that is the destination, or TCP to a group.",
+        "Look for the machine that forges addresses.";
+    IpOptions, "ip-options", "Malformed IP options, or a source route.",
+        "Look for the machine that sends them.";
+    Ipv6Extensions, "ipv6-extensions", "IPv6 extension headers out of order, repeated, too many, or of a kind that hosts refuse.",
+        "Look for the machine that sends them.";
+    HopLimit, "hop-limit", "The packet could not have reached the hosts behind the gateway.",
+        "Lower gate.hops_behind if hosts are nearer; otherwise look for somebody who tests what is behind it.";
+    FragmentMalformed, "fragment-malformed", "A fragment that is empty, too long, of a length that nothing can follow, or that lacks headers it should bring.",
+        "Nothing: no correct sender makes such a fragment.";
+    FragmentConflict, "fragment-conflict", "Fragments that contradict each other about where the packet ends or what it is, or that overlap where none may.",
+        "Look for somebody who tests what is behind the gateway.";
+    FragmentsFull, "fragments-full", "More fragments wait for the rest of their packet than may.",
+        "Look for a flood of fragments.";
+    FragmentExpired, "fragment-expired", "The rest of the packet did not come in time.",
+        "Look for a lossy link; the sender sends again.";
+    ProtocolNotListed, "protocol-not-listed", "An encrypted or opaque protocol, or a tunnel, between hosts that are not listed for it.",
+        "List the pair in gate.encrypted or gate.tunnels.";
+    TcpHeader, "tcp-header", "A TCP header that is cut short or says a wrong length.",
+        "Nothing: no correct sender makes such a segment.";
+    TcpChecksum, "tcp-checksum", "A TCP segment with a wrong checksum.",
+        "Look for a failing link, or for somebody who tests what is behind the gateway.";
+    TcpFlags, "tcp-flags", "TCP flags that no correct sender combines.",
+        "Look for a port scan.";
+    TcpOptions, "tcp-options", "Malformed TCP options.",
+        "Look for the machine that sends them.";
+    TcpNoConnection, "tcp-no-connection", "A TCP segment of a connection that did not begin with a handshake through the gateway.",
+        "Nothing if the gateway has just started; set gate.adopt to keep such connections.";
+    TcpHandshake, "tcp-handshake", "A segment that has no place in the three-way handshake as it stands.",
+        "Nothing if rare; otherwise look for a port scan.";
+    TcpSequence, "tcp-sequence", "A TCP segment outside of the receiver's window.",
+        "Nothing if rare; otherwise look for somebody who guesses.";
+    TcpBehindHole, "tcp-behind-hole", "TCP data behind a hole, and the gateway is told to drop those.",
+        "Set gate.out_of_order to retain.";
+    TcpRetainedFull, "tcp-retained-full", "The memory for unacknowledged TCP data is used up; the sender sends again.",
+        "Raise gate.memory_max_bytes, or see `flows` for who holds it.";
+    TcpAcknowledgement, "tcp-acknowledgement", "A TCP segment acknowledges what was never sent.",
+        "Look for somebody who guesses; or the path is asymmetric (see `events`).";
+    TcpTimestamp, "tcp-timestamp", "A TCP timestamp that every host would refuse as old.",
+        "Nothing if rare: late duplicates have them.";
+    TcpMss, "tcp-mss", "A TCP segment longer than the receiver said it takes.",
+        "Look for the machine that sends them.";
+    TcpReset, "tcp-reset", "A TCP reset that is not at exactly the next sequence number.",
+        "Look for somebody who guesses; honest hosts are challenged and reset again.";
+    TcpFin, "tcp-fin", "TCP data or a FIN behind the end of the stream, or a FIN out of order.",
+        "Nothing if rare: the sender sends again.";
+    FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
+        "Raise gate.flows_max.";
+    FlowSevered, "flow-severed", "The flow was ended by a rule, or by an operator.",
+        "See `events` for the rule; `gate block` lists what an operator ended.";
+    UdpLength, "udp-length", "A UDP datagram whose length contradicts the packet.",
+        "Nothing: no correct sender makes such a datagram.";
+    UdpChecksum, "udp-checksum", "A UDP datagram with a wrong checksum, or over IPv6 without one.",
+        "Look for a failing link, or for somebody who tests what is behind the gateway.";
+    IcmpMalformed, "icmp-malformed", "An ICMP message that is cut short or has a wrong checksum.",
+        "Nothing: no correct sender makes such a message.";
+    IcmpType, "icmp-type", "An ICMP message of a kind that hosts ignore or should.",
+        "Switch the rule icmp-types off if both sides need it.";
+    IcmpUnsolicited, "icmp-unsolicited", "An ICMP reply or error that nothing from the other side called for.",
+        "Nothing if rare; otherwise look for somebody who guesses.";
+    IcmpMtu, "icmp-mtu", "An ICMP error that announces an MTU below the least of IP.",
+        "Look for somebody who slows connections down.";
+    IcmpBroadcast, "icmp-broadcast", "An ICMP echo request to a broadcast or multicast address.",
+        "Look for the machine that sends them.";
+    IcmpSize, "icmp-size", "An ICMP echo message longer than allowed.",
+        "Switch the rule icmp-size off to test with large pings.";
+    IcmpRate, "icmp-rate", "An ICMP message of a trusted host sooner after the last one than its timing may show, or more of them wait than may.",
+        "Lower gate.icmp_interval, or use jitter.";
+    NeighbourDiscovery, "neighbour-discovery", "Neighbour discovery that crossed a router or is fragmented.",
+        "Look for the machine that forges it.";
 }
 
 /// Number of drop reasons.
