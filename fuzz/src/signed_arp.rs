@@ -189,6 +189,7 @@ fn host(place: usize, sign_requests: bool) -> Host {
         dhcp_client: None,
         dhcp_server: None,
         sign_requests,
+        weaken: sarp::Weaken::default(),
     };
     let akd = (place == DISTRIBUTOR).then(|| Akd::new(Arc::clone(&distributor_key), members(), master));
     Host::new(Arc::new(settings), akd, Generator::from_seed([place as u8; 32]))

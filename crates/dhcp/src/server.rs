@@ -163,7 +163,8 @@ impl Server {
         }
     }
 
-    /// The S-ARP clock was set for the first time, or has gone back for everybody: stamps begin (again) at `stamp`.
+    /// The S-ARP clock was set for the first time, or has moved for everybody: stamps begin (again) at `stamp`. Also after a
+    /// step ahead: it may have been there before, and what was heard then was forgotten on the way back.
     pub fn begin_stamps(&mut self, stamp: u64) {
         self.began_at = stamp;
         for client in self.clients.values_mut() {
@@ -269,7 +270,7 @@ impl Server {
     ///
     /// # Errors
     /// Why it must not come in all the same.
-    pub fn verified(&mut self, now: Instant, claimed: Claimed) -> Result<Step, DropReason> {
+    pub fn verified(&mut self, now: Instant, stamp: Option<u64>, claimed: Claimed) -> Result<Step, DropReason> {
         let claim = &claimed.claim;
         let held = claim.wanted().and_then(|address| self.leases.get(&address));
         let is_renewal = held.is_some_and(|lease| lease.host == claim.who && lease.holds(now));
@@ -277,7 +278,7 @@ impl Server {
         if is_first && self.settings.order == Order::AtRequest {
             return self.ask(now, claimed);
         }
-        self.admit(now, &claimed, is_renewal)
+        self.admit(now, stamp, &claimed, is_renewal)
     }
 
     /// A distributor has agreed, and says whose key it is.
@@ -287,12 +288,13 @@ impl Server {
     pub fn agreed(
         &mut self,
         now: Instant,
+        stamp: Option<u64>,
         action: LeaseAction,
         claimed: &Claimed,
         record: Verified<HostRecord>,
     ) -> Result<Step, DropReason> {
         self.learn(now, claimed.claim.who, record);
-        self.admit(now, claimed, action == LeaseAction::Bind)
+        self.admit(now, stamp, claimed, action == LeaseAction::Bind)
     }
 
     /// A distributor has agreed to what an ACK gives that waits. It is [`outgoing`](Server::outgoing) now like any other.
@@ -329,15 +331,20 @@ impl Server {
     }
 
     /// The message comes in; its stamp is used up, and it may be answered.
-    fn admit(&mut self, now: Instant, claimed: &Claimed, is_agreed: bool) -> Result<Step, DropReason> {
+    fn admit(
+        &mut self,
+        now: Instant,
+        stamp: Option<u64>,
+        claimed: &Claimed,
+        is_agreed: bool,
+    ) -> Result<Step, DropReason> {
         let claim = &claimed.claim;
+        // Another message of the same host may have overtaken this one. And our clock may have gone back meanwhile: a stamp of
+        // the time before would keep this client out until the clock is there again.
+        self.check_time(stamp.ok_or(DropReason::SarpNoClock)?, claim)?;
         let client = self.clients.get_mut(&claim.who).ok_or(DropReason::DhcpSignature)?;
         if !client.record.admits(claim.chaddr) {
             return Err(DropReason::DhcpChaddr);
-        }
-        // Another message of the same host may have overtaken this one.
-        if claim.stamp <= client.last_stamp {
-            return Err(DropReason::DhcpStale);
         }
         client.last_stamp = claim.stamp;
         let bare = claimed.bare()?;
@@ -542,8 +549,14 @@ mod tests {
         let mut server = server();
         let frame = request(7, STAMP);
         let copies = [(); 2].map(|()| asked(server.incoming(NOW, Some(STAMP), &frame)));
-        assert!(matches!(server.agreed(NOW, LeaseAction::Bind, &copies[0], record(1)), Ok(Step::Deliver(..))));
-        assert_eq!(server.agreed(NOW, LeaseAction::Bind, &copies[1], record(1)).err(), Some(DropReason::DhcpStale));
+        assert!(matches!(
+            server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &copies[0], record(1)),
+            Ok(Step::Deliver(..))
+        ));
+        assert_eq!(
+            server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &copies[1], record(1)).err(),
+            Some(DropReason::DhcpStale)
+        );
         // A third is known for what it is before anybody is asked or a signature is checked.
         assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
         // After a step back of everybody's clock stamps begin again.
@@ -556,7 +569,7 @@ mod tests {
         let mut server = server();
         let frame = request(7, STAMP);
         let claimed = asked(server.incoming(NOW, Some(STAMP), &frame));
-        assert!(server.agreed(NOW, LeaseAction::Bind, &claimed, record(1)).is_ok());
+        assert!(server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &claimed, record(1)).is_ok());
         let (action, address) = (LeaseAction::Extend, Ipv4Addr::new(10, 0, 0, 7));
         server.refused(&Question { action, host: 1, address, lease_s: 60, claimed: None });
         assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
@@ -576,6 +589,18 @@ mod tests {
         assert_eq!(early.err(), Some(DropReason::SarpNoClock));
     }
 
+    /// Broke `admit` by comparing with the last stamp alone: the client was kept out for a day.
+    #[test]
+    fn a_message_that_waited_while_the_clock_went_back_does_not_come_in() {
+        let mut server = server();
+        let ahead = STAMP + (86_400 << 32);
+        let waiting = asked(server.incoming(NOW, Some(ahead), &request(7, ahead)));
+        server.begin_stamps(STAMP);
+        let late = server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &waiting, record(1));
+        assert_eq!(late.err(), Some(DropReason::DhcpStale));
+        assert!(matches!(server.incoming(NOW, Some(STAMP), &request(7, STAMP + 1)), Ok(Step::Check(_))));
+    }
+
     #[test]
     fn all_tables_are_bounded() {
         let mut server = server();
@@ -583,7 +608,8 @@ mod tests {
             let mut claimed = asked(server.ask(NOW + Duration::from_secs(number), asked_for(7)));
             claimed.claim.who = number;
             claimed.claim.xid = number as u32;
-            let _ = server.agreed(NOW + Duration::from_secs(number), LeaseAction::Bind, &claimed, record(1));
+            let _ =
+                server.agreed(NOW + Duration::from_secs(number), Some(STAMP), LeaseAction::Bind, &claimed, record(1));
         }
         assert_eq!(server.clients.len(), limits::CLIENTS_MAX);
         assert_eq!(server.began_at, STAMP + 1, "who is forgotten cannot be replayed");

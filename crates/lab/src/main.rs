@@ -36,7 +36,7 @@ enum Subject {
     Attack(demo::AttackArgs),
     /// Measure the papers' tables here, beside the plain path, the null bump and other tunnels
     Bench(bench::Args),
-    /// Run link layers on simulated LANs with faults and attackers and check what must always hold
+    /// Run link layers and signed ARP on simulated LANs with faults and attackers and check what must always hold
     Sim(sim::Args),
     /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
     Up(standing::UpArgs),

@@ -52,6 +52,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How soon after a failure was told another one is, so that a repository that comes and goes does not fill the log.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// How often a distributor looks whether the site still stands by it.
+const STANDING_CHECKED: Duration = Duration::from_secs(5);
+
 /// What a distributor wants of its repository. A disk that is full refuses the one and allows the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
@@ -124,20 +127,39 @@ pub(crate) struct Repository {
     is_at_hand: bool,
     clock: Mutex<Clock>,
     trouble: Mutex<Trouble>,
+    /// The distributor's own number in it.
+    own: u64,
+    own_standing: Mutex<OwnStanding>,
+}
+
+/// Whether the site stands by this distributor, when that was last looked at.
+#[derive(Debug)]
+struct OwnStanding {
+    checked_at: Option<Instant>,
+    is_good: bool,
+}
+
+impl Default for OwnStanding {
+    fn default() -> Self {
+        OwnStanding { checked_at: None, is_good: true }
+    }
 }
 
 impl Repository {
-    pub(crate) fn open(section: &Akd, site: &str, clock: Clock) -> Result<Repository, Failure> {
-        Ok(match section.keeper() {
+    /// The repository of `site`, of which `own` is the number of this distributor.
+    pub(crate) fn open(section: &Akd, site: &str, own: u64, clock: Clock) -> Result<Repository, Failure> {
+        let repository = match section.keeper() {
             Keeper::File(file) => {
                 Repository::new(Box::new(SqliteStore::open(file).map_err(Failure::new)?), true, clock)
             }
             Keeper::Cluster(access) => Repository::new(Box::new(reach(&access, site)?), false, clock),
-        })
+        };
+        Ok(Repository { own, ..repository })
     }
 
     fn new(store: Box<dyn Store>, is_at_hand: bool, clock: Clock) -> Repository {
-        Repository { store, is_at_hand, clock: Mutex::new(clock), trouble: Mutex::default() }
+        let (trouble, own_standing) = (Mutex::default(), Mutex::default());
+        Repository { store, is_at_hand, clock: Mutex::new(clock), trouble, own: 0, own_standing }
     }
 
     fn trouble(&self) -> MutexGuard<'_, Trouble> {
@@ -167,6 +189,24 @@ impl Repository {
         }
         drop(trouble);
         outcome
+    }
+
+    /// Looks whether the site still stands by this distributor. One that is not in the repository was entered before its hosts
+    /// had numbers there; a repository that cannot be read says nothing.
+    fn look_at_own_standing(&self, standing: &mut OwnStanding) {
+        standing.checked_at = Some(Instant::now());
+        let Ok(Some(entry)) = self.ask(Purpose::Read, |store| store.by_number(self.own)) else { return };
+        let is_good = is_good(entry.standing, entry.not_after_unix, self.unix_s());
+        match (standing.is_good, is_good) {
+            (true, false) => {
+                tracing::error!(
+                    "this distributor was revoked or its time is over: it answers nobody; end it with `host release`"
+                );
+            }
+            (false, true) => tracing::info!("this distributor belongs to the site again and answers"),
+            _ => {}
+        }
+        standing.is_good = is_good;
     }
 
     /// The time, if the clock is believable.
@@ -232,6 +272,15 @@ impl Records for Repository {
 
     fn is_at_hand(&self) -> bool {
         self.is_at_hand
+    }
+
+    fn may_answer(&self, may_wait: bool) -> bool {
+        let mut standing = self.own_standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = standing.checked_at.is_none_or(|at| at.elapsed() >= STANDING_CHECKED);
+        if is_due && (may_wait || self.is_at_hand) {
+            self.look_at_own_standing(&mut standing);
+        }
+        standing.is_good
     }
 
     fn replace(&self, ip: Ipv4Addr, old: &[u8], new: RecordKey<'_>) -> bool {
@@ -407,6 +456,37 @@ mod tests {
         assert_eq!(news, [calm, begun, calm, over, calm, calm, calm, calm]);
         told.began_at = Instant::now().checked_sub(QUIET);
         assert_eq!([true, true, false].map(|fails| told.note(fails)), [begun, calm, over]);
+    }
+
+    /// Broke `may_answer` by never looking: the revoked distributor went on.
+    #[test]
+    fn a_distributor_that_was_revoked_answers_nobody() {
+        let place = tempfile::tempdir().expect("a directory");
+        let store = SqliteStore::create(&place.path().join("hosts.db")).expect("created");
+        let host = NewHost {
+            name: "k".to_owned(),
+            role: Role::Distributor,
+            mac: None,
+            addresses: vec![Ipv4Addr::new(10, 0, 0, 9)],
+            algorithm: 1,
+            key: vec![1; 32],
+            not_before_unix: 0,
+            not_after_unix: 4_000_000_000,
+            subnets: Vec::new(),
+        };
+        let own = store.add(&host, Sharing::Refused, 1_800_000_000).expect("added");
+        let records = Repository { own, ..Repository::new(Box::new(store), true, Clock::new()) };
+        assert!(records.may_answer(false));
+        records.store.revoke("k").expect("revoked");
+        // As if the time until the next look were over.
+        records.own_standing.lock().expect("unused").checked_at = None;
+        assert!(!records.may_answer(false));
+        let known = Lookup::Invalid;
+        assert_eq!(
+            records.find(Ipv4Addr::new(10, 0, 0, 9)),
+            known,
+            "what it answers from goes on for the start to read"
+        );
     }
 
     /// Broke `ask` by taking every error for a trouble: what one host asked in vain was told as the repository's.

@@ -27,6 +27,7 @@ use wire::sarp::{DATA_AT, Kind, Message, seal};
 
 use crate::clock::Stamp;
 use crate::limits;
+use crate::settings::Weaken;
 
 pub(crate) use enrolling::Enrolling;
 pub use enrolling::Outcome;
@@ -45,6 +46,12 @@ pub trait Records {
     /// change.
     fn is_at_hand(&self) -> bool {
         false
+    }
+
+    /// Whether this distributor itself still belongs to the site, as far as that is known. Where a look may go over a network,
+    /// it is taken only if whoever asks `may_wait`.
+    fn may_answer(&self, _may_wait: bool) -> bool {
+        true
     }
 
     /// Puts the key `new` in the place of the key `old` of the host with this address; false, with nothing changed, if the
@@ -267,8 +274,8 @@ impl Akd {
     }
 
     /// Judges a request; what is returned runs as a job.
-    pub(crate) fn request(&mut self, now: Now, message: &Message<'_>) -> Result<Answering, DropReason> {
-        let (question, asked) = self.prove(message)?;
+    pub(crate) fn request(&mut self, now: Now, message: &Message<'_>, weaken: Weaken) -> Result<Answering, DropReason> {
+        let (question, asked) = self.prove(message, weaken)?;
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
         self.admit(now.since_boot, stamp, message, &question)?;
@@ -306,10 +313,10 @@ impl Akd {
     }
 
     /// Reads a request and checks that a host of the site made it, and then which.
-    fn prove(&self, message: &Message<'_>) -> Result<(Question, Asked), DropReason> {
+    fn prove(&self, message: &Message<'_>, weaken: Weaken) -> Result<(Question, Asked), DropReason> {
         let (question, check, tag) = claimed(message)?;
         let head = message.request_head().ok_or(DropReason::SarpMalformed)?;
-        if !self.members.verify(&head, &check) {
+        if !self.members.verify(&head, &check) && !weaken.request_tag {
             return Err(DropReason::SarpRequestCheck);
         }
         let (key, signed) = (self.master.key_of(question.host), message.signed_bytes());
@@ -317,7 +324,7 @@ impl Akd {
             Kind::KeyChange => key.verify_change(&without_credential(signed), &tag),
             _ => key.verify(&signed, &tag),
         };
-        if is_right { Ok((question, asked(message))) } else { Err(DropReason::SarpRequestTag) }
+        if is_right || weaken.request_tag { Ok((question, asked(message))) } else { Err(DropReason::SarpRequestTag) }
     }
 }
 
@@ -374,8 +381,12 @@ impl Answering {
         }
     }
 
-    /// Signs, and looks up what was not looked up before, which is `found`; `None` when the repository cannot be read or written.
+    /// Signs, and looks up what was not looked up before, which is `found`; `None` when the repository cannot be read or written,
+    /// or says that we are no distributor any more.
     pub(crate) fn run(self, records: &dyn Records, found: Option<Lookup>) -> Option<Vec<u8>> {
+        if !records.may_answer(self.may_wait(records)) {
+            return None;
+        }
         let profile = self.key.profile();
         let (kind, record) = match &self.asked {
             Asked::Time => (Kind::TimeReply, Vec::new()),

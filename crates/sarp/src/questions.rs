@@ -14,6 +14,8 @@ pub(crate) struct Question {
     asked_at: Instant,
     /// What the answer must repeat; `None` for a plain request.
     pub(crate) nonce: Option<[u8; RESOLUTION_NONCE_LEN]>,
+    /// Whether an answer had a time that is far from ours.
+    is_far: bool,
 }
 
 /// All open questions.
@@ -29,8 +31,21 @@ impl Questions {
                 return false;
             }
         }
-        self.0.insert(ip, Question { asked_at: now, nonce });
+        let is_far = self.is_far(now, ip);
+        self.0.insert(ip, Question { asked_at: now, nonce, is_far });
         true
+    }
+
+    /// The answer to the question about `ip` had a time that is far from ours.
+    pub(crate) fn note_far(&mut self, ip: Ipv4Addr) {
+        if let Some(question) = self.0.get_mut(&ip) {
+            question.is_far = true;
+        }
+    }
+
+    /// Whether that was so for the question about `ip` that is still open.
+    pub(crate) fn is_far(&self, now: Instant, ip: Ipv4Addr) -> bool {
+        self.open(now, ip).is_some_and(|question| question.is_far)
     }
 
     /// The question about `ip`, if it is open.

@@ -87,10 +87,14 @@ impl Ring {
         was_known
     }
 
-    /// Lets stamps begin again for everybody, after the distributor's time went back.
-    pub(crate) fn forget_stamps(&mut self) {
+    /// The distributor's time has moved to `stamp`. If it went `back`, every sender follows and stamps begin again; what nobody
+    /// asked for counts from now on in any case, since the time may have been there before.
+    pub(crate) fn begin_stamps(&mut self, stamp: Stamp, back: bool) {
         for entry in self.entries.values_mut() {
-            (entry.last_stamp, entry.known_since) = (Stamp::default(), Stamp::default());
+            entry.known_since = stamp;
+            if back {
+                entry.last_stamp = Stamp::default();
+            }
         }
     }
 

@@ -28,6 +28,24 @@ pub struct Distributor {
     pub key: DistributorKey,
 }
 
+/// Layers that are switched off so that a simulation can show what each is worth. All on in real use: no configuration reaches
+/// them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weaken {
+    /// A message counts whatever its stamp says.
+    pub stamps: bool,
+    /// A reply counts although nobody asked.
+    pub unasked: bool,
+    /// A distributor's answer counts although its nonce is another, or that of a request answered before.
+    pub distributor_nonce: bool,
+    /// The hardware address of a record is not compared.
+    pub binding: bool,
+    /// A distributor answers whatever the check and the tag of a request.
+    pub request_tag: bool,
+    /// A DHCP reply comes in without a proof.
+    pub dhcp_proof: bool,
+}
+
 /// Settings of one guarded interface.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -53,6 +71,8 @@ pub struct Settings {
     pub dhcp_server: Option<dhcp::server::Settings>,
     /// Whether our own requests are signed and their answers tied to them (the paper's future work, section 3.3).
     pub sign_requests: bool,
+    /// What a simulation has switched off.
+    pub weaken: Weaken,
 }
 
 impl Settings {

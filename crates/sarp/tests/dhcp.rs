@@ -571,3 +571,36 @@ fn dhcp_in_one_large_frame_does_not_pass() {
     }
     assert_eq!(site.drops(CLIENT, DropReason::DhcpMalformed), 2);
 }
+
+/// Distributors are a day ahead before anybody has heard of them, and are put right. Broke it by not asking for the time where a
+/// DHCP message is out of the window: the client was kept out until the server asked by itself, ten minutes later.
+#[test]
+fn distributors_a_day_ahead_before_first_contact_are_followed_and_so_is_what_puts_them_right() {
+    const DAY_S: i64 = 86_400;
+    let mut site = site();
+    let set = |site: &mut Site, error_s: i64| {
+        for distributor in common::DISTRIBUTORS {
+            site.lan.station(distributor).wall_error_s = error_s;
+        }
+    };
+    set(&mut site, DAY_S);
+    for number in common::DISTRIBUTORS.into_iter().chain([SERVER, CLIENT, OTHER]) {
+        site.lan.restart(number);
+    }
+    site.lan.run(SECOND);
+    // Nobody can know better, so all is well, a day ahead.
+    site.lease(CLIENT, 7, ip(20));
+    set(&mut site, 0);
+    // Who comes now has the right time, which is out of the window of all others.
+    site.lan.restart(OTHER);
+    site.lan.run(SECOND * 6);
+    site.says(OTHER, discover(OTHER, 8));
+    assert_eq!(site.heard(SERVER), [], "an answer of a distributor puts the server right");
+    assert!(site.drops(SERVER, DropReason::DhcpStale) > 0);
+    site.lease(OTHER, 9, ip(21));
+    // And who is ahead still is put right by what it sends in vain.
+    site.says(CLIENT, renewal(CLIENT, 10, ip(20)));
+    assert_eq!(site.heard(SERVER), []);
+    site.says(CLIENT, renewal(CLIENT, 10, ip(20)));
+    assert_eq!(site.heard(SERVER), [MessageType::Request]);
+}

@@ -119,6 +119,7 @@ fn world() -> World {
         dhcp_client: None,
         dhcp_server: None,
         sign_requests: false,
+        weaken: sarp::Weaken::default(),
     };
     let akd = Akd::new(identity.signing_key(), members, identity.request_master().unwrap().clone());
     let keys = Host::new(Arc::new(settings), Some(akd), Generator::from_seed([3; 32]));

@@ -158,6 +158,7 @@ fn a_distributor_answers_another_program_byte_for_byte() {
         dhcp_client: None,
         dhcp_server: None,
         sign_requests: false,
+        weaken: sarp::Weaken::default(),
     };
     let akd = Akd::new(key, members, vectors.master());
     let mut host = Host::new(Arc::new(settings), Some(akd), Generator::from_seed([1; 32]));

@@ -507,6 +507,30 @@ fn hosts_of_1970_take_part_and_a_distributor_a_day_off_is_followed() {
     }
 }
 
+/// Distributors were a day ahead and are put right. Who hears of it first could not find those who have not, since a plain
+/// question tells nobody the time: broke it by leaving out that his next question is signed.
+#[test]
+fn who_has_the_right_time_first_brings_it_to_those_he_looks_for() {
+    let mut lan = lan(2);
+    for number in DISTRIBUTORS {
+        lan.station(number).wall_error_s = 86_400;
+    }
+    for number in DISTRIBUTORS.into_iter().chain([1, 2]) {
+        lan.restart(number);
+    }
+    lan.run(SECOND * 10);
+    for number in DISTRIBUTORS {
+        lan.station(number).wall_error_s = 0;
+    }
+    lan.restart(1);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND * 3);
+    assert_eq!(lan.station(1).knows(2), Some(mac(2)));
+    let stepped = |event: &Event| matches!(event, Event::ClockStepped { back: true, .. });
+    assert!(lan.station(2).events.iter().any(stepped));
+}
+
 #[test]
 fn a_recorded_answer_of_a_distributor_moves_no_clock() {
     let mut lan = lan(1);

@@ -180,6 +180,7 @@ fn distributor(vectors: &Vectors) -> Host {
         dhcp_client: None,
         dhcp_server: None,
         sign_requests: false,
+        weaken: sarp::Weaken::default(),
     };
     Host::new(
         Arc::new(settings),

@@ -31,6 +31,21 @@ pub struct Harm {
     pub late_by_max: Duration,
 }
 
+/// How badly frames are treated in a run of `random`'s seed.
+pub fn draw_harm(random: &mut Generator) -> Harm {
+    let late_by_max_millis = if random.chance(3) { 3_000 } else { 50 };
+    let mut one_in = |often: u64, rarely: u64| {
+        if random.chance(2) { often + random.below(rarely - often) } else { 0 }
+    };
+    Harm {
+        lost_one_in: one_in(4, 100),
+        doubled_one_in: one_in(3, 100),
+        late_one_in: one_in(3, 50),
+        corrupted_one_in: one_in(5, 200),
+        late_by_max: Duration::from_millis(late_by_max_millis),
+    }
+}
+
 /// Most addresses that a switch learns, as a small real one.
 const LEARNED_MAX: usize = 1024;
 /// The shortest way through the LAN.

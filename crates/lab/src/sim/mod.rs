@@ -1,36 +1,26 @@
-//! The in-memory floor of the lab: real link layers on a simulated LAN under virtual time.
+//! The in-memory floor of the lab: real bumps on a simulated LAN under virtual time.
 //!
-//! One seed is one run. A seed draws hosts, their configuration and clocks, faults, traffic and attackers (`scenario`);
-//! the run is driven event by event (`world`, `agenda`), and a judge with books of its own looks at every frame and, after every
-//! call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small kernel), `host`
-//! (its clocks, ports and worker), `fabric` (hub or switch, and what it does to frames), `attacker`, `insider`, `babble` (what nobody carries).
+//! One seed is one run. There is a world for each mode: `link_layer` (mode `cll`) and `signed_arp` (mode `sarp`, with key
+//! distributors and DHCP). They share `agenda` (virtual time), `fabric` (hub or switch, and what it does to frames), `captured`
+//! (what an attacker does with frames), `trace` and `report`.
 
 mod agenda;
-mod attacker;
-mod babble;
-mod datagram;
+mod captured;
 mod fabric;
-mod host;
-mod insider;
-mod judge;
-mod scenario;
-mod site;
-mod stack;
-#[cfg(test)]
-mod tests;
+mod link_layer;
+mod report;
+mod signed_arp;
 mod trace;
-mod world;
 
 use std::process::ExitCode;
 
 use bump::{DropReason, Ledger, Side};
 use clap::ValueEnum;
-use cll::Weaken;
 use identity::hash::sha256;
 
 use crate::failure::Failure;
+use report::Report;
 use trace::hexadecimal;
-use world::{Report, World};
 
 /// Violating runs that are shown in full.
 const SHOWN_MAX: u64 = 10;
@@ -41,10 +31,13 @@ pub struct Args {
     /// Seed of the first run; the runs after it count up from there
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many runs
+    /// How many runs, in each world
     #[arg(long, default_value_t = 1000)]
     runs: u64,
-    /// Switch a layer off on the honest hosts; the invariants must notice
+    /// What is simulated
+    #[arg(long, value_enum, default_value_t = Scope::All)]
+    world: Scope,
+    /// Switch a layer off on the honest hosts; the invariants must notice. Only the world that has it is run
     #[arg(long, value_enum)]
     weaken: Option<Weakness>,
     /// Tell what each run drew, and what happens in it if it is the only one
@@ -52,28 +45,118 @@ pub struct Args {
     verbose: bool,
 }
 
+/// Which worlds are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Link layers: handshakes, associations, sealed frames
+    Cll,
+    /// Signed ARP: hosts, key distributors, DHCP servers and clients
+    Sarp,
+    /// Both, one after the other
+    All,
+}
+
+/// A world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum World {
+    Cll,
+    Sarp,
+}
+
 /// A layer that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Weakness {
-    /// Replayed frames are delivered again
+    /// cll: replayed frames are delivered again
     ReplayWindow,
-    /// A candidate is used before its peer proved that it has the keys
+    /// cll: a candidate is used before its peer proved that it has the keys
     Promotion,
-    /// What an enrolled host says about its addresses is not compared with its certificate
+    /// cll: what an enrolled host says about its addresses is not compared with its certificate
     CrossLayer,
+    /// sarp: a message counts whatever its stamp says
+    Stamps,
+    /// sarp: a reply counts although nobody asked
+    Unasked,
+    /// sarp: a distributor's answer counts whatever its nonce
+    DistributorNonce,
+    /// sarp: the hardware address of a record is not compared
+    Binding,
+    /// sarp: a distributor answers whatever the tag of a request
+    RequestTag,
+    /// sarp: a DHCP reply comes in without a proof
+    DhcpProof,
+}
+
+/// What is switched off, in the world that has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Off {
+    cll: cll::Weaken,
+    sarp: sarp::Weaken,
 }
 
 impl Weakness {
-    fn setting(self) -> Weaken {
+    fn world(self) -> World {
         match self {
-            Weakness::ReplayWindow => Weaken { replay_window: true, ..Weaken::default() },
-            Weakness::Promotion => Weaken { promotion: true, ..Weaken::default() },
-            Weakness::CrossLayer => Weaken { cross_layer: true, ..Weaken::default() },
+            Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => World::Cll,
+            _ => World::Sarp,
+        }
+    }
+
+    fn off(self) -> Off {
+        let mut off = Off::default();
+        *match self {
+            Weakness::ReplayWindow => &mut off.cll.replay_window,
+            Weakness::Promotion => &mut off.cll.promotion,
+            Weakness::CrossLayer => &mut off.cll.cross_layer,
+            Weakness::Stamps => &mut off.sarp.stamps,
+            Weakness::Unasked => &mut off.sarp.unasked,
+            Weakness::DistributorNonce => &mut off.sarp.distributor_nonce,
+            Weakness::Binding => &mut off.sarp.binding,
+            Weakness::RequestTag => &mut off.sarp.request_tag,
+            Weakness::DhcpProof => &mut off.sarp.dhcp_proof,
+        } = true;
+        off
+    }
+}
+
+impl World {
+    fn word(self) -> &'static str {
+        match self {
+            World::Cll => "cll",
+            World::Sarp => "sarp",
+        }
+    }
+
+    /// One run.
+    fn simulate(self, seed: u64, weakness: Option<Weakness>, tells: bool) -> Result<Report, Failure> {
+        let off = weakness.map(Weakness::off).unwrap_or_default();
+        match self {
+            World::Cll => link_layer::simulate(seed, off.cll, tells),
+            World::Sarp => signed_arp::simulate(seed, off.sarp, tells),
         }
     }
 }
 
-/// All runs together.
+impl Args {
+    /// The worlds that are asked for.
+    ///
+    /// # Errors
+    /// The layer is in another world.
+    fn worlds(&self) -> Result<Vec<World>, Failure> {
+        let asked: &[World] = match self.world {
+            Scope::Cll => &[World::Cll],
+            Scope::Sarp => &[World::Sarp],
+            Scope::All => &[World::Cll, World::Sarp],
+        };
+        let worlds: Vec<World> =
+            asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.world() == *world)).collect();
+        if worlds.is_empty() {
+            return Err(Failure::Usage("--weaken names a layer of the other world: leave --world out".to_owned()));
+        }
+        Ok(worlds)
+    }
+}
+
+/// All runs of a world together.
 struct Total {
     hash: [u8; 32],
     events: u64,
@@ -86,36 +169,37 @@ struct Total {
 /// Runs the simulations and prints what they came to. Fails when an invariant did not hold.
 ///
 /// # Errors
-/// The simulated site could not be made.
+/// The simulated site could not be made, or the options contradict each other.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut violations = 0;
+    for world in args.worlds()? {
+        let total = run_world(args, world)?;
+        if args.verbose {
+            tell_ledger(&total.ledger);
+        }
+        let Total { events, deliveries, .. } = total;
+        println!("{}: {} runs, {events} events, {deliveries} deliveries", world.word(), args.runs);
+        println!("trace {}", hexadecimal(&total.hash));
+        violations += total.violations;
+    }
+    println!("{violations} violations");
+    Ok(if violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_world(args: &Args, world: World) -> Result<Total, Failure> {
     let mut total =
         Total { hash: [0; 32], events: 0, deliveries: 0, violations: 0, bad_runs: 0, ledger: Ledger::new() };
     for seed in args.seed..args.seed.saturating_add(args.runs) {
-        let report = simulate(seed, args.weaken, args.verbose && args.runs == 1)?;
+        let report = world.simulate(seed, args.weaken, args.verbose && args.runs == 1)?;
         if args.verbose {
             println!("seed {seed}: {}; {} events, trace {}", report.summary, report.events, hexadecimal(&report.hash));
         }
         total.add(&report);
-        if report.violation_count > 0 && total.bad_runs <= SHOWN_MAX {
-            tell_violations(seed, args.weaken, &report);
+        if report.violations.count > 0 && total.bad_runs <= SHOWN_MAX {
+            tell_violations(world, seed, args.weaken, &report);
         }
     }
-    if args.verbose {
-        tell_ledger(&total.ledger);
-    }
-    println!("{} runs, {} events, {} deliveries", args.runs, total.events, total.deliveries);
-    println!("trace {}", hexadecimal(&total.hash));
-    println!("{} violations", total.violations);
-    Ok(if total.violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// One run.
-///
-/// # Errors
-/// The simulated site could not be made.
-pub fn simulate(seed: u64, weakness: Option<Weakness>, tells: bool) -> Result<Report, Failure> {
-    let weaken = weakness.map(Weakness::setting).unwrap_or_default();
-    Ok(World::new(seed, site::pool()?, weaken, tells).run())
+    Ok(total)
 }
 
 impl Total {
@@ -123,20 +207,20 @@ impl Total {
         self.hash = sha256(&[&self.hash, &report.hash]);
         self.events += report.events;
         self.deliveries += report.deliveries;
-        self.violations += report.violation_count;
-        self.bad_runs += u64::from(report.violation_count > 0);
+        self.violations += report.violations.count;
+        self.bad_runs += u64::from(report.violations.count > 0);
         self.ledger.add(&report.ledger);
     }
 }
 
-fn tell_violations(seed: u64, weakness: Option<Weakness>, report: &Report) {
+fn tell_violations(world: World, seed: u64, weakness: Option<Weakness>, report: &Report) {
     let weaken = weakness.and_then(|weakness| weakness.to_possible_value());
     let weaken = weaken.map_or_else(String::new, |value| format!(" --weaken {}", value.get_name()));
-    println!("seed {seed}: {} violations ({})", report.violation_count, report.summary);
-    for violation in &report.violations {
+    println!("seed {seed}: {} violations ({})", report.violations.count, report.summary);
+    for violation in &report.violations.kept {
         println!("  {violation}");
     }
-    println!("  again: ringwall-lab sim --seed {seed} --runs 1 --verbose{weaken}");
+    println!("  again: ringwall-lab sim --world {} --seed {seed} --runs 1 --verbose{weaken}", world.word());
 }
 
 /// What became of all frames, so that one sees what the runs reached.

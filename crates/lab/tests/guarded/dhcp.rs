@@ -209,13 +209,13 @@ impl Site {
 }
 
 /// A DHCP client that has its lease.
-struct Client {
-    process: Running,
-    address: Ipv4Addr,
+pub struct Client {
+    pub process: Running,
+    pub address: Ipv4Addr,
 }
 
 impl Client {
-    fn start(stage: &Stage, name: &str, program: &str) -> Result<Client, Failure> {
+    pub fn start(stage: &Stage, name: &str, program: &str) -> Result<Client, Failure> {
         let host = stage.host(name);
         let directory = stage.file(&format!("client-{name}-{program}"));
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
@@ -239,7 +239,7 @@ impl Client {
     }
 
     /// Ends the program; its lease stays.
-    fn stop(self) {
+    pub fn stop(self) {
         // Some give it back when they are asked to end.
         self.process.stop(Signal::KILL);
     }
@@ -281,21 +281,31 @@ fn pool(numbers: [u8; 2]) -> [String; 2] {
 
 fn dnsmasq(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
     let [first, last] = pool(numbers);
+    dnsmasq_giving(host, directory, &format!("{first},{last},5m"))
+}
+
+/// The same for any range, as dnsmasq writes it.
+pub fn dnsmasq_giving(host: &Host, directory: &Path, range: &str) -> Result<Running, Failure> {
     let mut command = host.namespace.command("dnsmasq");
     command.args(["--no-daemon", "--port=0", "--bind-interfaces", "--dhcp-authoritative", "--no-ping", "--log-dhcp"]);
     command.args(["--user=root", "--conf-file=/dev/null", "--leasefile-ro"]);
-    command.arg(format!("--interface={INTERFACE}")).arg(format!("--dhcp-range={first},{last},5m"));
+    command.arg(format!("--interface={INTERFACE}")).arg(format!("--dhcp-range={range}"));
     let mut server = Running::start(command, &directory.join("log"))?;
     server.await_output("DHCP, IP range", SOON)?;
     Ok(server)
 }
 
 fn kea(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
+    kea_for(host, directory, numbers, 300)
+}
+
+/// The same for so many seconds.
+pub fn kea_for(host: &Host, directory: &Path, numbers: [u8; 2], lease_s: u32) -> Result<Running, Failure> {
     let [first, last] = pool(numbers);
     let file = directory.join("kea.json");
     let text = format!(
         "{{\"Dhcp4\": {{\"interfaces-config\": {{\"interfaces\": [\"{INTERFACE}\"]}},\n\
-         \"lease-database\": {{\"type\": \"memfile\", \"persist\": false}}, \"valid-lifetime\": 300,\n\
+         \"lease-database\": {{\"type\": \"memfile\", \"persist\": false}}, \"valid-lifetime\": {lease_s},\n\
          \"subnet4\": [{{\"subnet\": \"10.77.0.0/24\", \"pools\": [{{\"pool\": \"{first} - {last}\"}}]}}],\n\
          \"loggers\": [{{\"name\": \"kea-dhcp4\", \"output_options\": [{{\"output\": \"stdout\"}}],\n\
          \"severity\": \"INFO\"}}]}}}}\n"

@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, program, span};
 
-const DISTRIBUTORS: [&str; 2] = ["j", "k"];
+pub const DISTRIBUTORS: [&str; 2] = ["j", "k"];
 const HOSTS: [&str; 3] = ["a", "b", "c"];
 /// The members' address on a network of their own, which only the distributors are on besides.
-const MEMBERS: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
+pub const MEMBERS: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 /// How often a ping is tried before it counts as failed, each time for [`PING_LIMIT_S`].
 const TRIES: u32 = 5;
 const PING_LIMIT_S: &str = "2";
@@ -52,7 +52,7 @@ fn two_distributors_over_three_members_outlive_one_of_each() {
 }
 
 /// Puts the members on a network with the distributors.
-fn connect(stage: &Stage, members: &Namespace) -> Outcome {
+pub fn connect(stage: &Stage, members: &Namespace) -> Outcome {
     members.ip("link add br0 type bridge")?;
     members.ip(&format!("address add {MEMBERS}/24 dev br0"))?;
     members.ip("link set br0 up")?;
@@ -67,13 +67,13 @@ fn connect(stage: &Stage, members: &Namespace) -> Outcome {
 }
 
 /// The stage's site with its repository in the cluster, where the manager is as well.
-struct SharedSite<'a> {
+pub struct SharedSite<'a> {
     stage: &'a Stage,
     manager: Namespace,
 }
 
 impl<'a> SharedSite<'a> {
-    fn found(stage: &'a Stage, cluster: &Cluster) -> Result<Self, Failure> {
+    pub fn found(stage: &'a Stage, cluster: &Cluster) -> Result<Self, Failure> {
         let site = SharedSite { stage, manager: cluster.namespace().clone() };
         site.order("revoke --name nobody").expect_err("nobody is there");
         for name in DISTRIBUTORS {
@@ -88,21 +88,26 @@ impl<'a> SharedSite<'a> {
     }
 
     /// Runs `ringwall site` with these words where the members can be reached.
-    fn order(&self, words: &str) -> Result<String, Failure> {
+    pub fn order(&self, words: &str) -> Result<String, Failure> {
         let mut command = self.manager.command(&program().to_string_lossy());
         command.arg("site").args(words.split(' ')).arg("--dir").arg(self.stage.site.directory());
         process::must(command)
     }
 
-    fn issue(&self, host: &Host, more: &str) -> Result<PathBuf, Failure> {
+    pub fn issue(&self, host: &Host, more: &str) -> Result<PathBuf, Failure> {
+        self.issue_with(host, format!("--ip {} {more}", host.ip).trim_end())
+    }
+
+    /// Issues an identity with these options; the host's address is one of them.
+    pub fn issue_with(&self, host: &Host, options: &str) -> Result<PathBuf, Failure> {
         let file = self.stage.file(&format!("{}.pem", host.name));
-        let Host { name, mac, ip, .. } = host;
+        let Host { name, mac, .. } = host;
         let out = file.display();
-        self.order(format!("issue --name {name} --mac {mac} --ip {ip} --force --out {out} {more}").trim_end())?;
+        self.order(&format!("issue --name {name} --mac {mac} --force --out {out} {options}"))?;
         Ok(file)
     }
 
-    fn distribute(&self, name: &str, cluster: &Cluster) -> Result<Guarded, Failure> {
+    pub fn distribute(&self, name: &str, cluster: &Cluster) -> Result<Guarded, Failure> {
         let section = format!("[akd]\netcd = {:?}\netcd_unprotected = true\n", cluster.access().members);
         let plan =
             Plan::default().host("mode = \"sarp\"").tail(&section).identity(self.stage.file(&format!("{name}.pem")));
@@ -149,7 +154,7 @@ fn starts_without_the_cluster(cluster: &mut Cluster, distributors: &mut [Guarded
 }
 
 /// Under S-ARP a host says nothing before it has the time.
-fn await_time(guarded: &Guarded) -> Outcome {
+pub fn await_time(guarded: &Guarded) -> Outcome {
     let has_time = |status: &Value| !status["sarp"]["clock_unix_s"].is_null();
     process::until(&format!("the time on {}", guarded.host.name), SOON, || {
         Ok(guarded.status().is_ok_and(|one| has_time(&one)))

@@ -11,6 +11,8 @@
 mod admin;
 mod bad_input;
 mod dhcp;
+mod dhcp_relay;
+mod dhcp_shared;
 mod distributors;
 mod enrolment;
 mod hostile;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
-use identity::distributor::{DistributorKey, MemberKey};
+use identity::distributor::{DistributorKey, MemberKey, RequestKey};
 use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
@@ -145,6 +145,7 @@ impl SignedArp {
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
+            weaken: sarp::Weaken::default(),
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
@@ -203,7 +204,8 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     }
     let master = identity.request_master().cloned();
     let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
-    let records = Repository::open(section, &identity.site_name(), config.clock())?;
+    let own = identity.request_key().map_or(0, RequestKey::host);
+    let records = Repository::open(section, &identity.site_name(), own, config.clock())?;
     check_site(section, &records, identity)?;
     let members = MemberKey::of(identity.site_key());
     Ok((Some(Akd::new(identity.record_signing_key(), members, master)), Arc::new(records)))

@@ -63,6 +63,7 @@ impl Host {
             (Side::STACK, Operation::Request) => self.own_request(call.now.since_boot, frame.bytes),
             (Side::STACK, Operation::Reply) => self.own_reply(call, frame.bytes),
             (Side::WIRE, Operation::Request) => self.others_request(call, frame.bytes),
+            (Side::WIRE, Operation::Reply) if self.settings.weaken.dhcp_proof => Ok(self.hand_over(call, frame.bytes)),
             (Side::WIRE, Operation::Reply) => self.others_reply(call.now.since_boot, frame.bytes),
         });
         Some(result.unwrap_or_else(|reason| self.refuse_dhcp(call.now.since_boot, from, frame.bytes, reason)))
@@ -77,6 +78,9 @@ impl Host {
     }
 
     fn own_request(&mut self, now: Instant, frame: &[u8]) -> Result<Fate, DropReason> {
+        // A server tells nobody that it takes a message for a recording; if our clock is the one that is wrong, the program's next
+        // try has the right time.
+        self.ask_for_time(now);
         let (stamp, nonce) = (self.stamp_bits(now), self.random.bytes());
         let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         let proving = client.outgoing(now, stamp, nonce, frame)?;
@@ -165,11 +169,12 @@ impl Host {
     /// The signature of somebody's DHCP message was checked. The frame was held.
     pub(super) fn dhcp_checked(&mut self, call: &mut Call<'_>, frame: &[u8], claimed: Option<Box<Claimed>>) {
         let now = call.now.since_boot;
+        let stamp = self.clock_bits(now);
         let result = match claimed {
             None => Err(DropReason::DhcpSignature),
             Some(claimed) if claimed.maker == wire::dhcp::proof::Maker::Server => self.reply_verified(call, &claimed),
             Some(claimed) => match &mut self.dhcp_server {
-                Some(server) => server.verified(now, *claimed).map(|step| self.take_step(call, step)),
+                Some(server) => server.verified(now, stamp, *claimed).map(|step| self.take_step(call, step)),
                 None => Err(DropReason::DhcpNotServer),
             },
         };
@@ -192,6 +197,10 @@ impl Host {
 
     /// News of a message that deceives, and its end.
     fn refuse_dhcp(&mut self, now: Instant, from: Side, frame: &[u8], reason: DropReason) -> Fate {
+        if reason == DropReason::DhcpStale {
+            // It may be our own clock that is wrong.
+            self.ask_for_time(now);
+        }
         let quiet = matches!(
             reason,
             DropReason::NotForUs | DropReason::DhcpNotServer | DropReason::DhcpNotClient | DropReason::SarpNoClock
@@ -248,6 +257,7 @@ impl Host {
     pub(super) fn lease_answered(&mut self, call: &mut Call<'_>, number: u64, statement: &Verified<Statement>) {
         let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
         let now = call.now.since_boot;
+        let stamp = self.clock_bits(now);
         let Some(server) = &mut self.dhcp_server else { return };
         let result = match (statement.record(), &question.claimed) {
             (Some(record), Some(claimed)) if let Held::Ack(ack) = &held => {
@@ -255,7 +265,7 @@ impl Host {
                 self.own_reply(call, ack)
             }
             (Some(record), Some(claimed)) => {
-                let step = server.agreed(now, question.action, claimed, record);
+                let step = server.agreed(now, stamp, question.action, claimed, record);
                 step.map(|step| self.take_step(call, step))
             }
             (Some(_), None) => return,

@@ -169,8 +169,7 @@ impl Host {
         frame: &[u8],
     ) -> Fate {
         let Ok(answer) = Answer::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
-        let Some(enquiry) = self.enquiries.find(&answer.nonce) else { return Fate::Dropped(DropReason::SarpUnasked) };
-        let about = enquiry.about;
+        let Some(about) = self.answered(&answer, message) else { return Fate::Dropped(DropReason::SarpUnasked) };
         let fits = about.is_answered_by(message.kind)
             && answer.host == self.settings.request_key.host()
             && about_address(about).is_none_or(|ip| ip == message.arp.sender_ip);
@@ -184,6 +183,13 @@ impl Host {
         self.start(job, Task::Learn { frame: frame.to_vec(), from, distributor })
     }
 
+    /// The open request that a distributor's answer is for.
+    fn answered(&self, answer: &Answer<'_>, message: &Message<'_>) -> Option<About> {
+        let by_nonce = self.enquiries.find(&answer.nonce).map(|enquiry| enquiry.about);
+        let about = if message.kind == Kind::TimeReply { About::Time } else { About::Key(message.arp.sender_ip) };
+        by_nonce.or(self.settings.weaken.distributor_nonce.then_some(about))
+    }
+
     /// Acts on a distributor's answer whose signature was checked.
     pub(super) fn learnt(
         &mut self,
@@ -193,13 +199,16 @@ impl Host {
     ) -> Fate {
         let Some(statement) = statement else { return Fate::Dropped(DropReason::SarpSignature) };
         // Two distributors may have answered the same request.
-        let Some(enquiry) = self.enquiries.close(statement.nonce(), Some(distributor)) else {
+        let closed = self.enquiries.close(statement.nonce(), Some(distributor)).map(|enquiry| enquiry.about);
+        // A record says what it is about.
+        let about_record = || statement.record().map_or(About::Time, |record| About::Key(record.address()));
+        let Some(about) = closed.or_else(|| self.settings.weaken.distributor_nonce.then(about_record)) else {
             return Fate::Dropped(DropReason::SarpUnasked);
         };
         self.silence_reported = false;
         let (seconds, fraction) = statement.time();
         self.set_clock(call.now.since_boot, Stamp::new(seconds, fraction));
-        match enquiry.about {
+        match about {
             About::Time => self.take_up_all_with_key(call),
             About::Key(ip) => self.take_key(call, ip, &statement),
             About::Lease(number) => self.lease_answered(call, number, &statement),
@@ -234,11 +243,10 @@ impl Host {
                 self.event(Event::ClockSet);
             }
             Some((by, back)) if by > self.settings.window => {
+                self.ring.begin_stamps(stamp, back);
+                self.begin_dhcp_stamps(stamp);
                 if back {
-                    // Everybody follows the distributor back, so every sender's stamps begin again.
-                    self.ring.forget_stamps();
                     self.clock.begin_again();
-                    self.begin_dhcp_stamps(stamp);
                 }
                 self.event(Event::ClockStepped { by, back });
             }
@@ -314,7 +322,7 @@ impl Host {
         }
         let job = match message.kind {
             Kind::Apply | Kind::Fetch => akd.enrol(call.now, message).map(|job| JobKind::Enrol(Box::new(job))),
-            _ => akd.request(call.now, message).map(|job| JobKind::Answer(Box::new(job))),
+            _ => akd.request(call.now, message, self.settings.weaken).map(|job| JobKind::Answer(Box::new(job))),
         };
         match job {
             Ok(job) => self.start(job, Task::Serve { frame: frame.to_vec(), from, to: header.source }),

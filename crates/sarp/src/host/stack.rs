@@ -45,11 +45,14 @@ impl Host {
         }
         let is_announcement = arp.sender_ip == arp.target_ip;
         let nonce = self.nonce_for(now, &arp);
+        // Who answered with a time far from ours sees ours then, and asks a distributor if his is the wrong one.
+        let shows_time = self.questions.is_far(now, arp.target_ip);
         if !is_announcement && !self.questions.ask(now, arp.target_ip, nonce) {
             return Fate::Dropped(DropReason::ControlBusy);
         }
         // Without the time nothing can be signed; whoever believes plain ARP may hear it all the same.
-        let is_signed = self.clock.read(now).is_some() && (is_probe || is_announcement || self.settings.sign_requests);
+        let is_wanted = is_probe || is_announcement || shows_time || self.settings.sign_requests;
+        let is_signed = self.clock.read(now).is_some() && is_wanted;
         let fate = if is_signed {
             self.sign(now, arp, nonce, Task::Send { frame: frame.to_vec(), to: header.destination })
         } else {

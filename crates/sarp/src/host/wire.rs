@@ -113,7 +113,8 @@ impl Host {
         if arp.target_mac != self.settings.mac || !for_us {
             return Some(DropReason::ArpTarget);
         }
-        self.questions.open(now, arp.sender_ip).is_none().then_some(DropReason::SarpUnasked)
+        let is_asked = self.questions.open(now, arp.sender_ip).is_some() || self.settings.weaken.unasked;
+        (!is_asked).then_some(DropReason::SarpUnasked)
     }
 
     /// Answers a request for an address of ours, within the budget. Before this host has the time it cannot sign; then whoever
@@ -183,6 +184,10 @@ impl Host {
     fn signed_request(&mut self, call: &mut Call<'_>, message: &Message<'_>, data: Resolution, frame: &[u8]) -> Fate {
         let (now, arp) = (call.now.since_boot, &message.arp);
         let provable = self.ring.contains(arp.sender_ip) && self.clock.read(now).is_some();
+        if !provable && self.is_own(now, arp.target_ip) && !self.is_near(now, stamp_of(message)) {
+            // Nothing is proved, but it costs little to ask: it may be our own clock that is wrong.
+            self.ask_for_time(now);
+        }
         match (arp.sender_ip == arp.target_ip, provable) {
             (true, true) => self.check(call, message, Purpose::Announcement, false, frame),
             (true, false) => Fate::Dropped(DropReason::SarpUnasked),
@@ -217,6 +222,9 @@ impl Host {
             let _ = self.open_enquiry(now, About::Key(message.arp.sender_ip));
         }
         if !self.is_timely(now, stamp_of(message), last) {
+            if purpose == Purpose::Reply && !self.is_near(now, stamp_of(message)) {
+                self.questions.note_far(message.arp.sender_ip);
+            }
             return self.unproved(call, message, purpose, DropReason::SarpStale, frame);
         }
         if !self.may_check(now, message.arp.sender_ip, purpose) {
@@ -227,12 +235,17 @@ impl Host {
     }
 
     fn is_timely(&mut self, now: Instant, stamp: Stamp, last: Stamp) -> bool {
-        let in_window = self.clock.read(now).is_some_and(|clock| clock.distance(stamp) <= self.settings.window);
+        let in_window = self.is_near(now, stamp);
         if !in_window {
             // It may be our own clock that is wrong.
             self.ask_for_time(now);
         }
-        in_window && stamp > last
+        (in_window && stamp > last) || self.settings.weaken.stamps
+    }
+
+    /// Whether `stamp` is within the window of our clock.
+    fn is_near(&self, now: Instant, stamp: Stamp) -> bool {
+        self.clock.read(now).is_some_and(|clock| clock.distance(stamp) <= self.settings.window)
     }
 
     /// What nobody asked for has a budget of its own, so that it never costs an answer.
@@ -303,11 +316,14 @@ impl Host {
             // The key was replaced while the old one was being tried.
             return self.check(call, message, purpose, true, &checking.frame);
         }
-        // Another message of the same sender may have overtaken this one.
-        if stamp <= entry.last_stamp {
+        let last = entry.last_stamp;
+        // Another message of the same sender may have overtaken this one. And our clock may have gone back meanwhile: a stamp
+        // of the time before would keep this sender out until the clock is there again.
+        if !self.is_timely(now, stamp, last) {
             return Fate::Dropped(DropReason::SarpStale);
         }
-        if !entry.record.admits(arp.sender_mac) {
+        let Some(entry) = self.ring.get(now, arp.sender_ip) else { return Fate::Dropped(DropReason::SarpNoKey) };
+        if !entry.record.admits(arp.sender_mac) && !self.settings.weaken.binding {
             return self.refused(now, arp, DropReason::SarpMac);
         }
         entry.last_stamp = stamp;

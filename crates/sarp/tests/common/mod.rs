@@ -289,6 +289,7 @@ impl Lan {
             dhcp_client: None,
             dhcp_server: None,
             sign_requests: false,
+            weaken: sarp::Weaken::default(),
         };
         adjust(&mut settings);
         let mut station = Station {

@@ -10,8 +10,9 @@ use wire::cll::{DataHeader, Handshake, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::{Facts, Judge, KeyUse, PASSED, SETTLED};
-use crate::sim::datagram::MARKER;
-use crate::sim::scenario::{Part, START};
+use crate::sim::agenda::START;
+use crate::sim::link_layer::datagram::MARKER;
+use crate::sim::link_layer::scenario::Part;
 
 /// In a clean run a key is replaced before it has sealed this many times as many frames as it should.
 const WORN_FACTOR: u32 = 2;

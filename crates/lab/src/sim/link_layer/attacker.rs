@@ -13,9 +13,8 @@ use wire::{EtherType, MacAddress};
 
 use super::datagram::{Number, Parcel, Shape};
 use super::stack::arp_frame;
+use crate::sim::captured::{Captured, cut, flip_bits, mutate};
 
-/// Frames that it keeps; a random one goes for a new one, so that old ones stay around.
-const CAPTURED_MAX: usize = 400;
 /// Most frames of one burst.
 const BURST_MAX: u64 = 20;
 /// Frames of a flood.
@@ -24,7 +23,7 @@ const FLOOD: usize = 200;
 /// The attacker.
 pub struct Attacker {
     random: Generator,
-    captured: Vec<Vec<u8>>,
+    captured: Captured,
     victims: Vec<(MacAddress, Ipv4Addr)>,
     /// The key that all hosts of the site share, if a host gave it away.
     site_key: Option<SiteKey>,
@@ -35,7 +34,7 @@ pub struct Attacker {
 impl Attacker {
     /// An attacker on the LAN of `victims`.
     pub fn new(victims: Vec<(MacAddress, Ipv4Addr)>, site_key: Option<SiteKey>, random: Generator) -> Attacker {
-        Attacker { random, captured: Vec::new(), victims, site_key, next: 1 << 60 }
+        Attacker { random, captured: Captured::default(), victims, site_key, next: 1 << 60 }
     }
 
     /// The site key is of no use any more: who has it can keep others from talking, though not lie to them.
@@ -45,12 +44,7 @@ impl Attacker {
 
     /// It sees a frame.
     pub fn see(&mut self, frame: &[u8]) {
-        if self.captured.len() < CAPTURED_MAX {
-            self.captured.push(frame.to_vec());
-        } else {
-            let at = self.below(CAPTURED_MAX);
-            self.captured[at] = frame.to_vec();
-        }
+        self.captured.see(&mut self.random, frame);
     }
 
     /// What it sends now.
@@ -77,8 +71,7 @@ impl Attacker {
     }
 
     fn any_captured(&mut self) -> Option<Vec<u8>> {
-        let at = self.below(self.captured.len());
-        self.captured.get(at).cloned()
+        self.captured.any(&mut self.random)
     }
 
     fn any_victim(&mut self) -> (MacAddress, Ipv4Addr) {
@@ -120,7 +113,7 @@ impl Attacker {
             let kind = frame.get(ETHERNET_LEN..).map(PacketType::of);
             matches!(kind, Some(Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge)))
         };
-        let captured: Vec<&Vec<u8>> = self.captured.iter().filter(is_handshake).collect();
+        let captured: Vec<&Vec<u8>> = self.captured.all().iter().filter(is_handshake).collect();
         let chosen = self.random.below(captured.len() as u64) as usize;
         let (Some(frame), Some(site_key)) = (captured.get(chosen), &self.site_key) else { return Vec::new() };
         let mut frame = frame.to_vec();
@@ -199,27 +192,6 @@ impl Attacker {
 fn reflect(frame: &mut [u8]) {
     if let Some(addresses) = frame.get_mut(..12) {
         addresses.rotate_left(6);
-    }
-}
-
-fn flip_bits(frame: &mut [u8], random: &mut Generator) {
-    for _ in 0..=random.below(2) {
-        let at = random.below(frame.len() as u64) as usize;
-        frame[at] ^= 1 << random.below(8);
-    }
-}
-
-fn cut(frame: &mut Vec<u8>, random: &mut Generator) {
-    frame.truncate(random.below(frame.len() as u64 + 1) as usize);
-    if random.chance(8) {
-        frame.extend(random.bytes::<32>());
-    }
-}
-
-fn mutate(frame: &mut [u8], random: &mut Generator) {
-    let from = random.below(frame.len() as u64) as usize;
-    for byte in frame.iter_mut().skip(from).take(1 + random.below(16) as usize) {
-        *byte = random.bytes::<1>()[0];
     }
 }
 

@@ -7,7 +7,6 @@ mod delivery;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -17,37 +16,17 @@ use bump::{Bump, Control as _, Instant, Lane as _, Ledger};
 use cll::{Cll, limits};
 
 use super::datagram::Number;
-use super::scenario::{Part, RECOVERY, START, Scenario};
+use super::scenario::{Part, RECOVERY, Scenario};
 use super::site;
+use crate::sim::agenda::START;
+use crate::sim::report::{Violation, Violations};
 use answers::Answers;
 use books::{Books, Record};
 
-/// Violations that are kept; the rest is counted.
-const KEPT_MAX: usize = 20;
 /// In a clean run no handshake is needed after this.
 const SETTLED: Duration = Duration::from_secs(8);
 /// The EtherType that passes in clear in some runs.
 pub const PASSED: EtherType = EtherType::LLDP;
-
-/// An invariant that did not hold.
-#[derive(Clone, Debug)]
-pub struct Violation {
-    /// When, on the simulated clock.
-    pub at: Instant,
-    /// At which host.
-    pub host: usize,
-    /// Which one.
-    pub rule: &'static str,
-    /// What was seen.
-    pub detail: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.at.since(START).as_secs_f64();
-        write!(f, "{seconds:.6} s, host {}: {}: {}", self.host, self.rule, self.detail)
-    }
-}
 
 /// What the judge knows of a host.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +54,7 @@ pub struct Judge {
     /// By who sends with it to whom.
     keys: HashMap<(usize, MacAddress, u32), KeyUse>,
     sealed: HashSet<u64>,
-    violations: Vec<Violation>,
-    uncounted: u64,
+    violations: Violations,
     requests_when_settled: u64,
     deliveries: u64,
 }
@@ -97,16 +75,15 @@ impl Judge {
             answers: Answers::default(),
             keys: HashMap::new(),
             sealed: HashSet::new(),
-            violations: Vec::new(),
-            uncounted: 0,
+            violations: Violations::default(),
             requests_when_settled: 0,
             deliveries: 0,
         }
     }
 
-    /// The violations that were kept, and how many there were in all.
-    pub fn verdict(&self) -> (&[Violation], u64) {
-        (&self.violations, self.violations.len() as u64 + self.uncounted)
+    /// What did not hold.
+    pub fn into_violations(self) -> Violations {
+        self.violations
     }
 
     /// Frames that were delivered and were right.
@@ -115,11 +92,7 @@ impl Judge {
     }
 
     fn violate(&mut self, at: Instant, host: usize, rule: &'static str, detail: impl Into<String>) {
-        if self.violations.len() < KEPT_MAX {
-            self.violations.push(Violation { at, host, rule, detail: detail.into() });
-        } else {
-            self.uncounted += 1;
-        }
+        self.violations.add(Violation { at, host, rule, detail: detail.into() });
     }
 
     /// An application of flow `flow` sends this datagram.

@@ -6,8 +6,8 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, ipv4};
 
 use super::{Facts, Judge, PASSED};
-use crate::sim::datagram::{complete, number_in};
-use crate::sim::scenario::Part;
+use crate::sim::link_layer::datagram::{complete, number_in};
+use crate::sim::link_layer::scenario::Part;
 
 /// Shortest frame on a wire, to which cards pad.
 const PADDED_LEN: usize = 60;

@@ -6,11 +6,10 @@ use bump::{Generator, Instant};
 use identity::aead::Suite;
 
 use super::datagram::Shape;
-use super::fabric::{Harm, Kind};
 use super::site::{POOL, ROUTER, START_UNIX_S};
+use crate::sim::agenda::START;
+use crate::sim::fabric::{Harm, Kind, draw_harm};
 
-/// A run starts at this moment of the simulated clock.
-pub const START: Instant = Instant::from_millis(1_000);
 /// Honest hosts must talk again within this time once faults stop.
 pub const RECOVERY: Duration = Duration::from_secs(15);
 /// After that nothing may be lost for this long.
@@ -176,20 +175,6 @@ impl Scenario {
         ];
         words.extend(named.iter().filter(|(holds, _)| *holds).map(|(_, word)| (*word).to_owned()));
         words.join(", ")
-    }
-}
-
-fn draw_harm(random: &mut Generator) -> Harm {
-    let late_by_max_millis = if random.chance(3) { 3_000 } else { 50 };
-    let mut one_in = |often: u64, rarely: u64| {
-        if random.chance(2) { often + random.below(rarely - often) } else { 0 }
-    };
-    Harm {
-        lost_one_in: one_in(4, 100),
-        doubled_one_in: one_in(3, 100),
-        late_one_in: one_in(3, 50),
-        corrupted_one_in: one_in(5, 200),
-        late_by_max: Duration::from_millis(late_by_max_millis),
     }
 }
 

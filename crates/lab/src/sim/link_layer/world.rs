@@ -10,16 +10,18 @@ use bump::{Bump, Generator, Instant, Ledger, Meta, Side};
 use cll::Weaken;
 use identity::HostIdentity;
 
-use super::agenda::{Agenda, Event};
 use super::attacker::Attacker;
 use super::datagram::{Number, Parcel};
-use super::fabric::Fabric;
+use super::event::Event;
 use super::host::{Host, Outcome};
-use super::judge::{Judge, Violation};
-use super::scenario::{Part, START, Scenario};
+use super::judge::Judge;
+use super::scenario::{Part, Scenario};
 use super::site;
 use super::stack::Output;
-use super::trace::Trace;
+use crate::sim::agenda::{Agenda, START};
+use crate::sim::fabric::Fabric;
+use crate::sim::report::Report;
+use crate::sim::trace::Trace;
 
 /// Frames of the ring that are looked at together.
 const POLL_BATCH: usize = 8;
@@ -32,29 +34,11 @@ const BEYOND: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// Frames that arrived together.
 type Received = Vec<(Vec<u8>, Meta)>;
 
-/// What a run came to.
-pub struct Report {
-    /// What the seed drew.
-    pub summary: String,
-    /// Hash over every event and frame.
-    pub hash: [u8; 32],
-    /// How many things happened.
-    pub events: u64,
-    /// Frames that were delivered and were right.
-    pub deliveries: u64,
-    /// Violations that were kept.
-    pub violations: Vec<Violation>,
-    /// All violations.
-    pub violation_count: u64,
-    /// The books of all link layers together.
-    pub ledger: Ledger,
-}
-
 /// The world of one run.
 pub struct World {
     scenario: Scenario,
     at: Instant,
-    agenda: Agenda,
+    agenda: Agenda<Event>,
     hosts: Vec<Host>,
     fabric: Fabric,
     attacker: Option<Attacker>,
@@ -142,13 +126,11 @@ impl World {
         }
         let links: Vec<_> = self.hosts.iter_mut().map(|host| host.link.take()).collect();
         self.judge.close(self.at, &links);
-        let (violations, violation_count) = self.judge.verdict();
         Report {
             summary: self.scenario.summary(),
             events: self.trace.events(),
             deliveries: self.judge.deliveries(),
-            violations: violations.to_vec(),
-            violation_count,
+            violations: self.judge.into_violations(),
             ledger,
             hash: self.trace.hash(),
         }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::World;
-use crate::sim::agenda::Event;
-use crate::sim::attacker::Attacker;
 use crate::sim::fabric::Kind;
-use crate::sim::judge::PASSED;
-use crate::sim::scenario::{Part, Step};
-use crate::sim::stack::Output;
-use crate::sim::{babble, insider, site};
+use crate::sim::link_layer::attacker::Attacker;
+use crate::sim::link_layer::event::Event;
+use crate::sim::link_layer::judge::PASSED;
+use crate::sim::link_layer::scenario::{Part, Step};
+use crate::sim::link_layer::stack::Output;
+use crate::sim::link_layer::{babble, insider, site};
 
 /// Longest time between two lies of the insider.
 const LIE_EVERY_MILLIS: u64 = 400;

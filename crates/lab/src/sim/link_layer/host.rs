@@ -13,9 +13,10 @@ use wire::cll::{DataHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::judge::PASSED;
-use super::scenario::{Clock, HostPlan, Part, START, Scenario};
+use super::scenario::{Clock, HostPlan, Part, Scenario};
 use super::site::{self, START_UNIX_S};
 use super::stack::Stack;
+use crate::sim::agenda::START;
 
 const WIRE_MTU: u16 = 1500;
 /// Frames that the card keeps while the program is busy. More than any flood of the attacker, whose worth is judged by

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bump::Instant;
 
-use crate::sim::datagram::Number;
+use crate::sim::link_layer::datagram::Number;
 
 /// A datagram as its sender's stack handed it over.
 #[derive(Clone, Debug)]

@@ -1,0 +1,32 @@
+//! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks, faults, traffic and attackers
+//! (`scenario`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
+//! and, after every call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small
+//! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `babble` (what nobody carries).
+
+mod attacker;
+mod babble;
+mod datagram;
+mod event;
+mod host;
+mod insider;
+mod judge;
+mod scenario;
+mod site;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use cll::Weaken;
+
+use super::report::Report;
+use crate::failure::Failure;
+use world::World;
+
+/// One run. `weaken` is what is switched off on the honest hosts.
+///
+/// # Errors
+/// The simulated site could not be made.
+pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
+    Ok(World::new(seed, site::pool()?, weaken, tells).run())
+}

@@ -1,0 +1,52 @@
+//! The simulator judges the link layer; these judge the simulator.
+
+use cll::Weaken;
+
+use super::simulate;
+
+/// The violations of a few runs with this layer switched off, by rule.
+fn rules(weaken: Weaken, seeds: std::ops::Range<u64>) -> Vec<&'static str> {
+    seeds
+        .flat_map(|seed| simulate(seed, weaken, false).expect("a site").violations.kept)
+        .map(|violation| violation.rule)
+        .collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in [1, 7, 11] {
+        let [first, second] = [(), ()].map(|()| simulate(seed, Weaken::default(), false).expect("a site"));
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+        assert_eq!(first.events, second.events);
+    }
+    let other = simulate(2, Weaken::default(), false).expect("a site");
+    assert_ne!(simulate(1, Weaken::default(), false).expect("a site").hash, other.hash);
+}
+
+#[test]
+fn a_few_runs_hold_every_invariant_and_deliver() {
+    for seed in 100..112 {
+        let report = simulate(seed, Weaken::default(), false).expect("a site");
+        let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
+        assert_eq!(report.violations.count, 0, "seed {seed}: {violations:?}");
+        assert!(report.deliveries > 50, "seed {seed} ({}): {} deliveries", report.summary, report.deliveries);
+    }
+}
+
+#[test]
+fn a_replay_window_that_is_off_is_caught() {
+    assert!(rules(Weaken { replay_window: true, ..Weaken::default() }, 1..12).contains(&"frame delivered twice"));
+}
+
+#[test]
+fn a_candidate_that_is_promoted_too_early_is_caught() {
+    assert!(
+        rules(Weaken { promotion: true, ..Weaken::default() }, 1..12)
+            .contains(&"responder sent before it opened a frame")
+    );
+}
+
+#[test]
+fn a_missing_cross_layer_check_is_caught() {
+    assert!(rules(Weaken { cross_layer: true, ..Weaken::default() }, 1..12).contains(&"lie delivered"));
+}

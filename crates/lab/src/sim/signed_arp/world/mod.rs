@@ -1,0 +1,454 @@
+//! One run: machines on a LAN under virtual time, driven event by event. The same scenario and seed give the same run.
+
+mod trouble;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{Bump, Generator, Instant, Ledger, Side};
+use sarp::{Event as News, Weaken};
+use wire::MacAddress;
+use wire::dhcp::{Kind, recognise};
+
+use super::attacker::Attacker;
+use super::event::Event;
+use super::forger::Forger;
+use super::judge::Judge;
+use super::repository::Repository;
+use super::scenario::{Part, RECOVERY, Scenario};
+use super::site::{self, Pool};
+use super::station::{Outcome, Program, Station};
+use crate::failure::Failure;
+use crate::sim::agenda::{Agenda, START};
+use crate::sim::fabric::Fabric;
+use crate::sim::report::Report;
+use crate::sim::trace::Trace;
+
+/// How often hosts look for those that they have not found yet, once faults have stopped.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
+/// An address that nobody has.
+const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 222);
+
+/// The world of one run.
+pub struct World {
+    scenario: Scenario,
+    pool: &'static Pool,
+    repository: Repository,
+    at: Instant,
+    agenda: Agenda<Event>,
+    stations: Vec<Station>,
+    fabric: Fabric,
+    attacker: Attacker,
+    judge: Judge,
+    trace: Trace,
+    random: Generator,
+    job_lost_one_in: u64,
+    /// Stations whose key is not to be believed, or was copied.
+    compromised: Vec<usize>,
+    /// Those that were taken out of the site.
+    revoked: Vec<usize>,
+    /// Whether to tell what happens while it happens.
+    tells: bool,
+}
+
+impl World {
+    /// The world of `seed`. `weaken` is what the laboratory switches off on the honest hosts.
+    ///
+    /// # Errors
+    /// The site or its repository could not be made.
+    pub fn new(seed: u64, weaken: Weaken, tells: bool) -> Result<World, Failure> {
+        let mut seed_bytes = *b"signed arp: 0123456789abcdefghij";
+        seed_bytes[12..20].copy_from_slice(&seed.to_be_bytes());
+        let mut random = Generator::from_seed(seed_bytes);
+        let (scenario, pool) = (Scenario::draw(&mut random), site::pool()?);
+        let (repository, numbers) = Repository::new(&scenario.plans, pool)?;
+        let both = scenario.plans.iter().zip(&numbers);
+        let stations: Vec<Station> =
+            both.map(|(plan, number)| Station::new(*plan, *number, &scenario, pool, weaken, &mut random)).collect();
+        let ports = stations.len() + 1;
+        let mut world = World {
+            at: START,
+            agenda: Agenda::default(),
+            fabric: Fabric::new(scenario.fabric, scenario.harm, ports, Generator::from_seed(random.bytes())),
+            attacker: attacker(&scenario, Generator::from_seed(random.bytes())),
+            judge: Judge::new(&scenario, &numbers),
+            trace: Trace::default(),
+            job_lost_one_in: scenario.job_lost_one_in,
+            compromised: Vec::new(),
+            revoked: Vec::new(),
+            stations,
+            repository,
+            pool,
+            random,
+            scenario,
+            tells,
+        };
+        let insider = world.stations.iter().position(|station| station.plan.part == Part::Insider);
+        world.attacker.forgers.extend(insider.and_then(|index| world.forger(index)));
+        Ok(world)
+    }
+
+    /// Whoever has the key of a station now.
+    fn forger(&self, index: usize) -> Option<Forger> {
+        let station = &self.stations[index];
+        let identity = self.pool.identity(station.plan.number)?;
+        let key = station.settings.as_ref().map_or_else(|| identity.signing_key(), |one| Arc::clone(&one.key));
+        Some(Forger {
+            ip: site::ip(station.plan.number),
+            mac: station.stack.mac,
+            is_copy: station.plan.part != Part::Insider,
+            is_bound: station.plan.is_bound,
+            host: station.enrolled_as,
+            key,
+            request_key: site::master().key_of(station.enrolled_as),
+            site_key: identity.site_key().clone(),
+        })
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Report {
+        self.begin();
+        let end = self.scenario.end();
+        while let Some((at, event)) = self.agenda.next() {
+            if at > end {
+                break;
+            }
+            self.at = at;
+            self.trace.note(at, event.letter(), event.station().unwrap_or(usize::MAX), &[]);
+            self.happen(event);
+        }
+        self.at = end;
+        self.finish()
+    }
+
+    fn begin(&mut self) {
+        for index in 0..self.stations.len() {
+            self.stations[index].start();
+            self.schedule_upkeep(index);
+            self.schedule_in(Duration::from_millis(500), Event::Curiosity { station: index });
+        }
+        for (at, station, step) in self.scenario.steps.clone() {
+            self.schedule(at, Event::Step { station, step });
+        }
+        if let Some(every) = self.scenario.attack_every {
+            self.schedule_in(every, Event::Attack);
+        }
+        self.schedule(self.scenario.faults_stop, Event::FaultsStop);
+        for last in [self.scenario.recovered(), self.scenario.traffic_stops()] {
+            self.schedule(last - RECOVERY, Event::AskAll);
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        let mut ledger = Ledger::new();
+        for station in &self.stations {
+            ledger.add(&station.past);
+            if let Some(host) = &station.host {
+                host.add_to_ledger(&mut ledger);
+            }
+        }
+        self.judge.close(self.at, &self.stations);
+        Report {
+            summary: self.scenario.summary(),
+            events: self.trace.events(),
+            deliveries: self.judge.deliveries(),
+            violations: self.judge.into_violations(),
+            ledger,
+            hash: self.trace.hash(),
+        }
+    }
+
+    fn schedule(&mut self, at: Instant, event: Event) {
+        self.agenda.schedule(at, event);
+    }
+
+    fn schedule_in(&mut self, time: Duration, event: Event) {
+        self.schedule(self.at + time, event);
+    }
+
+    fn micros(&mut self, below: u64) -> Duration {
+        Duration::from_micros(self.random.below(below))
+    }
+
+    fn happen(&mut self, event: Event) {
+        let paused = event.station().map(|station| self.stations[station].paused_until);
+        if let Some(until) = paused.filter(|&until| until > self.at) {
+            return self.schedule(until, event);
+        }
+        match event {
+            Event::Arrive { port, frame } => self.arrive(port, frame),
+            Event::FromStack { station, frame } => self.leave_stack(station, frame),
+            Event::Job { station, life, ticket, job } if self.stations[station].life == life => {
+                let job = job.map(|job| *job);
+                let outcome = self.stations[station].complete(self.at, ticket, job, &self.repository);
+                self.look_at_grants();
+                self.absorb(station, outcome, true);
+            }
+            Event::Job { .. } => {}
+            Event::Tick { station } => self.tick(station),
+            Event::Curiosity { station } => self.wonder(station),
+            Event::Step { station, step } => self.step(station, step),
+            Event::Restart { station } => self.restart(station),
+            Event::Attack => self.attack(),
+            Event::FromAttacker { frame } => self.transmit(self.stations.len(), &frame),
+            Event::FaultsStop => self.faults_stop(),
+            Event::AskAll => self.ask_all(),
+        }
+    }
+
+    /// Carries away what a call into a bump brought forth, and has the judge look at all of it.
+    fn absorb(&mut self, index: usize, outcome: Outcome, thoroughly: bool) {
+        for news in &outcome.events {
+            self.hear_news(index, news);
+        }
+        if self.stations[index].plan.part == Part::Client {
+            self.judge.owns(self.at, index, &self.stations[index]);
+        }
+        for frame in outcome.wire {
+            self.judge.leaves(self.at, index, &self.stations[index], &frame);
+            self.transmit(index, &frame);
+        }
+        for frame in outcome.stack {
+            self.trace.note(self.at, b'd', index, &frame);
+            self.judge.told(self.at, index, &self.stations[index], &frame);
+            self.reach_stack(index, &frame);
+        }
+        for (ticket, job) in outcome.jobs {
+            let life = self.stations[index].life;
+            let job = (!self.random.chance(self.job_lost_one_in)).then(|| Box::new(job));
+            let delay = self.micros(self.scenario.job_delay_max.as_micros() as u64 + 1);
+            self.schedule_in(delay, Event::Job { station: index, life, ticket, job });
+        }
+        self.judge.after_call(self.at, index, &self.stations[index], thoroughly);
+        self.schedule_upkeep(index);
+    }
+
+    fn hear_news(&mut self, index: usize, news: &News) {
+        if self.tells {
+            println!("{:.6} host {index}: {news}", self.at.since(START).as_secs_f64());
+        }
+        let station = &mut self.stations[index];
+        match news {
+            News::OwnKeyChanged => {
+                if let (Some(new), Some(settings)) = (station.new_key.take(), &mut station.settings) {
+                    settings.key = new;
+                }
+            }
+            News::OwnKeyKept => station.new_key = None,
+            _ => {}
+        }
+    }
+
+    /// A frame reaches a stack and the DHCP program above it.
+    fn reach_stack(&mut self, index: usize, frame: &[u8]) {
+        let at = self.at;
+        let station = &mut self.stations[index];
+        let answer = match (&mut station.program, recognise(frame) == Kind::Dhcp) {
+            (Program::Client(client), true) => client.receive(at, frame),
+            (Program::Server(server), true) => server.receive(at, &mut self.random, frame),
+            _ => {
+                let reply = station.stack.receive(frame);
+                return self.stack_sends(index, reply);
+            }
+        };
+        self.program_sends(index, answer);
+    }
+
+    fn program_sends(&mut self, index: usize, frame: Option<Vec<u8>>) {
+        let at = self.at;
+        let station = &mut self.stations[index];
+        if let Program::Client(client) = &station.program {
+            station.stack.ip = client.ip(at);
+        }
+        frame.iter().for_each(|frame| self.judge.program_says(at, frame));
+        self.stack_sends(index, frame);
+        self.schedule_upkeep(index);
+    }
+
+    fn stack_sends(&mut self, index: usize, frames: impl IntoIterator<Item = Vec<u8>>) {
+        for frame in frames {
+            let delay = self.micros(20);
+            self.schedule_in(delay, Event::FromStack { station: index, frame });
+        }
+    }
+
+    fn leave_stack(&mut self, index: usize, frame: Vec<u8>) {
+        self.trace.note(self.at, b'u', index, &frame);
+        if !self.stations[index].is_guarded() {
+            return self.transmit(index, &frame);
+        }
+        self.judge.stack_says(self.at, index, &frame);
+        let outcome = self.stations[index].process(self.at, Side::STACK, frame);
+        self.absorb(index, outcome, false);
+    }
+
+    fn schedule_upkeep(&mut self, index: usize) {
+        let at = self.at;
+        let station = &mut self.stations[index];
+        let next = station.deadline().map(|next| next.max(at));
+        let Some(next) = next.filter(|next| station.tick_at.is_none_or(|scheduled| *next < scheduled)) else { return };
+        station.tick_at = Some(next);
+        self.schedule(next, Event::Tick { station: index });
+    }
+
+    /// What is due in the daemon, the stack and the program of a station.
+    fn tick(&mut self, index: usize) {
+        let at = self.at;
+        let station = &mut self.stations[index];
+        if station.tick_at.is_some_and(|scheduled| scheduled > at) {
+            return;
+        }
+        station.tick_at = None;
+        let outcome = station.tick(at);
+        if let Program::Client(client) = &station.program {
+            station.stack.ip = client.ip(at);
+        }
+        let questions = station.stack.tick(at);
+        let words = match &mut station.program {
+            // The silence at the end is real.
+            Program::Client(client) if at >= self.scenario.traffic_stops() => {
+                client.retire();
+                None
+            }
+            Program::Client(client) => client.tick(at, &mut self.random),
+            _ => None,
+        };
+        self.absorb(index, outcome, true);
+        self.stack_sends(index, questions);
+        self.program_sends(index, words);
+    }
+
+    fn transmit(&mut self, port: usize, frame: &[u8]) {
+        self.trace.note(self.at, b'w', port, frame);
+        for flight in self.fabric.carry(port, frame) {
+            self.schedule_in(flight.delay, Event::Arrive { port: flight.port, frame: flight.frame });
+        }
+    }
+
+    fn arrive(&mut self, port: usize, frame: Vec<u8>) {
+        let Some(station) = self.stations.get(port) else { return self.attacker_sees(&frame) };
+        if station.paused_until > self.at {
+            let until = station.paused_until;
+            return self.schedule(until, Event::Arrive { port, frame });
+        }
+        if station.plan.part == Part::Insider {
+            return;
+        }
+        // A card hands up what is for it or for all; on a hub it sees everything.
+        let to = frame.first_chunk().map_or(MacAddress::ZERO, |bytes| MacAddress(*bytes));
+        if to != station.stack.mac && !to.is_group() {
+            return;
+        }
+        if !station.is_guarded() {
+            return self.reach_stack(port, &frame);
+        }
+        let outcome = self.stations[port].process(self.at, Side::WIRE, frame);
+        self.absorb(port, outcome, false);
+    }
+
+    /// A host wants to speak with somebody.
+    fn wonder(&mut self, index: usize) {
+        if self.at >= self.scenario.traffic_stops() - RECOVERY {
+            return;
+        }
+        let addresses = self.addresses();
+        let wanted = addresses[self.random.below(addresses.len() as u64) as usize];
+        let at = self.at;
+        // While everybody looks for everybody, nobody forgets whom he has found.
+        if at < self.scenario.faults_stop || at > self.scenario.recovered() {
+            self.stations[index].stack.ask(at, wanted);
+            self.schedule_upkeep(index);
+        }
+        let longest = self.scenario.ask_every_max;
+        // When all is calm there is less to say.
+        let longest = if self.at > self.scenario.recovered() { longest * 2 } else { longest };
+        let wait = self.micros(longest.as_micros() as u64);
+        self.schedule_in(wait, Event::Curiosity { station: index });
+    }
+
+    /// What one may want to reach: everybody that has an address, the liar, and nobody.
+    fn addresses(&self) -> Vec<Ipv4Addr> {
+        let liar = self.stations.iter().filter(|station| station.plan.part == Part::Insider);
+        let liar = liar.map(|station| site::ip(station.plan.number));
+        let known = self.stations.iter().filter_map(|station| station.stack.ip);
+        known.chain(liar).chain([NOBODY]).collect()
+    }
+
+    fn look_at_grants(&mut self) {
+        let changes = self.repository.take_changes();
+        if changes.is_empty() {
+            return;
+        }
+        let liars = self.stations.iter().enumerate().filter(|(_, station)| station.plan.part == Part::Insider);
+        let liars: Vec<_> = liars
+            .map(|(index, station)| {
+                let mac = station.plan.is_bound.then_some(station.stack.mac);
+                (station.enrolled_as, index, mac)
+            })
+            .collect();
+        self.judge.granted(self.at, &changes, &liars);
+    }
+
+    /// Whether others must find this station in the end, and it them.
+    fn must_be_found(&self, index: usize, at_the_end: bool) -> bool {
+        let station = &self.stations[index];
+        let is_there = match station.plan.part {
+            Part::Distributor | Part::Static | Part::Server => true,
+            Part::Client => at_the_end,
+            Part::Insider | Part::Known | Part::Plain => false,
+        };
+        // Who has a key that was stolen is found again once nobody believes the copy.
+        is_there && !self.revoked.contains(&index) && (at_the_end || !self.compromised.contains(&index))
+    }
+
+    /// Everybody looks for everybody that he has not found yet, again and again; at the end all must be found.
+    fn ask_all(&mut self) {
+        let deadlines = [self.scenario.recovered(), self.scenario.traffic_stops()];
+        let Some(last) = deadlines.into_iter().find(|last| *last >= self.at) else { return };
+        let at_the_end = last == self.scenario.traffic_stops();
+        let is_over = self.at == last;
+        if self.at + RECOVERY == last {
+            self.stations.iter_mut().for_each(|station| station.stack.flush());
+        }
+        let searched: Vec<usize> =
+            (0..self.stations.len()).filter(|&index| self.must_be_found(index, at_the_end)).collect();
+        for &index in &searched {
+            for &other in searched.iter().filter(|&&other| other != index) {
+                self.look_for(index, other, is_over);
+            }
+            self.schedule_upkeep(index);
+        }
+        if !is_over {
+            self.schedule_in(ASK_AGAIN, Event::AskAll);
+        }
+    }
+
+    fn look_for(&mut self, index: usize, other: usize, is_over: bool) {
+        let (at, mac, ip) = (self.at, self.stations[other].stack.mac, self.stations[other].stack.ip);
+        let is_found = ip.is_some_and(|ip| self.stations[index].stack.knows(ip) == Some(mac));
+        match ip.filter(|_| !is_found) {
+            _ if is_found => {}
+            Some(ip) if !is_over => self.stations[index].stack.ask(at, ip),
+            None if !is_over => {}
+            _ => {
+                let detail = format!("host {other} at {mac} with {ip:?}");
+                self.judge.violate(at, index, "not found after faults stopped", detail);
+            }
+        }
+    }
+}
+
+fn attacker(scenario: &Scenario, random: Generator) -> Attacker {
+    let of = |wanted: fn(Part) -> bool| {
+        let plans = scenario.plans.iter().filter(move |plan| wanted(plan.part));
+        plans.map(|plan| (site::mac(plan.number), site::ip(plan.number))).collect::<Vec<_>>()
+    };
+    let mut victims = of(|part| part != Part::Client);
+    let servers = scenario.plans.iter().filter(|plan| plan.part == Part::Server);
+    let clients = scenario.plans.iter().filter(|plan| plan.part == Part::Client);
+    let client_macs: Vec<MacAddress> = clients.map(|plan| site::mac(plan.number)).collect();
+    let leased = servers.flat_map(|plan| site::pool_of(plan.number));
+    victims.extend(client_macs.iter().copied().cycle().zip(leased));
+    Attacker::new(victims, of(|part| part == Part::Distributor), random)
+}
