@@ -101,10 +101,10 @@ where
             if self.obey() {
                 return Ok(());
             }
-            if !busy {
-                self.sleep()?;
-            } else if let Some(pause) = self.gather.pause_after(now.since_boot, self.ports.counters(Side::WIRE).0) {
-                wait(&mut [], Some(pause))?;
+            match self.gather.pause_after(now.since_boot, self.ports.counters(Side::WIRE).0) {
+                Some(pause) => _ = wait(&mut [], Some(pause))?,
+                None if busy => {}
+                None => self.sleep()?,
             }
         }
     }

@@ -6,13 +6,14 @@
 //! it sleeps: it never spins.
 //!
 //! Where only ARP and DHCP come to the daemon nobody sends much of it but a flood, or all hosts of a site that ask their
-//! distributor at once. To refuse a forged request takes less time than to fall asleep behind it, so there many frames are
-//! enough, whatever their length.
+//! distributor at once. To refuse a forged request takes less time than to fall asleep behind it and to be woken, so there many
+//! frames are enough, whatever their length, and the next look comes after the pause whether or not there was anything.
 
 use std::time::Duration;
 
 use bump::Instant;
 use system::port::ReceiveCounters;
+use system::port::limits::WIRE_BATCH_MAX_FRAMES;
 
 /// Length of the window in which bytes are counted.
 const WINDOW: Duration = Duration::from_millis(10);
@@ -27,8 +28,8 @@ const PAUSE: Duration = Duration::from_micros(60);
 
 /// Frames in a window from which on what is kept for the daemon counts as dense: 10,000 in a second.
 const DENSE_KEPT_FRAMES: u64 = 100;
-/// How long those gather: a dozen of 80,000 in a second, and a small part of what a ring holds.
-const KEPT_PAUSE: Duration = Duration::from_micros(120);
+/// How long those gather: twenty of 80,000 in a second, and a small part of what a ring holds.
+const KEPT_PAUSE: Duration = Duration::from_micros(250);
 
 /// What comes to the daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,20 +55,20 @@ impl Gather {
         Gather { traffic: Traffic::Kept, ..Gather::default() }
     }
 
-    /// How long to pause after a turn after which the wire's counters are `counters`.
+    /// How long to pause after a turn after which the wire's counters are `counters`, instead of waiting for the next frame.
     pub(super) fn pause_after(&mut self, now: Instant, counters: ReceiveCounters) -> Option<Duration> {
         let frames = counters.frames - self.last.frames;
         let bytes = counters.bytes - self.last.bytes;
         self.last = counters;
-        let small_portion = (1..PORTION_FRAMES).contains(&frames);
         match self.traffic {
             Traffic::Everything => {
                 let dense = self.in_window(now, counters.bytes) >= DENSE_BYTES;
+                let small_portion = (1..PORTION_FRAMES).contains(&frames);
                 (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
             }
             Traffic::Kept => {
                 let dense = self.in_window(now, counters.frames) >= DENSE_KEPT_FRAMES;
-                (dense && small_portion).then_some(KEPT_PAUSE)
+                (dense && frames < WIRE_BATCH_MAX_FRAMES as u64).then_some(KEPT_PAUSE)
             }
         }
     }
@@ -119,5 +120,6 @@ mod tests {
         assert_eq!(of_kept(50, 1), 100, "20,000 frames a second");
         assert_eq!(of_kept(50, 64), 0, "full portions");
         assert_eq!(of_kept(1000, 1), 0, "1,000 frames a second");
+        assert_eq!(of_kept(50, 0), 0, "nothing");
     }
 }

@@ -16,7 +16,7 @@ use super::super::stats::Series;
 use super::super::work;
 use super::super::{Schedule, cpu, twice};
 use super::NAME;
-use super::load::{Load, Parties, frame, open_port, put, unsigned};
+use super::load::{Borne, Load, Parties, frame, open_port, put, unsigned};
 use crate::failure::Failure;
 use crate::guard::Daemon;
 
@@ -49,9 +49,9 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
         eprintln!("ringwall-lab: requests to the distributor, pair {} of {}", pair + 1, schedule.pairs);
         cpu::settle()?;
         let signing = twice("signing", || signing_rate(arena))?;
-        let rate = twice("requests", || Load::prepare(&parties, time, u64::from(pair))?.run(&parties, time))?;
+        let borne = twice("requests", || Load::prepare(&parties, time, u64::from(pair))?.run(&parties, time))?;
         let forged = |forger| twice("forged requests", || cost_of_forged(&parties, daemon, forger));
-        found.push(signing, rate, [forged(Forger::Stranger)?, forged(Forger::Member)?]);
+        found.push(signing, borne, [forged(Forger::Stranger)?, forged(Forger::Member)?]);
     }
     Ok(found.rows())
 }
@@ -60,6 +60,7 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
 struct Found {
     signing: Series,
     rate: Series,
+    lost: f64,
     share: Series,
     forged_us: Series,
     forged_share: Series,
@@ -67,7 +68,9 @@ struct Found {
 }
 
 impl Found {
-    fn push(&mut self, signing: Option<f64>, rate: Option<f64>, [forged_us, by_member_us]: [Option<f64>; 2]) {
+    fn push(&mut self, signing: Option<f64>, borne: Option<Borne>, [forged_us, by_member_us]: [Option<f64>; 2]) {
+        let rate = borne.map(|borne| borne.rate);
+        self.lost += borne.map_or(0.0, |borne| borne.lost);
         let both = |one: Option<f64>, combine: fn(f64, f64) -> f64| Some(combine(one?, signing?));
         self.share.push(both(rate, |rate, signing| rate / signing));
         self.forged_share.push(both(forged_us, |us, signing| us * signing / 1e6));
@@ -81,7 +84,8 @@ impl Found {
         let rows = [
             Row::new(NAME, "akd/signatures_per_second", "1/s", &self.signing),
             Row::new(NAME, "akd/requests_per_second", "1/s", &self.rate)
-                .map(|row| row.with_stat("hosts_in_repository", Some(f64::from(HOSTS)))),
+                .map(|row| row.with_stat("hosts_in_repository", Some(f64::from(HOSTS))))
+                .map(|row| row.with_stat("requests_lost", Some(self.lost))),
             Row::new(NAME, "akd/share_of_signing_rate", "ratio", &self.share),
             Row::new(NAME, "akd/forged_request", "us", &self.forged_us),
             Row::new(NAME, "akd/forged_request_per_signature", "ratio", &self.forged_share),

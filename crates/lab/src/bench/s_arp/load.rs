@@ -49,7 +49,17 @@ pub(super) struct Load {
     next: usize,
     under_way: usize,
     answered: usize,
+    lost: usize,
     kept: Vec<Vec<u8>>,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Borne {
+    /// Answers per second.
+    pub(super) rate: f64,
+    /// Requests that nobody answered.
+    pub(super) lost: f64,
 }
 
 /// Who asks whom, and with what.
@@ -71,11 +81,19 @@ impl Load {
         let keys: Vec<_> = (1..=u64::from(HOSTS)).map(|number| parties.master.key_of(number)).collect();
         let make = |at: usize| request(parties, &keys[at % keys.len()], at as u64, &mut random);
         let requests = (0..count).map(make).collect();
-        Ok(Load { port: open_port(parties.from)?, requests, next: 0, under_way: 0, answered: 0, kept: Vec::new() })
+        Ok(Load {
+            port: open_port(parties.from)?,
+            requests,
+            next: 0,
+            under_way: 0,
+            answered: 0,
+            lost: 0,
+            kept: Vec::new(),
+        })
     }
 
-    /// Asks for as long as `time`, at most [`UNDER_WAY_MAX`] questions ahead of the answers; returns answers per second.
-    pub(super) fn run(mut self, parties: &Parties<'_>, time: Duration) -> Result<f64, Failure> {
+    /// Asks for as long as `time`, at most [`UNDER_WAY_MAX`] questions ahead of the answers.
+    pub(super) fn run(mut self, parties: &Parties<'_>, time: Duration) -> Result<Borne, Failure> {
         let start = Instant::now();
         let mut heard_at = start;
         while start.elapsed() < time && self.next < self.requests.len() {
@@ -85,12 +103,13 @@ impl Load {
                 heard_at = Instant::now();
             } else if heard_at.elapsed() > PATIENCE {
                 // What was lost is not waited for.
-                (self.under_way, heard_at) = (0, Instant::now());
+                self.lost += std::mem::take(&mut self.under_way);
+                heard_at = Instant::now();
             }
         }
         let rate = self.answered as f64 / start.elapsed().as_secs_f64();
         self.check(parties.distributor)?;
-        Ok(rate)
+        Ok(Borne { rate, lost: self.lost as f64 })
     }
 
     fn ask(&mut self) {
