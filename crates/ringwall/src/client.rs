@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::Config;
+use crate::config::{self, ConfigFile};
 use crate::failure::Failure;
-use crate::host::ConfigArgs;
 use crate::output::say;
 use crate::protocol::{Answer, Ask, Event, Example, Key, Peer, Sarp, Status};
 
@@ -18,41 +18,65 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often `events --follow` asks.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Which daemon is meant.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DaemonArgs {
+    /// Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one.
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    interface: Option<String>,
+}
+
+impl DaemonArgs {
+    /// Where the daemon listens.
+    pub(crate) fn socket(&self) -> Result<PathBuf, Failure> {
+        if let Some(interface) = &self.interface {
+            return Ok(config::socket(&config::default_run_dir(), interface));
+        }
+        let file = self.config.clone().unwrap_or_else(config::default_file);
+        ConfigFile::load(&file)?.socket(&file)
+    }
+}
+
 /// Options of every question.
 #[derive(Args, Debug)]
 pub(crate) struct AskArgs {
     #[command(flatten)]
-    config: ConfigArgs,
+    daemon: DaemonArgs,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Asks the daemon that this configuration is for.
-pub(crate) fn ask(config: &Config, ask: &Ask) -> Result<Answer, Failure> {
-    let socket = config.socket();
+/// Asks the daemon that listens on `socket`.
+pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             let what = format!("the daemon did not answer within {} s", ANSWER_TIME_MAX.as_secs());
-            Failure::file(&socket, what, "ask again; if it stays so, see the log of the daemon")
+            Failure::file(socket, what, "ask again; if it stays so, see the log of the daemon")
         }
-        _ => Failure::file(&socket, error, "start the daemon with `ringwall host run`, and ask as root"),
+        _ => {
+            let remedy = "start the daemon with `ringwall host run` or `ringwall gate run`, and ask as root";
+            Failure::file(socket, error, remedy)
+        }
     };
-    let mut stream = UnixStream::connect(&socket).map_err(failed)?;
+    let mut stream = UnixStream::connect(socket).map_err(failed)?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;
     let mut line = serde_json::to_string(ask).map_err(Failure::new)?;
     line.push('\n');
     stream.write_all(line.as_bytes()).map_err(failed)?;
     let mut text = String::new();
     BufReader::new(stream).read_line(&mut text).map_err(failed)?;
-    match serde_json::from_str(&text).map_err(|error| Failure::file(&socket, error, "use the same version of both"))? {
-        Answer::Error { line } => Err(Failure::file(&socket, line, "see the log of the daemon")),
+    match serde_json::from_str(&text).map_err(|error| Failure::file(socket, error, "use the same version of both"))? {
+        Answer::Error { line } => Err(Failure::file(socket, line, "see the log of the daemon")),
         answer => Ok(answer),
     }
 }
 
-fn unexpected(config: &Config) -> Failure {
-    Failure::file(&config.socket(), "the daemon answered something else", "use the same version of both")
+fn unexpected(socket: &Path) -> Failure {
+    Failure::file(socket, "the daemon answered something else", "use the same version of both")
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -62,8 +86,8 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 
 /// `ringwall status`
 pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config.config)?;
-    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
+    let socket = args.daemon.socket()?;
+    let Answer::Status(status) = ask(&socket, &Ask::Status)? else { return Err(unexpected(&socket)) };
     if args.json {
         return print_json(&status);
     }
@@ -173,11 +197,11 @@ fn print_frames(status: &Status) {
 
 /// `ringwall peers`
 pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config.config)?;
-    let peers = match ask(&config, &Ask::Peers)? {
+    let socket = args.daemon.socket()?;
+    let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { keys } => return print_keys(&keys, args.json),
-        _ => return Err(unexpected(&config)),
+        _ => return Err(unexpected(&socket)),
     };
     if args.json {
         return print_json(&peers);
@@ -236,10 +260,10 @@ pub(crate) struct EventsArgs {
 
 /// `ringwall events`
 pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.ask.config.config)?;
+    let socket = args.ask.daemon.socket()?;
     let mut after = 0;
     loop {
-        let Answer::Events { events } = ask(&config, &Ask::Events { after })? else { return Err(unexpected(&config)) };
+        let Answer::Events { events } = ask(&socket, &Ask::Events { after })? else { return Err(unexpected(&socket)) };
         after = events.last().map_or(after, |event| event.number);
         for event in &events {
             print_event(event, args.ask.json)?;
@@ -284,8 +308,8 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         let words: Vec<_> = DropReason::ALL.iter().map(|reason| reason.word()).collect();
         return Err(Failure::new(format!("no drop reason \"{word}\"; there are {}", words.join(", "))));
     }
-    let config = Config::load(&args.ask.config.config)?;
-    let Answer::Drops { counts, examples } = ask(&config, &Ask::Drops)? else { return Err(unexpected(&config)) };
+    let socket = args.ask.daemon.socket()?;
+    let Answer::Drops { counts, examples } = ask(&socket, &Ask::Drops)? else { return Err(unexpected(&socket)) };
     let wanted = |word: &str| args.reason.as_ref().is_none_or(|reason| reason == word);
     if args.ask.json {
         let examples: Vec<&Example> = examples.iter().filter(|example| wanted(&example.reason)).collect();
@@ -317,13 +341,13 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
 }
 
 /// `ringwall metrics`
-pub(crate) fn metrics(args: &ConfigArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
-    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
-    let peers = match ask(&config, &Ask::Peers)? {
+pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
+    let socket = args.socket()?;
+    let Answer::Status(status) = ask(&socket, &Ask::Status)? else { return Err(unexpected(&socket)) };
+    let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { .. } => Vec::new(),
-        _ => return Err(unexpected(&config)),
+        _ => return Err(unexpected(&socket)),
     };
     say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
     Ok(())

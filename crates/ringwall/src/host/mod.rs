@@ -129,7 +129,7 @@ fn give_back(config: &Config) -> Result<(), Failure> {
 
 /// Tells a living daemon to stop and waits until it has.
 fn stop_daemon(config: &Config) -> Result<(), Failure> {
-    if client::ask(config, &Ask::Stop).is_err() {
+    if client::ask(&config.socket(), &Ask::Stop).is_err() {
         return Ok(());
     }
     let end = std::time::Instant::now() + STOP_TIME_MAX;
