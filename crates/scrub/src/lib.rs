@@ -13,12 +13,14 @@ mod context;
 mod emit;
 mod ethernet;
 mod ip;
+pub mod keys;
 pub mod limits;
 mod packet;
 pub mod rule;
 pub mod scrubber;
 pub mod settings;
 
+pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
 pub use scrubber::{Event, Scrubber};
 pub use settings::{Preset, Settings};

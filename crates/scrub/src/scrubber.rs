@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
 
 use crate::context::Context;
+use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
@@ -25,6 +26,7 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Scrubber {
     settings: Settings,
+    keys: Keys,
     counters: Counters,
     ledger: Ledger,
     events: VecDeque<Event>,
@@ -33,8 +35,8 @@ pub struct Scrubber {
 impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
-    pub fn new(settings: Settings) -> Scrubber {
-        Scrubber { settings, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
+    pub fn new(settings: Settings, keys: Keys) -> Scrubber {
+        Scrubber { settings, keys, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
     }
 
     /// How often each rule acted.
