@@ -1,9 +1,10 @@
 //! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`, `metrics`.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bump::DropReason;
 use clap::Args;
@@ -11,10 +12,12 @@ use clap::Args;
 use crate::config::{self, ConfigFile};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, Key, Peer, Sarp, Status};
+use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Peer, Sarp, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether a daemon has stopped.
+const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// How often `events --follow` asks.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -75,6 +78,30 @@ pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
     }
 }
 
+/// Tells a living daemon, that of `interface`, to stop and waits until it has.
+pub(crate) fn stop(socket: &Path, interface: &str, time_max: Duration) -> Result<(), Failure> {
+    if ask(socket, &Ask::Stop).is_err() {
+        return Ok(());
+    }
+    let end = Instant::now() + time_max;
+    while socket.exists() {
+        if Instant::now() > end {
+            let line = format!("the daemon of {interface} does not stop; end it by its process id");
+            return Err(Failure::new(line));
+        }
+        std::thread::sleep(STOP_LOOK_INTERVAL);
+    }
+    Ok(())
+}
+
+/// Removes what a killed daemon has left. The lock on its interface has shown that nobody listens there.
+pub(crate) fn remove_socket(socket: &Path) -> Result<(), Failure> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::file(socket, error, "remove it")),
+        _ => Ok(()),
+    }
+}
+
 fn unexpected(socket: &Path) -> Failure {
     Failure::file(socket, "the daemon answered something else", "use the same version of both")
 }
@@ -87,12 +114,61 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// `ringwall status`
 pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
     let socket = args.daemon.socket()?;
-    let Answer::Status(status) = ask(&socket, &Ask::Status)? else { return Err(unexpected(&socket)) };
-    if args.json {
-        return print_json(&status);
+    match ask(&socket, &Ask::Status)? {
+        Answer::Status(status) if args.json => print_json(&status),
+        Answer::Gate(status) if args.json => print_json(&status),
+        Answer::Status(status) => {
+            print_status(&status);
+            Ok(())
+        }
+        Answer::Gate(status) => {
+            print_gate(&status);
+            Ok(())
+        }
+        _ => Err(unexpected(&socket)),
     }
-    print_status(&status);
-    Ok(())
+}
+
+fn print_gate(status: &GateStatus) {
+    say!("gateway {} {}: up {} s, ringwall {}", status.interface, status.state, status.uptime_s, status.version);
+    for warning in &status.warnings {
+        say!("warning: {warning}");
+    }
+    for (role, card) in [("trusted", &status.trusted), ("untrusted", &status.untrusted), ("mirror", &status.mirror)] {
+        let Some(card) = card else { continue };
+        let carrier = if card.carrier { "on" } else { "off" };
+        say!("{role}: {} ({}), carrier {carrier}, MTU {}", card.interface, card.mac, card.mtu);
+    }
+    let taken = if status.adopted { "adopted" } else { "new" };
+    say!("cards: {taken}, on exit {}; what is cut anew fits {} bytes", status.on_exit, status.mtu);
+    let changed: Vec<_> = status.changed_rules.iter().map(|(rule, action)| format!("{rule} = {action}")).collect();
+    let changed = if changed.is_empty() { String::new() } else { format!(", but {}", changed.join(", ")) };
+    say!("preset: {}{changed}", status.preset);
+    let frames = &status.frames;
+    say!(
+        "from the trusted side: {} received, {} forwarded; from the untrusted: {} received, {} forwarded",
+        frames.received_from_trusted,
+        frames.forwarded_to_untrusted,
+        frames.received_from_untrusted,
+        frames.forwarded_to_trusted
+    );
+    say!(
+        "answered {}, consumed {}, held {}, dropped {}",
+        frames.answered,
+        frames.consumed,
+        frames.held,
+        frames.dropped
+    );
+    for (title, counts) in [("dropped, by reason:", &status.drops), ("rules that acted:", &status.rules)] {
+        say!("{title}");
+        print_counts(counts);
+    }
+}
+
+fn print_counts(counts: &BTreeMap<String, u64>) {
+    for (name, count) in counts.iter().filter(|(_, count)| **count > 0) {
+        say!("  {count:>10}  {name}");
+    }
 }
 
 fn print_status(status: &Status) {
@@ -190,9 +266,7 @@ fn print_frames(status: &Status) {
         frames.held,
         frames.dropped
     );
-    for (reason, count) in status.drops.iter().filter(|(_, count)| **count > 0) {
-        say!("  {count:>10}  {reason}");
-    }
+    print_counts(&status.drops);
 }
 
 /// `ringwall peers`
@@ -343,7 +417,14 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
 /// `ringwall metrics`
 pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
     let socket = args.socket()?;
-    let Answer::Status(status) = ask(&socket, &Ask::Status)? else { return Err(unexpected(&socket)) };
+    let status = match ask(&socket, &Ask::Status)? {
+        Answer::Status(status) => status,
+        Answer::Gate(status) => {
+            say!("{}", crate::metrics::of_gate(&status)?.trim_end());
+            return Ok(());
+        }
+        _ => return Err(unexpected(&socket)),
+    };
     let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { .. } => Vec::new(),

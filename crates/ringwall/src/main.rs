@@ -4,6 +4,7 @@ mod akd;
 mod client;
 mod config;
 mod crypto_bench;
+mod daemon;
 mod failure;
 mod gate;
 mod host;

@@ -28,6 +28,7 @@ pub(crate) enum Ask {
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub(crate) enum Answer {
     Status(Box<Status>),
+    Gate(Box<GateStatus>),
     Peers { peers: Vec<Peer> },
     Keys { keys: Vec<Key> },
     Events { events: Vec<Event> },
@@ -60,6 +61,57 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
+}
+
+/// How a gateway is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateStatus {
+    pub(crate) version: String,
+    pub(crate) state: String,
+    pub(crate) uptime_s: u64,
+    /// The trusted interface, which the gateway is called by.
+    pub(crate) interface: String,
+    pub(crate) preset: String,
+    /// What single rules do where it is not what the preset says.
+    pub(crate) changed_rules: BTreeMap<String, String>,
+    pub(crate) trusted: Option<GateCard>,
+    pub(crate) untrusted: Option<GateCard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mirror: Option<GateCard>,
+    /// Longest packet for which what leaves is cut.
+    pub(crate) mtu: usize,
+    pub(crate) adopted: bool,
+    pub(crate) on_exit: String,
+    pub(crate) frames: GateFrames,
+    /// How often each rule acted.
+    pub(crate) rules: BTreeMap<String, u64>,
+    pub(crate) drops: BTreeMap<String, u64>,
+    pub(crate) ports: BTreeMap<String, u64>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An interface of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateCard {
+    pub(crate) interface: String,
+    pub(crate) mac: String,
+    pub(crate) mtu: u32,
+    pub(crate) carrier: bool,
+}
+
+/// The books of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateFrames {
+    pub(crate) received_from_trusted: u64,
+    pub(crate) received_from_untrusted: u64,
+    pub(crate) forwarded_to_untrusted: u64,
+    pub(crate) forwarded_to_trusted: u64,
+    pub(crate) answered: u64,
+    pub(crate) consumed: u64,
+    pub(crate) held: u64,
+    pub(crate) dropped: u64,
+    pub(crate) made_for_untrusted: u64,
+    pub(crate) made_for_trusted: u64,
 }
 
 /// How signed ARP is.

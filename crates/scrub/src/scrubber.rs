@@ -39,6 +39,11 @@ impl Scrubber {
         Scrubber { settings, keys, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
     }
 
+    /// The links carry packets of `mtu` bytes from now on.
+    pub fn set_mtu(&mut self, mtu: usize) {
+        self.settings.mtu = mtu;
+    }
+
     /// How often each rule acted.
     #[must_use]
     pub fn counters(&self) -> &Counters {

@@ -185,7 +185,8 @@ impl GateConfig {
 }
 
 impl Gate {
-    fn check_interfaces(&self, file: &Path) -> Result<(), Failure> {
+    /// Every name can be one, and none stands twice.
+    pub(crate) fn check_interfaces(&self, file: &Path) -> Result<(), Failure> {
         let named = [("trusted", &self.trusted), ("untrusted", &self.untrusted), ("mirror", &self.mirror)];
         let mut seen: Vec<&str> = Vec::new();
         for (key, name) in named {

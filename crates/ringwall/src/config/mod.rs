@@ -118,6 +118,16 @@ pub(crate) enum OnExit {
     Restore,
 }
 
+impl OnExit {
+    /// The word in the configuration and in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            OnExit::Closed => "closed",
+            OnExit::Restore => "restore",
+        }
+    }
+}
+
 /// Section `[host]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,15 @@
 //! `ringwall gate`: the scrubber between a trusted and an untrusted network.
 //!
+//! - `run.rs`: between two cards, as a daemon; `cards.rs`: those cards, as the supervisor sees them; `guard.rs`: the scrubber,
+//!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
 //! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from.
 
+mod cards;
+mod guard;
+mod keys;
+mod mirror;
 mod replay;
+mod run;
 mod sides;
 
 use clap::Subcommand;
@@ -12,10 +19,19 @@ use scrub::{Action, Rule};
 use crate::failure::Failure;
 use crate::output::say;
 use replay::ReplayArgs;
+use run::{ReleaseArgs, RunArgs};
 
 /// `ringwall gate …`
 #[derive(Subcommand, Debug)]
 pub(crate) enum GateCommand {
+    /// Scrubs all that passes between two interfaces until it is told to stop (needs root).
+    #[command(after_help = "Examples:\n  ringwall gate run --trusted eth1 --untrusted eth2\n  \
+        ringwall status --interface eth1\n\nThe interfaces must have no address. They move into a network namespace of their \
+        own, where nothing passes without this daemon; with on_exit = \"closed\" they stay there when it ends, until the \
+        next start or `gate release`.")]
+    Run(RunArgs),
+    /// Stops the daemon, if one runs, and gives the interfaces back (needs root).
+    Release(ReleaseArgs),
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
@@ -30,6 +46,8 @@ pub(crate) enum GateCommand {
 impl GateCommand {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
+            GateCommand::Run(args) => run::run(&args),
+            GateCommand::Release(args) => run::release(&args),
             GateCommand::Replay(args) => replay::replay(&args),
             GateCommand::Rules => {
                 print_rules();

@@ -3,10 +3,8 @@
 //! Everything that can be wrong with files is found before the interface is touched. Then: take over, open the ports,
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bump::Generator;
@@ -14,29 +12,20 @@ use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
-use system::port::{PacketOptions, PacketPort, Port, Ports, TapPort, TrainOptions};
+use system::port::{PacketOptions, PacketPort, Ports, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
-use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
 use wire::cll::train;
 
-use super::bulk::Bulk;
-use super::data_path::DataPath;
-use super::gather::Gather;
-use super::guard::Guard;
+use super::interface::Interface;
 use super::plan::{Duty, Plan, SignedArp};
-use super::quiet::Quiet;
 use super::revert;
-use super::supervisor::{Link, Supervisor};
-use super::worker::Worker;
 use crate::config::{Config, Mode, OnExit, Trains};
+use crate::daemon::{Supervisor, serve};
 use crate::failure::Failure;
-
-/// Messages that may wait between supervisor and data path.
-const MESSAGES_WAITING_MAX: usize = 256;
 
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
@@ -65,27 +54,28 @@ fn carry_out(
     config: &Config,
     ports: Opened,
     mut clock: Clock,
-    mut supervisor: Supervisor,
+    mut supervisor: Supervisor<Interface>,
 ) -> Result<(), Failure> {
+    let trains = config.cll.trains == Trains::Always;
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, [(), ()], ports.tap()?, clock, supervisor)
+            serve(null, [(), ()], ports.tap()?, clock, supervisor, trains)
         }
         Plan::Cll(identity) => {
-            let settings = config.settings(file, identity, supervisor.wire_mtu())?;
+            let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
             let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
-            guard_with(cll, [generator()?, generator()?], ports, clock, supervisor)
+            serve(cll, [generator()?, generator()?], ports, clock, supervisor, trains)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, .. } = *sarp;
-            supervisor.name_distributors(distributors);
+            supervisor.ward_mut().name_distributors(distributors);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
             let tools = [Arc::clone(&records), records];
             match ports {
-                Opened::Tap(ports) => guard_with(host, tools, ports, clock, supervisor),
-                Opened::Pair(ports) => guard_with(host, tools, ports, clock, supervisor),
+                Opened::Tap(ports) => serve(host, tools, ports, clock, supervisor, trains),
+                Opened::Pair(ports) => serve(host, tools, ports, clock, supervisor, trains),
             }
         }
     }
@@ -97,7 +87,7 @@ fn prepare(
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(Opened, Supervisor), Failure> {
+) -> Result<(Opened, Supervisor<Interface>), Failure> {
     if let Some(identity) = identity {
         // Without an inner device, after a crash, the card's address was not known before.
         check_interface(config, identity, taken.inner_mac)?;
@@ -105,7 +95,8 @@ fn prepare(
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
     let ports = open_ports(config, &mut taken)?;
     takeover::flush_neighbours(&config.host.interface)?;
-    let supervisor = Supervisor::open(config, identity.cloned(), taken, follower)?;
+    let interface = Interface::new(config, identity.cloned(), taken, follower);
+    let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
     arm()?;
     drop_privileges(config)?;
     Ok((ports, supervisor))
@@ -121,51 +112,6 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
         Ok(()) => failure,
         Err(error) => Failure::new(format!("{failure}; and it could not be given back: {error}")),
     }
-}
-
-/// Starts the data path and the worker, and supervises until the end.
-fn guard_with<G, S>(
-    guard: G,
-    [here, beside]: [G::Tools; 2],
-    ports: Ports<S>,
-    clock: Clock,
-    supervisor: Supervisor,
-) -> Result<(), Failure>
-where
-    G: Guard + Send + 'static,
-    G::Job: Send + 'static,
-    G::Completion: Send + 'static,
-    S: Port + AsFd + Send + 'static,
-{
-    let waker = Waker::new().map_err(Failure::new)?;
-    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
-    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(beside, waker.clone()).map_err(Failure::new)?;
-    let data_path = DataPath {
-        guard,
-        ports,
-        clock,
-        worker,
-        commands,
-        waker: waker.clone(),
-        news,
-        supervisor: supervisor.waker(),
-        news_lost: 0,
-        tools: here,
-        quiet: Quiet::default(),
-        gather: Gather::default(),
-        bulk: Bulk::new(supervisor.trains() == Trains::Always),
-    };
-    let ring = supervisor.waker();
-    let thread = std::thread::Builder::new()
-        .name("ringwall-data".to_owned())
-        .spawn(move || {
-            let result = data_path.run();
-            ring.wake();
-            result
-        })
-        .map_err(Failure::new)?;
-    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
 }
 
 fn generator() -> Result<Generator, Failure> {

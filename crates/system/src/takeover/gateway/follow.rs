@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::{Gateway, Role};
+use super::{Card, Gateway, Role};
 use crate::takeover::Change;
-use crate::takeover::follow::{Watch, card_changes};
+use crate::takeover::follow::{Step, Watch, card_changes};
 
 /// Follows the cards of a gateway. Lost notifications are made good by reading the card again.
 pub struct GatewayFollower {
@@ -15,7 +15,7 @@ pub struct GatewayFollower {
 }
 
 impl GatewayFollower {
-    /// Begins to follow. The state of each card is reported first.
+    /// Begins to follow. What changed since the cards were taken is reported first.
     ///
     /// # Errors
     /// Fails if the kernel gives no routing sockets.
@@ -23,8 +23,12 @@ impl GatewayFollower {
         let mut follower = GatewayFollower { watches: Vec::new(), pending: VecDeque::new() };
         for card in &gateway.cards {
             let mut watch = gateway.inside(|| Watch::open(card.index))??;
-            let steps = watch.resynchronise()?;
-            follower.enter(card.role, steps);
+            let mut changes = VecDeque::new();
+            for step in watch.resynchronise()? {
+                card_changes(&step, &mut changes);
+            }
+            changes.retain(|change| !is_known(card, *change));
+            follower.pending.extend(changes.into_iter().map(|change| (card.role, change)));
             follower.watches.push((card.role, watch));
         }
         Ok(follower)
@@ -52,11 +56,22 @@ impl GatewayFollower {
         Ok(self.pending.pop_front())
     }
 
-    fn enter(&mut self, role: Role, steps: Vec<crate::takeover::follow::Step>) {
+    fn enter(&mut self, role: Role, steps: Vec<Step>) {
         let mut changes = VecDeque::new();
         for step in &steps {
             card_changes(step, &mut changes);
         }
         self.pending.extend(changes.into_iter().map(|change| (role, change)));
+    }
+}
+
+/// Whether `change` says nothing that was not so when the card was taken.
+fn is_known(card: &Card, change: Change) -> bool {
+    match change {
+        Change::Carrier(carrier) => carrier == card.carrier,
+        Change::Mtu(mtu) => mtu == card.mtu,
+        Change::Mac(mac) => mac == card.mac,
+        Change::NicUp(up) => up,
+        _ => false,
     }
 }

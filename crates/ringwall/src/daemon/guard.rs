@@ -23,9 +23,28 @@ pub(crate) enum Report {
     Associations(Vec<PeerReport>),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
+    /// What a scrubber did.
+    Scrubbing(Box<Scrubbing>),
 }
 
-/// A bump that can guard an interface of a host.
+/// What a scrubber did.
+#[derive(Clone, Debug)]
+pub(crate) struct Scrubbing {
+    /// How often each rule acted.
+    pub(crate) counters: scrub::rule::Counters,
+    /// What its mirror was given, if it has one.
+    pub(crate) mirror: Option<MirrorCounters>,
+}
+
+/// What became of the copies for a mirror, in frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MirrorCounters {
+    pub(crate) sent: u64,
+    /// Copies that its port did not take.
+    pub(crate) lost: u64,
+}
+
+/// A bump that a daemon can drive.
 pub(crate) trait Guard: Bump {
     /// What its jobs work with beside themselves; each thread has its own.
     type Tools: Send + 'static;

@@ -49,8 +49,10 @@ pub(crate) struct Snapshot {
     pub(crate) now: Now,
     pub(crate) ledger: Ledger,
     pub(crate) report: Report,
-    pub(crate) stack: (ReceiveCounters, SendCounters),
-    pub(crate) wire: (ReceiveCounters, SendCounters),
+    /// What passed the port of the stack or the trusted side.
+    pub(crate) inner: (ReceiveCounters, SendCounters),
+    /// What passed the port of the wire or the untrusted side.
+    pub(crate) outer: (ReceiveCounters, SendCounters),
     pub(crate) news_lost: u64,
     /// Frames may leave in trains.
     pub(crate) may_couple: bool,
@@ -215,8 +217,8 @@ where
             now,
             ledger: self.guard.ledger(),
             report: self.guard.report(now.since_boot),
-            stack: self.ports.counters(Side::STACK),
-            wire: self.ports.counters(Side::WIRE),
+            inner: self.ports.counters(Side::STACK),
+            outer: self.ports.counters(Side::WIRE),
             news_lost: self.news_lost,
             may_couple: self.ports.wire.sender.may_couple(),
         }

@@ -1,0 +1,88 @@
+//! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
+//!
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump.
+//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
+//!   `reports.rs`: what it says.
+//! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load.
+
+mod bulk;
+mod data_path;
+mod gather;
+mod guard;
+mod journal;
+mod quiet;
+pub(crate) mod reports;
+mod supervisor;
+mod worker;
+
+use std::os::fd::AsFd;
+use std::sync::mpsc::sync_channel;
+
+use system::clock::Clock;
+use system::port::{Port, Ports};
+use system::wait::Waker;
+
+use crate::failure::Failure;
+use bulk::Bulk;
+use data_path::DataPath;
+pub(crate) use data_path::{Command, Snapshot};
+use gather::Gather;
+pub(crate) use guard::{Described, Guard, MirrorCounters, Report, Scrubbing};
+pub(crate) use journal::Journal;
+use quiet::Quiet;
+pub(crate) use reports::SideNames;
+pub(crate) use supervisor::{Being, Link, Supervisor, Ward};
+use worker::Worker;
+
+/// Messages that may wait between supervisor and data path.
+const MESSAGES_WAITING_MAX: usize = 256;
+
+/// Starts the data path and the worker, and supervises until the end.
+///
+/// `tools` are for the jobs of each of the two threads; `trains` has every frame to the wire leave in trains where it may.
+pub(crate) fn serve<G, S, W>(
+    guard: G,
+    tools: [G::Tools; 2],
+    ports: Ports<S>,
+    clock: Clock,
+    supervisor: Supervisor<W>,
+    trains: bool,
+) -> Result<(), Failure>
+where
+    W: Ward,
+    G: Guard + Send + 'static,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+    S: Port + AsFd + Send + 'static,
+{
+    let [here, beside] = tools;
+    let waker = Waker::new().map_err(Failure::new)?;
+    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
+    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
+    let worker = Worker::start(beside, waker.clone()).map_err(Failure::new)?;
+    let data_path = DataPath {
+        guard,
+        ports,
+        clock,
+        worker,
+        commands,
+        waker: waker.clone(),
+        news,
+        supervisor: supervisor.waker(),
+        news_lost: 0,
+        tools: here,
+        quiet: Quiet::default(),
+        gather: Gather::default(),
+        bulk: Bulk::new(trains),
+    };
+    let ring = supervisor.waker();
+    let thread = std::thread::Builder::new()
+        .name("ringwall-data".to_owned())
+        .spawn(move || {
+            let result = data_path.run();
+            ring.wake();
+            result
+        })
+        .map_err(Failure::new)?;
+    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
+}

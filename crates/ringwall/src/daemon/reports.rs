@@ -1,0 +1,67 @@
+//! Snapshots of the data path in the words of the protocol, as far as every daemon has them.
+
+use std::collections::BTreeMap;
+
+use bump::{DropReason, Ledger, Side};
+use system::port::{ReceiveCounters, SendCounters};
+use wire::ethernet::Header;
+
+use super::data_path::Snapshot;
+use crate::protocol::Example;
+
+/// What the two sides of a daemon are called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SideNames {
+    pub(crate) inner: &'static str,
+    pub(crate) outer: &'static str,
+}
+
+/// All drop counters, those at zero too: a name that is missing would look like one that does not exist.
+pub(crate) fn drops(ledger: &Ledger) -> BTreeMap<String, u64> {
+    DropReason::ALL.iter().map(|reason| (reason.word().to_owned(), ledger.drops(*reason))).collect()
+}
+
+/// What passed the ports.
+pub(crate) fn ports(snapshot: &Snapshot, names: SideNames) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let sides: [(&str, &(ReceiveCounters, SendCounters)); 2] =
+        [(names.inner, &snapshot.inner), (names.outer, &snapshot.outer)];
+    for (side, (received, sent)) in sides {
+        let named = [
+            ("received_frames", received.frames),
+            ("received_bytes", received.bytes),
+            ("received_super_frames", received.super_frames),
+            ("received_segments", received.segments),
+            ("received_unreadable", received.unreadable),
+            ("kernel_drops", received.kernel_drops),
+            ("sent_frames", sent.frames),
+            ("sent_bytes", sent.bytes),
+            ("sent_super_frames", sent.super_frames),
+            ("sent_joined", sent.joined),
+            ("send_backlogs", sent.backlogs),
+            ("send_errors", sent.errors),
+        ];
+        counters.extend(named.map(|(name, value)| (format!("{side}_{name}"), value)));
+    }
+    counters.insert("news_lost".to_owned(), snapshot.news_lost);
+    counters
+}
+
+/// Recent examples of dropped frames.
+pub(crate) fn examples(snapshot: &Snapshot, names: SideNames) -> Vec<Example> {
+    let describe = |drop: bump::Drop| {
+        let header = Header::parse(&drop.head).ok().map(|(header, _)| header);
+        let field = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        Example {
+            reason: drop.reason.word().to_owned(),
+            from: if drop.from == Side::Inner { names.inner } else { names.outer }.to_owned(),
+            ago_ms: u64::try_from(snapshot.now.since_boot.since(drop.at).as_millis()).unwrap_or(u64::MAX),
+            len: drop.len,
+            source: field(header.map(|header| header.source.to_string())),
+            destination: field(header.map(|header| header.destination.to_string())),
+            ethertype: field(header.map(|header| format!("{:?}", header.ethertype))),
+            head_hex: drop.head.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    };
+    snapshot.ledger.examples().into_iter().map(describe).collect()
+}
