@@ -236,7 +236,7 @@ drop_reasons! {
         "Nothing: no correct sender makes such a packet.";
     IpChecksum, "ip-checksum", "An IPv4 header with a wrong checksum.",
         "Look for a failing link, or for somebody who tests what is behind the gateway.";
-    IpAddress, "ip-address", "An IP source that no host can have, or that is the destination.",
+    IpAddress, "ip-address", "IP addresses that no host can have, a source that is the destination, or TCP to a group.",
         "Look for the machine that forges addresses.";
     IpOptions, "ip-options", "Malformed IP options, or a source route.",
         "Look for the machine that sends them.";
@@ -244,7 +244,7 @@ drop_reasons! {
         "Look for the machine that sends them.";
     HopLimit, "hop-limit", "The packet could not have reached the hosts behind the gateway.",
         "Lower gate.hops_behind if hosts are nearer; otherwise look for somebody who tests what is behind it.";
-    FragmentMalformed, "fragment-malformed", "A fragment that is empty, ends beyond the longest packet, or whose length cannot be followed by another.",
+    FragmentMalformed, "fragment-malformed", "A fragment that is empty, too long, of a length that nothing can follow, or that lacks headers it should bring.",
         "Nothing: no correct sender makes such a fragment.";
     FragmentConflict, "fragment-conflict", "Fragments that contradict each other about where the packet ends or what it is, or that overlap where none may.",
         "Look for somebody who tests what is behind the gateway.";

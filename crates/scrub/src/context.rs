@@ -26,6 +26,11 @@ impl<'a> Context<'a> {
         self.settings.rules.action(rule) != Action::Off
     }
 
+    /// Whether the sender's half of a connection is scrubbed for content (the paper's section III-B).
+    pub(crate) fn scrubs(&self) -> bool {
+        self.from == Side::UNTRUSTED || self.settings.both_directions
+    }
+
     /// Says that `rule`, which is on, changed the packet.
     pub(crate) fn acted(&mut self, rule: Rule) {
         self.counters.count(rule);

@@ -9,18 +9,29 @@
 //! understands does not leave. Reading order: [`rule`] (what is done, by name), [`scrubber`] (in which order), then the stages
 //! `ethernet`, `ip`, `tcp`, `udp`, `icmp`. This room trusts the metadata of its ports and nothing else.
 
+mod checksum;
 mod context;
 mod emit;
 mod ethernet;
+mod exchange;
+mod fingerprint;
+mod icmp;
 mod ip;
 pub mod keys;
+mod lately;
 pub mod limits;
+mod opaque;
 mod packet;
 pub mod rule;
 pub mod scrubber;
 pub mod settings;
+mod stages;
+mod table;
+mod tcp;
+mod udp;
 
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
 pub use scrubber::{Event, Scrubber};
 pub use settings::{Preset, Settings};
+pub use tcp::{FlowId, FlowReport};

@@ -6,15 +6,90 @@ use std::time::Duration;
 pub const MTU: usize = 1500;
 /// Hops that a packet must be able to make behind the scrubber: enough for a small routed site.
 pub const HOPS_BEHIND: u8 = 8;
-/// Hop limit towards the untrusted side: what most stacks begin with.
-pub const HOP_LIMIT: u8 = 64;
+/// Hop limit towards the untrusted side: the least with which common stacks begin, less the hops behind the scrubber. Every
+/// trusted host's packets arrive with at least this, so all can be lowered to it, and it takes them across any internet.
+pub const HOP_LIMIT: u8 = HOP_LIMIT_FIRST_MIN - HOPS_BEHIND;
+/// The least hop limit with which common stacks begin (RFC 1700).
+const HOP_LIMIT_FIRST_MIN: u8 = 64;
 /// Least time between two ICMP messages of a pair: the paper's figure 9.
 pub const ICMP_INTERVAL: Duration = Duration::from_millis(50);
-/// Bytes behind the quoted IP header (RFC 792).
+/// Bytes behind the quoted IP header (RFC 792), also where they are a tunnel's.
 pub const ICMP_QUOTE_LEN: usize = 8;
+/// Longest echo message in bytes, where that is limited: what fits the IPv4 packet that every host takes (RFC 791, 3.1).
+pub const ICMP_ECHO_MAX_BYTES: usize = 576 - 20;
+/// Pairs of hosts whose last ICMP message is remembered. Beyond them the pace of the oldest is forgotten, which tells more
+/// about its timing and drops nothing.
+pub const ICMP_PAIRS_MAX: usize = 1 << 14;
+/// Memory for delayed messages, in bytes.
+pub const ICMP_DELAYED_MAX_BYTES: usize = 1 << 20;
+/// What a delayed frame costs beside its bytes.
+pub const ICMP_DELAYED_OVERHEAD_BYTES: usize = 128;
+/// Exchanges of UDP, echo and unknown protocols that are remembered of each side, 32 bytes each.
+pub const EXCHANGES_MAX: usize = 1 << 16;
+/// How long an exchange is remembered: longer than the longest wait before an error, for the rest of a packet in fragments
+/// (RFC 8200, 4.5: 60 s).
+pub const EXCHANGE_LIFETIME: Duration = Duration::from_secs(90);
+/// Counters from which identifications of IPv4 packets that can be fragmented are made. Pairs of hosts share them.
+pub const IDENTIFICATION_COUNTERS: usize = 1 << 12;
 /// Memory for retained data and fragments, in bytes.
 pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 /// Connections that are remembered.
 pub const FLOWS_MAX: usize = 1 << 20;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
+
+/// How long fragments wait for the rest of their packet. Linux waits 30 s for IPv4 and 60 s for IPv6 (RFC 8200, section 4.5),
+/// RFC 1122 asks for 60 s and more; those of honest senders come within milliseconds, and less time is less memory for others.
+pub const FRAGMENTS_TIMEOUT: Duration = Duration::from_secs(30);
+/// Packets of which fragments wait.
+pub const FRAGMENTED_PACKETS_MAX: usize = 1 << 16;
+/// Fragments of one packet: the longest packet over links of 576 bytes comes in 119.
+pub const FRAGMENTS_PER_PACKET_MAX: usize = 256;
+/// Fragments may take one part in this many of the memory for retained data.
+pub const FRAGMENTS_MEMORY_PART: usize = 8;
+/// The packets of one source may take one part in this many of the memory for fragments.
+pub const FRAGMENTS_SOURCE_PART: usize = 8;
+/// What a packet of which fragments wait costs beside its bytes: its rows in the tables and their free places, in bytes.
+pub const FRAGMENTED_PACKET_COST_BYTES: usize = 768;
+
+/// Shortest piece into which an IPv4 packet is cut, in bytes: every link carries it whole (RFC 791, section 3.2), and ports
+/// and flags of TCP are in the first (RFC 1858).
+pub const PIECE_MIN_BYTES_V4: usize = 68;
+/// Shortest piece into which an IPv6 packet is cut, in bytes: every link carries it whole (RFC 8200, section 5).
+pub const PIECE_MIN_BYTES_V6: usize = 1280;
+/// Extension headers that are followed: one of each kind, and destination options twice (RFC 8200, section 4.1).
+pub const EXTENSION_HEADERS_MAX: usize = 5;
+
+/// How long a connection may take from one segment of its handshake to the next: longer than the gap between the first five
+/// SYNs of a host that tries again (1, 2, 4, 8 and 16 s).
+pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an established connection may be silent (RFC 5382, REQ-5: not less than 2 hours 4 minutes).
+pub const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
+/// How long a connection may be silent after its first FIN (RFC 5382, REQ-5: not less than 4 minutes).
+pub const CLOSING_TIMEOUT: Duration = Duration::from_secs(4 * 60);
+/// How long a connection is remembered after its end, so that late segments are answered: twice what hosts here take for the
+/// longest life of a segment (RFC 9293, section 3.4.2).
+pub const CLOSED_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a connection that fell silent, or was severed, is refused rather than taken for an unknown one.
+pub const ENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How long an established connection must have been silent before a new one may take its place in a full table.
+pub const IDLE_BEFORE_EVICTION: Duration = Duration::from_secs(5 * 60);
+/// Connections that an operator may block at a time.
+pub const BLOCKED_MAX: usize = 4096;
+
+/// Unacknowledged bytes that are kept of one half of a connection: more than the buffers that systems give by themselves.
+pub const RETAINED_MAX_BYTES: usize = 16 << 20;
+/// Least memory for unacknowledged bytes of a connection that has any, in bytes.
+pub const RETAINED_MIN_BYTES: usize = 512;
+/// Pieces behind holes of one half of a connection; a tenth of all segments lost in a window of 2500 makes as many.
+pub const ISLANDS_MAX: usize = 256;
+/// Memory that waits to be used again for unacknowledged bytes, in bytes.
+pub const POOL_MAX_BYTES: usize = 32 << 20;
+
+/// The window of trusted hosts in the handshake under `tcp-initial-window`, in bytes: what nearly all systems exceed.
+pub const INITIAL_WINDOW: u16 = 8192;
+/// The window scale of trusted hosts under `tcp-initial-window`: what Linux has, so that few windows are rounded.
+pub const WINDOW_SCALE: u8 = 7;
+
+const _: () = assert!(RETAINED_MAX_BYTES.is_power_of_two() && RETAINED_MIN_BYTES.is_power_of_two());
+const _: () = assert!(IDLE_BEFORE_EVICTION.as_secs() < ESTABLISHED_TIMEOUT.as_secs());

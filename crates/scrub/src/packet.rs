@@ -1,9 +1,13 @@
 //! A packet between reading and writing: its headers as fields, its data where the port put it.
 
+use std::net::IpAddr;
+
 use bump::{Checksum, Gso, Meta};
+use wire::layer::protocol;
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::tcp::segment::Segment;
 
 /// One IP packet, or one super-frame of TCP or UDP.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub(crate) fn behind(checksum: Checksum, at: usize) -> Checksum {
 pub(crate) enum Transport<'a> {
     /// Bytes that are written as they are.
     Bytes(&'a mut [u8]),
+    /// A segment that was read and judged.
+    Tcp(Segment<'a>),
 }
 
 impl Transport<'_> {
@@ -43,11 +49,59 @@ impl Transport<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Transport::Bytes(bytes) => bytes.len(),
+            Transport::Tcp(segment) => segment.len(),
+        }
+    }
+
+    /// What is written as it is: nothing of a segment that was read into fields.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Transport::Bytes(bytes) => bytes,
+            Transport::Tcp(_) => &[],
+        }
+    }
+
+    /// As [`bytes`](Transport::bytes), to be changed.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Transport::Bytes(bytes) => bytes,
+            Transport::Tcp(_) => &mut [],
+        }
+    }
+
+    /// Keeps the first `len` bytes of what is written as it is.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if let Transport::Bytes(bytes) = self {
+            let whole = std::mem::take(bytes);
+            let len = len.min(whole.len());
+            *bytes = &mut whole[..len];
         }
     }
 }
 
 impl Packet<'_> {
+    /// Whether more than one host hears it, by its link or by its destination.
+    pub(crate) fn is_to_group(&self) -> bool {
+        let is_group = match self.ip.destination() {
+            IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        is_group || self.link.is_to_group()
+    }
+
+    /// The ports of TCP and UDP; zero for all others.
+    pub(crate) fn ports(&self) -> u32 {
+        match &self.transport {
+            Transport::Tcp(segment) => u32::from(segment.source_port) << 16 | u32::from(segment.destination_port),
+            Transport::Bytes(bytes) => match bytes.first_chunk() {
+                Some(ports) if matches!(self.ip.protocol(), protocol::TCP | protocol::UDP) => {
+                    u32::from_be_bytes(*ports)
+                }
+                _ => 0,
+            },
+        }
+    }
+
     /// The metadata with which the packet leaves, if its IP header begins `start` bytes into the frame.
     pub(crate) fn meta(&self, start: usize) -> Meta {
         let checksum = match self.checksum {

@@ -92,8 +92,14 @@ rules! {
     EthernetTypes, "ethernet-types", "IEEE 802.3, 3.2.6",
         "Drops frames whose EtherType is neither IP, ARP nor listed.",
         "Cuts whatever else the two sides speak, such as spanning tree or a plant's field bus.", Off Off On;
-    EthernetTrailer, "ethernet-trailer", "RFC 894",
-        "Cuts off what follows the packet that the IP header announces.",
+    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
+        "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
+        "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    VlanDropEligible, "vlan-drop-eligible", "IEEE 802.1Q, 9.6",
+        "Clears the bit of a customer tag that meant another order of bits once and says now what to drop first.",
+        "Switches on both sides that mark what exceeds a rate.", Off Off On;
+    EthernetTrailer, "ethernet-trailer", "RFC 894; IEEE 802.3, 3.2.6",
+        "Cuts off what follows the packet or the payload whose length a header announces.",
         "None known: padding carries nothing.", On On On;
 
     // IPv4.
@@ -103,8 +109,8 @@ rules! {
     Ipv4Checksum, "ipv4-checksum", "RFC 1122, 3.2.1.2",
         "Drops packets with a wrong header checksum.",
         "None: no host accepts them.", On On On;
-    Ipv4Addresses, "ipv4-addresses", "RFC 1122, 3.2.1.3",
-        "Drops packets with a source that no host can have, or with a source that is the destination.",
+    Ipv4Addresses, "ipv4-addresses", "RFC 1122, 3.2.1.3; RFC 9293, 3.9.2.3",
+        "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
         "Networks that use class E addresses inside.", On On On;
     Ipv4Options, "ipv4-options", "RFC 791, 3.1; RFC 7126",
         "Takes IP options out, and drops packets with source routes or malformed options.",
@@ -117,38 +123,47 @@ rules! {
         "None known.", On On On;
     Ipv4DontFragment, "ipv4-dont-fragment", "RFC 791, 3.1; RFC 1191",
         "Clears the DF bit where the next link carries the packet whole (the paper's section IV-B1).",
-        "Path MTU discovery of hosts behind a narrower link beyond the scrubber.", On Off Off;
+        "Path MTU discovery over narrower links beyond the scrubber; packets without identification may be mixed up there.", On Off Off;
     Ipv4Identification, "ipv4-identification", "RFC 6864",
         "Gives packets to the untrusted side an identification that says nothing about the host.",
         "Tools that follow packets by their identification.", Off On On;
     Ipv4Fragments, "ipv4-fragments", "RFC 791, 3.2; RFC 1858; RFC 3128",
-        "Reassembles fragments, old data winning, and cuts the packet again on its way out.",
+        "Reassembles fragments, old data winning, and cuts the packet again on its way out, without DF.",
         "Memory and delay for senders of many fragments; flows whose fragments take several paths.", On On On;
+    Ipv4FragmentReuse, "ipv4-fragment-reuse", "RFC 791, 2.3; RFC 6864, 4.3",
+        "Drops both packets where a first fragment contradicts the one that waits: the identification was used again too soon.",
+        "None known: the two would make one packet that neither side sent.", Off On On;
 
     // IPv6.
     Ipv6Header, "ipv6-header", "RFC 8200, 3",
         "Drops packets whose version or payload length contradicts the frame, and jumbograms.",
         "Jumbograms (RFC 2675), which no known network uses.", On On On;
+    Ipv6TrafficClass, "ipv6-traffic-class", "RFC 2474; RFC 3168",
+        "Keeps the classes that are assigned and the ECN field, and clears all other values.",
+        "Experimental classes of service.", On On On;
     Ipv6Addresses, "ipv6-addresses", "RFC 4291, 2.7",
-        "Drops packets with a source that no host can have, or with a source that is the destination.",
+        "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
         "None known.", On On On;
-    Ipv6Extensions, "ipv6-extensions", "RFC 8200, 4.1; RFC 5095",
-        "Drops packets whose extension headers are out of order, repeated, too many or routing headers of type 0.",
-        "Experiments with extension headers.", On On On;
-    Ipv6Options, "ipv6-options", "RFC 8200, 4.2",
-        "Replaces unknown options that a host would skip by padding of zeros, and drops packets that a host would drop.",
-        "Experiments with options.", On On On;
+    Ipv6Extensions, "ipv6-extensions", "RFC 8200, 4.1 and 4.7; RFC 5095",
+        "Drops packets whose extension headers are out of order, repeated, too many, or still to be routed; cuts off what \
+         follows where nothing should.",
+        "Experiments with extension headers, Mobile IPv6 and segment routing through the scrubber.", On On On;
+    Ipv6Options, "ipv6-options", "RFC 8200, 4.2; RFC 4942, 2.1.9",
+        "Takes out padding and options that a host would skip, all but MLD's router alert, and drops packets that a host \
+         would drop.",
+        "Experiments with options, Mobile IPv6, and AH over packets that carry any.", On On On;
     Ipv6FlowLabel, "ipv6-flow-label", "RFC 6437",
         "Gives packets to the untrusted side a flow label that says nothing about the host.",
         "Load balancers that both sides agreed on by label.", Off On On;
     Ipv6Fragments, "ipv6-fragments", "RFC 8200, 4.5; RFC 5722; RFC 6946; RFC 7112; RFC 6980",
-        "Reassembles fragments, drops packets whose fragments overlap, and cuts the packet again on its way out.",
+        "Reassembles fragments, drops packets whose fragments overlap, and cuts the packet again on its way out; takes out \
+         Fragment headers of packets that are whole.",
         "Memory and delay for senders of many fragments.", On On On;
 
     // Both versions.
     HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3",
         "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts.",
-        "Traceroute by TCP towards the trusted side.", On On On;
+        "Traceroute towards the trusted side.", On On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700",
         "Gives packets to the untrusted side one hop limit, only ever lowering it.",
         "Traceroute towards the trusted side, and protocols that check for 255.", Off On On;
@@ -239,43 +254,53 @@ rules! {
     // UDP.
     UdpLength, "udp-length", "RFC 768",
         "Drops datagrams whose length contradicts the packet, and cuts off what follows them.",
-        "UDP options (RFC 9868).", On On On;
+        "UDP options (RFC 9868).", Off On On;
     UdpChecksum, "udp-checksum", "RFC 768; RFC 8200, 8.1",
         "Drops datagrams with a wrong checksum, over IPv6 also those without one.",
-        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", On On On;
+        "Tunnels over IPv6 without checksums (RFC 6935), unless listed.", Off On On;
 
     // ICMP.
     IcmpChecksum, "icmp-checksum", "RFC 792; RFC 4443, 2.3",
         "Drops messages that are cut short or have a wrong checksum.",
         "None: no host accepts them.", On On On;
-    IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6918",
-        "Drops redirects, source quench, timestamp, mask and information messages.",
-        "Redirects across the scrubber, clocks by ICMP.", On On On;
+    IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6633; RFC 6918; RFC 4890, 4.3",
+        "Drops redirects, source quench, timestamp, mask and information messages, and types that nobody assigned.",
+        "Redirects across the scrubber, clocks by ICMP.", Off On On;
     IcmpEchoCode, "icmp-echo-code", "RFC 792",
         "Clears the code of echo messages.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpUnsolicited, "icmp-unsolicited", "RFC 792; RFC 5927",
         "Drops echo replies and errors that nothing from the other side called for.",
-        "Asymmetric paths.", On On On;
+        "Asymmetric paths.", Off On On;
     IcmpQuote, "icmp-quote", "RFC 792; RFC 1812, 4.3.2.3",
-        "Cuts the packet that an error of a trusted host quotes to its header and eight bytes, and writes it in one form.",
+        "Cuts the packet that an error of a trusted host quotes to its header and eight bytes (the paper's section IV-B2), and \
+         drops errors that quote less.",
         "Tunnels that need more of it, unless the longer quote is chosen.", On On On;
+    IcmpQuoteForm, "icmp-quote-form", "RFC 792; RFC 4443, 3; RFC 1812, 4.3.2.3",
+        "Writes what an error of a trusted host quotes as its sender sent it, and zeros into what the error does not use.",
+        "Traceroutes whose probes differ only in identification or checksum, towards routers on the trusted side.", Off On On;
+    IcmpAnswerForm, "icmp-answer-form", "RFC 1349, 5.1; RFC 1812, 4.3.2.5",
+        "Clears class of service and DF in replies and errors of trusted hosts, in which systems differ.",
+        "Tests of a class of service by ping; a large reply may be cut on its way instead of being lost.", Off On On;
     IcmpMtu, "icmp-mtu", "RFC 1191; RFC 8201; RFC 5927, 7",
         "Drops errors that announce an MTU below the least of IP.",
-        "None known.", On On On;
+        "None known.", Off On On;
     IcmpBroadcast, "icmp-broadcast", "RFC 1122, 3.2.2.6",
         "Drops echo requests to broadcast and multicast addresses.",
-        "Discovery by ping to all hosts.", On On On;
+        "Discovery by ping to all hosts.", Off On On;
     IcmpSize, "icmp-size", "RFC 792",
         "Drops echo messages longer than a limit.",
         "Tests of the path MTU by ping with larger packets.", Off Off On;
     IcmpRate, "icmp-rate", "RFC 1812, 4.3.2.8",
-        "Lets ICMP of trusted hosts out no faster than one message per pair of addresses and interval, or delays it by a \
-         random time (the paper's section IV-B4).",
+        "Lets replies and errors of trusted hosts out no faster than one per pair of addresses and interval, or delays each by \
+         a random time (the paper's section IV-B4).",
         "Ping at a higher rate shows loss.", On On On;
+    IcmpRequestRate, "icmp-request-rate", "RFC 1812, 4.3.2.8",
+        "Lets the paced messages include the echo requests of trusted hosts, as in the paper; needs icmp-rate.",
+        "Monitoring from the trusted side that pings faster shows loss.", On Off On;
     NeighbourDiscovery, "neighbour-discovery", "RFC 4861, 3; RFC 6980",
         "Drops neighbour discovery that crossed a router or is fragmented.",
-        "None: no host accepts them.", On On On;
+        "None: no host accepts them.", Off On On;
 }
 
 /// Number of rules.

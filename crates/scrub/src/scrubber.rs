@@ -1,15 +1,19 @@
 //! The bump: every frame through the stages, in order.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, sink};
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
 
 use crate::context::Context;
+use crate::ethernet::Link;
+use crate::ip::fragments::{self, Arrived, Fragments, Whole};
 use crate::keys::Keys;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
+use crate::stages::{Exit, Stages};
+use crate::table::Keyed;
+use crate::tcp::{FlowId, FlowReport};
 use crate::{emit, ethernet, ip};
 
 /// Something worth telling an operator.
@@ -19,6 +23,21 @@ pub enum Event {
     Severed {
         /// The rule.
         rule: Rule,
+        /// The flow.
+        flow: FlowId,
+    },
+    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
+    /// section IV-A).
+    AsymmetricPath {
+        /// The connection that showed it.
+        flow: FlowId,
+    },
+    /// New connections are refused: the table is full of established ones.
+    FlowsFull,
+    /// A segment was dropped because there is no memory for unacknowledged data.
+    MemoryFull {
+        /// The connection that met it.
+        flow: FlowId,
     },
 }
 
@@ -26,17 +45,23 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Scrubber {
     settings: Settings,
-    keys: Keys,
     counters: Counters,
     ledger: Ledger,
-    events: VecDeque<Event>,
+    fragments: Fragments,
+    stages: Stages,
 }
 
 impl Scrubber {
     /// A scrubber that does what `settings` say.
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
-        Scrubber { settings, keys, counters: Counters::default(), ledger: Ledger::new(), events: VecDeque::new() }
+        Scrubber {
+            fragments: Fragments::new(settings.memory_max_bytes, Keyed::new(&keys.tables)),
+            stages: Stages::new(&settings, &keys),
+            settings,
+            counters: Counters::default(),
+            ledger: Ledger::new(),
+        }
     }
 
     /// The links carry packets of `mtu` bytes from now on.
@@ -50,6 +75,34 @@ impl Scrubber {
         &self.counters
     }
 
+    /// Memory that waiting fragments take, in bytes.
+    #[must_use]
+    pub fn fragments_memory_bytes(&self) -> usize {
+        self.fragments.memory()
+    }
+
+    /// Every TCP connection, as it stands at `now`.
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
+        self.stages.flows.reports(now)
+    }
+
+    /// Bytes of memory that connections hold for unacknowledged data.
+    #[must_use]
+    pub fn retained_bytes(&self) -> usize {
+        self.stages.flows.retained_bytes()
+    }
+
+    /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
+    /// blocked as may be ([`BLOCKED_MAX`](crate::limits::BLOCKED_MAX)).
+    pub fn block(&mut self, now: Instant, flow: &FlowId) -> bool {
+        self.stages.flows.block(now, flow)
+    }
+
+    /// Lets a blocked connection begin again. False if it was not blocked.
+    pub fn unblock(&mut self, flow: &FlowId) -> bool {
+        self.stages.flows.unblock(flow)
+    }
+
     /// Takes one frame through all stages.
     fn scrub(
         &mut self,
@@ -58,24 +111,64 @@ impl Scrubber {
         frame: &mut Frame<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        let context = &mut Context::new(now, from, &self.settings, &mut self.counters);
+        let Scrubber { settings, counters, fragments, stages, ledger, .. } = self;
+        let exit = &mut Exit { sink, ledger };
+        let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
-            let is_copied = sink::copy(sink, from.other(), frame.bytes, frame.meta);
-            return if is_copied { Ok(Fate::Forwarded) } else { Err(DropReason::PortFull) };
+            emit::other(&link, rest, frame.meta, from.other(), exit.sink)?;
+            return Ok(Fate::Forwarded);
         }
-        let (ip, start, payload) = ip::read(context, link.ethertype, rest)?;
-        let packet = Packet {
-            link,
-            ip,
-            transport: Transport::Bytes(payload),
-            checksum: packet::behind(frame.meta.checksum, link.header.len() + start),
-            gso: frame.meta.gso,
-            longest_fragment: None,
-        };
-        emit::whole(&packet, from.other(), sink)?;
-        Ok(Fate::Forwarded)
+        let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
+        let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
+        let gso = frame.meta.gso;
+        if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {
+            // A super-frame is cut where its packets begin, so it is none in which a packet continues.
+            let arrived = Arrived { ip, part, header_len, bytes };
+            return if gso.is_some() {
+                Err(DropReason::BadSuperFrame)
+            } else {
+                fragment(context, fragments, stages, link, arrived, exit)
+            };
+        }
+        let transport = Transport::Bytes(bytes);
+        stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, exit)
     }
+
+    /// Enters in the books what became of frames that were held.
+    fn release(&mut self, now: Instant) {
+        while let Some(ended) = self.fragments.next_ended() {
+            for _ in 0..ended.frames {
+                self.ledger.release(now, ended.from, ended.fate, &ended.head);
+            }
+        }
+    }
+}
+
+/// Takes a fragment in, and the packet through all further stages once it is whole.
+fn fragment(
+    context: &mut Context<'_>,
+    fragments: &mut Fragments,
+    stages: &mut Stages,
+    link: Link<'_>,
+    arrived: Arrived<'_>,
+    exit: &mut Exit<'_>,
+) -> Result<Fate, DropReason> {
+    let whole = fragments.add(context, &link, arrived)?;
+    let Some(Whole { ip, payload, longest, held }) = whole else { return Ok(Fate::Held) };
+    let packet = Packet {
+        link,
+        ip,
+        transport: Transport::Bytes(payload),
+        checksum: Checksum::Unknown,
+        gso: None,
+        longest_fragment: Some(longest),
+    };
+    let fate = stages.run(context, packet, exit);
+    // If the packet is held once more, its last frame stands for it in the books.
+    let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
+    fragments.settle(held, of_the_others);
+    fate
 }
 
 impl Bump for Scrubber {
@@ -89,6 +182,7 @@ impl Bump for Scrubber {
             self.ledger.receive(from);
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
+            self.release(now.since_boot);
         }
     }
 
@@ -96,10 +190,14 @@ impl Bump for Scrubber {
         match completion {}
     }
 
-    fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+    fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
+        self.fragments.expire(now.since_boot, budget);
+        self.release(now.since_boot);
+        self.stages.tick(now.since_boot, budget, &mut Exit { sink, ledger: &mut self.ledger });
+    }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        bump::time::earlier(self.fragments.deadline(), self.stages.deadline())
     }
 
     fn next_job(&mut self) -> Option<(Ticket, Infallible)> {
@@ -111,7 +209,7 @@ impl Bump for Scrubber {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.stages.flows.next_event()
     }
 
     fn add_to_ledger(&self, total: &mut Ledger) {

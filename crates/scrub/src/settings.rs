@@ -39,6 +39,33 @@ pub enum IcmpTiming {
     Jitter(Duration),
 }
 
+/// A TCP option whose place among the others can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// Maximum segment size.
+    MaximumSegmentSize,
+    /// Selective acknowledgement permitted.
+    SackPermitted,
+    /// Timestamps.
+    Timestamps,
+    /// Window scale.
+    WindowScale,
+    /// Blocks of selective acknowledgement.
+    Sack,
+}
+
+/// The order of the TCP options that the scrubber knows; all others follow them (the paper's section IV-B3).
+pub type OptionOrder = [OptionKind; 5];
+
+/// The order that most hosts on the Internet use, so that it tells nothing.
+pub const OPTION_ORDER: OptionOrder = [
+    OptionKind::MaximumSegmentSize,
+    OptionKind::SackPermitted,
+    OptionKind::Timestamps,
+    OptionKind::WindowScale,
+    OptionKind::Sack,
+];
+
 /// An address block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -60,6 +87,8 @@ pub struct Settings {
     pub both_directions: bool,
     /// Bytes behind a hole.
     pub out_of_order: OutOfOrder,
+    /// In which order TCP options leave.
+    pub option_order: OptionOrder,
     /// Whether connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
     pub adopt: bool,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
@@ -74,8 +103,13 @@ pub struct Settings {
     pub hop_limit: u8,
     /// How the timing of ICMP is hidden.
     pub icmp: IcmpTiming,
-    /// Bytes behind the quoted IP header in errors of trusted hosts; 8 in the paper, more where tunnels need them.
+    /// Bytes behind the quoted IP header in errors of trusted hosts where it is a tunnel's, whose ends may need more than the
+    /// 8 that all others get; no less than 8.
     pub icmp_quote_len: usize,
+    /// Longest echo message where that is limited, in bytes from its type on.
+    pub icmp_echo_max_bytes: usize,
+    /// Exchanges of UDP, echo and unknown protocols that are remembered of each side.
+    pub exchanges_max: usize,
     /// Longest packet on the links of either side, in bytes.
     pub mtu: usize,
     /// Memory for retained data and fragments of all flows together, in bytes.
@@ -93,6 +127,7 @@ impl Settings {
             rules: Rules::preset(preset as usize),
             both_directions: preset == Preset::Strict,
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
+            option_order: OPTION_ORDER,
             adopt: false,
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),
@@ -101,6 +136,8 @@ impl Settings {
             hop_limit: limits::HOP_LIMIT,
             icmp: IcmpTiming::Limit(limits::ICMP_INTERVAL),
             icmp_quote_len: limits::ICMP_QUOTE_LEN,
+            icmp_echo_max_bytes: limits::ICMP_ECHO_MAX_BYTES,
+            exchanges_max: limits::EXCHANGES_MAX,
             mtu: limits::MTU,
             memory_max_bytes: limits::MEMORY_MAX_BYTES,
             flows_max: limits::FLOWS_MAX,

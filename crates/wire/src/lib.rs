@@ -11,6 +11,7 @@ pub mod cll;
 pub mod dhcp;
 pub mod error;
 pub mod ethernet;
+pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layer;

@@ -1,15 +1,35 @@
 //! The network layer: what both versions of IP have in common.
 
+mod address;
+mod class;
+pub(crate) mod fragments;
 pub(crate) mod v4;
 pub(crate) mod v6;
 
 use std::net::IpAddr;
 
-use bump::DropReason;
+use bump::{DropReason, Side};
 use wire::EtherType;
 use wire::checksum::{self, Sum};
 
 use crate::context::Context;
+use crate::limits;
+use crate::packet::Packet;
+use crate::rule::Rule;
+
+/// Which part of a packet a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    /// Its offset in what the packet carries, in bytes.
+    pub(crate) offset: usize,
+    /// Whether fragments follow.
+    pub(crate) more: bool,
+}
+
+impl Fragment {
+    /// A part that is the whole.
+    pub(crate) const WHOLE: Fragment = Fragment { offset: 0, more: false };
+}
 
 /// An IP header as fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +52,45 @@ pub(crate) fn read<'a>(
         let (header, carried) = v6::read(context, packet)?;
         (Ip::V6(header), carried)
     };
+    hop_limit_floor(context, &ip)?;
     Ok((ip, carried.start, &mut packet[carried]))
 }
 
+/// Clears DF where the next link carries the packet whole; a super-frame comes from a link that carries its pieces.
+pub(crate) fn clear_dont_fragment(context: &mut Context<'_>, packet: &mut Packet<'_>) {
+    let fits = packet.gso.is_some() || packet.ip.header_len() + packet.transport.len() <= context.settings.mtu;
+    if let Ip::V4(header) = &mut packet.ip {
+        header.clear_dont_fragment(context, fits);
+    }
+}
+
+/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and they would not.
+fn hop_limit_floor(context: &mut Context<'_>, ip: &Ip) -> Result<(), DropReason> {
+    let any_will_do = address::stays_on_link_or_is_group(ip.destination());
+    let least = if any_will_do { 1 } else { context.settings.hops_behind };
+    let expires = context.from == Side::UNTRUSTED && ip.hop_limit() < least;
+    context.refuse_if(expires, Rule::HopLimitFloor, DropReason::HopLimit)
+}
+
 impl Ip {
+    /// A header of the scrubber's own; `None` for addresses of two versions.
+    pub(crate) fn fresh(source: IpAddr, destination: IpAddr, protocol: u8) -> Option<Ip> {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                Some(Ip::V4(v4::Header::fresh(source, destination, protocol)))
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                Some(Ip::V6(v6::Header::fresh(source, destination, protocol)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the packet is one fragment of several, so that what it carries cannot be read.
+    pub(crate) fn is_fragment(&self) -> bool {
+        matches!(self, Ip::V4(v4::Header { fragment: Some(_), .. }))
+    }
+
     pub(crate) fn source(&self) -> IpAddr {
         match self {
             Ip::V4(header) => header.source.into(),
@@ -69,6 +124,46 @@ impl Ip {
         match self {
             Ip::V4(header) => header.time_to_live = hop_limit,
             Ip::V6(header) => header.hop_limit = hop_limit,
+        }
+    }
+
+    /// Class and congestion notification: type of service or traffic class.
+    pub(crate) fn class_mut(&mut self) -> &mut u8 {
+        match self {
+            Ip::V4(header) => &mut header.type_of_service,
+            Ip::V6(header) => &mut header.traffic_class,
+        }
+    }
+
+    /// Which part of a packet it is, if it is not the whole. What a part carries is no transport header.
+    pub(crate) fn fragment(&self) -> Option<Fragment> {
+        match self {
+            Ip::V4(header) => header.fragment,
+            Ip::V6(header) => header.fragment.map(|fragment| fragment.part).filter(|part| *part != Fragment::WHOLE),
+        }
+    }
+
+    /// The header of one piece of the packet.
+    pub(crate) fn piece(&self, part: Fragment) -> Ip {
+        match self {
+            Ip::V4(header) => Ip::V4(header.piece(part)),
+            Ip::V6(header) => Ip::V6(header.piece(part)),
+        }
+    }
+
+    /// The part of the header that is cut with the packet.
+    pub(crate) fn fragmentable(&self) -> &[u8] {
+        match self {
+            Ip::V4(_) => &[],
+            Ip::V6(header) => header.fragmentable(),
+        }
+    }
+
+    /// Shortest piece that the packet is cut into, header included, in bytes.
+    pub(crate) fn piece_min(&self) -> usize {
+        match self {
+            Ip::V4(_) => limits::PIECE_MIN_BYTES_V4,
+            Ip::V6(_) => limits::PIECE_MIN_BYTES_V6,
         }
     }
 

@@ -1,0 +1,61 @@
+//! Acknowledgements and windows: what one host says about the other's half.
+
+use bump::{DropReason, Side};
+
+use crate::rule::Rule;
+use crate::scrubber::Event;
+use crate::tcp::established::{Agreed, Half};
+use crate::tcp::events;
+use crate::tcp::flow::Work;
+use crate::tcp::serial::{ahead, is_within, later};
+
+/// Judges what the segment in `work` acknowledges of `receiver`'s half (RFC 5961, section 5), and its selective
+/// acknowledgements (RFC 2018, section 3).
+pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &Agreed) -> Result<(), DropReason> {
+    let acknowledgement = work.segment.acknowledgement;
+    let is_new = ahead(acknowledgement, receiver.in_sequence) > 0;
+    let last = if is_new && is_believed(work, agreed) { acknowledgement } else { receiver.in_sequence };
+    let is_wrong = !receiver.may_be_acknowledged(acknowledgement, last);
+    if is_wrong && is_new && work.context.from == Side::TRUSTED {
+        let event = Event::AsymmetricPath { flow: work.key.id() };
+        work.events.report_rarely(work.context.now, events::Kind::AsymmetricPath, event);
+    }
+    work.context.refuse_if(is_wrong, Rule::TcpAcknowledgement, DropReason::TcpAcknowledgement)?;
+    selective(work, receiver, agreed);
+    Ok(())
+}
+
+/// A trusted host may have bytes from before its connection was adopted.
+fn is_believed(work: &Work<'_, '_, '_>, agreed: &Agreed) -> bool {
+    !agreed.is_known && work.context.from == Side::TRUSTED
+}
+
+/// Takes out blocks that acknowledge what was not sent. The first may tell of a duplicate, and then lies below the
+/// acknowledgement (RFC 2883, section 4).
+fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
+    let segment = &mut *work.segment;
+    if segment.options.sack.as_slice().is_empty() || !work.context.on(Rule::TcpSack) {
+        return;
+    }
+    let lowest = receiver.unacknowledged.wrapping_sub(receiver.window_max.max(u32::from(u16::MAX)));
+    let mut is_first = true;
+    let had_wrong = segment.options.sack.retain(|(left, right)| {
+        let floor = if std::mem::replace(&mut is_first, false) { lowest } else { segment.acknowledgement };
+        let ceiling = if agreed.is_known { receiver.end } else { later(receiver.end, right) };
+        agreed.sack && ahead(right, left) > 0 && is_within(left, floor, ceiling) && is_within(right, floor, ceiling)
+    });
+    work.context.acts_if(had_wrong, Rule::TcpSack);
+}
+
+/// Enters what the segment in `work`, which goes on, acknowledges and grants.
+pub(crate) fn take(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &mut Half, agreed: &Agreed) {
+    let acknowledgement = work.segment.acknowledgement;
+    let (window, told) = sender.window(work.segment.window);
+    work.segment.window = told;
+    if ahead(acknowledgement, receiver.in_sequence) > 0 && !is_believed(work, agreed) {
+        return;
+    }
+    receiver.acknowledge(acknowledgement, work.memory);
+    receiver.edge = later(receiver.edge, acknowledgement.wrapping_add(window));
+    receiver.window_max = receiver.window_max.max(window);
+}

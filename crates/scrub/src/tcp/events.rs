@@ -1,0 +1,49 @@
+//! News for the operator from the TCP stage: bounded, and of each kind at most one in a while.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bump::Instant;
+
+use crate::limits::EVENTS_MAX;
+use crate::scrubber::Event;
+
+/// Least time between two events of a kind that a stranger can cause at will.
+const EVENT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Kinds whose rate is limited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    AsymmetricPath,
+    FlowsFull,
+    MemoryFull,
+}
+
+/// Events that wait for whoever drains them; the oldest goes when nobody does.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    waiting: VecDeque<Event>,
+    last: [Option<Instant>; Kind::MemoryFull as usize + 1],
+}
+
+impl Events {
+    pub(crate) fn report(&mut self, event: Event) {
+        if self.waiting.len() == EVENTS_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(event);
+    }
+
+    /// Reports `event` unless one of its kind was reported a moment ago.
+    pub(crate) fn report_rarely(&mut self, now: Instant, kind: Kind, event: Event) {
+        let last = &mut self.last[kind as usize];
+        if last.is_none_or(|last| now.since(last) >= EVENT_INTERVAL) {
+            *last = Some(now);
+            self.report(event);
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.waiting.pop_front()
+    }
+}

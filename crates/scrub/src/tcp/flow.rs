@@ -1,0 +1,263 @@
+//! A connection as the scrubber knows it: who, in which state, and how far each half is.
+//!
+//! The states are the paper's (its figure 2), named for what they await: INIT is [`AwaitSynAck`], INIT2 is [`AwaitAck`], ESTAB
+//! and CLOSE are [`Established`] before and after the first FIN, CLOSED is [`Established`] at its end or [`Ending`].
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bump::{DropReason, Side};
+
+use crate::context::Context;
+use crate::ethernet::Link;
+use crate::ip::Ip;
+use crate::limits;
+use crate::tcp::adoption::AwaitProof;
+use crate::tcp::established::Established;
+use crate::tcp::events::Events;
+use crate::tcp::handshake::{AwaitAck, AwaitSynAck};
+use crate::tcp::made::{self, Made};
+use crate::tcp::memory::Memory;
+use crate::tcp::segment::Segment;
+use crate::tcp::shift::Shift;
+use crate::tcp::table::Place;
+
+/// What tells connections apart. Sides take the place of source and destination, so that both directions have one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) trusted: IpAddr,
+    pub(crate) untrusted: IpAddr,
+    pub(crate) trusted_port: u16,
+    pub(crate) untrusted_port: u16,
+    /// The VLAN identifiers, the outer one above the inner one.
+    pub(crate) vlans: u32,
+}
+
+/// A connection, for whoever looks at it from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowId {
+    /// Address and port of the trusted host.
+    pub trusted: SocketAddr,
+    /// Address and port of the untrusted host.
+    pub untrusted: SocketAddr,
+    /// VLAN identifiers, the outer one 12 bits above the inner one; zero without a tag.
+    pub vlans: u32,
+}
+
+impl Key {
+    /// The key of a packet from side `from`.
+    pub(crate) fn of(from: Side, link: &Link<'_>, ip: &Ip, source_port: u16, destination_port: u16) -> Key {
+        let (source, destination) = (ip.source(), ip.destination());
+        let vlans = link.vlans();
+        if from == Side::TRUSTED {
+            let (trusted_port, untrusted_port) = (source_port, destination_port);
+            Key { trusted: source, untrusted: destination, trusted_port, untrusted_port, vlans }
+        } else {
+            let (trusted_port, untrusted_port) = (destination_port, source_port);
+            Key { trusted: destination, untrusted: source, trusted_port, untrusted_port, vlans }
+        }
+    }
+
+    /// All of it in one row, for hashes. Addresses of both versions have the same width, and their width beside them.
+    pub(crate) fn bytes(&self) -> [u8; 41] {
+        let mut bytes = [0; 41];
+        for (place, address) in [(0, self.trusted), (16, self.untrusted)] {
+            match address {
+                IpAddr::V4(address) => bytes[place..place + 4].copy_from_slice(&address.octets()),
+                IpAddr::V6(address) => bytes[place..place + 16].copy_from_slice(&address.octets()),
+            }
+        }
+        bytes[32..34].copy_from_slice(&self.trusted_port.to_be_bytes());
+        bytes[34..36].copy_from_slice(&self.untrusted_port.to_be_bytes());
+        bytes[36..40].copy_from_slice(&self.vlans.to_be_bytes());
+        bytes[40] = u8::from(self.trusted.is_ipv6());
+        bytes
+    }
+
+    pub(crate) fn id(&self) -> FlowId {
+        FlowId {
+            trusted: SocketAddr::new(self.trusted, self.trusted_port),
+            untrusted: SocketAddr::new(self.untrusted, self.untrusted_port),
+            vlans: self.vlans,
+        }
+    }
+}
+
+impl From<&FlowId> for Key {
+    fn from(id: &FlowId) -> Key {
+        Key {
+            trusted: id.trusted.ip(),
+            untrusted: id.untrusted.ip(),
+            trusted_port: id.trusted.port(),
+            untrusted_port: id.untrusted.port(),
+            vlans: id.vlans,
+        }
+    }
+}
+
+/// What a judge of a segment works with.
+pub(crate) struct Work<'w, 'c, 's> {
+    pub(crate) context: &'w mut Context<'c>,
+    pub(crate) segment: &'w mut Segment<'s>,
+    pub(crate) key: &'w Key,
+    /// The connection's shift; numbers in `segment` are those of the trusted host.
+    pub(crate) shift: &'w mut Shift,
+    pub(crate) memory: &'w mut Memory,
+    pub(crate) events: &'w mut Events,
+    /// Segments that the scrubber itself wants sent.
+    pub(crate) made: &'w mut Vec<Made>,
+    /// Bytes of data in each piece of the segment, if it stands for several.
+    pub(crate) piece_len: usize,
+}
+
+impl Work<'_, '_, '_> {
+    /// Whole seconds since boot.
+    pub(crate) fn seconds(&self) -> u32 {
+        seconds(self.context.now)
+    }
+}
+
+/// Whole seconds since boot; enough for 136 years.
+pub(crate) fn seconds(now: bump::Instant) -> u32 {
+    (now.as_nanos() / 1_000_000_000) as u32
+}
+
+/// What the scrubber knows of a connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) key: Key,
+    pub(crate) state: State,
+    pub(crate) shift: Shift,
+    /// The largest hop limit of a packet to the trusted side.
+    pub(crate) hop_limit: u8,
+    /// Packets forwarded, by the side that they came from.
+    pub(crate) packets: [u32; 2],
+    /// Bytes of data forwarded, by the side that they came from.
+    pub(crate) bytes: [u64; 2],
+    /// Whole seconds since boot.
+    pub(crate) last_seen: u32,
+    pub(crate) place: Place,
+}
+
+/// Where a connection stands.
+#[derive(Debug)]
+pub(crate) enum State {
+    AwaitSynAck(AwaitSynAck),
+    AwaitAck(AwaitAck),
+    AwaitProof(AwaitProof),
+    Established(Established),
+    Ended(Ending),
+}
+
+/// Why nothing of a connection passes any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It fell silent. What begins again in its middle could say other bytes than before.
+    Expired,
+    /// A rule ended it.
+    Severed,
+    /// An operator ended it, and it stays so. Until its next segment nobody told its ends; these are the sequence numbers to do
+    /// it with, by the side that sends.
+    Blocked { untold: Option<[u32; 2]> },
+}
+
+/// How long and how dearly a connection is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Class {
+    HalfOpen,
+    Closed,
+    Ended,
+    Closing,
+    Established,
+    Blocked,
+}
+
+/// Number of classes.
+pub(crate) const CLASSES: usize = Class::Blocked as usize + 1;
+
+impl Class {
+    pub(crate) const ALL: [Class; CLASSES] =
+        [Class::HalfOpen, Class::Closed, Class::Ended, Class::Closing, Class::Established, Class::Blocked];
+
+    /// How long a connection may be silent; `None` if for ever.
+    pub(crate) fn timeout(self) -> Option<Duration> {
+        match self {
+            Class::HalfOpen => Some(limits::HALF_OPEN_TIMEOUT),
+            Class::Closed => Some(limits::CLOSED_TIMEOUT),
+            Class::Ended => Some(limits::ENDED_TIMEOUT),
+            Class::Closing => Some(limits::CLOSING_TIMEOUT),
+            Class::Established => Some(limits::ESTABLISHED_TIMEOUT),
+            Class::Blocked => None,
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            State::AwaitSynAck(_) | State::AwaitAck(_) | State::AwaitProof(_) => Class::HalfOpen,
+            State::Established(established) => established.class(),
+            State::Ended(Ending::Blocked { .. }) => Class::Blocked,
+            State::Ended(_) => Class::Ended,
+        }
+    }
+
+    /// Judges a segment and goes on to the next state.
+    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<(), DropReason> {
+        let next = match self {
+            State::AwaitSynAck(state) => state.receive(work)?,
+            State::AwaitAck(state) => state.receive(work)?,
+            State::AwaitProof(state) => state.receive(work)?,
+            State::Established(state) => {
+                state.receive(work)?;
+                None
+            }
+            State::Ended(Ending::Expired) => return Err(DropReason::TcpNoConnection),
+            State::Ended(Ending::Severed) => return Err(DropReason::FlowSevered),
+            State::Ended(Ending::Blocked { untold }) => {
+                work.made.extend(untold.take().map(|next| made::resets(work.key, next)).into_iter().flatten());
+                return Err(DropReason::FlowSevered);
+            }
+        };
+        if let Some(next) = next {
+            *self = next;
+        }
+        Ok(())
+    }
+
+    /// Whether the SYN in `work` may begin a new connection in this one's place.
+    pub(crate) fn may_begin_anew(&self, from: Side, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
+        match self {
+            State::AwaitSynAck(_) | State::AwaitAck(_) => false,
+            State::AwaitProof(_) | State::Ended(Ending::Expired) => true,
+            State::Established(established) => established.may_begin_anew(from, segment, context),
+            State::Ended(Ending::Severed | Ending::Blocked { .. }) => false,
+        }
+    }
+
+    /// The next sequence number of each half, by side, where both are known.
+    pub(crate) fn next(&self) -> Option<[u32; 2]> {
+        match self {
+            State::AwaitAck(state) => Some(state.next()),
+            State::Established(established) => Some(established.halves.each_ref().map(|half| half.in_sequence)),
+            State::AwaitSynAck(_) | State::AwaitProof(_) | State::Ended(_) => None,
+        }
+    }
+
+    /// The resets that end it for both sides, where it is known what they must say.
+    pub(crate) fn resets(&self, shift: Shift, key: &Key) -> Option<[Made; 2]> {
+        if let State::AwaitSynAck(state) = self {
+            let (initiator, next) = state.initiator();
+            return Some(made::refusals(key, initiator, next, shift));
+        }
+        Some(made::resets(key, self.next()?))
+    }
+
+    /// Gives back all memory.
+    pub(crate) fn give_back(&mut self, memory: &mut Memory) {
+        if let State::Established(established) = self {
+            established.give_back(memory);
+        }
+    }
+}

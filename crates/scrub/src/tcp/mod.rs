@@ -1,0 +1,383 @@
+//! TCP: the transport scrubber (the paper's section III) and the TCP half of the fingerprint scrubber (section IV-B3).
+//!
+//! Every segment is read into fields ([`segment`]), judged by itself ([`header`]) and then by the state of its connection
+//! ([`flow`], [`handshake`], [`established`]). Three ideas carry the rest:
+//!
+//! - *The first version of a byte is the only one* ([`stream`], [`retained`]). It is kept until its receiver acknowledges it;
+//!   afterwards nobody hears that byte again.
+//! - *What only the receiver can judge becomes a harmless question* ([`question`]), which the receiver answers with its own
+//!   state. So nothing is eaten silently and nobody who guesses gets through.
+//! - *Numbers of trusted hosts are shifted at the edge* ([`shift`]): everything here works in the trusted host's own.
+
+mod acknowledgement;
+mod adoption;
+mod closing;
+mod established;
+mod events;
+mod flow;
+mod handshake;
+mod header;
+mod made;
+mod memory;
+pub(crate) mod options;
+mod question;
+mod quote;
+mod report;
+mod retained;
+pub(crate) mod segment;
+mod serial;
+mod shift;
+mod stream;
+mod table;
+mod timestamps;
+
+use std::ops::RangeInclusive;
+
+use bump::{DropReason, Instant, Side};
+use wire::layer::protocol;
+
+use crate::context::Context;
+use crate::ip::Ip;
+use crate::keys::{KEY_LEN, Keys};
+use crate::limits::BLOCKED_MAX;
+use crate::packet::{Packet, Transport};
+use crate::rule::{Action, Rule};
+use crate::scrubber::Event;
+use crate::settings::Settings;
+use adoption::AwaitProof;
+use events::Events;
+use flow::{Class, Ending, Flow, Key, State, Work, seconds};
+use handshake::AwaitSynAck;
+use made::hide;
+use memory::Memory;
+use segment::{Segment, flag};
+use shift::Shift;
+use table::{Index, Place, Table};
+
+pub use flow::FlowId;
+pub(crate) use made::Made;
+pub use report::FlowReport;
+
+/// Everything that is known about connections.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    /// Whether any rule of TCP is on; without one, segments pass unread.
+    is_active: bool,
+    table: Table,
+    memory: Memory,
+    events: Events,
+    /// Segments of the scrubber's own that the latest packet called for.
+    made: Vec<Made>,
+    /// The key of all shifts.
+    key: [u8; KEY_LEN],
+}
+
+/// The rules of this room.
+const RULES: RangeInclusive<Rule> = Rule::TcpHeader..=Rule::TcpInitialWindow;
+
+impl Flows {
+    pub(crate) fn new(settings: &Settings, keys: &Keys) -> Flows {
+        let is_on = |rule: &Rule| settings.rules.action(*rule) != Action::Off;
+        Flows {
+            is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
+            table: Table::new(keys.tables, settings.flows_max),
+            memory: Memory::new(settings.memory_max_bytes),
+            events: Events::default(),
+            made: Vec::new(),
+            key: keys.sequence,
+        }
+    }
+
+    /// Judges the segment in `packet`, if it carries one, and puts it there as fields. What the scrubber itself wants sent
+    /// waits in [`made`](Flows::made), whatever becomes of the packet.
+    pub(crate) fn scrub(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<(), DropReason> {
+        self.made.clear();
+        if !self.is_active || packet.ip.protocol() != protocol::TCP || packet.ip.is_fragment() {
+            return Ok(());
+        }
+        let Transport::Bytes(bytes) = &mut packet.transport else { return Ok(()) };
+        let mut segment = segment::read(context, &packet.ip, packet.checksum, std::mem::take(bytes))?;
+        let key = Key::of(context.from, &packet.link, &packet.ip, segment.source_port, segment.destination_port);
+        let piece_len = packet.gso.map_or(segment.data().len(), |gso| usize::from(gso.size));
+        let judged = header::judge(context, &mut segment)
+            .and_then(|()| self.track(context, &key, &mut packet.ip, &mut segment, piece_len));
+        self.sever_if_told(context, &key, judged)?;
+        leave(context, packet, segment);
+        Ok(())
+    }
+
+    /// Finds the connection and lets it judge the segment.
+    fn track(
+        &mut self,
+        context: &mut Context<'_>,
+        key: &Key,
+        ip: &mut Ip,
+        segment: &mut Segment<'_>,
+        piece_len: usize,
+    ) -> Result<(), DropReason> {
+        let found = self.table.find(key);
+        let ends = segment.opens() && found.is_some_and(|index| self.may_begin_anew(context, index, segment));
+        let index = match found {
+            Some(index) if !ends => index,
+            Some(index) => {
+                self.forget(index);
+                return self.open(context, key, ip, segment);
+            }
+            None => return self.open(context, key, ip, segment),
+        };
+        let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
+        if context.from == Side::UNTRUSTED {
+            flow.shift.back(segment);
+        }
+        let mut work = Work {
+            segment,
+            key,
+            shift: &mut flow.shift,
+            memory: &mut self.memory,
+            events: &mut self.events,
+            made: &mut self.made,
+            piece_len,
+            context,
+        };
+        let judged = flow.state.receive(&mut work);
+        hide(flow.shift, &mut self.made);
+        judged?;
+        flow.pass(context, ip, segment);
+        self.table.touch(index, seconds(context.now));
+        Ok(())
+    }
+
+    fn may_begin_anew(&self, context: &mut Context<'_>, index: Index, segment: &Segment<'_>) -> bool {
+        let flow = self.table.get(index);
+        flow.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context))
+    }
+
+    /// Judges a segment of a connection that is not known.
+    fn open(
+        &mut self,
+        context: &mut Context<'_>,
+        key: &Key,
+        ip: &mut Ip,
+        segment: &mut Segment<'_>,
+    ) -> Result<(), DropReason> {
+        if !segment.opens() && !self.may_adopt(context, key, segment)? {
+            return Ok(());
+        }
+        let is_trusted = context.from == Side::TRUSTED;
+        // The receiver would find the signature wrong if the number that it covers were another.
+        let is_signed = is_trusted && segment.options.is_signed();
+        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.key, key) };
+        if !is_trusted {
+            shift.back(segment);
+        }
+        let (memory, events, made) = (&mut self.memory, &mut self.events, &mut self.made);
+        let piece_len = segment.data().len();
+        let mut work = Work { segment, key, shift: &mut shift, memory, events, made, piece_len, context };
+        let state = if work.segment.opens() {
+            State::AwaitSynAck(AwaitSynAck::begin(&mut work))
+        } else {
+            let mut state = State::AwaitProof(AwaitProof::default());
+            state.receive(&mut work)?;
+            state
+        };
+        let now = seconds(context.now);
+        let key = *key;
+        let mut flow = Flow {
+            key,
+            state,
+            shift,
+            hop_limit: 0,
+            packets: [0; 2],
+            bytes: [0; 2],
+            last_seen: now,
+            place: Place::none(),
+        };
+        flow.pass(context, ip, segment);
+        self.make_room(context)?;
+        self.table.insert(flow);
+        Ok(())
+    }
+
+    /// Whether a segment in the middle of an unknown connection may begin its adoption. `Ok(false)` lets it pass unjudged.
+    fn may_adopt(
+        &mut self,
+        context: &mut Context<'_>,
+        key: &Key,
+        segment: &mut Segment<'_>,
+    ) -> Result<bool, DropReason> {
+        if !context.on(Rule::TcpHandshake) {
+            return Ok(false);
+        }
+        if context.settings.adopt && adoption::may_begin(segment) {
+            return Ok(true);
+        }
+        if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) {
+            let event = Event::AsymmetricPath { flow: key.id() };
+            self.events.report_rarely(context.now, events::Kind::AsymmetricPath, event);
+        }
+        Err(context.refused(Rule::TcpHandshake, DropReason::TcpNoConnection))
+    }
+
+    /// Makes room in the table: half-open connections first.
+    fn make_room(&mut self, context: &Context<'_>) -> Result<(), DropReason> {
+        let (len, max) = self.table.len_and_max();
+        let index = if self.table.len_of(Class::HalfOpen) > max / 2 {
+            self.table.oldest(Class::HalfOpen)
+        } else if len == max {
+            self.table.dispensable(seconds(context.now))
+        } else {
+            return Ok(());
+        };
+        let Some(index) = index else {
+            self.events.report_rarely(context.now, events::Kind::FlowsFull, Event::FlowsFull);
+            return Err(DropReason::FlowsFull);
+        };
+        self.forget(index);
+        Ok(())
+    }
+
+    fn forget(&mut self, index: Index) {
+        if let Some(mut flow) = self.table.remove(index) {
+            flow.state.give_back(&mut self.memory);
+        }
+    }
+
+    /// Ends the connection for both sides if a rule that applied says so.
+    fn sever_if_told(
+        &mut self,
+        context: &mut Context<'_>,
+        key: &Key,
+        judged: Result<(), DropReason>,
+    ) -> Result<(), DropReason> {
+        let Some(rule) = context.severed_by() else { return judged };
+        let Some(index) = self.table.find(key) else { return judged };
+        let Some(flow) = self.table.get_mut(index) else { return judged };
+        if !matches!(flow.state, State::Ended(_)) {
+            self.made.clear();
+            self.made.extend(flow.state.resets(flow.shift, key).into_iter().flatten());
+            hide(flow.shift, &mut self.made);
+            flow.state.give_back(&mut self.memory);
+            flow.state = State::Ended(Ending::Severed);
+            self.events.report(Event::Severed { rule, flow: key.id() });
+            self.table.touch(index, seconds(context.now));
+        }
+        Err(judged.err().unwrap_or(DropReason::FlowSevered))
+    }
+
+    /// Segments that the scrubber itself wants sent beside the latest packet, in order.
+    pub(crate) fn made(&self) -> &[Made] {
+        &self.made
+    }
+
+    /// Forgets at most `budget` connections whose time has come.
+    pub(crate) fn tick(&mut self, now: Instant, budget: usize) {
+        let now = seconds(now);
+        for _ in 0..budget {
+            let Some(index) = self.table.expired(now) else {
+                if self.table.deadline().is_none_or(|deadline| seconds(deadline) > now) {
+                    return;
+                }
+                continue;
+            };
+            match self.table.get_mut(index) {
+                Some(flow) if flow.state.class() == Class::Established => {
+                    flow.state.give_back(&mut self.memory);
+                    flow.state = State::Ended(Ending::Expired);
+                    self.table.touch(index, now);
+                }
+                _ => self.forget(index),
+            }
+        }
+    }
+
+    /// When [`tick`](Flows::tick) next has something to do.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.table.deadline()
+    }
+
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Every connection, as it stands at `now`.
+    pub(crate) fn reports(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
+        self.table.iter().map(move |flow| flow.report(seconds(now)))
+    }
+
+    /// Bytes of memory that connections hold for unacknowledged data.
+    pub(crate) fn retained_bytes(&self) -> usize {
+        self.memory.used()
+    }
+
+    /// Blocks a connection: it ends for both sides at its next segment, and no other begins in its place. False if as many as
+    /// may be are blocked already.
+    pub(crate) fn block(&mut self, now: Instant, id: &FlowId) -> bool {
+        let key = Key::from(id);
+        let now = seconds(now);
+        if self.table.len_of(Class::Blocked) >= BLOCKED_MAX {
+            return false;
+        }
+        if let Some(index) = self.table.find(&key) {
+            let Some(flow) = self.table.get_mut(index) else { return false };
+            let untold = flow.state.next();
+            flow.state.give_back(&mut self.memory);
+            flow.state = State::Ended(Ending::Blocked { untold });
+            self.table.touch(index, now);
+            return true;
+        }
+        let state = State::Ended(Ending::Blocked { untold: None });
+        let (shift, place) = (Shift::default(), Place::none());
+        let flow = Flow { key, state, shift, hop_limit: 0, packets: [0; 2], bytes: [0; 2], last_seen: now, place };
+        if let (true, Some(index)) = (self.is_full(), self.table.dispensable(now)) {
+            self.forget(index);
+        }
+        self.table.insert(flow).is_some()
+    }
+
+    fn is_full(&self) -> bool {
+        let (len, max) = self.table.len_and_max();
+        len == max
+    }
+
+    /// Lets a blocked connection begin again. False if it was not blocked.
+    pub(crate) fn unblock(&mut self, id: &FlowId) -> bool {
+        let Some(index) = self.table.find(&Key::from(id)) else { return false };
+        let is_blocked = self.table.get(index).is_some_and(|flow| flow.state.class() == Class::Blocked);
+        if is_blocked {
+            self.forget(index);
+        }
+        is_blocked
+    }
+}
+
+impl Flow {
+    /// Enters a segment that goes on, and gives it the numbers and the hop limit with which it does.
+    fn pass(&mut self, context: &mut Context<'_>, ip: &mut Ip, segment: &mut Segment<'_>) {
+        let from = context.from as usize;
+        self.packets[from] = self.packets[from].saturating_add(1);
+        self.bytes[from] += segment.data().len() as u64;
+        if context.from == Side::TRUSTED {
+            self.shift.forth(segment);
+            return;
+        }
+        // A packet that dies on its way tells an observer what its receiver never hears.
+        if context.acts_if(ip.hop_limit() < self.hop_limit, Rule::HopLimitFloor) {
+            ip.set_hop_limit(self.hop_limit);
+        }
+        self.hop_limit = self.hop_limit.max(ip.hop_limit());
+    }
+}
+
+/// Gives the segment the form in which it leaves, and the packet the metadata that fit it.
+fn leave<'a>(context: &mut Context<'_>, packet: &mut Packet<'a>, mut segment: Segment<'a>) {
+    // A signature may cover the options as they stand (RFC 5925, section 5.1).
+    let has_own_order = !context.on(Rule::TcpOptionOrder) || segment.options.is_signed();
+    segment.settle((!has_own_order).then_some(&context.settings.option_order));
+    if let Some(gso) = &mut packet.gso {
+        gso.ecn &= segment.has(flag::CWR);
+        if segment.data().len() <= usize::from(gso.size) {
+            packet.gso = None;
+        }
+    }
+    packet.transport = Transport::Tcp(segment);
+}

@@ -1,0 +1,303 @@
+//! What is kept of bytes that were forwarded and not acknowledged yet, so that nobody hears a second version of them (the
+//! paper's section III-A).
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::limits::ISLANDS_MAX;
+use crate::tcp::memory::{Memory, Purpose};
+
+/// What became of data that was compared with what is retained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reconciled {
+    /// It says nothing that was said otherwise before, and is retained now.
+    AsItWas,
+    /// Bytes in it were replaced by those that were sent first.
+    Rewritten,
+    /// It cannot be retained and must not go on. Nothing changed.
+    Full,
+}
+
+/// A store of the first version of every byte. Offsets count from the first byte that is not acknowledged.
+pub(crate) trait Retained: fmt::Debug + Send {
+    /// Makes `data`, which begins at `offset`, say what was said first, and retains what is new in it.
+    fn reconcile(&mut self, offset: u32, data: &mut [u8], memory: &mut Memory) -> Reconciled;
+
+    /// Forgets the first `len` bytes; all offsets shrink by as much. Gives the last of them if it is known.
+    fn release(&mut self, len: u32) -> Option<u8>;
+
+    /// How many bytes from the first are known without a hole.
+    fn in_sequence(&self) -> u32;
+
+    /// The end of what is known, holes counted.
+    fn end(&self) -> u32;
+
+    /// Bytes of memory that it holds.
+    fn memory_len(&self) -> usize;
+
+    /// Gives all memory back; nothing is retained afterwards.
+    fn give_back(&mut self, memory: &mut Memory);
+}
+
+/// The store that keeps the bytes themselves, in a ring.
+#[derive(Default)]
+pub(crate) struct Bytes {
+    /// Its length is zero or a power of two.
+    ring: Box<[u8]>,
+    /// Where in the ring the byte at offset 0 lies.
+    head: usize,
+    /// Bytes that are known from offset 0 on.
+    in_sequence: u32,
+    /// What is known behind holes: sorted, apart from each other and from what is in sequence.
+    islands: Vec<Range<u32>>,
+}
+
+impl Bytes {
+    pub(crate) fn new() -> Bytes {
+        Bytes::default()
+    }
+
+    /// Whether the byte at `at` is known, and up to where the same is true.
+    fn piece(&self, at: u32) -> (bool, u32) {
+        if at < self.in_sequence {
+            return (true, self.in_sequence);
+        }
+        match self.islands.get(self.islands.partition_point(|island| island.end <= at)) {
+            Some(island) if island.start <= at => (true, island.end),
+            Some(island) => (false, island.start),
+            None => (false, u32::MAX),
+        }
+    }
+
+    /// The two parts of the ring in which `len` bytes from `at` lie.
+    fn parts(&mut self, at: u32, len: usize) -> (&mut [u8], &mut [u8]) {
+        let start = (self.head + at as usize) & (self.ring.len() - 1);
+        let first = len.min(self.ring.len() - start);
+        let (low, high) = self.ring.split_at_mut(start);
+        (&mut high[..first], &mut low[..len - first])
+    }
+
+    fn store(&mut self, at: u32, bytes: &[u8]) {
+        let (first, second) = self.parts(at, bytes.len());
+        let (head, tail) = bytes.split_at(first.len());
+        first.copy_from_slice(head);
+        second.copy_from_slice(tail);
+    }
+
+    /// Replaces `bytes` by those that are known; true if they differ.
+    fn recall(&mut self, at: u32, bytes: &mut [u8]) -> bool {
+        let (first, second) = self.parts(at, bytes.len());
+        let (head, tail) = bytes.split_at_mut(first.len());
+        if *first == *head && *second == *tail {
+            return false;
+        }
+        head.copy_from_slice(first);
+        tail.copy_from_slice(second);
+        true
+    }
+
+    /// Whether there is room for `range`, made if need be.
+    fn has_room(&mut self, range: &Range<u32>, memory: &mut Memory) -> bool {
+        let is_behind_hole = range.start > self.in_sequence;
+        if is_behind_hole && self.islands.len() >= ISLANDS_MAX && self.is_apart(range) {
+            return false;
+        }
+        if range.end as usize <= self.ring.len() {
+            return true;
+        }
+        let purpose = if is_behind_hole { Purpose::BehindHole } else { Purpose::InSequence };
+        let Some(mut larger) = memory.take(range.end as usize, purpose) else { return false };
+        let len = self.end() as usize;
+        if len != 0 {
+            let (first, second) = self.parts(0, len);
+            larger[..first.len()].copy_from_slice(first);
+            larger[first.len()..len].copy_from_slice(second);
+        }
+        memory.give(std::mem::replace(&mut self.ring, larger));
+        self.head = 0;
+        true
+    }
+
+    /// Whether `range` touches no island.
+    fn is_apart(&self, range: &Range<u32>) -> bool {
+        let behind = self.islands.partition_point(|island| island.end < range.start);
+        self.islands.get(behind).is_none_or(|island| island.start > range.end)
+    }
+
+    /// Enters `range` as known.
+    fn mark(&mut self, range: Range<u32>) {
+        if range.start <= self.in_sequence {
+            self.in_sequence = self.in_sequence.max(range.end);
+            let reached = self.islands.partition_point(|island| island.start <= self.in_sequence);
+            let last = self.islands.drain(..reached).next_back();
+            self.in_sequence = self.in_sequence.max(last.map_or(0, |island| island.end));
+            return;
+        }
+        let first = self.islands.partition_point(|island| island.end < range.start);
+        let behind = self.islands.partition_point(|island| island.start <= range.end);
+        let start = self.islands.get(first).map_or(range.start, |island| island.start.min(range.start));
+        let end = self.islands[..behind].last().map_or(range.end, |island| island.end.max(range.end));
+        if first == behind {
+            self.islands.insert(first, range);
+        } else {
+            self.islands[first] = start..end;
+            self.islands.drain(first + 1..behind);
+        }
+    }
+}
+
+impl Retained for Bytes {
+    fn reconcile(&mut self, offset: u32, data: &mut [u8], memory: &mut Memory) -> Reconciled {
+        if data.is_empty() {
+            return Reconciled::AsItWas;
+        }
+        let range = offset..offset.saturating_add(data.len() as u32);
+        if !self.has_room(&range, memory) {
+            return Reconciled::Full;
+        }
+        let mut is_rewritten = false;
+        let mut rest = data;
+        let mut at = range.start;
+        while !rest.is_empty() {
+            let (is_known, until) = self.piece(at);
+            let (piece, behind) = rest.split_at_mut((until.min(range.end) - at) as usize);
+            if is_known {
+                is_rewritten |= self.recall(at, piece);
+            } else {
+                self.store(at, piece);
+            }
+            at += piece.len() as u32;
+            rest = behind;
+        }
+        self.mark(range);
+        if is_rewritten { Reconciled::Rewritten } else { Reconciled::AsItWas }
+    }
+
+    fn release(&mut self, len: u32) -> Option<u8> {
+        let last = len.checked_sub(1)?;
+        let byte = self.piece(last).0.then(|| self.parts(last, 1).0[0]);
+        self.head = (self.head + len as usize) & self.ring.len().saturating_sub(1);
+        self.in_sequence = self.in_sequence.saturating_sub(len);
+        for island in &mut self.islands {
+            *island = island.start.saturating_sub(len)..island.end.saturating_sub(len);
+        }
+        self.islands.retain(|island| island.end > 0);
+        if self.islands.first().is_some_and(|island| island.start == 0) {
+            self.mark(0..0);
+        }
+        byte
+    }
+
+    fn in_sequence(&self) -> u32 {
+        self.in_sequence
+    }
+
+    fn end(&self) -> u32 {
+        self.islands.last().map_or(self.in_sequence, |island| island.end)
+    }
+
+    fn memory_len(&self) -> usize {
+        self.ring.len()
+    }
+
+    fn give_back(&mut self, memory: &mut Memory) {
+        memory.give(std::mem::take(&mut self.ring));
+        *self = Bytes::default();
+    }
+}
+
+impl fmt::Debug for Bytes {
+    /// What passes is nobody's business, so it is not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = (self.ring.len(), self.in_sequence, &self.islands);
+        f.debug_tuple("Bytes").field(&shown).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn memory() -> Memory {
+        Memory::new(1 << 30)
+    }
+
+    #[test]
+    fn the_first_version_stays() {
+        let (mut bytes, mut memory) = (Bytes::new(), memory());
+        assert_eq!(bytes.reconcile(4, &mut *b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
+        assert_eq!((bytes.in_sequence(), bytes.end()), (0, 8));
+        let mut covering = b"abcdefghij".to_vec();
+        assert_eq!(bytes.reconcile(0, &mut covering, &mut memory), Reconciled::Rewritten);
+        assert_eq!(covering, b"abcd4567ij");
+        assert_eq!((bytes.in_sequence(), bytes.end()), (10, 10));
+        assert_eq!(bytes.release(5), Some(b'4'));
+        let mut again = b"XXXXXyz".to_vec();
+        assert_eq!(bytes.reconcile(0, &mut again, &mut memory), Reconciled::Rewritten);
+        assert_eq!(again, b"567ijyz");
+    }
+
+    #[test]
+    fn what_has_no_room_changes_nothing() {
+        let (mut bytes, mut memory) = (Bytes::new(), Memory::new(1024));
+        assert_eq!(bytes.reconcile(0, &mut [1; 500], &mut memory), Reconciled::AsItWas);
+        let mut more = [2; 600];
+        assert_eq!(bytes.reconcile(400, &mut more, &mut memory), Reconciled::Full);
+        assert_eq!((more, bytes.in_sequence()), ([2; 600], 500));
+        bytes.give_back(&mut memory);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn islands_have_a_limit() {
+        let (mut bytes, mut memory) = (Bytes::new(), memory());
+        for island in 0..ISLANDS_MAX as u32 {
+            assert_eq!(bytes.reconcile(2 * island + 1, &mut [0], &mut memory), Reconciled::AsItWas);
+        }
+        let end = bytes.end();
+        assert_eq!(bytes.reconcile(end + 1, &mut [0], &mut memory), Reconciled::Full);
+        assert_eq!(bytes.reconcile(end, &mut [0], &mut memory), Reconciled::AsItWas, "it touches the last one");
+        assert_eq!(bytes.reconcile(0, &mut [0], &mut memory), Reconciled::AsItWas, "it fills a hole");
+    }
+
+    /// What a store does, said as simply as possible: a list of bytes that are known or not.
+    #[derive(Default)]
+    struct Model(Vec<Option<u8>>);
+
+    impl Model {
+        fn reconcile(&mut self, offset: usize, data: &mut [u8]) {
+            self.0.resize(self.0.len().max(offset + data.len()), None);
+            for (known, byte) in self.0[offset..].iter_mut().zip(data) {
+                *byte = *known.get_or_insert(*byte);
+            }
+        }
+
+        fn in_sequence(&self) -> usize {
+            self.0.iter().take_while(|known| known.is_some()).count()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_the_model_does(steps in proptest::collection::vec((0_u32..900, 1_usize..700, any::<u8>(), 0_usize..300), 1..60)) {
+            let (mut bytes, mut memory, mut model) = (Bytes::new(), memory(), Model::default());
+            for (offset, len, seed, acknowledged) in steps {
+                let mut data: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect();
+                let mut expected = data.clone();
+                model.reconcile(offset as usize, &mut expected);
+                let is_same = data == expected;
+                let reconciled = bytes.reconcile(offset, &mut data, &mut memory);
+                prop_assert_eq!(&data, &expected);
+                prop_assert_eq!(reconciled == Reconciled::AsItWas, is_same);
+                let release = acknowledged.min(model.in_sequence());
+                let last = model.0.drain(..release).next_back().flatten();
+                prop_assert_eq!(bytes.release(release as u32), last);
+                prop_assert_eq!(bytes.in_sequence() as usize, model.in_sequence());
+                prop_assert_eq!(bytes.end() as usize, model.0.len());
+                prop_assert_eq!(memory.used(), bytes.memory_len());
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Sequence numbers and timestamps of trusted hosts as the untrusted side sees them (the paper's section IV-B3).
+//!
+//! The shift is a keyed function of the connection's addresses and ports (as RFC 6528 builds initial sequence numbers), so
+//! there is nothing to store over a restart, and a host that uses a port again still counts upwards.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher24;
+
+use crate::context::Context;
+use crate::keys::KEY_LEN;
+use crate::rule::Rule;
+use crate::tcp::flow::Key;
+use crate::tcp::made::Made;
+use crate::tcp::segment::{Segment, flag};
+
+/// What is added to the numbers of a trusted host on their way out; zero where nothing is hidden.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shift {
+    pub(crate) sequence: u32,
+    pub(crate) timestamps: u32,
+}
+
+impl Shift {
+    /// The shift of a connection.
+    pub(crate) fn of(context: &Context<'_>, key: &[u8; KEY_LEN], flow: &Key) -> Shift {
+        let mut hasher = SipHasher24::new_with_key(key);
+        hasher.write(&flow.bytes());
+        let both = hasher.finish();
+        Shift {
+            sequence: if context.on(Rule::TcpSequenceShift) { both as u32 } else { 0 },
+            timestamps: if context.on(Rule::TcpTimestampShift) { (both >> 32) as u32 } else { 0 },
+        }
+    }
+
+    /// Makes what an untrusted host says of a trusted host's numbers mean the host's own.
+    pub(crate) fn back(self, segment: &mut Segment<'_>) {
+        if !segment.has(flag::ACK) {
+            return;
+        }
+        segment.acknowledgement = segment.acknowledgement.wrapping_sub(self.sequence);
+        if self.sequence != 0 {
+            for (left, right) in segment.options.sack.as_mut_slice() {
+                *left = left.wrapping_sub(self.sequence);
+                *right = right.wrapping_sub(self.sequence);
+            }
+        }
+        if let Some(stamps) = &mut segment.options.timestamps {
+            stamps.echo = stamps.echo.wrapping_sub(self.timestamps);
+        }
+    }
+
+    /// Undoes [`back`](Shift::back).
+    pub(crate) fn undo(self, segment: &mut Segment<'_>) {
+        let opposite = Shift { sequence: self.sequence.wrapping_neg(), timestamps: self.timestamps.wrapping_neg() };
+        opposite.back(segment);
+    }
+
+    /// Hides a trusted host's numbers.
+    pub(crate) fn forth(self, segment: &mut Segment<'_>) {
+        segment.sequence = segment.sequence.wrapping_add(self.sequence);
+        if let Some(stamps) = &mut segment.options.timestamps {
+            stamps.value = stamps.value.wrapping_add(self.timestamps);
+        }
+    }
+
+    /// As [`forth`](Shift::forth), for a segment of the scrubber's own in the trusted host's name.
+    pub(crate) fn forth_made(self, made: &mut Made) {
+        made.sequence = made.sequence.wrapping_add(self.sequence);
+        if let Some(stamps) = &mut made.timestamps {
+            stamps.value = stamps.value.wrapping_add(self.timestamps);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The bytes of one half: every receiver gets one version of each (the paper's section III-A and III-B).
+
+use bump::DropReason;
+
+use crate::context::Context;
+use crate::rule::Rule;
+use crate::scrubber::Event;
+use crate::settings::OutOfOrder;
+use crate::tcp::established::{Fin, Half};
+use crate::tcp::events;
+use crate::tcp::flow::Work;
+use crate::tcp::made::Made;
+use crate::tcp::question;
+use crate::tcp::retained::{Bytes, Reconciled};
+use crate::tcp::segment::flag;
+use crate::tcp::serial::{ahead, later};
+
+/// Follows a half that is not scrubbed: its host is believed.
+pub(crate) fn follow(work: &mut Work<'_, '_, '_>, sender: &mut Half) {
+    let segment = &*work.segment;
+    let mut end = segment.end();
+    if segment.has(flag::FIN) {
+        sender.fin = Fin::At(end);
+        end = end.wrapping_add(1);
+    }
+    sender.end = later(sender.end, end);
+    sender.in_sequence = sender.end;
+}
+
+/// Judges the data and the FIN of a half that is scrubbed, and makes them what they were when they were first sent.
+pub(crate) fn judge(work: &mut Work<'_, '_, '_>, sender: &mut Half, receiver: &Half) -> Result<(), DropReason> {
+    longest_piece(work, sender)?;
+    if repeats_acknowledged(work, sender) {
+        return Ok(());
+    }
+    inside_window(work, sender)?;
+    before_end(work, sender)?;
+    behind_hole(work, sender)?;
+    reconcile(work, sender)?;
+    finish(work, sender, receiver)
+}
+
+fn longest_piece(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
+    let is_too_long = work.piece_len > usize::from(sender.mss);
+    work.context.refuse_if(is_too_long, Rule::TcpMss, DropReason::TcpMss)
+}
+
+/// Takes off what the receiver has acknowledged: nobody knows any more what it was. What is nothing else goes on as a question,
+/// so that the sender hears the acknowledgement that it missed; true then.
+fn repeats_acknowledged(work: &mut Work<'_, '_, '_>, sender: &Half) -> bool {
+    let behind = ahead(sender.unacknowledged, work.segment.sequence);
+    if behind <= 0 || !work.context.on(Rule::TcpSequence) {
+        return false;
+    }
+    let behind = behind as usize;
+    let has_fin = work.segment.has(flag::FIN);
+    let len = work.segment.data().len();
+    if behind < len + usize::from(has_fin) {
+        work.context.acted(Rule::TcpSequence);
+        work.segment.trim_front(behind);
+        return false;
+    }
+    if len + usize::from(has_fin) == 0 {
+        // A keep-alive, or an acknowledgement that others have overtaken.
+        return true;
+    }
+    work.context.acted(Rule::TcpSequence);
+    if has_fin && sender.fin == Fin::At(work.segment.end()) && behind == len + 1 {
+        work.segment.trim_front(len);
+    } else {
+        question::at_the_last_byte(work, sender);
+    }
+    true
+}
+
+/// Cuts at the right edge of the window. One byte more may pass, or a closed window would never be probed (RFC 9293, section
+/// 3.8.6.1).
+fn inside_window(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
+    let limit = sender.edge.wrapping_add(1);
+    let room = ahead(limit, work.segment.sequence);
+    let has_data = !work.segment.data().is_empty();
+    let is_outside = room < 0 || (room == 0 && has_data);
+    work.context.refuse_if(is_outside, Rule::TcpSequence, DropReason::TcpSequence)?;
+    let is_too_long = room >= 0 && work.segment.data().len() > room as usize;
+    if work.context.acts_if(is_too_long, Rule::TcpWindow) {
+        work.segment.truncate(room as usize);
+    }
+    Ok(())
+}
+
+/// Nothing comes behind a FIN that went on, and there is one end only.
+fn before_end(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
+    let Fin::At(fin) = sender.fin else { return Ok(()) };
+    let room = ahead(fin, work.segment.sequence);
+    let says_more = !work.segment.data().is_empty() || work.segment.has(flag::FIN);
+    let is_behind = room < 0 || (room == 0 && !work.segment.data().is_empty());
+    work.context.refuse_if(is_behind && says_more, Rule::TcpFin, DropReason::TcpFin)?;
+    let is_too_long = room >= 0 && work.segment.data().len() > room as usize;
+    if work.context.acts_if(is_too_long, Rule::TcpFin) {
+        work.segment.truncate(room as usize);
+    }
+    Ok(())
+}
+
+/// The paper drops what comes behind a hole.
+fn behind_hole(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
+    let is_behind = ahead(work.segment.sequence, sender.in_sequence) > 0 && !work.segment.data().is_empty();
+    let drops = work.context.settings.out_of_order == OutOfOrder::Drop;
+    work.context.refuse_if(is_behind && drops, Rule::TcpOutOfOrder, DropReason::TcpBehindHole)
+}
+
+/// Compares the data with what is retained, and retains what is new.
+fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropReason> {
+    if work.segment.data().is_empty() {
+        return Ok(());
+    }
+    let end = work.segment.end();
+    if work.context.on(Rule::TcpRetransmission) {
+        let offset = work.segment.sequence.wrapping_sub(sender.unacknowledged);
+        let memory = &mut *work.memory;
+        let retained = sender.retained.get_or_insert_with(|| Box::new(Bytes::new()));
+        let mut reconciled = Reconciled::AsItWas;
+        work.segment.change_data(|data| {
+            reconciled = retained.reconcile(offset, data, memory);
+            reconciled == Reconciled::Rewritten
+        });
+        work.context.acts_if(reconciled == Reconciled::Rewritten, Rule::TcpRetransmission);
+        if reconciled == Reconciled::Full {
+            return Err(no_room(work, sender));
+        }
+    }
+    sender.end = later(sender.end, end);
+    sender.in_sequence = in_sequence(work.context, sender, end);
+    Ok(())
+}
+
+/// The end of what went on without a hole, after bytes up to `end` went on.
+fn in_sequence(context: &Context<'_>, sender: &Half, end: u32) -> u32 {
+    match &sender.retained {
+        // A FIN is behind all bytes, so nothing that is retained reaches beyond it.
+        Some(retained) if context.on(Rule::TcpOutOfOrder) => {
+            later(sender.in_sequence, sender.unacknowledged.wrapping_add(retained.in_sequence()))
+        }
+        _ => later(sender.in_sequence, end),
+    }
+}
+
+fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> DropReason {
+    if sender.retained.as_ref().is_some_and(|retained| retained.memory_len() == 0) {
+        sender.retained = None;
+    }
+    let event = Event::MemoryFull { flow: work.key.id() };
+    work.events.report_rarely(work.context.now, events::Kind::MemoryFull, event);
+    work.context.refused(Rule::TcpRetransmission, DropReason::TcpRetainedFull)
+}
+
+/// Lets a FIN count only in sequence. One behind a hole stays here; when the hole is filled it is sent in its sender's name, so
+/// that nobody waits for it.
+fn finish(work: &mut Work<'_, '_, '_>, sender: &mut Half, receiver: &Half) -> Result<(), DropReason> {
+    let end = work.segment.end();
+    if work.segment.has(flag::FIN) {
+        if !work.context.on(Rule::TcpFin) || (end == sender.in_sequence && end == sender.end) {
+            sender.fin = Fin::At(end);
+            sender.end = end.wrapping_add(1);
+            sender.in_sequence = sender.end;
+            return Ok(());
+        }
+        if sender.fin == Fin::At(end) {
+            return Ok(());
+        }
+        work.context.acted(Rule::TcpFin);
+        let waits = sender.fin == Fin::None && ahead(end, sender.end) >= 0;
+        if work.segment.data().is_empty() && !waits {
+            return Err(DropReason::TcpFin);
+        }
+        work.segment.flags &= !flag::FIN;
+        if waits {
+            sender.fin = Fin::Waiting(end);
+        }
+    }
+    let Fin::Waiting(fin) = sender.fin else { return Ok(()) };
+    if ahead(sender.end, fin) > 0 {
+        // More was sent behind it, so it was none.
+        sender.fin = Fin::None;
+    } else if fin == sender.in_sequence {
+        send_fin(work, sender, receiver);
+    }
+    Ok(())
+}
+
+fn send_fin(work: &mut Work<'_, '_, '_>, sender: &mut Half, receiver: &Half) {
+    let segment = &*work.segment;
+    work.made.push(Made {
+        key: *work.key,
+        to: work.context.from.other(),
+        flags: flag::FIN | flag::ACK,
+        sequence: sender.in_sequence,
+        acknowledgement: later(segment.acknowledgement, receiver.unacknowledged),
+        window: sender.window(segment.window).1,
+        timestamps: segment.options.timestamps,
+    });
+    sender.fin = Fin::At(sender.in_sequence);
+    sender.end = sender.in_sequence.wrapping_add(1);
+    sender.in_sequence = sender.end;
+}

@@ -1,0 +1,273 @@
+//! The table of connections: bounded, found by a keyed hash, and forgotten in order.
+//!
+//! Chains instead of open addressing: no growth that stops the traffic of a million connections for a tenth of a second. For
+//! each class there is a list in the order in which connections came into it. A segment only notes the time; whoever is at the
+//! head when its time has come and was seen since goes to the tail, so that nothing is moved for every packet.
+
+use std::hash::Hasher;
+use std::time::Duration;
+
+use bump::{Instant, time};
+use siphasher::sip::SipHasher13;
+
+use crate::keys::KEY_LEN;
+use crate::limits::IDLE_BEFORE_EVICTION;
+use crate::tcp::flow::{CLASSES, Class, Flow, Key};
+
+/// The place of a connection in the table.
+pub(crate) type Index = u32;
+
+/// No place.
+const NONE: Index = u32::MAX;
+
+/// The links of a connection.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The next in the chain of its hash.
+    chain: Index,
+    previous: Index,
+    next: Index,
+    class: Class,
+    /// When it came to its place in the list, in whole seconds since boot.
+    queued_at: u32,
+}
+
+impl Place {
+    /// Nowhere yet.
+    pub(crate) fn none() -> Place {
+        Place { chain: NONE, previous: NONE, next: NONE, class: Class::HalfOpen, queued_at: 0 }
+    }
+}
+
+#[derive(Debug)]
+enum Slot {
+    Free { next: Index },
+    Used(Flow),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: Index,
+    tail: Index,
+    len: usize,
+}
+
+/// Connections.
+#[derive(Debug)]
+pub(crate) struct Table {
+    key: [u8; KEY_LEN],
+    heads: Vec<Index>,
+    slots: Vec<Slot>,
+    free: Index,
+    len: usize,
+    max: usize,
+    lists: [List; CLASSES],
+}
+
+impl Table {
+    /// A table of at most `max` connections, whose places follow from `key`.
+    pub(crate) fn new(key: [u8; KEY_LEN], max: usize) -> Table {
+        let max = max.clamp(1, NONE as usize - 1);
+        let list = List { head: NONE, tail: NONE, len: 0 };
+        Table {
+            key,
+            heads: vec![NONE; max.next_power_of_two()],
+            slots: Vec::new(),
+            free: NONE,
+            len: 0,
+            max,
+            lists: [list; CLASSES],
+        }
+    }
+
+    fn bucket(&self, key: &Key) -> usize {
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        hasher.write(&key.bytes());
+        hasher.finish() as usize & (self.heads.len() - 1)
+    }
+
+    /// Connections remembered, and how many may be.
+    pub(crate) fn len_and_max(&self) -> (usize, usize) {
+        (self.len, self.max)
+    }
+
+    /// Connections of a class.
+    pub(crate) fn len_of(&self, class: Class) -> usize {
+        self.lists[class as usize].len
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Index> {
+        let mut index = self.heads[self.bucket(key)];
+        while let Some(flow) = self.get(index) {
+            if flow.key == *key {
+                return Some(index);
+            }
+            index = flow.place.chain;
+        }
+        None
+    }
+
+    pub(crate) fn get(&self, index: Index) -> Option<&Flow> {
+        match self.slots.get(index as usize) {
+            Some(Slot::Used(flow)) => Some(flow),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, index: Index) -> Option<&mut Flow> {
+        match self.slots.get_mut(index as usize) {
+            Some(Slot::Used(flow)) => Some(flow),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Used(flow) => Some(flow),
+            Slot::Free { .. } => None,
+        })
+    }
+
+    /// Adds `flow`, whose key is not in the table. Nothing is pushed out: see [`dispensable`](Table::dispensable).
+    pub(crate) fn insert(&mut self, mut flow: Flow) -> Option<Index> {
+        if self.len == self.max {
+            return None;
+        }
+        let bucket = self.bucket(&flow.key);
+        let class = flow.state.class();
+        flow.place.chain = self.heads[bucket];
+        let at = flow.last_seen;
+        let index = match self.slots.get(self.free as usize) {
+            Some(Slot::Free { next }) => {
+                let next = *next;
+                let index = std::mem::replace(&mut self.free, next);
+                self.slots[index as usize] = Slot::Used(flow);
+                index
+            }
+            _ => {
+                self.slots.push(Slot::Used(flow));
+                (self.slots.len() - 1) as Index
+            }
+        };
+        self.heads[bucket] = index;
+        self.len += 1;
+        self.append(index, class, at);
+        Some(index)
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, index: Index) -> Option<Flow> {
+        let key = self.get(index)?.key;
+        self.unlink(index);
+        let bucket = self.bucket(&key);
+        let chain = self.get(index)?.place.chain;
+        let mut before = self.heads[bucket];
+        if before == index {
+            self.heads[bucket] = chain;
+        } else {
+            while let Some(flow) = self.get_mut(before) {
+                if flow.place.chain == index {
+                    flow.place.chain = chain;
+                    break;
+                }
+                before = flow.place.chain;
+            }
+        }
+        self.len -= 1;
+        let slot = std::mem::replace(self.slots.get_mut(index as usize)?, Slot::Free { next: self.free });
+        self.free = index;
+        match slot {
+            Slot::Used(flow) => Some(flow),
+            Slot::Free { .. } => None,
+        }
+    }
+
+    /// Puts a connection at the tail of the list of `class`.
+    fn append(&mut self, index: Index, class: Class, at: u32) {
+        let tail = self.lists[class as usize].tail;
+        if let Some(flow) = self.get_mut(index) {
+            flow.place = Place { previous: tail, next: NONE, class, queued_at: at, chain: flow.place.chain };
+        }
+        match self.get_mut(tail) {
+            Some(last) => last.place.next = index,
+            None => self.lists[class as usize].head = index,
+        }
+        let list = &mut self.lists[class as usize];
+        list.tail = index;
+        list.len += 1;
+    }
+
+    /// Takes a connection out of its list.
+    fn unlink(&mut self, index: Index) {
+        let Some(flow) = self.get(index) else { return };
+        let (previous, next, class) = (flow.place.previous, flow.place.next, flow.place.class);
+        match self.get_mut(previous) {
+            Some(flow) => flow.place.next = next,
+            None => self.lists[class as usize].head = next,
+        }
+        match self.get_mut(next) {
+            Some(flow) => flow.place.previous = previous,
+            None => self.lists[class as usize].tail = previous,
+        }
+        self.lists[class as usize].len -= 1;
+    }
+
+    /// Notes that a connection was seen, and moves it if it is of another class now.
+    pub(crate) fn touch(&mut self, index: Index, now: u32) {
+        let Some(flow) = self.get_mut(index) else { return };
+        flow.last_seen = now;
+        let class = flow.state.class();
+        if class != flow.place.class {
+            self.unlink(index);
+            self.append(index, class, now);
+        }
+    }
+
+    /// A connection that may make room for a new one: half-open ones first, then those that ended, then one that has been
+    /// silent for long.
+    pub(crate) fn dispensable(&mut self, now: u32) -> Option<Index> {
+        let heads = [Class::HalfOpen, Class::Closed, Class::Ended].map(|class| self.lists[class as usize].head);
+        if let Some(head) = heads.into_iter().find(|head| *head != NONE) {
+            return Some(head);
+        }
+        let idle = self.head_after(Class::Closing, IDLE_BEFORE_EVICTION, now);
+        idle.or_else(|| self.head_after(Class::Established, IDLE_BEFORE_EVICTION, now))
+    }
+
+    /// The oldest connection of a class.
+    pub(crate) fn oldest(&self, class: Class) -> Option<Index> {
+        Some(self.lists[class as usize].head).filter(|head| *head != NONE)
+    }
+
+    /// The head of a list if it has been silent for `timeout`. One that was seen since it came there goes to the tail.
+    fn head_after(&mut self, class: Class, timeout: Duration, now: u32) -> Option<Index> {
+        let head = self.lists[class as usize].head;
+        let timeout = timeout.as_secs() as u32;
+        let flow = self.get(head)?;
+        let (queued_at, last_seen) = (flow.place.queued_at, flow.last_seen);
+        if now.saturating_sub(queued_at) <= timeout {
+            return None;
+        }
+        if now.saturating_sub(last_seen) > timeout {
+            return Some(head);
+        }
+        self.unlink(head);
+        self.append(head, class, last_seen);
+        None
+    }
+
+    /// A connection whose time has come. Call again while [`deadline`](Table::deadline) is not after `now`.
+    pub(crate) fn expired(&mut self, now: u32) -> Option<Index> {
+        Class::ALL.iter().find_map(|class| self.head_after(*class, class.timeout()?, now))
+    }
+
+    /// When a connection's time may have come.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let due = |class: &Class| {
+            let head = self.get(self.lists[*class as usize].head)?;
+            let queued_at = Duration::from_secs(u64::from(head.place.queued_at));
+            Some(Instant::default() + queued_at + class.timeout()? + Duration::from_secs(1))
+        };
+        Class::ALL.iter().map(due).fold(None, time::earlier)
+    }
+}
