@@ -1,12 +1,11 @@
 //! Writing a packet from its fields into the outgoing port's buffer.
 
-use bump::{Checksum, DropReason, Ledger, Meta, Side, Sink};
+use bump::{Checksum, DropReason, Meta, Side, Sink};
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::ip::fragments::cut::Cut;
 use crate::packet::{Packet, Transport};
-use crate::tcp::Made;
 
 /// Writes `packet` towards `to`: as one frame, or in pieces if it came in pieces. `scratch` is room to cut it in.
 pub(crate) fn packet(
@@ -88,16 +87,5 @@ fn transport(packet: &Packet<'_>, room: &mut [u8]) {
     match &packet.transport {
         Transport::Bytes(bytes) => room.copy_from_slice(bytes),
         Transport::Tcp(segment) => segment.emit(&packet.ip, packet.checksum, room),
-    }
-}
-
-/// Writes segments of the scrubber's own, which go beside a packet with link header `link` from side `from`.
-pub(crate) fn made(made: &[Made], link: &Link<'_>, from: Side, ledger: &mut Ledger, sink: &mut dyn Sink) {
-    let mut header = Vec::new();
-    for made in made {
-        let Some(packet) = made.packet(link, from, &mut header) else { continue };
-        if whole(&packet, made.to, sink).is_ok() {
-            ledger.make(made.to);
-        }
     }
 }

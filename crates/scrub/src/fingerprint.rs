@@ -25,8 +25,6 @@ const ROUND: u8 = 3;
 const FLOW_LABEL: u8 = 4;
 /// Rounds of the cipher that orders the identifications of a tuple.
 const ROUNDS: u8 = 6;
-/// Next header of a fragment header.
-const FRAGMENT: u8 = 44;
 
 /// Makes the IP headers of trusted hosts alike.
 #[derive(Debug)]
@@ -103,7 +101,7 @@ impl Fingerprint {
     /// One label for each flow, the same as long as it lives (RFC 6437), whatever the host made of it.
     fn label(&self, context: &mut Context<'_>, header: &mut v6::Header, ports: u32) {
         // Fragments that are not joined here show no ports, and must look like the flow of the first.
-        if !context.on(Rule::Ipv6FlowLabel) || header.protocol == FRAGMENT {
+        if !context.on(Rule::Ipv6FlowLabel) || header.is_fragment() {
             return;
         }
         let flow = Subject::new(FLOW_LABEL).between(header.source.into(), header.destination.into());

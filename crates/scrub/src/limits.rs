@@ -8,9 +8,9 @@ pub const MTU: usize = 1500;
 pub const HOPS_BEHIND: u8 = 8;
 /// Hop limit towards the untrusted side: the least with which common stacks begin, less the hops behind the scrubber. Every
 /// trusted host's packets arrive with at least this, so all can be lowered to it, and it takes them across any internet.
-pub const HOP_LIMIT: u8 = HOP_LIMIT_FIRST_MIN - HOPS_BEHIND;
-/// The least hop limit with which common stacks begin (RFC 1700).
-const HOP_LIMIT_FIRST_MIN: u8 = 64;
+pub const HOP_LIMIT: u8 = HOP_LIMIT_FIRST - HOPS_BEHIND;
+/// The least hop limit with which common stacks begin (RFC 1700), and that of the scrubber's own packets.
+pub const HOP_LIMIT_FIRST: u8 = 64;
 /// Least time between two ICMP messages of a pair: the paper's figure 9.
 pub const ICMP_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes behind the quoted IP header (RFC 792), also where they are a tunnel's.

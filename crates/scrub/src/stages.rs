@@ -57,9 +57,21 @@ impl Stages {
         let departure = self.transport(context, &mut packet);
         let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
         if packet.ip.protocol() == protocol::TCP {
-            emit::made(self.flows.made(), &packet.link, context.from, exit.ledger, exit.sink);
+            self.send_made(context, &packet, exit);
         }
         fate
+    }
+
+    /// Writes the segments that TCP itself wants sent beside a packet.
+    fn send_made(&mut self, context: &mut Context<'_>, beside: &Packet<'_>, exit: &mut Exit<'_>) {
+        let mut header = Vec::new();
+        for made in self.flows.made() {
+            let Some(mut packet) = made.packet(&beside.link, context.from, &mut header) else { continue };
+            self.fingerprint.rewrite(context, made.to, &mut packet);
+            if emit::whole(&packet, made.to, exit.sink).is_ok() {
+                exit.ledger.make(made.to);
+            }
+        }
     }
 
     /// Hides the host behind a packet and writes it, at once or when its time has come.
@@ -88,13 +100,11 @@ impl Stages {
     fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
         match packet.ip.protocol() {
             protocol::TCP => self.flows.scrub(context, packet)?,
+            // A part that nobody joined: what it carries is no header.
+            _ if packet.ip.fragment().is_some() => {}
             protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,
             _ if icmp::is_icmp(packet) => {
-                let (flows, link) = (&self.flows, packet.link);
-                let segments = &mut |context: &mut Context<'_>, quote: &icmp::quote::Quote, segment: &mut [u8]| {
-                    flows.know(context.from, &link, &quote.exchange, segment)
-                };
-                return icmp::scrub(context, packet, &mut self.exchanges, segments, &mut self.pace);
+                return icmp::scrub(context, packet, &mut self.exchanges, &self.flows, &mut self.pace);
             }
             _ => opaque::scrub(context, packet, &mut self.exchanges)?,
         }

@@ -77,7 +77,7 @@ fn case_48_neighbour_discovery_from_another_link() {
     let advertisement =
         |hop_limit| Ip { hop_limit, ..message(OUTSIDE_V6, INSIDE_V6, (134, 0), [64, 0, 0, 30], &[0; 8]) };
     let mut gate = balanced();
-    for hop_limit in [254, 64, 1] {
+    for hop_limit in [254, 64, 8] {
         let outcome = gate.pass(UNTRUSTED, &advertisement(hop_limit).frame());
         assert_eq!(outcome, Err(DropReason::NeighbourDiscovery), "hop limit {hop_limit}");
     }

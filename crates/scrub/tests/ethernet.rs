@@ -5,7 +5,7 @@
 mod icmp;
 
 use bump::{DropReason, Meta, Side, VlanTag};
-use icmp::{Gate, INSIDE, OUTSIDE, datagram};
+use icmp::{Gate, INSIDE, Ip, OUTSIDE, datagram};
 use scrub::{Preset, Rule, Settings};
 
 const UNTRUSTED: Side = Side::UNTRUSTED;
@@ -19,7 +19,7 @@ fn gate(preset: Preset) -> Gate {
 
 /// An IPv4 packet behind these tags.
 fn tagged(tags: &[([u8; 2], [u8; 2])]) -> Vec<u8> {
-    let plain = datagram(OUTSIDE, INSIDE, [53, 5353], b"answer").frame();
+    let plain = Ip { dont_fragment: false, ..datagram(OUTSIDE, INSIDE, [53, 5353], b"answer") }.frame();
     let tags: Vec<u8> = tags.iter().flat_map(|(tpid, tci)| [*tpid, *tci].concat()).collect();
     [&plain[..12], &tags, &plain[12..]].concat()
 }

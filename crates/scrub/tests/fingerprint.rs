@@ -44,14 +44,14 @@ fn packets_that_cannot_be_fragmented_have_the_identification_zero() {
 fn reply_of(protocol: u8) -> Ip {
     match protocol {
         17 => datagram(INSIDE, OUTSIDE, [53, 5353], b"answer"),
-        6 => Ip::new(INSIDE, OUTSIDE, 6, reset()).summed(16),
+        6 => Ip::new(INSIDE, OUTSIDE, 6, opening()).summed(16),
         other => Ip::new(INSIDE, OUTSIDE, other, vec![0; 24]),
     }
 }
 
-/// A RST segment.
-fn reset() -> Vec<u8> {
-    vec![0, 80, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x50, 0x14, 0, 0, 0, 0, 0, 0]
+/// A SYN segment.
+fn opening() -> Vec<u8> {
+    vec![0xc0, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xfa, 0xf0, 0, 0, 0, 0]
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) mod quote;
 use bump::{Checksum, DropReason, Side};
 use wire::checksum::{self, Sum};
 use wire::icmp::{CHECKSUM, CODE, HEADER_LEN, PROTOCOL_V4, PROTOCOL_V6, REST};
+use wire::layer::protocol;
 
 use self::kind::{Error, Kind};
 use self::pace::{Departure, Pace};
@@ -20,22 +21,19 @@ use crate::exchange::{Exchange, Exchanges, HEAD_LEN};
 use crate::ip::Ip;
 use crate::packet::Packet;
 use crate::rule::Rule;
+use crate::tcp::Flows;
 
 /// Least MTU that a frag-needed may announce: what every host must take (RFC 791, 3.2).
 const MTU_MIN_V4: u32 = 576;
 /// The same for IPv6 (RFC 8200, 5).
 const MTU_MIN_V6: u32 = 1280;
 
-/// Who knows TCP's connections: asked about a quoted segment from the first address to the second that begins with these
-/// bytes. It says whether the segment can be one that is under way, and puts its numbers back as their sender sent them.
-pub(crate) type Segments<'a> = dyn FnMut(&mut Context<'_>, &Quote, &mut [u8]) -> bool + 'a;
-
 /// Whether `packet` is ICMP of its own version of IP; of the other one hosts know nothing.
 pub(crate) fn is_icmp(packet: &Packet<'_>) -> bool {
-    packet.ip.protocol() == protocol(&packet.ip)
+    packet.ip.protocol() == protocol_of(&packet.ip)
 }
 
-fn protocol(ip: &Ip) -> u8 {
+fn protocol_of(ip: &Ip) -> u8 {
     match ip {
         Ip::V4(_) => PROTOCOL_V4,
         Ip::V6(_) => PROTOCOL_V6,
@@ -47,14 +45,14 @@ pub(crate) fn scrub(
     context: &mut Context<'_>,
     packet: &mut Packet<'_>,
     exchanges: &mut Exchanges,
-    segments: &mut Segments<'_>,
+    flows: &Flows,
     pace: &mut Pace,
 ) -> Result<Departure, DropReason> {
     let Some(kind) = read(context, packet)? else { return Ok(Departure::Now) };
     match kind {
         Kind::EchoRequest => echo_request(context, packet, exchanges)?,
         Kind::EchoReply => echo_reply(context, packet, exchanges)?,
-        Kind::Error(error) => report(context, packet, error, exchanges, segments)?,
+        Kind::Error(error) => report(context, packet, error, exchanges, flows)?,
         Kind::Neighbour => neighbour(context, packet)?,
         Kind::Other => {}
     }
@@ -150,7 +148,7 @@ fn report(
     packet: &mut Packet<'_>,
     error: Error,
     exchanges: &Exchanges,
-    segments: &mut Segments<'_>,
+    flows: &Flows,
 ) -> Result<(), DropReason> {
     let quoted = Quote::read(&packet.ip, packet.transport.bytes());
     context.refuse_if(quoted.is_none(), Rule::IcmpQuote, DropReason::IcmpMalformed)?;
@@ -160,11 +158,17 @@ fn report(
     }
     let is_foreign = quoted.exchange.source != packet.ip.destination();
     context.refuse_if(is_foreign, Rule::IcmpUnsolicited, DropReason::IcmpUnsolicited)?;
+    let link = packet.link;
     let sent = exchanges.sent_by(context.from.other(), context.now, &quoted.exchange).copied();
-    let mut was_sent = sent.is_some();
-    if quoted.exchange.protocol == wire::layer::protocol::TCP {
-        was_sent = segments(context, &quoted, &mut packet.transport.bytes_mut()[quoted.carried_at..]);
-    }
+    let was_sent = match quoted.exchange.protocol {
+        protocol::TCP => {
+            let segment = &mut packet.transport.bytes_mut()[quoted.carried_at..];
+            let is_known = flows.know(context.from, &link, &quoted.exchange, segment);
+            // Without a handshake nobody knows what is under way.
+            is_known || !context.on(Rule::TcpHandshake)
+        }
+        _ => sent.is_some(),
+    };
     context.refuse_if(!was_sent, Rule::IcmpUnsolicited, DropReason::IcmpUnsolicited)?;
     if context.from == Side::TRUSTED {
         quoted.rewrite(context, packet, error, sent.as_ref());

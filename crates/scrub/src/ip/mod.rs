@@ -86,11 +86,6 @@ impl Ip {
         }
     }
 
-    /// Whether the packet is one fragment of several, so that what it carries cannot be read.
-    pub(crate) fn is_fragment(&self) -> bool {
-        matches!(self, Ip::V4(v4::Header { fragment: Some(_), .. }))
-    }
-
     pub(crate) fn source(&self) -> IpAddr {
         match self {
             Ip::V4(header) => header.source.into(),

@@ -262,6 +262,8 @@ impl Established {
     pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<(), DropReason> {
         let agreed = self.agreed;
         let (sender, receiver) = self.split(work.context.from);
+        let is_late = sender.is_reset && !work.segment.has(flag::RST);
+        work.context.refuse_if(is_late, Rule::TcpReset, DropReason::TcpNoConnection)?;
         if work.segment.has(flag::SYN) || (receiver.is_reset && !work.segment.has(flag::RST)) {
             return question::instead(work, Rule::TcpHandshake, sender, receiver, &agreed);
         }
@@ -269,7 +271,6 @@ impl Established {
         if work.segment.has(flag::RST) {
             return closing::reset(work, sender, receiver, &agreed);
         }
-        work.context.refuse_if(sender.is_reset, Rule::TcpReset, DropReason::TcpNoConnection)?;
         timestamps::judge(work, sender, &agreed)?;
         acknowledgement::judge(work, receiver, &agreed)?;
         if work.context.scrubs() {

@@ -92,7 +92,7 @@ impl Flows {
     /// waits in [`made`](Flows::made), whatever becomes of the packet.
     pub(crate) fn scrub(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<(), DropReason> {
         self.made.clear();
-        if !self.is_active || packet.ip.protocol() != protocol::TCP || packet.ip.is_fragment() {
+        if !self.is_active || packet.ip.protocol() != protocol::TCP || packet.ip.fragment().is_some() {
             return Ok(());
         }
         let Transport::Bytes(bytes) = &mut packet.transport else { return Ok(()) };

@@ -182,8 +182,8 @@ impl<'a> Options<'a> {
             }
             (kind::SACK, 8 | 16 | 24 | 32) => {
                 let is_first = self.sack.as_slice().is_empty();
-                let blocks = body.chunks_exact(8).map(|block| (number(&block[..4]), number(&block[4..])));
-                is_first && blocks.fold(true, |all, block| self.sack.push(block) && all)
+                let mut blocks = body.chunks_exact(8).map(|block| (number(&block[..4]), number(&block[4..])));
+                is_first && blocks.all(|block| self.sack.push(block))
             }
             _ if known(kind).is_some() => false,
             _ => self.has(kind) || self.others.push(kind),

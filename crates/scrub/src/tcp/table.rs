@@ -40,6 +40,7 @@ impl Place {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every slot is used, and one more pointer would cost a cache line")]
 enum Slot {
     Free { next: Index },
     Used(Flow),

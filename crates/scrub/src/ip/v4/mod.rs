@@ -10,7 +10,7 @@ use wire::ipv4::{self, View};
 
 use super::{Fragment, address, class};
 use crate::context::Context;
-use crate::limits::HOP_LIMIT;
+use crate::limits::HOP_LIMIT_FIRST;
 use crate::rule::Rule;
 
 /// An IPv4 header as fields. Options do not leave the scrubber unless their rule is off.
@@ -101,7 +101,7 @@ impl Header {
             reserved_bit: false,
             dont_fragment: true,
             fragment: None,
-            time_to_live: HOP_LIMIT,
+            time_to_live: HOP_LIMIT_FIRST,
             protocol,
             source,
             destination,

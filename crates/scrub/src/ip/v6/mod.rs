@@ -11,7 +11,7 @@ use wire::ipv6::{self, View};
 
 use super::{Fragment, address, class};
 use crate::context::Context;
-use crate::limits::HOP_LIMIT;
+use crate::limits::HOP_LIMIT_FIRST;
 use crate::rule::Rule;
 
 pub(crate) use extensions::FragmentHeader;
@@ -83,7 +83,7 @@ impl Header {
         Header {
             traffic_class: 0,
             flow_label: 0,
-            hop_limit: HOP_LIMIT,
+            hop_limit: HOP_LIMIT_FIRST,
             source,
             destination,
             next_header: protocol,
