@@ -140,7 +140,7 @@ impl Fragments {
     }
 
     fn take(&mut self, context: &mut Context<'_>, key: Key, arrived: Arrived<'_>) -> Result<(), DropReason> {
-        let refused = match self.store.get(&key) {
+        let ends_all = match self.store.get(&key) {
             Some(waiting) if waiting.is_refused => {
                 return Err(context.refused(rule(&arrived.ip), DropReason::FragmentConflict));
             }
@@ -150,7 +150,7 @@ impl Fragments {
             _ => matches!(arrived.ip, Ip::V6(_)),
         };
         let taken = self.store.change(&key, |waiting| waiting.take(context, arrived)).unwrap_or(Ok(()));
-        taken.inspect_err(|reason| if refused { self.refuse(&key, *reason) } else { self.end(&key, *reason) })
+        taken.inspect_err(|reason| if ends_all { self.refuse(&key, *reason) } else { self.end(&key, *reason) })
     }
 
     /// Gives the packet with `key` if it is whole; otherwise one more frame is held for it.
