@@ -35,10 +35,19 @@ pub(crate) struct DaemonArgs {
 impl DaemonArgs {
     /// Where the daemon listens.
     pub(crate) fn socket(&self) -> Result<PathBuf, Failure> {
+        self.socket_of(config::default_file)
+    }
+
+    /// The same, where without file or interface the daemon of `usual` is meant.
+    pub(crate) fn socket_or(&self, usual: &str) -> Result<PathBuf, Failure> {
+        self.socket_of(|| usual.into())
+    }
+
+    fn socket_of(&self, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf, Failure> {
         if let Some(interface) = &self.interface {
             return Ok(config::socket(&config::default_run_dir(), interface));
         }
-        let file = self.config.clone().unwrap_or_else(config::default_file);
+        let file = self.config.clone().unwrap_or_else(usual);
         ConfigFile::load(&file)?.socket(&file)
     }
 }
@@ -102,11 +111,11 @@ pub(crate) fn remove_socket(socket: &Path) -> Result<(), Failure> {
     }
 }
 
-fn unexpected(socket: &Path) -> Failure {
+pub(crate) fn unexpected(socket: &Path) -> Failure {
     Failure::file(socket, "the daemon answered something else", "use the same version of both")
 }
 
-fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     say!("{}", serde_json::to_string_pretty(value).map_err(Failure::new)?);
     Ok(())
 }
@@ -159,6 +168,7 @@ fn print_gate(status: &GateStatus) {
         frames.held,
         frames.dropped
     );
+    say!("TCP connections: {}; memory held: {} bytes", status.flows, status.memory_bytes);
     for (title, counts) in [("dropped, by reason:", &status.drops), ("rules that acted:", &status.rules)] {
         say!("{title}");
         print_counts(counts);

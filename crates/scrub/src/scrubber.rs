@@ -86,6 +86,12 @@ impl Scrubber {
         self.stages.flows.reports(now)
     }
 
+    /// How many TCP connections are remembered, those included that have just ended.
+    #[must_use]
+    pub fn flow_count(&self) -> usize {
+        self.stages.flows.len()
+    }
+
     /// Bytes of memory that connections hold for unacknowledged data.
     #[must_use]
     pub fn retained_bytes(&self) -> usize {

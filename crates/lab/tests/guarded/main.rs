@@ -12,6 +12,7 @@ mod admin;
 mod bad_input;
 mod dhcp;
 mod distributors;
+mod gateway;
 mod hostile;
 mod liveness;
 mod peers;

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
+use scrub::FlowReport;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::bulk::Bulk;
 use super::gather::Gather;
-use super::guard::{Described, Guard, Report};
+use super::guard::{Blocking, Described, Guard, Report, Wanted};
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -29,6 +30,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum Command {
     /// Answer with a snapshot.
     Snapshot(SyncSender<Snapshot>),
+    /// Answer with the connections that are asked for, if the bump knows any.
+    Flows(Wanted, SyncSender<Option<Vec<FlowReport>>>),
+    /// Block a connection, and answer whether that changed anything.
+    Block(Blocking, SyncSender<Option<bool>>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
     /// End.
@@ -200,6 +205,14 @@ where
             match self.commands.try_recv() {
                 Ok(Command::Snapshot(reply)) => {
                     let _ = reply.try_send(self.snapshot());
+                }
+                Ok(Command::Flows(wanted, reply)) => {
+                    let now = self.clock.now().since_boot;
+                    let _ = reply.try_send(self.guard.flows(now, &wanted));
+                }
+                Ok(Command::Block(order, reply)) => {
+                    let now = self.clock.now().since_boot;
+                    let _ = reply.try_send(self.guard.block(now, &order));
                 }
                 Ok(Command::WireMtu(wire_mtu)) => {
                     self.guard.set_wire_mtu(wire_mtu);

@@ -1,10 +1,12 @@
 //! What the run loop needs of a bump beside the contract: its slow work done, and answers for an operator.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger};
 use cll::{Cll, Effect, PeerReport};
 use sarp::akd::Records;
+use scrub::{FlowId, FlowReport};
 use system::null::NullBump;
 
 /// News of a bump in an operator's words.
@@ -34,6 +36,38 @@ pub(crate) struct Scrubbing {
     pub(crate) counters: scrub::rule::Counters,
     /// What its mirror was given, if it has one.
     pub(crate) mirror: Option<MirrorCounters>,
+    /// Connections that are remembered.
+    pub(crate) flows: usize,
+    /// Memory for unacknowledged data and for waiting fragments, in bytes.
+    pub(crate) memory_bytes: usize,
+}
+
+/// Which connections are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// At most so many.
+    pub(crate) limit: usize,
+    /// Of this host.
+    pub(crate) address: Option<IpAddr>,
+    /// In this state.
+    pub(crate) state: Option<String>,
+}
+
+impl Wanted {
+    /// Whether the connection is among them.
+    pub(crate) fn takes(&self, report: &FlowReport) -> bool {
+        let FlowId { trusted, untrusted, .. } = report.flow;
+        self.address.is_none_or(|address| trusted.ip() == address || untrusted.ip() == address)
+            && self.state.as_ref().is_none_or(|state| report.state == state)
+    }
+}
+
+/// An order to block a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocking {
+    pub(crate) flow: FlowId,
+    /// To unblock it.
+    pub(crate) undo: bool,
 }
 
 /// What became of the copies for a mirror, in frames.
@@ -72,6 +106,16 @@ pub(crate) trait Guard: Bump {
 
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
+
+    /// Connections that it knows and `wanted` asks for; `None` if it knows none of any.
+    fn flows(&self, _now: Instant, _wanted: &Wanted) -> Option<Vec<FlowReport>> {
+        None
+    }
+
+    /// Blocks a connection, or unblocks it; whether that changed anything. `None` where there are no connections.
+    fn block(&mut self, _now: Instant, _order: &Blocking) -> Option<bool> {
+        None
+    }
 
     /// The books.
     fn ledger(&self) -> Ledger {

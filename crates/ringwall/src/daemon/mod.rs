@@ -27,7 +27,7 @@ use bulk::Bulk;
 use data_path::DataPath;
 pub(crate) use data_path::{Command, Snapshot};
 use gather::Gather;
-pub(crate) use guard::{Described, Guard, MirrorCounters, Report, Scrubbing};
+pub(crate) use guard::{Blocking, Described, Guard, MirrorCounters, Report, Scrubbing, Wanted};
 pub(crate) use journal::Journal;
 use quiet::Quiet;
 pub(crate) use reports::SideNames;

@@ -3,11 +3,17 @@
 use std::collections::BTreeMap;
 
 use bump::{DropReason, Ledger, Side};
+use scrub::{FlowId, FlowReport};
 use system::port::{ReceiveCounters, SendCounters};
 use wire::ethernet::Header;
 
-use super::data_path::Snapshot;
-use crate::protocol::Example;
+use super::data_path::{Command, Snapshot};
+use super::guard::{Blocking, Wanted};
+use super::supervisor::Link;
+use crate::protocol::{Answer, Ask, Example, Flow};
+
+/// Connections in one answer: the data path stands still while it lists them, about a millisecond for so many.
+pub(crate) const FLOWS_LISTED_MAX: usize = 10_000;
 
 /// What the two sides of a daemon are called.
 #[derive(Clone, Copy, Debug)]
@@ -64,4 +70,45 @@ pub(crate) fn examples(snapshot: &Snapshot, names: SideNames) -> Vec<Example> {
         }
     };
     snapshot.ledger.examples().into_iter().map(describe).collect()
+}
+
+/// The answer where the data path gives none.
+pub(crate) fn silence() -> Answer {
+    Answer::Error { line: "the data path does not answer".to_owned() }
+}
+
+/// The answer to a question or an order about connections.
+pub(crate) fn of_flows(ask: &Ask, link: &Link) -> Answer {
+    match ask {
+        Ask::Flows { limit, address, state } => {
+            let limit = (*limit).min(FLOWS_LISTED_MAX);
+            let wanted = Wanted { limit, address: *address, state: state.clone() };
+            let told = link.question(|reply| Command::Flows(wanted, reply));
+            told.map(|flows| flows.map(|flows| Answer::Flows { flows: flows.iter().map(flow).collect() }))
+        }
+        Ask::Block { trusted, untrusted, vlans, undo } => {
+            let flow = FlowId { trusted: *trusted, untrusted: *untrusted, vlans: *vlans };
+            let told = link.question(|reply| Command::Block(Blocking { flow, undo: *undo }, reply));
+            told.map(|changed| changed.map(|changed| Answer::Blocked { changed }))
+        }
+        _ => None,
+    }
+    .map_or_else(silence, |answer| {
+        answer.unwrap_or_else(|| Answer::Error { line: "only a gateway knows connections".to_owned() })
+    })
+}
+
+fn flow(report: &FlowReport) -> Flow {
+    Flow {
+        trusted: report.flow.trusted,
+        untrusted: report.flow.untrusted,
+        vlans: report.flow.vlans,
+        state: report.state.to_owned(),
+        idle_s: report.idle.as_secs(),
+        retained_bytes: report.retained_bytes,
+        packets_from_trusted: report.packets[Side::TRUSTED as usize],
+        packets_from_untrusted: report.packets[Side::UNTRUSTED as usize],
+        bytes_from_trusted: report.bytes[Side::TRUSTED as usize],
+        bytes_from_untrusted: report.bytes[Side::UNTRUSTED as usize],
+    }
 }

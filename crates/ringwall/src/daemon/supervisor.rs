@@ -82,8 +82,13 @@ impl Link {
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
+        self.question(Command::Snapshot)
+    }
+
+    /// Asks the data path; nothing if it does not answer.
+    pub(super) fn question<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Option<T> {
         let (sender, receiver) = sync_channel(1);
-        self.commands.try_send(Command::Snapshot(sender)).ok()?;
+        self.commands.try_send(command(sender)).ok()?;
         self.waker.wake();
         receiver.recv_timeout(ANSWER_TIME_MAX).ok()
     }
@@ -229,11 +234,10 @@ impl<W: Ward> Supervisor<W> {
                 self.stopping = true;
                 return Answer::Stopping;
             }
+            Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
             Ask::Status | Ask::Peers | Ask::Drops => {}
         }
-        let Some(snapshot) = link.snapshot() else {
-            return Answer::Error { line: "the data path does not answer".to_owned() };
-        };
+        let Some(snapshot) = link.snapshot() else { return reports::silence() };
         match ask {
             Ask::Peers => self.ward.known(&snapshot),
             Ask::Drops => Answer::Drops {

@@ -111,8 +111,10 @@ impl Ward for Cards {
     fn status(&self, being: &Being, snapshot: &Snapshot) -> Answer {
         let mut counters = ports(snapshot, Cards::SIDES);
         let mut rules = BTreeMap::new();
+        let (mut flows, mut memory_bytes) = (0, 0);
         if let Report::Scrubbing(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
+            (flows, memory_bytes) = (scrubbing.flows, scrubbing.memory_bytes);
             if let Some(mirror) = scrubbing.mirror {
                 counters.insert("mirror_sent_frames".to_owned(), mirror.sent);
                 counters.insert("mirror_lost_frames".to_owned(), mirror.lost);
@@ -132,6 +134,8 @@ impl Ward for Cards {
             adopted: self.gateway.adopted,
             on_exit: self.gate.on_exit.word().to_owned(),
             frames: frames(&snapshot.ledger),
+            flows,
+            memory_bytes,
             rules,
             drops: drops(&snapshot.ledger),
             ports: counters,

@@ -5,10 +5,11 @@
 
 use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
 use cll::Effect;
+use scrub::FlowReport;
 use system::port::{PacketPort, PacketSender, Sender};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
-use crate::daemon::{Described, Guard, MirrorCounters, Report};
+use crate::daemon::{Blocking, Described, Guard, MirrorCounters, Report, Wanted};
 
 /// A bump and a mirror of what leaves it.
 pub(super) struct Mirrored<G> {
@@ -143,6 +144,14 @@ impl<G: Guard> Guard for Mirrored<G> {
 
     fn set_wire_mtu(&mut self, wire_mtu: u16) {
         self.bump.set_wire_mtu(wire_mtu);
+    }
+
+    fn flows(&self, now: Instant, wanted: &Wanted) -> Option<Vec<FlowReport>> {
+        self.bump.flows(now, wanted)
+    }
+
+    fn block(&mut self, now: Instant, order: &Blocking) -> Option<bool> {
+        self.bump.block(now, order)
     }
 
     fn report(&self, now: Instant) -> Report {

@@ -2,9 +2,11 @@
 //!
 //! - `run.rs`: between two cards, as a daemon; `cards.rs`: those cards, as the supervisor sees them; `guard.rs`: the scrubber,
 //!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
+//! - `flows.rs`: connections listed and ended.
 //! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from.
 
 mod cards;
+mod flows;
 mod guard;
 mod keys;
 mod mirror;
@@ -18,6 +20,7 @@ use scrub::{Action, Rule};
 
 use crate::failure::Failure;
 use crate::output::say;
+use flows::{BlockArgs, FlowsArgs};
 use replay::ReplayArgs;
 use run::{ReleaseArgs, RunArgs};
 
@@ -32,6 +35,12 @@ pub(crate) enum GateCommand {
     Run(RunArgs),
     /// Stops the daemon, if one runs, and gives the interfaces back (needs root).
     Release(ReleaseArgs),
+    /// Lists TCP connections through the gateway.
+    Flows(FlowsArgs),
+    /// Ends a TCP connection through the gateway for both sides and lets none begin in its place.
+    #[command(after_help = "Example, with addresses and ports as `ringwall gate flows` shows them:\n  \
+        ringwall gate block 192.0.2.10:443 198.51.100.7:50123\n\nWhat is blocked is forgotten when the daemon ends.")]
+    Block(BlockArgs),
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
@@ -48,6 +57,8 @@ impl GateCommand {
         match self {
             GateCommand::Run(args) => run::run(&args),
             GateCommand::Release(args) => run::release(&args),
+            GateCommand::Flows(args) => flows::flows(&args),
+            GateCommand::Block(args) => flows::block(&args),
             GateCommand::Replay(args) => replay::replay(&args),
             GateCommand::Rules => {
                 print_rules();

@@ -1,7 +1,8 @@
 //! `ringwall gate replay`: the scrubber over a capture, without a network.
 //!
-//! Time is the capture's. A captured frame carries no metadata, so three things are assumed, and said in the report: which
-//! side it came from, that a checksum which is only begun was left to the sender's card, and how a super-frame is to be cut.
+//! Time is the capture's. A captured frame carries no metadata, so three things are assumed: which side it came from, that a
+//! checksum which is only begun was left to the sender's card, and how a super-frame is to be cut. And both hosts answer what they
+//! have seen, so numbers and windows of the handshake are not changed here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use bump::{Batch, Bump, Checksum, DropReason, Frame, Gso, GsoKind, Instant, Ledg
 use clap::Args;
 use scrub::keys::KEY_LEN;
 use scrub::settings::Network;
-use scrub::{Keys, Rule, Scrubber, Settings};
+use scrub::{Action, Keys, Rule, Scrubber, Settings};
 use serde::Serialize;
 use system::capture::{CaptureReader, CaptureWriter, Format};
 use system::port::{Receiver, Sender};
@@ -30,6 +31,8 @@ use crate::output::{print, say};
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
+/// Rules that change what the untrusted host answers. In a capture it answers what it has seen, which is what the trusted host sent.
+const UNSEEN: [Rule; 3] = [Rule::TcpSequenceShift, Rule::TcpTimestampShift, Rule::TcpInitialWindow];
 /// The name that stands for the standard input and output.
 const STANDARD: &str = "-";
 /// How long after the last frame timers go on: longer than anything waits in the scrubber that still comes out.
@@ -101,7 +104,11 @@ impl ReplayArgs {
             None => (Path::new("the command line"), Gate::default()),
         };
         let preset = self.preset.unwrap_or(gate.preset);
-        Gate { preset, ..gate }.settings(file, scrub::limits::MTU)
+        let mut settings = Gate { preset, ..gate }.settings(file, scrub::limits::MTU)?;
+        for rule in UNSEEN {
+            settings.rules.set(rule, Action::Off);
+        }
+        Ok(settings)
     }
 
     fn format(&self, of_input: Format) -> Format {

@@ -65,7 +65,7 @@ fn ask(work: &mut Work<'_, '_, '_>) {
     let segment = &mut *work.segment;
     segment.truncate(0);
     segment.sequence = segment.sequence.wrapping_sub(1);
-    segment.flags = flag::ACK;
+    (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
     work.context.acted(Rule::TcpHandshake);
 }
 

@@ -231,7 +231,7 @@ impl AwaitSynAck {
             return misplaced(work);
         }
         work.segment.truncate(0);
-        work.segment.flags = flag::ACK;
+        (work.segment.flags, work.segment.urgent_pointer) = (flag::ACK, 0);
         work.segment.options = Options::default();
         self.challenged_at = Some(acknowledgement);
         Ok(None)
