@@ -230,7 +230,7 @@ drop_reasons! {
         "Report it; the handshake is retried.";
 
     // The scrubber.
-    EthertypeNotListed, "ethertype-not-listed", "The frame is neither IP nor ARP, and its EtherType is not listed for the gateway.",
+    EthertypeNotListed, "ethertype-not-listed", "The frame is neither IP nor ARP and its EtherType is not listed for the gateway, or it wraps IP in a way that not all hosts read.",
         "List it in gate.ethertypes if both sides need it.";
     IpHeader, "ip-header", "An IP header that contradicts itself or the frame.",
         "Nothing: no correct sender makes such a packet.";
@@ -282,8 +282,6 @@ drop_reasons! {
         "Look for somebody who guesses; honest hosts are challenged and reset again.";
     TcpFin, "tcp-fin", "TCP data or a FIN behind the end of the stream, or a FIN out of order.",
         "Nothing if rare: the sender sends again.";
-    TcpPortReuse, "tcp-port-reuse", "A TCP connection that has just ended begins again below its last sequence number.",
-        "Nothing: the client tries again.";
     FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
         "Raise gate.flows_max.";
     FlowSevered, "flow-severed", "The flow was ended by a rule, or by an operator.",
@@ -304,7 +302,7 @@ drop_reasons! {
         "Look for the machine that sends them.";
     IcmpSize, "icmp-size", "An ICMP echo message longer than allowed.",
         "Switch the rule icmp-size off to test with large pings.";
-    IcmpRate, "icmp-rate", "An ICMP message of a trusted host sooner after the last one than its timing may show.",
+    IcmpRate, "icmp-rate", "An ICMP message of a trusted host sooner after the last one than its timing may show, or more of them wait than may.",
         "Lower gate.icmp_interval, or use jitter.";
     NeighbourDiscovery, "neighbour-discovery", "Neighbour discovery that crossed a router or is fragmented.",
         "Look for the machine that forges it.";

@@ -3,12 +3,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bump::{Instant, Side};
 use wire::icmp::{PROTOCOL_V4, PROTOCOL_V6};
 use wire::ipv6;
 use wire::layer::protocol;
 
 use crate::context::Context;
+use crate::ethernet::Link;
 use crate::icmp::kind::Kind;
 use crate::ip::Ip;
 use crate::keys::{Key, Subject};
@@ -78,9 +78,10 @@ impl Exchange {
         Exchange { destination: nobody, ..self }
     }
 
-    fn place(&self, key: &Key) -> u64 {
+    /// Where it lies in the table, apart from one between the same addresses in other VLANs.
+    fn place(&self, key: &Key, link: &Link<'_>) -> u64 {
         let subject = Subject::new(PURPOSE).between(self.source, self.destination);
-        key.place(&subject.protocol(self.protocol).number(self.selector))
+        key.place(&subject.protocol(self.protocol).number(self.selector).number(link.vlans().into()))
     }
 }
 
@@ -120,12 +121,13 @@ impl Exchanges {
         let exchange = Exchange::of(packet.ip.source(), packet.ip.destination(), packet.ip.protocol(), head);
         let is_to_anyone = exchange.selector != 0 && exchange.protocol != protocol::UDP && packet.is_to_group();
         let exchange = if is_to_anyone { exchange.to_anyone() } else { exchange };
-        let place = exchange.place(&self.key);
+        let place = exchange.place(&self.key, &packet.link);
         self.sent[context.from as usize].put(context.now, place, Sent::of(packet, *head));
     }
 
-    /// What `side` sent last in `exchange`, if it did lately.
-    pub(crate) fn sent_by(&self, side: Side, now: Instant, exchange: &Exchange) -> Option<&Sent> {
-        self.sent[side as usize].get(now, exchange.place(&self.key)).map(|(_, sent)| sent)
+    /// What the receiver of the `answer` sent last in `exchange`, if it did lately.
+    pub(crate) fn sent(&self, context: &Context<'_>, answer: &Packet<'_>, exchange: &Exchange) -> Option<&Sent> {
+        let side = context.from.other();
+        self.sent[side as usize].get(context.now, exchange.place(&self.key, &answer.link)).map(|(_, sent)| sent)
     }
 }

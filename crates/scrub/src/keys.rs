@@ -55,8 +55,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// A purpose, two IPv6 addresses, a protocol and a number.
-    const LEN_MAX: usize = 1 + 2 * 16 + 1 + 8;
+    /// A purpose, two IPv6 addresses, a protocol and two numbers.
+    const LEN_MAX: usize = 1 + 2 * 16 + 1 + 2 * 8;
 
     /// Keys that serve several purposes tell them apart by a number.
     pub(crate) fn new(purpose: u8) -> Subject {

@@ -53,6 +53,9 @@ pub(crate) fn scrub(
 
 /// Judges a datagram between these ports as what may be in it.
 pub(crate) fn judge_udp(context: &mut Context<'_>, packet: &Packet<'_>, ports: [u16; 2]) -> Result<(), DropReason> {
+    if !context.on(Rule::Tunnels) && !context.on(Rule::Encrypted) {
+        return Ok(());
+    }
     if is_tunnel_port(ports) {
         return judge(context, packet, Cover::Tunnel);
     }

@@ -67,7 +67,8 @@ macro_rules! rules {
             }
 
             /// Whether it is on in the presets `paper`, `balanced` and `strict`.
-            fn is_on(self) -> [bool; 3] {
+            #[must_use]
+            pub fn is_on(self) -> [bool; 3] {
                 match self { $(Rule::$variant => [on($paper), on($balanced), on($strict)],)+ }
             }
         }
@@ -111,10 +112,10 @@ rules! {
         "None: no host accepts them.", On On On;
     Ipv4Addresses, "ipv4-addresses", "RFC 1122, 3.2.1.3; RFC 9293, 3.9.2.3",
         "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
-        "Networks that use class E addresses inside.", On On On;
+        "Networks that use class E addresses inside.", Off On On;
     Ipv4Options, "ipv4-options", "RFC 791, 3.1; RFC 7126",
         "Takes IP options out, and drops packets with source routes or malformed options.",
-        "Cuts record route and router alert between the two sides (IGMP is let through with its alert).", On On On;
+        "Cuts record route and router alert between the two sides (IGMP is let through with its alert).", Off On On;
     Ipv4TypeOfService, "ipv4-type-of-service", "RFC 2474; RFC 3168",
         "Keeps the classes that are assigned and the ECN field, and clears all other values.",
         "Experimental classes of service.", On On On;
@@ -143,18 +144,21 @@ rules! {
         "Experimental classes of service.", On On On;
     Ipv6Addresses, "ipv6-addresses", "RFC 4291, 2.7",
         "Drops packets with addresses that no host can have, with a source that is the destination, and TCP to groups.",
-        "None known.", On On On;
+        "None known.", Off On On;
     Ipv6Extensions, "ipv6-extensions", "RFC 8200, 4.1 and 4.7; RFC 5095",
         "Drops packets whose extension headers are out of order, repeated, too many, or still to be routed; cuts off what \
          follows where nothing should.",
-        "Experiments with extension headers, Mobile IPv6 and segment routing through the scrubber.", On On On;
+        "Experiments with extension headers, Mobile IPv6 and segment routing through the scrubber.", Off On On;
     Ipv6Options, "ipv6-options", "RFC 8200, 4.2; RFC 4942, 2.1.9",
         "Takes out padding and options that a host would skip, all but MLD's router alert, and drops packets that a host \
          would drop.",
-        "Experiments with options, Mobile IPv6, and AH over packets that carry any.", On On On;
+        "Experiments with options, Mobile IPv6, and AH over packets that carry any.", Off On On;
     Ipv6FlowLabel, "ipv6-flow-label", "RFC 6437",
         "Gives packets to the untrusted side a flow label that says nothing about the host.",
         "Load balancers that both sides agreed on by label.", Off On On;
+    Ipv6Identification, "ipv6-identification", "RFC 8200, 4.5; RFC 7739",
+        "Gives packets that leave in pieces to the untrusted side an identification that says nothing about the host.",
+        "Tools that follow packets by their identification.", Off On On;
     Ipv6Fragments, "ipv6-fragments", "RFC 8200, 4.5; RFC 5722; RFC 6946; RFC 7112; RFC 6980",
         "Reassembles fragments, drops packets whose fragments overlap, and cuts the packet again on its way out; takes out \
          Fragment headers of packets that are whole.",
@@ -163,10 +167,10 @@ rules! {
     // Both versions.
     HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3",
         "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts.",
-        "Traceroute towards the trusted side.", On On On;
-    HopLimitUniform, "hop-limit-uniform", "RFC 1700",
-        "Gives packets to the untrusted side one hop limit, only ever lowering it.",
-        "Traceroute towards the trusted side, and protocols that check for 255.", Off On On;
+        "Traceroute towards the trusted side; OSPF and external BGP through the scrubber, which send with 1.", Off On On;
+    HopLimitUniform, "hop-limit-uniform", "RFC 1700; RFC 5082",
+        "Gives packets to the untrusted side one hop limit, only ever lowering it, but leaves 255 to protocols that check for it.",
+        "Traceroute from the untrusted side, and protocols nobody thought of that check for 255.", Off On On;
     Encrypted, "encrypted", "RFC 4303; RFC 4302",
         "Drops encrypted and opaque protocols between hosts that are not listed for them (the paper's section II).",
         "IPsec, GRE and other tunnels of hosts that nobody listed.", Off Off On;
@@ -186,7 +190,7 @@ rules! {
         "None known.", On On On;
     TcpReservedBits, "tcp-reserved-bits", "RFC 9293, 3.1; RFC 3168",
         "Clears reserved bits and the fields that no flag makes valid, and ECN flags that were not negotiated.",
-        "Experiments; accurate ECN is kept where both sides offered it.", On On On;
+        "Experiments; accurate ECN is kept where both sides offered it.", Off On On;
     TcpOptions, "tcp-options", "RFC 9293, 3.1; RFC 7323; RFC 2018",
         "Drops malformed options and takes out those that have no place in a segment.",
         "None known.", On On On;
@@ -194,7 +198,7 @@ rules! {
         "Takes options that the scrubber does not know out of the handshake, so that neither side uses them.",
         "Multipath TCP, TCP-AO and whatever is new.", Off Off On;
     TcpHandshake, "tcp-handshake", "RFC 9293, 3.5",
-        "Lets a connection begin only by the three-way handshake in its one usual form.",
+        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN later becomes a question.",
         "Simultaneous open, and connections older than the scrubber unless they are adopted.", On On On;
     TcpSynData, "tcp-syn-data", "RFC 9293, 3.4; RFC 7413",
         "Takes data and Fast Open out of the handshake; the sender sends the data again.",
@@ -206,14 +210,14 @@ rules! {
         "Keeps the first version of bytes behind a hole, or drops them if so configured.",
         "Dropping them slows every lossy path down, because senders rely on selective acknowledgement.", On On On;
     TcpSequence, "tcp-sequence", "RFC 9293, 3.4; RFC 5961, 5",
-        "Drops or cuts what lies outside the window; what was acknowledged goes on without its bytes.",
+        "Drops what lies outside the window; of what was acknowledged goes on the last byte, so that it is acknowledged again.",
         "None known.", On On On;
     TcpAcknowledgement, "tcp-acknowledgement", "RFC 5961, 5",
         "Drops segments that acknowledge what was never sent.",
         "None known.", On On On;
     TcpSack, "tcp-sack", "RFC 2018, 3",
         "Takes out blocks of selective acknowledgement that are outside of what was sent.",
-        "None known.", On On On;
+        "None known.", Off On On;
     TcpTimestamps, "tcp-timestamps", "RFC 7323, 5",
         "Drops segments whose timestamp every host would refuse, and takes out timestamps that were not negotiated.",
         "Hosts whose timestamps go backwards.", On On On;
@@ -227,13 +231,13 @@ rules! {
         "Drops segments longer than the receiver said it takes.",
         "Paths whose hosts ignore the option.", Off Off On;
     TcpReset, "tcp-reset", "RFC 5961, 3",
-        "Lets a reset through only at exactly the next sequence number, without data.",
+        "Lets a reset through only at exactly the next sequence number, without data; inside of the window a question takes its place.",
         "Resets of hosts that have lost the connection are answered by a challenge first.", On On On;
     TcpFin, "tcp-fin", "RFC 9293, 3.6",
-        "Lets a FIN count only in sequence, and nothing behind it.",
+        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is sent when the hole is filled.",
         "None known.", On On On;
     TcpPortReuse, "tcp-port-reuse", "RFC 6191",
-        "Lets a connection that has just ended begin again only as RFC 6191 allows.",
+        "Lets a connection that has just ended begin again as RFC 6191 allows, and asks the host that remembers otherwise.",
         "Clients that use a port again at once and start lower.", On On On;
     TcpOptionOrder, "tcp-option-order", "RFC 9293, 3.1",
         "Writes options in one order with one padding (the paper's section IV-B3).",
@@ -246,7 +250,7 @@ rules! {
         "None known.", Off On On;
     TcpResetForm, "tcp-reset-form", "RFC 9293, 3.10.7.1",
         "Gives the resets of trusted hosts one form.",
-        "None known.", On On On;
+        "None known.", Off On On;
     TcpInitialWindow, "tcp-initial-window", "RFC 9293, 3.1",
         "Lowers window, window scale and MSS in the handshake of trusted hosts to common values.",
         "Throughput of the first round trip, and of long fat paths.", Off Off On;
@@ -296,7 +300,7 @@ rules! {
          a random time (the paper's section IV-B4).",
         "Ping at a higher rate shows loss.", On On On;
     IcmpRequestRate, "icmp-request-rate", "RFC 1812, 4.3.2.8",
-        "Lets the paced messages include the echo requests of trusted hosts, as in the paper; needs icmp-rate.",
+        "Lets the pace hold for requests of trusted hosts too, and for all else but what manages the link, as in the paper; needs icmp-rate.",
         "Monitoring from the trusted side that pings faster shows loss.", On Off On;
     NeighbourDiscovery, "neighbour-discovery", "RFC 4861, 3; RFC 6980",
         "Drops neighbour discovery that crossed a router or is fragmented.",

@@ -7,7 +7,7 @@ mod icmp;
 
 use std::time::Duration;
 
-use bump::{DropReason, Side};
+use bump::{DropReason, Meta, Side};
 use icmp::{
     Gate, HOSTS, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, ROUTER, carried, datagram, error, message, ping, pong,
     rest, sum, transport_sum_is_right,
@@ -77,6 +77,8 @@ fn case_48_neighbour_discovery_from_another_link() {
     let advertisement =
         |hop_limit| Ip { hop_limit, ..message(OUTSIDE_V6, INSIDE_V6, (134, 0), [64, 0, 0, 30], &[0; 8]) };
     let mut gate = balanced();
+    // One that could not even reach the hosts is refused for that.
+    assert_eq!(gate.pass(UNTRUSTED, &advertisement(1).frame()), Err(DropReason::HopLimit));
     for hop_limit in [254, 64, 8] {
         let outcome = gate.pass(UNTRUSTED, &advertisement(hop_limit).frame());
         assert_eq!(outcome, Err(DropReason::NeighbourDiscovery), "hop limit {hop_limit}");
@@ -240,6 +242,26 @@ fn case_108_echo_messages_that_carry_much() {
     assert_eq!(strict().pass(UNTRUSTED, &long(557)), Err(DropReason::IcmpSize));
     assert_eq!(strict().pass(UNTRUSTED, &long(556)), Ok(long(556)));
     assert_eq!(balanced().pass(UNTRUSTED, &long(1400)), Ok(long(1400)));
+}
+
+/// An error that comes in pieces is joined before it is judged, so that no piece hides what it quotes.
+#[test]
+fn case_109_error_in_fragments() {
+    let mut gate = balanced();
+    let sent = datagram(INSIDE, OUTSIDE, [5353, 53], &[7; 100]);
+    let report = error(ROUTER, PORT_UNREACHABLE, NOTHING, &sent, 128);
+    let last = |gate: &mut Gate| {
+        let mut outcomes = report.pieces(8).into_iter().map(|piece| {
+            let out = gate.pass_with(UNTRUSTED, &piece, Meta::plain());
+            out.into_iter().map(|(_, frame, _)| frame).next()
+        });
+        outcomes.by_ref().find_map(|out| out)
+    };
+    assert_eq!(last(&mut gate), None, "nothing was sent that it could be about");
+    assert_eq!(gate.ledger().drops(DropReason::IcmpUnsolicited), report.pieces(8).len() as u64);
+    gate.pass(TRUSTED, &sent.frame()).expect("a question");
+    let out = last(&mut gate).expect("it is true now");
+    assert_eq!(carried(&out)[..8], report.payload[..8], "the first of the pieces in which it leaves");
 }
 
 /// An error whose quoted source is not its own receiver does not leave.

@@ -858,6 +858,24 @@ fn congestion_on_the_way_of_one_fragment_is_told_with_all() {
 }
 
 #[test]
+fn fragments_that_are_not_joined_are_not_read_as_what_they_carry() {
+    // With the rule off they pass, and no stage takes their bytes for a header, in either direction.
+    let pieces = cut(&[0xff; 3000], 1232);
+    for from in [Side::UNTRUSTED, Side::TRUSTED] {
+        for protocol in [1, 6, 17, 58] {
+            for piece in &pieces {
+                let v4 = V4 { protocol, ..V4::default() }.fragment(piece);
+                let left = off(Rule::Ipv4Fragments).send_from(from, &v4, Meta::plain());
+                assert!(left.len() == 1 && payload(&left[0]) == piece.bytes);
+                let v6 = V6 { protocol, hop_limit: 32, ..V6::default() }.fragment(piece);
+                let left = off(Rule::Ipv6Fragments).send_from(from, &v6, Meta::plain());
+                assert!(left.len() == 1 && left[0][62..] == v6[62..]);
+            }
+        }
+    }
+}
+
+#[test]
 fn with_all_rules_off_fragments_pass_as_they_are() {
     let mut gate = Gate::with(Settings::null());
     let frames = [

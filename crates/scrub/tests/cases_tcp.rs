@@ -3,6 +3,8 @@
 //! Unless a test says otherwise the client is the attacker outside and the server is inside, and the numbers of the server are
 //! left as they are.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 mod tcp_support;
 
 use std::time::Duration;
@@ -42,7 +44,7 @@ fn case_49_syn_with_data_leaves_without_it() {
     // The server's cookie to a client inside goes as well, and data on a SYN-ACK.
     gate.client(seg(SYN, CLIENT, 0));
     let out = gate.server(seg(SYN | ACK, SERVER, C).options(&[34, 6, 1, 2, 3, 4]).data(b"early"));
-    assert_eq!(*out.to_client(), seg(SYN | ACK, SERVER, C));
+    assert_eq!(*out.to_client(), hidden(seg(SYN | ACK, SERVER, C)));
 }
 
 #[test]
@@ -337,7 +339,7 @@ fn case_73_a_retransmission_says_what_was_said_first() {
     let mut gate = gate();
     assert_eq!(gate.client(said(C, b"root")).to_server().data, b"root");
     assert_eq!(gate.client(said(C, b"user")).to_server().data, b"root");
-    assert_eq!(gate.client(said(C + 2, b"XXyz")).to_server().data, b"otyz");
+    assert_eq!(gate.client(said(C + 2, b"ZZyz")).to_server().data, b"otyz");
     assert_eq!(gate.count(Rule::TcpRetransmission), 2);
 }
 
@@ -361,8 +363,8 @@ fn case_75_of_a_retransmission_that_straddles_only_the_overlap_is_written_over()
     let mut gate = gate();
     gate.client(said(C, b"abcdef"));
     gate.server(seg(ACK, S, C + 3));
-    let out = gate.client(said(C + 1, b"XXXXXXnew"));
-    assert_eq!((out.to_server().sequence, &out.to_server().data[..]), (C + 3, &b"defXnew"[..]));
+    let out = gate.client(said(C + 1, b"ZZZZZZnew"));
+    assert_eq!((out.to_server().sequence, &out.to_server().data[..]), (C + 3, &b"defZnew"[..]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bump::{Gso, GsoKind, Meta, Side};
 use icmp::{Gate, HOSTS, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram, message, ping, pong, rest};
-use scrub::{Preset, Settings};
+use scrub::{Action, Preset, Rule, Settings};
 
 const TRUSTED: Side = Side::TRUSTED;
 const UNTRUSTED: Side = Side::UNTRUSTED;
@@ -44,14 +44,14 @@ fn packets_that_cannot_be_fragmented_have_the_identification_zero() {
 fn reply_of(protocol: u8) -> Ip {
     match protocol {
         17 => datagram(INSIDE, OUTSIDE, [53, 5353], b"answer"),
-        6 => Ip::new(INSIDE, OUTSIDE, 6, opening()).summed(16),
+        6 => Ip::new(INSIDE, OUTSIDE, 6, opening(80)).summed(16),
         other => Ip::new(INSIDE, OUTSIDE, other, vec![0; 24]),
     }
 }
 
 /// A SYN segment.
-fn opening() -> Vec<u8> {
-    vec![0xc0, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xfa, 0xf0, 0, 0, 0, 0]
+fn opening(port: u8) -> Vec<u8> {
+    vec![0xc0, 0, 0, port, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xfa, 0xf0, 0, 0, 0, 0]
 }
 
 #[test]
@@ -130,7 +130,73 @@ fn what_never_leaves_the_link_keeps_its_hop_limit() {
 }
 
 #[test]
-fn a_flow_keeps_one_label_whatever_the_host_writes() {
+fn what_checks_for_255_keeps_it() {
+    let mut gate = balanced();
+    for (inside, outside) in HOSTS {
+        for (port, leaves) in [(3784, 255), (3785, 255), (646, 255), (53, 56)] {
+            let sent = Ip { hop_limit: 255, ..datagram(inside, outside, [50_000, port], b"hello") };
+            let out = gate.pass(TRUSTED, &sent.frame()).expect("it passes");
+            assert_eq!(if inside.is_ipv4() { out[22] } else { out[21] }, leaves, "port {port} of {inside}");
+        }
+    }
+    let routes = Ip { hop_limit: 255, ..Ip::new(INSIDE, OUTSIDE, 6, opening(179)) }.summed(16);
+    assert_eq!(gate.pass(TRUSTED, &routes.frame()).expect("it passes")[22], 255);
+    let multihop = Ip { hop_limit: 254, ..routes };
+    assert_eq!(gate.pass(TRUSTED, &multihop.frame()).expect("it passes")[22], 56);
+}
+
+#[test]
+fn fragments_of_one_packet_share_an_identification_that_is_not_the_hosts() {
+    let mut gate = balanced();
+    let mut seen = HashSet::new();
+    for _ in 0..20 {
+        let sent = Ip { identification: 7, ..datagram(INSIDE, OUTSIDE, [53, 5353], &[5; 3000]) };
+        let pieces = sent.pieces(1480);
+        let last = pieces.len() - 1;
+        for piece in &pieces[..last] {
+            assert!(gate.pass_with(TRUSTED, piece, Meta::plain()).is_empty(), "it waits for the rest");
+        }
+        let out = gate.pass_with(TRUSTED, &pieces[last], Meta::plain());
+        let identifications: HashSet<u16> = out.iter().map(|(_, frame, _)| identification(frame)).collect();
+        assert_eq!((out.len(), identifications.len()), (3, 1));
+        seen.extend(identifications);
+    }
+    assert_eq!(seen.len(), 20);
+    // Where nobody joins them they must still fit each other.
+    let mut settings = Settings::preset(Preset::Balanced);
+    settings.rules.set(Rule::Ipv4Fragments, Action::Off);
+    let mut gate = Gate::new(settings);
+    let sent = Ip { identification: 7, ..datagram(INSIDE, OUTSIDE, [53, 5353], &[5; 3000]) };
+    let out = sent.pieces(1480).into_iter().flat_map(|piece| gate.pass_with(TRUSTED, &piece, Meta::plain()));
+    let identifications: Vec<u16> = out.map(|(_, frame, _)| identification(&frame)).collect();
+    assert_eq!(identifications, [identifications[0]; 3]);
+    assert_ne!(identifications[0], 7);
+}
+
+#[test]
+fn over_ipv6_too_fragments_have_an_identification_that_is_not_the_hosts() {
+    let mut gate = balanced();
+    let mut seen = HashSet::new();
+    for _ in 0..20 {
+        let sent = datagram(INSIDE_V6, OUTSIDE_V6, [53, 5353], &[5; 2000]);
+        let piece = |offset: usize, bytes: &[u8]| {
+            let place = (offset as u16) | u16::from(offset + bytes.len() < sent.payload.len());
+            let header = [&[17, 0][..], &place.to_be_bytes(), &7_u32.to_be_bytes()].concat();
+            Ip::new(INSIDE_V6, OUTSIDE_V6, 44, [&header, bytes].concat()).frame()
+        };
+        let (first, second) = sent.payload.split_at(1400);
+        assert!(gate.pass_with(TRUSTED, &piece(0, first), Meta::plain()).is_empty());
+        let out = gate.pass_with(TRUSTED, &piece(1400, second), Meta::plain());
+        let identifications: HashSet<Vec<u8>> = out.iter().map(|(_, frame, _)| frame[58..62].to_vec()).collect();
+        assert_eq!((out.len(), identifications.len()), (2, 1));
+        seen.extend(identifications);
+    }
+    assert_eq!(seen.len(), 20);
+    assert!(!seen.contains(&7_u32.to_be_bytes()[..]));
+}
+
+#[test]
+fn case_47_a_flow_keeps_one_label_whatever_the_host_writes() {
     let mut gate = balanced();
     let mut label_of = |ports: [u16; 2], flow_label_of_host| {
         let sent = Ip { flow_label: flow_label_of_host, ..datagram(INSIDE_V6, OUTSIDE_V6, ports, b"answer") };

@@ -109,21 +109,26 @@ fn overlap(fragments: &[Fragment]) -> bool {
     })
 }
 
+/// Every three intervals in every order, each with a number: the identification of a packet of its own.
+fn all_relations() -> impl Iterator<Item = (u16, [(usize, usize); 3])> {
+    let three = intervals().flat_map(|a| intervals().flat_map(move |b| intervals().map(move |c| [a, b, c])));
+    (0..).zip(three)
+}
+
 #[test]
 fn all_relations_of_three_chunks_over_ipv4_are_read_alike() {
-    let mut told_apart = 0;
-    for (a, b) in intervals().flat_map(|a| intervals().map(move |b| (a, b))) {
-        for c in intervals() {
-            let fragments = three_chunks([a, b, c], 1);
-            let sent: Vec<_> = fragments.iter().map(|fragment| V4::default().fragment(fragment)).collect();
-            let left = Gate::new().send_all(&sent);
-            let expected = [first_of_each(&fragments)];
-            for policy in Policy::ALL {
-                assert_eq!(read(policy, &left), expected, "{policy:?} {a:?} {b:?} {c:?}");
-            }
-            let unscrubbed = Policy::ALL.map(|policy| read(policy, &sent));
-            told_apart += usize::from(unscrubbed.iter().any(|read| *read != unscrubbed[0]));
+    let (mut gate, mut told_apart) = (Gate::new(), 0);
+    for (identification, chunks) in all_relations() {
+        let fragments = three_chunks(chunks, 1);
+        let packet = V4 { identification, ..V4::default() };
+        let sent: Vec<_> = fragments.iter().map(|fragment| packet.fragment(fragment)).collect();
+        let left = gate.send_all(&sent);
+        let expected = [first_of_each(&fragments)];
+        for policy in Policy::ALL {
+            assert_eq!(read(policy, &left), expected, "{policy:?} {chunks:?}");
         }
+        let unscrubbed = Policy::ALL.map(|policy| read(policy, &sent));
+        told_apart += usize::from(unscrubbed.iter().any(|read| *read != unscrubbed[0]));
     }
     // The test means something: without the scrubber the hosts disagree about most of these.
     assert!(told_apart > 3000, "{told_apart}");
@@ -131,29 +136,29 @@ fn all_relations_of_three_chunks_over_ipv4_are_read_alike() {
 
 #[test]
 fn all_relations_of_three_chunks_from_the_first_byte_on_are_read_alike() {
-    for (a, b) in intervals().flat_map(|a| intervals().map(move |b| (a, b))) {
-        for c in intervals() {
-            let sent: Vec<_> = three_chunks([a, b, c], 0).iter().map(|one| V4::default().fragment(one)).collect();
-            let left = Gate::new().send_all(&sent);
-            let first = read(Policy::First, &left);
-            assert!(first.len() <= 1);
-            for policy in Policy::ALL {
-                assert_eq!(read(policy, &left), first, "{policy:?} {a:?} {b:?} {c:?}");
-            }
+    let mut gate = Gate::new();
+    for (identification, chunks) in all_relations() {
+        let packet = V4 { identification, ..V4::default() };
+        let sent: Vec<_> = three_chunks(chunks, 0).iter().map(|fragment| packet.fragment(fragment)).collect();
+        let left = gate.send_all(&sent);
+        let first = read(Policy::First, &left);
+        assert!(first.len() <= 1);
+        for policy in Policy::ALL {
+            assert_eq!(read(policy, &left), first, "{policy:?} {chunks:?}");
         }
     }
 }
 
 #[test]
 fn of_all_relations_of_three_chunks_over_ipv6_none_that_overlaps_leaves() {
-    let three = intervals().flat_map(|a| intervals().flat_map(move |b| intervals().map(move |c| [a, b, c])));
-    let mut whole = 0;
-    for chunks in three {
+    let (mut gate, mut whole) = (Gate::new(), 0);
+    for (identification, chunks) in all_relations() {
         // Without the filler, which overlaps every chunk.
         let mut fragments = three_chunks(chunks, 1);
         fragments.remove(4);
-        let sent: Vec<_> = fragments.iter().map(|one| V6::default().fragment(one)).collect();
-        let left = Gate::new().send_all(&sent);
+        let packet = V6 { identification: identification.into(), ..V6::default() };
+        let sent: Vec<_> = fragments.iter().map(|fragment| packet.fragment(fragment)).collect();
+        let left = gate.send_all(&sent);
         let bytes = first_of_each(&fragments);
         let is_whole = !overlap(&fragments) && bytes.len() == (1 + BLOCKS) * 8 + 5;
         whole += usize::from(is_whole);

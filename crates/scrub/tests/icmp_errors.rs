@@ -129,6 +129,65 @@ fn an_error_about_an_error_is_unsolicited() {
     assert_eq!(gate.pass(UNTRUSTED, &about.frame()), Err(DropReason::IcmpUnsolicited));
 }
 
+/// A segment between client and server, outside and inside, or the other way round.
+fn segment(from: Side, flags: u8, numbers: [u32; 2]) -> Ip {
+    let (source, destination, ports) = match from {
+        UNTRUSTED => (OUTSIDE, INSIDE, [40_000_u16, 80]),
+        TRUSTED => (INSIDE, OUTSIDE, [80, 40_000]),
+    };
+    let mut header = Vec::new();
+    ports.iter().for_each(|port| header.extend(port.to_be_bytes()));
+    numbers.iter().for_each(|number| header.extend(number.to_be_bytes()));
+    header.extend([0x50, flags, 0xfa, 0xf0, 0, 0, 0, 0]);
+    Ip::new(source, destination, 6, header).summed(16)
+}
+
+fn sequence(frame: &[u8]) -> u32 {
+    u32::from_be_bytes(carried(frame)[4..8].try_into().expect("four bytes"))
+}
+
+#[test]
+fn an_error_about_a_segment_finds_its_sender() {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let mut gate = balanced();
+    gate.pass(UNTRUSTED, &segment(UNTRUSTED, SYN, [1000, 0]).frame()).expect("a client");
+    let seen = gate.pass(TRUSTED, &segment(TRUSTED, SYN | ACK, [9000, 1001]).frame()).expect("a server");
+    let shown = sequence(&seen);
+    assert_ne!(shown, 9000, "shifted");
+    gate.pass(UNTRUSTED, &segment(UNTRUSTED, ACK, [1001, shown.wrapping_add(1)]).frame()).expect("the client");
+    let mut sent = segment(TRUSTED, ACK, [9001, 1001]);
+    sent.payload.extend([b'x'; 1000]);
+    let seen = gate.pass(TRUSTED, &sent.summed(16).frame()).expect("data of the server");
+    let quoted = Ip::new(INSIDE, OUTSIDE, 6, carried(&seen).to_vec());
+    // A router outside could not carry it. The server knows its own numbers only.
+    let report = gate.pass(UNTRUSTED, &error(ROUTER, (3, 4), rest(0, 800), &quoted, 28).frame()).expect("it is true");
+    assert_eq!(carried(&report)[32..36], 9001_u32.to_be_bytes());
+    assert_eq!(carried(&report)[6..8], 800_u16.to_be_bytes());
+    // Whoever guesses is wrong about what is under way.
+    let mut guessed = quoted.clone();
+    guessed.payload[4..8].copy_from_slice(&9001_u32.to_be_bytes());
+    let blind = error(ROUTER, (3, 4), rest(0, 800), &guessed, 28).frame();
+    assert_eq!(gate.pass(UNTRUSTED, &blind), Err(DropReason::IcmpUnsolicited));
+    guessed.payload[0] = 0x77;
+    let blind = error(ROUTER, (3, 1), NOTHING, &guessed, 28).frame();
+    assert_eq!(gate.pass(UNTRUSTED, &blind), Err(DropReason::IcmpUnsolicited), "no such connection");
+}
+
+#[test]
+fn what_was_sent_in_one_vlan_is_no_reason_for_errors_in_another() {
+    let mut gate = balanced();
+    let tagged = |id, ip: &Ip| {
+        let frame = ip.frame();
+        [&frame[..12], &[0x81, 0, 0, id], &frame[12..]].concat()
+    };
+    let sent = datagram(INSIDE, OUTSIDE, [5353, 53], b"question");
+    let report = error(OUTSIDE, (3, 3), NOTHING, &sent, 28);
+    assert_eq!(gate.pass_with(TRUSTED, &tagged(7, &sent), Meta::plain()).len(), 1);
+    assert!(gate.pass_with(UNTRUSTED, &tagged(8, &report), Meta::plain()).is_empty());
+    assert_eq!(gate.pass_with(UNTRUSTED, &tagged(7, &report), Meta::plain()).len(), 1);
+}
+
 #[test]
 fn a_wrong_checksum_is_never_made_right() {
     let settings = [Settings::preset(Preset::Balanced), Settings::null()];

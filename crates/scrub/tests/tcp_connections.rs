@@ -1,5 +1,7 @@
 //! What the TCP stage does beside the listed evasions: shifts, adoption, severing and blocking, super-frames, forms.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 mod tcp_support;
 
 use std::time::Duration;
@@ -293,12 +295,12 @@ fn resets_of_trusted_hosts_have_one_form() {
     let refusals = [seg(RST | ACK, 0, C).window(512), seg(RST | ACK, 77, C).data(b"no listener"), seg(RST | ACK, C, C)];
     for refusal in refusals {
         let out = gate.server(refusal);
-        assert_eq!(*out.to_client(), Seg { hop_limit: scrub::limits::HOP_LIMIT, ..seg(RST | ACK, 0, C).window(0) });
+        assert_eq!(*out.to_client(), hidden(seg(RST | ACK, 0, C).window(0)));
     }
     for reset in [seg(RST, S, 0), seg(RST | ACK, S, C), seg(RST | ACK | PSH, S, C).window(9).data(b"bye")] {
         let mut gate = Gate::new(plain());
         gate.open();
-        assert_eq!(*gate.server(reset).to_client(), seg(RST, S, 0).window(0));
+        assert_eq!(*gate.server(reset).to_client(), hidden(seg(RST, S, 0).window(0)));
     }
 }
 

@@ -121,8 +121,7 @@ fn was_requested(context: &Context<'_>, reply: &Packet<'_>, exchanges: &Exchange
         Ip::V6(_) => wire::icmp::v6::ECHO_REQUEST,
     };
     let asked = Exchange::of(reply.ip.destination(), reply.ip.source(), reply.ip.protocol(), &head);
-    let side = context.from.other();
-    let was_sent = |exchange: &Exchange| exchanges.sent_by(side, context.now, exchange).is_some();
+    let was_sent = |exchange: &Exchange| exchanges.sent(context, reply, exchange).is_some();
     was_sent(&asked) || was_sent(&asked.to_anyone())
 }
 
@@ -159,7 +158,7 @@ fn report(
     let is_foreign = quoted.exchange.source != packet.ip.destination();
     context.refuse_if(is_foreign, Rule::IcmpUnsolicited, DropReason::IcmpUnsolicited)?;
     let link = packet.link;
-    let sent = exchanges.sent_by(context.from.other(), context.now, &quoted.exchange).copied();
+    let sent = exchanges.sent(context, packet, &quoted.exchange).copied();
     let was_sent = match quoted.exchange.protocol {
         protocol::TCP => {
             let segment = &mut packet.transport.bytes_mut()[quoted.carried_at..];

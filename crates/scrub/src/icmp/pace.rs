@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Ledger, Meta, Side, Sink, sink};
+use wire::icmp::PROTOCOL_V4;
 
 use super::kind::Kind;
 use crate::context::Context;
@@ -53,8 +54,10 @@ impl Pace {
         kind: Kind,
     ) -> Result<Departure, DropReason> {
         let is_paced = match kind {
+            Kind::EchoReply | Kind::Error(_) => true,
             Kind::EchoRequest => context.on(Rule::IcmpRequestRate),
-            kind => kind.is_answer(),
+            Kind::Other => context.on(Rule::IcmpRequestRate) && packet.ip.protocol() == PROTOCOL_V4,
+            Kind::Neighbour => false,
         };
         if !is_paced || context.from != Side::TRUSTED || !context.on(Rule::IcmpRate) {
             return Ok(Departure::Now);

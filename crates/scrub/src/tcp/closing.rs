@@ -32,8 +32,8 @@ pub(crate) fn reset(
         }
         work.context.refuse_if(is_wrong, Rule::TcpReset, DropReason::TcpReset)?;
     }
+    sender.is_reset |= !work.context.scrubs() || work.segment.sequence == sender.in_sequence;
     reset_form(work);
-    sender.is_reset = true;
     Ok(())
 }
 

@@ -7,10 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bump::{DropReason, Side};
+use wire::layer::protocol;
 
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::keys::Subject;
 use crate::limits;
 use crate::tcp::adoption::AwaitProof;
 use crate::tcp::established::Established;
@@ -58,20 +60,11 @@ impl Key {
         }
     }
 
-    /// All of it in one row, for hashes. Addresses of both versions have the same width, and their width beside them.
-    pub(crate) fn bytes(&self) -> [u8; 41] {
-        let mut bytes = [0; 41];
-        for (place, address) in [(0, self.trusted), (16, self.untrusted)] {
-            match address {
-                IpAddr::V4(address) => bytes[place..place + 4].copy_from_slice(&address.octets()),
-                IpAddr::V6(address) => bytes[place..place + 16].copy_from_slice(&address.octets()),
-            }
-        }
-        bytes[32..34].copy_from_slice(&self.trusted_port.to_be_bytes());
-        bytes[34..36].copy_from_slice(&self.untrusted_port.to_be_bytes());
-        bytes[36..40].copy_from_slice(&self.vlans.to_be_bytes());
-        bytes[40] = u8::from(self.trusted.is_ipv6());
-        bytes
+    /// What keyed functions are asked about.
+    pub(crate) fn subject(&self) -> Subject {
+        let ports = u64::from(self.trusted_port) << 16 | u64::from(self.untrusted_port);
+        let rest = ports << 32 | u64::from(self.vlans);
+        Subject::new(protocol::TCP).between(self.trusted, self.untrusted).number(rest)
     }
 
     pub(crate) fn id(&self) -> FlowId {

@@ -8,17 +8,19 @@ use wire::layer::protocol;
 
 use crate::ethernet::Link;
 use crate::ip::Ip;
+use crate::limits::HOP_LIMIT_FIRST;
 use crate::packet::{Packet, Transport};
 use crate::tcp::flow::Key;
 use crate::tcp::options::Timestamps;
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::shift::Shift;
 
-/// A segment without data. Its numbers are those of the trusted host until [`hide`].
+/// A segment without data. Its numbers are those of the trusted host until [`finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) key: Key,
     pub(crate) to: Side,
+    pub(crate) hop_limit: u8,
     pub(crate) flags: u16,
     pub(crate) sequence: u32,
     pub(crate) acknowledgement: u32,
@@ -42,13 +44,18 @@ pub(crate) fn refusals(key: &Key, initiator: Side, next: u32, shift: Shift) -> [
 fn reset(key: &Key, to: Side, sequence: u32, acknowledgement: Option<u32>) -> Made {
     let flags = flag::RST | acknowledgement.map_or(0, |_| flag::ACK);
     let acknowledgement = acknowledgement.unwrap_or(0);
-    Made { key: *key, to, flags, sequence, acknowledgement, window: 0, timestamps: None }
+    Made { key: *key, to, hop_limit: HOP_LIMIT_FIRST, flags, sequence, acknowledgement, window: 0, timestamps: None }
 }
 
-/// Gives segments in a trusted host's name the numbers that the untrusted side knows.
-pub(crate) fn hide(shift: Shift, made: &mut [Made]) {
-    for made in made.iter_mut().filter(|made| made.to == Side::UNTRUSTED) {
-        shift.forth_made(made);
+/// Gives segments in a trusted host's name the numbers that the untrusted side knows, and those to it a hop limit that is not
+/// below `hop_limit`.
+pub(crate) fn finish(made: &mut [Made], shift: Shift, hop_limit: u8) {
+    for made in made {
+        if made.to == Side::UNTRUSTED {
+            shift.forth_made(made);
+        } else {
+            made.hop_limit = made.hop_limit.max(hop_limit);
+        }
     }
 }
 
@@ -69,9 +76,11 @@ impl Made {
             header.get_mut(..12)?.rotate_left(6);
         }
         let (source, destination) = self.ends();
+        let mut ip = Ip::fresh(source.0, destination.0, protocol::TCP)?;
+        ip.set_hop_limit(self.hop_limit);
         Some(Packet {
             link: Link { header, ethertype: link.ethertype, vlan: link.vlan, queue: link.queue },
-            ip: Ip::fresh(source.0, destination.0, protocol::TCP)?,
+            ip,
             transport: Transport::Tcp(Segment::of(self, (source.1, destination.1))),
             checksum: Checksum::Complete,
             gso: None,

@@ -38,8 +38,8 @@ use wire::layer::protocol;
 
 use crate::context::Context;
 use crate::ip::Ip;
-use crate::keys::{KEY_LEN, Keys};
-use crate::limits::BLOCKED_MAX;
+use crate::keys::{self, Keys};
+use crate::limits::{BLOCKED_MAX, FRAGMENTS_MEMORY_PART};
 use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::scrubber::Event;
@@ -48,7 +48,6 @@ use adoption::AwaitProof;
 use events::Events;
 use flow::{Class, Ending, Flow, Key, State, Work, seconds};
 use handshake::AwaitSynAck;
-use made::hide;
 use memory::Memory;
 use segment::{Segment, flag};
 use shift::Shift;
@@ -69,7 +68,7 @@ pub(crate) struct Flows {
     /// Segments of the scrubber's own that the latest packet called for.
     made: Vec<Made>,
     /// The key of all shifts.
-    key: [u8; KEY_LEN],
+    secret: keys::Key,
 }
 
 /// The rules of this room.
@@ -80,11 +79,12 @@ impl Flows {
         let is_on = |rule: &Rule| settings.rules.action(*rule) != Action::Off;
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
-            table: Table::new(keys.tables, settings.flows_max),
-            memory: Memory::new(settings.memory_max_bytes),
+            table: Table::new(keys::Key::new(&keys.tables), settings.flows_max),
+            // What fragments leave.
+            memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
             made: Vec::new(),
-            key: keys.sequence,
+            secret: keys::Key::new(&keys.sequence),
         }
     }
 
@@ -140,9 +140,11 @@ impl Flows {
             context,
         };
         let judged = flow.state.receive(&mut work);
-        hide(flow.shift, &mut self.made);
+        if judged.is_ok() {
+            flow.pass(context, ip, segment);
+        }
+        made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
-        flow.pass(context, ip, segment);
         self.table.touch(index, seconds(context.now));
         Ok(())
     }
@@ -166,7 +168,7 @@ impl Flows {
         let is_trusted = context.from == Side::TRUSTED;
         // The receiver would find the signature wrong if the number that it covers were another.
         let is_signed = is_trusted && segment.options.is_signed();
-        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.key, key) };
+        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.secret, key) };
         if !is_trusted {
             shift.back(segment);
         }
@@ -255,7 +257,7 @@ impl Flows {
         if !matches!(flow.state, State::Ended(_)) {
             self.made.clear();
             self.made.extend(flow.state.resets(flow.shift, key).into_iter().flatten());
-            hide(flow.shift, &mut self.made);
+            made::finish(&mut self.made, flow.shift, flow.hop_limit);
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.events.report(Event::Severed { rule, flow: key.id() });

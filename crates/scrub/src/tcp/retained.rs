@@ -227,14 +227,14 @@ mod tests {
     #[test]
     fn the_first_version_stays() {
         let (mut bytes, mut memory) = (Bytes::new(), memory());
-        assert_eq!(bytes.reconcile(4, &mut *b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
+        assert_eq!(bytes.reconcile(4, &mut b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
         assert_eq!((bytes.in_sequence(), bytes.end()), (0, 8));
         let mut covering = b"abcdefghij".to_vec();
         assert_eq!(bytes.reconcile(0, &mut covering, &mut memory), Reconciled::Rewritten);
         assert_eq!(covering, b"abcd4567ij");
         assert_eq!((bytes.in_sequence(), bytes.end()), (10, 10));
         assert_eq!(bytes.release(5), Some(b'4'));
-        let mut again = b"XXXXXyz".to_vec();
+        let mut again = b"ZZZZZyz".to_vec();
         assert_eq!(bytes.reconcile(0, &mut again, &mut memory), Reconciled::Rewritten);
         assert_eq!(again, b"567ijyz");
     }

@@ -3,12 +3,8 @@
 //! The shift is a keyed function of the connection's addresses and ports (as RFC 6528 builds initial sequence numbers), so
 //! there is nothing to store over a restart, and a host that uses a port again still counts upwards.
 
-use std::hash::Hasher;
-
-use siphasher::sip::SipHasher24;
-
 use crate::context::Context;
-use crate::keys::KEY_LEN;
+use crate::keys;
 use crate::rule::Rule;
 use crate::tcp::flow::Key;
 use crate::tcp::made::Made;
@@ -23,10 +19,8 @@ pub(crate) struct Shift {
 
 impl Shift {
     /// The shift of a connection.
-    pub(crate) fn of(context: &Context<'_>, key: &[u8; KEY_LEN], flow: &Key) -> Shift {
-        let mut hasher = SipHasher24::new_with_key(key);
-        hasher.write(&flow.bytes());
-        let both = hasher.finish();
+    pub(crate) fn of(context: &Context<'_>, secret: &keys::Key, flow: &Key) -> Shift {
+        let both = secret.number(&flow.subject());
         Shift {
             sequence: if context.on(Rule::TcpSequenceShift) { both as u32 } else { 0 },
             timestamps: if context.on(Rule::TcpTimestampShift) { (both >> 32) as u32 } else { 0 },

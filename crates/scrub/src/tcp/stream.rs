@@ -3,6 +3,7 @@
 use bump::DropReason;
 
 use crate::context::Context;
+use crate::limits::HOP_LIMIT_FIRST;
 use crate::rule::Rule;
 use crate::scrubber::Event;
 use crate::settings::OutOfOrder;
@@ -193,6 +194,7 @@ fn send_fin(work: &mut Work<'_, '_, '_>, sender: &mut Half, receiver: &Half) {
     work.made.push(Made {
         key: *work.key,
         to: work.context.from.other(),
+        hop_limit: HOP_LIMIT_FIRST,
         flags: flag::FIN | flag::ACK,
         sequence: sender.in_sequence,
         acknowledgement: later(segment.acknowledgement, receiver.unacknowledged),

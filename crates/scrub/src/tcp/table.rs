@@ -4,13 +4,11 @@
 //! each class there is a list in the order in which connections came into it. A segment only notes the time; whoever is at the
 //! head when its time has come and was seen since goes to the tail, so that nothing is moved for every packet.
 
-use std::hash::Hasher;
 use std::time::Duration;
 
 use bump::{Instant, time};
-use siphasher::sip::SipHasher13;
 
-use crate::keys::KEY_LEN;
+use crate::keys;
 use crate::limits::IDLE_BEFORE_EVICTION;
 use crate::tcp::flow::{CLASSES, Class, Flow, Key};
 
@@ -56,7 +54,7 @@ struct List {
 /// Connections.
 #[derive(Debug)]
 pub(crate) struct Table {
-    key: [u8; KEY_LEN],
+    hashing: keys::Key,
     heads: Vec<Index>,
     slots: Vec<Slot>,
     free: Index,
@@ -66,12 +64,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table of at most `max` connections, whose places follow from `key`.
-    pub(crate) fn new(key: [u8; KEY_LEN], max: usize) -> Table {
+    /// A table of at most `max` connections.
+    pub(crate) fn new(hashing: keys::Key, max: usize) -> Table {
         let max = max.clamp(1, NONE as usize - 1);
         let list = List { head: NONE, tail: NONE, len: 0 };
         Table {
-            key,
+            hashing,
             heads: vec![NONE; max.next_power_of_two()],
             slots: Vec::new(),
             free: NONE,
@@ -82,9 +80,7 @@ impl Table {
     }
 
     fn bucket(&self, key: &Key) -> usize {
-        let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(&key.bytes());
-        hasher.finish() as usize & (self.heads.len() - 1)
+        self.hashing.place(&key.subject()) as usize & (self.heads.len() - 1)
     }
 
     /// Connections remembered, and how many may be.

@@ -106,6 +106,8 @@ pub(crate) struct Ip {
     pub(crate) identification: u16,
     pub(crate) dont_fragment: bool,
     pub(crate) flow_label: u32,
+    /// IPv4: offset in bytes and whether more follows.
+    pub(crate) fragment: (u16, bool),
     pub(crate) payload: Vec<u8>,
 }
 
@@ -120,6 +122,7 @@ impl Ip {
             identification: 0x1234,
             dont_fragment: true,
             flow_label: 0,
+            fragment: (0, false),
             payload,
         }
     }
@@ -142,6 +145,8 @@ impl Ip {
             Ipv4Header::new(len, self.hop_limit, IpNumber(self.protocol), source, destination).expect("short enough");
         header.identification = self.identification;
         header.dont_fragment = self.dont_fragment;
+        header.fragment_offset = (self.fragment.0 / 8).try_into().expect("thirteen bits");
+        header.more_fragments = self.fragment.1;
         header.dscp = (self.class >> 2).try_into().expect("six bits");
         header.ecn = (self.class & 3).try_into().expect("two bits");
         header.header_checksum = header.calc_header_checksum();
@@ -163,6 +168,17 @@ impl Ip {
     pub(crate) fn frame(&self) -> Vec<u8> {
         let ethertype = if self.source.is_ipv4() { [0x08, 0x00] } else { [0x86, 0xdd] };
         [&LINK[..], &ethertype, &self.packet()].concat()
+    }
+
+    /// The frames in which it leaves a host that cuts it behind every `len` bytes.
+    pub(crate) fn pieces(&self, len: usize) -> Vec<Vec<u8>> {
+        let whole = self.payload.len();
+        let piece = |(number, bytes): (usize, &[u8])| {
+            let offset = number * len;
+            let fragment = (offset as u16, offset + bytes.len() < whole);
+            Ip { fragment, dont_fragment: false, payload: bytes.to_vec(), ..self.clone() }.frame()
+        };
+        self.payload.chunks(len).enumerate().map(piece).collect()
     }
 
     /// Writes the right transport checksum at `at` of what it carries.

@@ -3,6 +3,7 @@
 //! their own queues for segments out of order). Written from those descriptions; nothing here knows the scrubber.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Whose bytes stay where a later segment overlaps an earlier one that waits for the bytes before it.
@@ -57,11 +58,12 @@ pub(crate) struct Receiver {
     pub(crate) reading: Reading,
     first: u32,
     window: i64,
-    /// Each byte and the segment that it came in.
-    bytes: Vec<Option<(u8, Range<i64>)>>,
+    /// What was read for good.
+    read: Vec<u8>,
+    /// What was not, and the segment that each byte came in.
+    waiting: BTreeMap<i64, (u8, Range<i64>)>,
     /// Bytes that are there without a hole.
     next: i64,
-    acknowledged: i64,
     fin: Option<i64>,
     pub(crate) is_reset: bool,
 }
@@ -69,8 +71,8 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that expects sequence number `first` and has room for `window` bytes.
     pub(crate) fn new(policy: Policy, reading: Reading, first: u32, window: i64) -> Receiver {
-        let (bytes, fin) = (Vec::new(), None);
-        Receiver { policy, reading, first, window, bytes, next: 0, acknowledged: 0, fin, is_reset: false }
+        let (read, waiting, fin) = (Vec::new(), BTreeMap::new(), None);
+        Receiver { policy, reading, first, window, read, waiting, next: 0, fin, is_reset: false }
     }
 
     /// Every policy, read in both ways.
@@ -92,35 +94,40 @@ impl Receiver {
         if self.is_reset || start > self.next + self.window {
             return;
         }
-        // What was read for good cannot be read again.
-        let settled = if self.reading == Reading::OnArrival { self.next } else { self.acknowledged };
+        let settled = self.read.len() as i64;
         let limit = self.fin.unwrap_or(i64::MAX).min(self.next + self.window);
         let range = start..end;
         for (at, byte) in (start..end).zip(data) {
             if at >= settled && at < limit {
-                self.put(at as usize, *byte, &range);
+                self.put(at, *byte, &range);
             }
         }
         if has_fin && end >= self.next && self.fin.is_none() {
             self.fin = Some(end);
-            self.bytes.truncate(end as usize);
+            self.waiting.split_off(&end);
         }
-        while self.bytes.get(self.next as usize).is_some_and(Option::is_some) {
+        while self.waiting.contains_key(&self.next) {
             self.next += 1;
+        }
+        if self.reading == Reading::OnArrival {
+            self.read_for_good();
         }
     }
 
-    fn put(&mut self, at: usize, byte: u8, range: &Range<i64>) {
-        if self.bytes.len() <= at {
-            self.bytes.resize(at + 1, None);
+    fn put(&mut self, at: i64, byte: u8, range: &Range<i64>) {
+        let policy = self.policy;
+        let new = || (byte, range.clone());
+        let kept = self.waiting.entry(at).or_insert_with(new);
+        if policy.favours_later(&kept.1, range) {
+            *kept = new();
         }
-        let is_taken = match &self.bytes[at] {
-            Some((_, earlier)) => self.policy.favours_later(earlier, range),
-            None => true,
-        };
-        if is_taken {
-            self.bytes[at] = Some((byte, range.clone()));
-        }
+    }
+
+    /// Reads all that is there without a hole.
+    fn read_for_good(&mut self) {
+        let rest = self.waiting.split_off(&self.next);
+        self.read.extend(self.waiting.values().map(|(byte, _)| *byte));
+        self.waiting = rest;
     }
 
     /// Hears a reset; only the next sequence number counts (RFC 5961).
@@ -136,7 +143,7 @@ impl Receiver {
 
     /// Everything so far was acknowledged.
     pub(crate) fn acknowledge(&mut self) {
-        self.acknowledged = self.next;
+        self.read_for_good();
     }
 
     /// Whether the stream is complete, its end included.
@@ -145,20 +152,18 @@ impl Receiver {
     }
 
     /// What was read for good.
-    pub(crate) fn stream(&self) -> Vec<u8> {
-        let len = if self.reading == Reading::OnArrival { self.next } else { self.acknowledged };
-        self.bytes[..len as usize].iter().map_while(|byte| byte.as_ref().map(|(byte, _)| *byte)).collect()
+    pub(crate) fn stream(&self) -> &[u8] {
+        &self.read
     }
 
     /// Ranges that it has behind holes, for selective acknowledgements.
     pub(crate) fn islands(&self) -> Vec<(u32, u32)> {
         let mut islands: Vec<(u32, u32)> = Vec::new();
-        for at in self.next as usize..self.bytes.len() {
+        for at in self.waiting.range(self.next..).map(|(at, _)| *at) {
             let sequence = self.first.wrapping_add(at as u32);
-            match (self.bytes[at].is_some(), islands.last_mut()) {
-                (true, Some(last)) if last.1 == sequence => last.1 = sequence.wrapping_add(1),
-                (true, _) => islands.push((sequence, sequence.wrapping_add(1))),
-                (false, _) => {}
+            match islands.last_mut() {
+                Some(last) if last.1 == sequence => last.1 = sequence.wrapping_add(1),
+                _ => islands.push((sequence, sequence.wrapping_add(1))),
             }
         }
         islands

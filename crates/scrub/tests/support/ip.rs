@@ -110,6 +110,8 @@ pub(crate) struct V6 {
     pub(crate) hop_limit: u8,
     /// Kinds and bytes of the extension headers; the first byte of each is written when they are linked.
     pub(crate) extensions: Vec<(u8, Vec<u8>)>,
+    /// Of its fragments.
+    pub(crate) identification: u32,
     pub(crate) protocol: u8,
     pub(crate) payload: Vec<u8>,
 }
@@ -129,6 +131,7 @@ impl Default for V6 {
             flow_label: 0,
             hop_limit: 64,
             extensions: Vec::new(),
+            identification: 7,
             protocol: OPAQUE,
             payload: b"sixteen bytes...".to_vec(),
         }
@@ -146,7 +149,7 @@ pub(crate) fn fragment_header(offset: usize, more: bool, identification: u32) ->
 impl V6 {
     /// One fragment of the packet that is otherwise as `self` says; the Fragment header follows its extension headers.
     pub(crate) fn fragment(&self, fragment: &Fragment) -> Vec<u8> {
-        let header = fragment_header(fragment.offset, fragment.more, 7);
+        let header = fragment_header(fragment.offset, fragment.more, self.identification);
         let extensions = [&self.extensions[..], &[(FRAGMENT, header)]].concat();
         V6 { extensions, payload: fragment.bytes.clone(), ..self.clone() }.frame()
     }
