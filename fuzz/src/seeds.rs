@@ -260,6 +260,7 @@ fn configs() -> Vec<Vec<u8>> {
         [akd]\nrepository = \"/x.db\"\n";
     let gate = "[gate]\ntrusted = \"eth1\"\nuntrusted = \"eth2\"\nmirror = \"eth3\"\npreset = \"strict\"\nicmp = \"jitter\"\n\
         out_of_order = \"drop\"\nencrypted = [[\"10.0.0.0/8\", \"::1\"]]\nethertypes = [\"lldp\", 0x88f7]\nmtu = 9000\n\
+        option_order = [\"sack\", \"mss\", \"sack-permitted\", \"timestamps\", \"window-scale\"]\n\
         [gate.rules]\ntcp-fin = \"sever\"\n";
     [b"[host]\ninterface = \"eth0\"\n", full.as_bytes(), sarp.as_bytes(), gate.as_bytes()].map(<[u8]>::to_vec).to_vec()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use scrub::settings::{IcmpTiming, Network, OutOfOrder, Pair};
+use scrub::settings::{IcmpTiming, Network, OPTION_ORDER, OptionKind, OptionOrder, OutOfOrder, Pair};
 use scrub::{Action, Preset, Rule, Settings};
 use serde::{Deserialize, Serialize};
 use system::takeover;
@@ -92,6 +92,37 @@ pub(crate) enum Icmp {
     Jitter,
 }
 
+/// A TCP option by the name that an operator uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TcpOption {
+    Mss,
+    SackPermitted,
+    Timestamps,
+    WindowScale,
+    Sack,
+}
+
+impl TcpOption {
+    const ALL: [TcpOption; 5] =
+        [TcpOption::Mss, TcpOption::SackPermitted, TcpOption::Timestamps, TcpOption::WindowScale, TcpOption::Sack];
+
+    fn kind(self) -> OptionKind {
+        match self {
+            TcpOption::Mss => OptionKind::MaximumSegmentSize,
+            TcpOption::SackPermitted => OptionKind::SackPermitted,
+            TcpOption::Timestamps => OptionKind::Timestamps,
+            TcpOption::WindowScale => OptionKind::WindowScale,
+            TcpOption::Sack => OptionKind::Sack,
+        }
+    }
+}
+
+/// The usual order in an operator's words.
+fn usual_order() -> Vec<TcpOption> {
+    OPTION_ORDER.iter().filter_map(|kind| TcpOption::ALL.into_iter().find(|option| option.kind() == *kind)).collect()
+}
+
 /// An EtherType by the name that an operator uses, or by its number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
@@ -118,10 +149,13 @@ pub(crate) struct Gate {
     pub(crate) both_directions: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) out_of_order: Option<BehindHole>,
+    /// All five that can be ordered, each once.
+    pub(crate) option_order: Vec<TcpOption>,
     pub(crate) adopt: bool,
     pub(crate) icmp: Icmp,
     pub(crate) icmp_interval_ms: u64,
     pub(crate) icmp_quote_len: usize,
+    pub(crate) icmp_echo_max_bytes: usize,
     pub(crate) encrypted: Vec<[String; 2]>,
     pub(crate) tunnels: Vec<[String; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,6 +167,7 @@ pub(crate) struct Gate {
     pub(crate) mtu: Option<usize>,
     pub(crate) memory_max_bytes: usize,
     pub(crate) flows_max: usize,
+    pub(crate) exchanges_max: usize,
     pub(crate) on_exit: OnExit,
     pub(crate) run_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
@@ -150,10 +185,12 @@ impl Default for Gate {
             preset: PresetName::Balanced,
             both_directions: None,
             out_of_order: None,
+            option_order: usual_order(),
             adopt: settings.adopt,
             icmp: Icmp::Limit,
             icmp_interval_ms: scrub::limits::ICMP_INTERVAL.as_millis() as u64,
             icmp_quote_len: settings.icmp_quote_len,
+            icmp_echo_max_bytes: settings.icmp_echo_max_bytes,
             encrypted: Vec::new(),
             tunnels: Vec::new(),
             ethertypes: None,
@@ -162,6 +199,7 @@ impl Default for Gate {
             mtu: None,
             memory_max_bytes: settings.memory_max_bytes,
             flows_max: settings.flows_max,
+            exchanges_max: settings.exchanges_max,
             on_exit: OnExit::default(),
             run_dir: default_run_dir(),
             state_dir: default_state_dir(),
@@ -220,9 +258,11 @@ impl Gate {
             Some(BehindHole::Drop) => OutOfOrder::Drop,
             None => settings.out_of_order,
         };
+        settings.option_order = self.option_order(file)?;
         settings.adopt = self.adopt;
         settings.icmp = self.icmp(file)?;
         settings.icmp_quote_len = self.icmp_quote_len;
+        settings.icmp_echo_max_bytes = self.icmp_echo_max_bytes;
         settings.encrypted = pairs(file, "encrypted", &self.encrypted)?;
         settings.tunnels = pairs(file, "tunnels", &self.tunnels)?;
         if let Some(listed) = &self.ethertypes {
@@ -233,6 +273,7 @@ impl Gate {
         settings.mtu = self.mtu.unwrap_or(link_mtu);
         settings.memory_max_bytes = self.memory_max_bytes;
         settings.flows_max = self.flows_max;
+        settings.exchanges_max = self.exchanges_max;
         self.check_numbers(file, &settings)?;
         Ok(settings)
     }
@@ -248,6 +289,15 @@ impl Gate {
             settings.rules.set(rule, action);
         }
         Ok(())
+    }
+
+    fn option_order(&self, file: &Path) -> Result<OptionOrder, Failure> {
+        let kinds: Vec<_> = self.option_order.iter().map(|option| option.kind()).collect();
+        let has_all = TcpOption::ALL.iter().all(|option| self.option_order.contains(option));
+        OptionOrder::try_from(kinds).ok().filter(|_| has_all).ok_or_else(|| {
+            let remedy = "list mss, sack-permitted, timestamps, window-scale and sack, each once";
+            Failure::file(file, "gate.option_order is no order of all options", remedy)
+        })
     }
 
     fn icmp(&self, file: &Path) -> Result<IcmpTiming, Failure> {
@@ -266,9 +316,11 @@ impl Gate {
         let bounds = [
             ("mtu", settings.mtu, MTU_MIN, MTU_MAX),
             ("icmp_quote_len", settings.icmp_quote_len, 8, MTU_MIN),
+            ("icmp_echo_max_bytes", settings.icmp_echo_max_bytes, 8, MTU_MAX),
             ("hop_limit", settings.hop_limit.into(), 1, 255),
             ("memory_max_bytes", settings.memory_max_bytes, 1 << 20, 1 << 40),
             ("flows_max", settings.flows_max, 1, 1 << 26),
+            ("exchanges_max", settings.exchanges_max, 1, 1 << 24),
         ];
         for (key, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -397,6 +449,19 @@ mod tests {
     }
 
     #[test]
+    fn the_example_shows_every_default() {
+        let example = include_str!("../../../../packaging/gate.toml");
+        let is_key =
+            |line: &&str| line.starts_with('[') || line.starts_with(char::is_lowercase) && line.contains(" = ");
+        let shown = |line: &str| !line.starts_with("mirror") && !line.starts_with("encrypted");
+        let uncommented =
+            example.lines().map(|line| line.strip_prefix('#').filter(|rest| is_key(rest)).unwrap_or(line));
+        let text: Vec<_> = uncommented.filter(|line| shown(line)).collect();
+        assert!(text.len() > 40, "{text:?}");
+        assert_eq!(format!("{:?}", settings(&text.join("\n"))), format!("{:?}", settings("[gate]\n")));
+    }
+
+    #[test]
     fn mistakes_name_key_and_remedy_in_one_line() {
         let cases = [
             ("[gate]\ntrusted = \"a/b\"\n", "gate.trusted", "ip link"),
@@ -408,6 +473,11 @@ mod tests {
             ("[gate]\nethertypes = [1500]\n", "gate.ethertypes: 0x05dc", "lldp"),
             ("[gate]\nicmp_interval_ms = 2000\n", "gate.icmp_interval_ms", "at most 1000"),
             ("[gate]\nmtu = 100\n", "gate.mtu = 100", "1280 to 65535"),
+            (
+                "[gate]\noption_order = [\"mss\", \"mss\", \"sack\", \"timestamps\", \"window-scale\"]\n",
+                "option_order",
+                "each once",
+            ),
             ("[gate]\nmut = 1500\n", "gate.toml:2", "mut"),
         ];
         for (text, place, word) in cases {
