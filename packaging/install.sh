@@ -24,7 +24,8 @@ put 755 target/release/ringwall "$sbin/ringwall"
 put 755 packaging/closed.sh "$libexec/closed.sh"
 put 644 "$page" "$prefix/share/man/man8/ringwall.8"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
-for name in ringwall@.service ringwall-closed@.service; do
+put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
+for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done

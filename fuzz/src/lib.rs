@@ -14,6 +14,7 @@ pub mod link_layer;
 pub mod null;
 pub mod offloads;
 pub mod proofs;
+pub mod scrubber;
 pub mod seeds;
 pub mod signed_arp;
 pub mod site;
@@ -44,4 +45,5 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("null_bump", null::null_bump),
     ("cll_bump", link_layer::cll_bump),
     ("sarp_bump", signed_arp::sarp_bump),
+    ("scrub", scrubber::scrub),
 ];

@@ -54,9 +54,20 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             vec![0, 3, 1, 0, 0, 3, 0, 10, 0, 4, 0, 0, 4, 1, 0, 4, 2, 1, 30, 4, 7, 1, 1, 1, 7, 0, 1, 0],
             vec![1, 3, 1, 0, 2, 0, 2, 3, 8, 0, 4, 3, 2, 50, 1, 60, 2, 1, 9, 3, 255, 255, 0, 5, 20, 6, 20],
         ],
+        "scrub" => scrubber_scripts(),
         "config" => configs(),
         _ => Vec::new(),
     }
+}
+
+/// Handshakes and what follows them, then scripts by chance: one with all laws and one with any rules of each.
+fn scrubber_scripts() -> Vec<Vec<u8>> {
+    // Not a pause, a handshake's step between the first hosts: SYN, SYN-ACK, ACK.
+    let handshake: Vec<u8> = (0..3).flat_map(|step| [0, 0, 3, 0, 0, 0, step]).collect();
+    let mut random = bump::Generator::from_seed([5; 32]);
+    let tails = [Vec::new(), random.bytes::<400>().to_vec(), random.bytes::<1500>().to_vec()];
+    let scripts = tails.iter().map(|tail| [&[0][..], &handshake, tail].concat());
+    scripts.flat_map(|script| [[&[0][..], &script].concat(), [&[1][..], &script].concat()]).collect()
 }
 
 /// A TCP frame of alpha with `len` bytes of payload from `sequence` on.
@@ -270,7 +281,11 @@ fn configs() -> Vec<Vec<u8>> {
     let sarp = "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[sarp]\nwindow_s = 61\nsign_requests = true\n\
         distributors = [\"/x.pem\"]\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n\
         [akd]\nrepository = \"/x.db\"\n";
-    vec![b"[host]\ninterface = \"eth0\"\n".to_vec(), full.as_bytes().to_vec(), sarp.as_bytes().to_vec()]
+    let gate = "[gate]\ntrusted = \"eth1\"\nuntrusted = \"eth2\"\nmirror = \"eth3\"\npreset = \"strict\"\nicmp = \"jitter\"\n\
+        out_of_order = \"drop\"\nencrypted = [[\"10.0.0.0/8\", \"::1\"]]\nethertypes = [\"lldp\", 0x88f7]\nmtu = 9000\n\
+        option_order = [\"sack\", \"mss\", \"sack-permitted\", \"timestamps\", \"window-scale\"]\n\
+        [gate.rules]\ntcp-fin = \"sever\"\n";
+    [b"[host]\ninterface = \"eth0\"\n", full.as_bytes(), sarp.as_bytes(), gate.as_bytes()].map(<[u8]>::to_vec).to_vec()
 }
 
 /// A changed copy of one of `seeds` by the choices in `input`: what a fuzzer does, in small.

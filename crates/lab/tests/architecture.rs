@@ -350,20 +350,23 @@ fn takes(source: &str, words: &[&str]) -> bool {
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
     let source =
-        ["mod.rs", "sarp.rs", "dhcp.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}"))).concat();
-    let (manual, example) = (read("docs/operating.md"), read("packaging/host.toml"));
+        ["mod.rs", "sarp.rs", "dhcp.rs", "gate.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}")));
+    let source = source.concat();
+    let manual = read("docs/operating.md");
     let mut wrong = Vec::new();
-    for (section, kind, in_example) in [
-        ("host", "Host", true),
-        ("cll", "Cll", true),
-        ("cll.legacy", "LegacyHost", true),
-        ("sarp", "Sarp", true),
-        ("sarp.known_hosts", "KnownHost", true),
-        ("akd", "Akd", true),
-        ("dhcp", "Dhcp", true),
-        ("dhcp.relays", "Relay", true),
-        ("lab", "Lab", false),
+    for (section, kind, example) in [
+        ("host", "Host", Some("host.toml")),
+        ("cll", "Cll", Some("host.toml")),
+        ("cll.legacy", "LegacyHost", Some("host.toml")),
+        ("sarp", "Sarp", Some("host.toml")),
+        ("sarp.known_hosts", "KnownHost", Some("host.toml")),
+        ("akd", "Akd", Some("host.toml")),
+        ("dhcp", "Dhcp", Some("host.toml")),
+        ("dhcp.relays", "Relay", Some("host.toml")),
+        ("gate", "Gate", Some("gate.toml")),
+        ("lab", "Lab", None),
     ] {
+        let example = example.map(|name| (name, read(&format!("packaging/{name}"))));
         let start = source.find(&format!("pub(crate) struct {kind} {{")).expect("the section");
         let fields = &source[start..item_end(&source, start)];
         let keys = fields.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split(':').next());
@@ -371,8 +374,10 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
             if !manual.contains(&format!("| `{section}.{key}` |")) {
                 wrong.push(format!("docs/operating.md lacks {section}.{key}"));
             }
-            if in_example && !example.contains(&format!("{key} = ")) {
-                wrong.push(format!("packaging/host.toml lacks {section}.{key}"));
+            let is_there =
+                |text: &str| text.contains(&format!("{key} = ")) || text.contains(&format!("[{section}.{key}]"));
+            if let Some((name, _)) = example.as_ref().filter(|(_, text)| !is_there(text)) {
+                wrong.push(format!("packaging/{name} lacks {section}.{key}"));
             }
         }
     }

@@ -1,74 +1,184 @@
 //! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`, `metrics`.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::{Config, PAPER_WARNING, Profile};
+use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
 use crate::failure::Failure;
-use crate::host::ConfigArgs;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, Key, Peer, Sarp, Status};
+use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Peer, Sarp, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether a daemon has stopped.
+const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// How often `events --follow` asks.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Which daemon is meant.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DaemonArgs {
+    /// Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one.
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    interface: Option<String>,
+}
+
+impl DaemonArgs {
+    /// Where the daemon listens.
+    pub(crate) fn socket(&self) -> Result<PathBuf, Failure> {
+        self.socket_of(config::default_file)
+    }
+
+    /// The same, where without file or interface the daemon of `usual` is meant.
+    pub(crate) fn socket_or(&self, usual: &str) -> Result<PathBuf, Failure> {
+        self.socket_of(|| usual.into())
+    }
+
+    fn socket_of(&self, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf, Failure> {
+        if let Some(interface) = &self.interface {
+            return Ok(config::socket(&config::default_run_dir(), interface));
+        }
+        let file = self.config.clone().unwrap_or_else(usual);
+        ConfigFile::load(&file)?.socket(&file)
+    }
+}
 
 /// Options of every question.
 #[derive(Args, Debug)]
 pub(crate) struct AskArgs {
     #[command(flatten)]
-    config: ConfigArgs,
+    daemon: DaemonArgs,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Asks the daemon that this configuration is for.
-pub(crate) fn ask(config: &Config, ask: &Ask) -> Result<Answer, Failure> {
-    let socket = config.socket();
+/// Asks the daemon that listens on `socket`.
+pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             let what = format!("the daemon did not answer within {} s", ANSWER_TIME_MAX.as_secs());
-            Failure::file(&socket, what, "ask again; if it stays so, see the log of the daemon")
+            Failure::file(socket, what, "ask again; if it stays so, see the log of the daemon")
         }
-        _ => Failure::file(&socket, error, "start the daemon with `ringwall host run`, and ask as root"),
+        _ => {
+            let remedy = "start the daemon with `ringwall host run` or `ringwall gate run`, and ask as root";
+            Failure::file(socket, error, remedy)
+        }
     };
-    let mut stream = UnixStream::connect(&socket).map_err(failed)?;
+    let mut stream = UnixStream::connect(socket).map_err(failed)?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;
     let mut line = serde_json::to_string(ask).map_err(Failure::new)?;
     line.push('\n');
     stream.write_all(line.as_bytes()).map_err(failed)?;
     let mut text = String::new();
     BufReader::new(stream).read_line(&mut text).map_err(failed)?;
-    match serde_json::from_str(&text).map_err(|error| Failure::file(&socket, error, "use the same version of both"))? {
-        Answer::Error { line } => Err(Failure::file(&socket, line, "see the log of the daemon")),
+    match serde_json::from_str(&text).map_err(|error| Failure::file(socket, error, "use the same version of both"))? {
+        Answer::Error { line } => Err(Failure::file(socket, line, "see the log of the daemon")),
         answer => Ok(answer),
     }
 }
 
-fn unexpected(config: &Config) -> Failure {
-    Failure::file(&config.socket(), "the daemon answered something else", "use the same version of both")
+/// Tells a living daemon, that of `interface`, to stop and waits until it has.
+pub(crate) fn stop(socket: &Path, interface: &str, time_max: Duration) -> Result<(), Failure> {
+    if ask(socket, &Ask::Stop).is_err() {
+        return Ok(());
+    }
+    let end = Instant::now() + time_max;
+    while socket.exists() {
+        if Instant::now() > end {
+            let line = format!("the daemon of {interface} does not stop; end it by its process id");
+            return Err(Failure::new(line));
+        }
+        std::thread::sleep(STOP_LOOK_INTERVAL);
+    }
+    Ok(())
 }
 
-fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+/// Removes what a killed daemon has left. The lock on its interface has shown that nobody listens there.
+pub(crate) fn remove_socket(socket: &Path) -> Result<(), Failure> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::file(socket, error, "remove it")),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn unexpected(socket: &Path) -> Failure {
+    Failure::file(socket, "the daemon answered something else", "use the same version of both")
+}
+
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     say!("{}", serde_json::to_string_pretty(value).map_err(Failure::new)?);
     Ok(())
 }
 
 /// `ringwall status`
 pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config.config)?;
-    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
-    if args.json {
-        return print_json(&status);
+    let socket = args.daemon.socket()?;
+    match ask(&socket, &Ask::Status)? {
+        Answer::Status(status) if args.json => print_json(&status),
+        Answer::Gate(status) if args.json => print_json(&status),
+        Answer::Status(status) => {
+            print_status(&status);
+            Ok(())
+        }
+        Answer::Gate(status) => {
+            print_gate(&status);
+            Ok(())
+        }
+        _ => Err(unexpected(&socket)),
     }
-    print_status(&status);
-    Ok(())
+}
+
+fn print_gate(status: &GateStatus) {
+    say!("gateway {} {}: up {} s, ringwall {}", status.interface, status.state, status.uptime_s, status.version);
+    for warning in &status.warnings {
+        say!("warning: {warning}");
+    }
+    for (role, card) in [("trusted", &status.trusted), ("untrusted", &status.untrusted), ("mirror", &status.mirror)] {
+        let Some(card) = card else { continue };
+        let carrier = if card.carrier { "on" } else { "off" };
+        say!("{role}: {} ({}), carrier {carrier}, MTU {}", card.interface, card.mac, card.mtu);
+    }
+    let taken = if status.adopted { "adopted" } else { "new" };
+    say!("cards: {taken}, on exit {}; what is cut anew fits {} bytes", status.on_exit, status.mtu);
+    let changed: Vec<_> = status.changed_rules.iter().map(|(rule, action)| format!("{rule} = {action}")).collect();
+    let changed = if changed.is_empty() { String::new() } else { format!(", but {}", changed.join(", ")) };
+    say!("preset: {}{changed}", status.preset);
+    let frames = &status.frames;
+    say!(
+        "from the trusted side: {} received, {} forwarded; from the untrusted: {} received, {} forwarded",
+        frames.received_from_trusted,
+        frames.forwarded_to_untrusted,
+        frames.received_from_untrusted,
+        frames.forwarded_to_trusted
+    );
+    say!(
+        "answered {}, consumed {}, held {}, dropped {}",
+        frames.answered,
+        frames.consumed,
+        frames.held,
+        frames.dropped
+    );
+    say!("TCP connections: {}; memory held: {} bytes", status.flows, status.memory_bytes);
+    for (title, counts) in [("dropped, by reason:", &status.drops), ("rules that acted:", &status.rules)] {
+        say!("{title}");
+        print_counts(counts);
+    }
+}
+
+fn print_counts(counts: &BTreeMap<String, u64>) {
+    for (name, count) in counts.iter().filter(|(_, count)| **count > 0) {
+        say!("  {count:>10}  {name}");
+    }
 }
 
 fn print_status(status: &Status) {
@@ -169,18 +279,16 @@ fn print_frames(status: &Status) {
         frames.held,
         frames.dropped
     );
-    for (reason, count) in status.drops.iter().filter(|(_, count)| **count > 0) {
-        say!("  {count:>10}  {reason}");
-    }
+    print_counts(&status.drops);
 }
 
 /// `ringwall peers`
 pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config.config)?;
-    let peers = match ask(&config, &Ask::Peers)? {
+    let socket = args.daemon.socket()?;
+    let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { keys } => return print_keys(&keys, args.json),
-        _ => return Err(unexpected(&config)),
+        _ => return Err(unexpected(&socket)),
     };
     if args.json {
         return print_json(&peers);
@@ -239,10 +347,10 @@ pub(crate) struct EventsArgs {
 
 /// `ringwall events`
 pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.ask.config.config)?;
+    let socket = args.ask.daemon.socket()?;
     let mut after = 0;
     loop {
-        let Answer::Events { events } = ask(&config, &Ask::Events { after })? else { return Err(unexpected(&config)) };
+        let Answer::Events { events } = ask(&socket, &Ask::Events { after })? else { return Err(unexpected(&socket)) };
         after = events.last().map_or(after, |event| event.number);
         for event in &events {
             print_event(event, args.ask.json)?;
@@ -287,8 +395,8 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         let words: Vec<_> = DropReason::ALL.iter().map(|reason| reason.word()).collect();
         return Err(Failure::new(format!("no drop reason \"{word}\"; there are {}", words.join(", "))));
     }
-    let config = Config::load(&args.ask.config.config)?;
-    let Answer::Drops { counts, examples } = ask(&config, &Ask::Drops)? else { return Err(unexpected(&config)) };
+    let socket = args.ask.daemon.socket()?;
+    let Answer::Drops { counts, examples } = ask(&socket, &Ask::Drops)? else { return Err(unexpected(&socket)) };
     let wanted = |word: &str| args.reason.as_ref().is_none_or(|reason| reason == word);
     if args.ask.json {
         let examples: Vec<&Example> = examples.iter().filter(|example| wanted(&example.reason)).collect();
@@ -320,13 +428,20 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
 }
 
 /// `ringwall metrics`
-pub(crate) fn metrics(args: &ConfigArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
-    let Answer::Status(status) = ask(&config, &Ask::Status)? else { return Err(unexpected(&config)) };
-    let peers = match ask(&config, &Ask::Peers)? {
+pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
+    let socket = args.socket()?;
+    let status = match ask(&socket, &Ask::Status)? {
+        Answer::Status(status) => status,
+        Answer::Gate(status) => {
+            say!("{}", crate::metrics::of_gate(&status)?.trim_end());
+            return Ok(());
+        }
+        _ => return Err(unexpected(&socket)),
+    };
+    let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { .. } => Vec::new(),
-        _ => return Err(unexpected(&config)),
+        _ => return Err(unexpected(&socket)),
     };
     say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
     Ok(())

@@ -4,24 +4,28 @@ mod akd;
 mod client;
 mod config;
 mod crypto_bench;
+mod daemon;
 mod enroll;
 mod failure;
+mod gate;
 mod host;
 mod metrics;
 mod output;
 mod protocol;
 mod site;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use akd::AkdCommand;
-use client::{AskArgs, EventsArgs, ExplainArgs};
-use config::Config;
+use client::{AskArgs, DaemonArgs, EventsArgs, ExplainArgs};
+use config::ConfigFile;
 use failure::Failure;
-use host::{ConfigArgs, HostCommand};
+use gate::GateCommand;
+use host::HostCommand;
 use output::say;
 use site::SiteCommand;
 
@@ -51,6 +55,9 @@ enum Command {
     /// Distributes the site's keys to hosts that speak S-ARP.
     #[command(subcommand)]
     Akd(AkdCommand),
+    /// Scrubs what passes between two networks, or a capture of it.
+    #[command(subcommand)]
+    Gate(GateCommand),
     /// How the daemon is.
     Status(AskArgs),
     /// Associations with other hosts.
@@ -60,7 +67,7 @@ enum Command {
     /// Why frames were dropped, and what to do about it.
     Explain(ExplainArgs),
     /// Counters as Prometheus text.
-    Metrics(ConfigArgs),
+    Metrics(DaemonArgs),
     /// Looks at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -75,9 +82,24 @@ enum Command {
 #[derive(Subcommand, Debug)]
 enum ConfigCommand {
     /// Checks the file and says what is wrong.
-    Check(ConfigArgs),
+    Check(FileArgs),
     /// Prints the configuration in force, defaults included.
-    Show(ConfigArgs),
+    Show(FileArgs),
+}
+
+/// Options that name a file of a host or of a gateway.
+#[derive(Args, Debug)]
+struct FileArgs {
+    /// Configuration file; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl FileArgs {
+    fn load(&self) -> Result<(PathBuf, ConfigFile), Failure> {
+        let file = self.config.clone().unwrap_or_else(config::default_file);
+        Ok((file.clone(), ConfigFile::load(&file)?))
+    }
 }
 
 fn main() -> ExitCode {
@@ -97,6 +119,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
+        Command::Gate(command) => command.run(),
         Command::Status(args) => client::status(&args),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
@@ -116,18 +139,19 @@ fn start_log(json: bool) {
     if json { log.json().init() } else { log.with_ansi(false).init() }
 }
 
-fn check_config(args: &ConfigArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
+fn check_config(args: &FileArgs) -> Result<(), Failure> {
+    let (file, config) = args.load()?;
     for warning in config.warnings() {
-        say!("{}: warning: {warning}", args.config.display());
+        say!("{}: warning: {warning}", file.display());
     }
-    say!("{}: no mistake found", args.config.display());
+    say!("{}: no mistake found", file.display());
     Ok(())
 }
 
-fn show_config(args: &ConfigArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
-    say!("{}", toml::to_string(&config).map_err(Failure::new)?.trim_end());
+fn show_config(args: &FileArgs) -> Result<(), Failure> {
+    let (file, config) = args.load()?;
+    say!("{}", config.shown(&file)?.trim_end());
+    let ConfigFile::Host(config) = config else { return Ok(()) };
     for what in config.host.mode.not_carried() {
         say!("# dropped by name in this version: {what}");
     }

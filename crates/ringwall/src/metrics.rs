@@ -1,15 +1,18 @@
 //! Counters as Prometheus text, for node_exporter's textfile collector or any scraper that can run a command.
 
+use std::collections::BTreeMap;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
 
 use crate::config::Profile;
 use crate::failure::Failure;
-use crate::protocol::{Peer, Status};
+use crate::protocol::{GateStatus, Peer, Status};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -36,28 +39,74 @@ pub(crate) fn text(status: &Status, peers: &[Peer]) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// All metrics of one gateway.
+pub(crate) fn of_gate(status: &GateStatus) -> Result<String, Failure> {
+    let mut registry = Registry::with_prefix("ringwall");
+    let interface = &status.interface;
+    register_frames(&mut registry, interface, &status.frames)?;
+    fill(&mut registry, interface, "drops", "Dropped frames by reason", numbers(&status.drops));
+    fill(&mut registry, interface, "rules", "How often each rule acted", numbers(&status.rules));
+    fill(&mut registry, interface, "port", "What passed the ports", numbers(&status.ports));
+    let held = i64::try_from(status.frames.held).unwrap_or(i64::MAX);
+    let flows = i64::try_from(status.flows).unwrap_or(i64::MAX);
+    let memory = i64::try_from(status.memory_bytes).unwrap_or(i64::MAX);
+    gauge(&mut registry, interface, "flows", "TCP connections that are remembered", [("gate", flows)]);
+    gauge(&mut registry, interface, "memory_bytes", "Memory for retained data and fragments", [("gate", memory)]);
+    let uptime = i64::try_from(status.uptime_s).unwrap_or(i64::MAX);
+    gauge(&mut registry, interface, "held_frames", "Frames that wait", [("gate", held)]);
+    gauge(&mut registry, interface, "uptime_seconds", "Seconds since the daemon started", [("gate", uptime)]);
+    let cards = [("trusted", &status.trusted), ("untrusted", &status.untrusted), ("mirror", &status.mirror)];
+    let carriers = cards.into_iter().filter_map(|(role, card)| Some((role, i64::from(card.as_ref()?.carrier))));
+    gauge(&mut registry, interface, "carrier", "Whether the card has a carrier", carriers);
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(Failure::new)?;
+    Ok(text)
+}
+
+fn gauge(
+    registry: &mut Registry,
+    interface: &str,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (&'static str, i64)>,
+) {
+    let family = Family::<Labels, Gauge>::default();
+    for (kind, value) in values {
+        let labels = Labels { interface: interface.to_owned(), kind: kind.to_owned() };
+        family.get_or_create(&labels).set(value);
+    }
+    registry.register(name, help, family);
+}
+
 fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Failure> {
-    let frames: serde_json::Value = serde_json::to_value(&status.frames).map_err(Failure::new)?;
+    register_frames(registry, &status.interface, &status.frames)?;
+    fill(registry, &status.interface, "drops", "Dropped frames by reason", numbers(&status.drops));
+    fill(registry, &status.interface, "port", "What passed the ports", numbers(&status.ports));
+    Ok(())
+}
+
+fn register_frames(registry: &mut Registry, interface: &str, frames: &impl Serialize) -> Result<(), Failure> {
+    let frames = serde_json::to_value(frames).map_err(Failure::new)?;
     let frames = frames.as_object().into_iter().flatten();
     let frames = frames.filter(|(name, _)| *name != "held").filter_map(|(name, value)| Some((name, value.as_u64()?)));
-    let drops = status.drops.iter().map(|(name, count)| (name, *count));
-    let ports = status.ports.iter().map(|(name, count)| (name, *count));
-    fill(registry, status, "frames", "Frames by what became of them", frames);
-    fill(registry, status, "drops", "Dropped frames by reason", drops);
-    fill(registry, status, "port", "What passed the ports", ports);
+    fill(registry, interface, "frames", "Frames by what became of them", frames);
     Ok(())
+}
+
+fn numbers(counts: &BTreeMap<String, u64>) -> impl Iterator<Item = (&String, u64)> {
+    counts.iter().map(|(name, count)| (name, *count))
 }
 
 fn fill<'a>(
     registry: &mut Registry,
-    status: &Status,
+    interface: &str,
     name: &str,
     help: &str,
     values: impl Iterator<Item = (&'a String, u64)>,
 ) {
     let family = Family::<Labels, Counter>::default();
     for (kind, value) in values {
-        let labels = Labels { interface: status.interface.clone(), kind: kind.clone() };
+        let labels = Labels { interface: interface.to_owned(), kind: kind.clone() };
         family.get_or_create(&labels).inc_by(value);
     }
     registry.register(name, help, family);

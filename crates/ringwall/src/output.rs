@@ -12,7 +12,12 @@ pub(crate) use say;
 
 /// Writes `text` and a newline to the standard output.
 pub(crate) fn line(text: fmt::Arguments<'_>) {
-    match writeln!(std::io::stdout(), "{text}") {
+    print(&mut std::io::stdout(), &text);
+}
+
+/// Writes `text` and a newline to `out`.
+pub(crate) fn print(out: &mut dyn Write, text: &dyn fmt::Display) {
+    match writeln!(out, "{text}") {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
         Err(error) => {

@@ -1,6 +1,7 @@
 //! What the daemon and its commands say to each other over the Unix socket: one JSON object per line, each way.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,25 @@ pub(crate) enum Ask {
     },
     /// What was dropped lately, and why?
     Drops,
+    /// Which TCP connections are there?
+    Flows {
+        /// At most so many.
+        limit: usize,
+        /// Those of this host only.
+        #[serde(default)]
+        address: Option<IpAddr>,
+        /// Those in this state only.
+        #[serde(default)]
+        state: Option<String>,
+    },
+    /// Block a TCP connection.
+    Block {
+        trusted: SocketAddr,
+        untrusted: SocketAddr,
+        vlans: u32,
+        /// Unblock it.
+        undo: bool,
+    },
     /// End; the interface stays closed or is restored as configured.
     Stop,
 }
@@ -28,10 +48,13 @@ pub(crate) enum Ask {
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub(crate) enum Answer {
     Status(Box<Status>),
+    Gate(Box<GateStatus>),
     Peers { peers: Vec<Peer> },
     Keys { keys: Vec<Key> },
     Events { events: Vec<Event> },
     Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
+    Flows { flows: Vec<Flow> },
+    Blocked { changed: bool },
     Stopping,
     Error { line: String },
 }
@@ -60,6 +83,77 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
+}
+
+/// How a gateway is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateStatus {
+    pub(crate) version: String,
+    pub(crate) state: String,
+    pub(crate) uptime_s: u64,
+    /// The trusted interface, which the gateway is called by.
+    pub(crate) interface: String,
+    pub(crate) preset: String,
+    /// What single rules do where it is not what the preset says.
+    pub(crate) changed_rules: BTreeMap<String, String>,
+    pub(crate) trusted: Option<GateCard>,
+    pub(crate) untrusted: Option<GateCard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mirror: Option<GateCard>,
+    /// Longest packet for which what leaves is cut.
+    pub(crate) mtu: usize,
+    pub(crate) adopted: bool,
+    pub(crate) on_exit: String,
+    pub(crate) frames: GateFrames,
+    /// TCP connections that are remembered.
+    pub(crate) flows: usize,
+    /// Memory for unacknowledged data and for waiting fragments.
+    pub(crate) memory_bytes: usize,
+    /// How often each rule acted.
+    pub(crate) rules: BTreeMap<String, u64>,
+    pub(crate) drops: BTreeMap<String, u64>,
+    pub(crate) ports: BTreeMap<String, u64>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A TCP connection through a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Flow {
+    pub(crate) trusted: SocketAddr,
+    pub(crate) untrusted: SocketAddr,
+    /// VLAN identifiers, the outer one 12 bits above the inner one; zero without a tag.
+    pub(crate) vlans: u32,
+    pub(crate) state: String,
+    pub(crate) idle_s: u64,
+    pub(crate) retained_bytes: usize,
+    pub(crate) packets_from_trusted: u32,
+    pub(crate) packets_from_untrusted: u32,
+    pub(crate) bytes_from_trusted: u64,
+    pub(crate) bytes_from_untrusted: u64,
+}
+
+/// An interface of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateCard {
+    pub(crate) interface: String,
+    pub(crate) mac: String,
+    pub(crate) mtu: u32,
+    pub(crate) carrier: bool,
+}
+
+/// The books of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateFrames {
+    pub(crate) received_from_trusted: u64,
+    pub(crate) received_from_untrusted: u64,
+    pub(crate) forwarded_to_untrusted: u64,
+    pub(crate) forwarded_to_trusted: u64,
+    pub(crate) answered: u64,
+    pub(crate) consumed: u64,
+    pub(crate) held: u64,
+    pub(crate) dropped: u64,
+    pub(crate) made_for_untrusted: u64,
+    pub(crate) made_for_trusted: u64,
 }
 
 /// How signed ARP is.

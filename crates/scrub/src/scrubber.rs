@@ -64,6 +64,11 @@ impl Scrubber {
         }
     }
 
+    /// The links carry packets of `mtu` bytes from now on.
+    pub fn set_mtu(&mut self, mtu: usize) {
+        self.settings.mtu = mtu;
+    }
+
     /// How often each rule acted.
     #[must_use]
     pub fn counters(&self) -> &Counters {
@@ -79,6 +84,12 @@ impl Scrubber {
     /// Every TCP connection, as it stands at `now`.
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
         self.stages.flows.reports(now)
+    }
+
+    /// How many TCP connections are remembered, those included that have just ended.
+    #[must_use]
+    pub fn flow_count(&self) -> usize {
+        self.stages.flows.len()
     }
 
     /// Bytes of memory that connections hold for unacknowledged data.

@@ -48,6 +48,12 @@ impl Clock {
     }
 }
 
+/// How long processors have worked for this process.
+#[must_use]
+pub fn processor_time() -> Duration {
+    Duration::from_nanos(nanoseconds(clock_gettime(ClockId::ProcessCPUTime)))
+}
+
 fn trust(unix_ms: u64, synchronised: bool) -> ClockTrust {
     match (unix_ms < WRITTEN_UNIX_MS, synchronised) {
         (true, _) => ClockTrust::Wrong,

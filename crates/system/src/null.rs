@@ -21,6 +21,8 @@ use crate::port::cutter::{plan_of, segment_meta};
 pub struct NullBump {
     ledger: Ledger,
     disguise: Option<EtherType>,
+    /// Super-frames leave as they came, on both sides.
+    keeps_whole: bool,
 }
 
 impl NullBump {
@@ -36,9 +38,15 @@ impl NullBump {
         NullBump { disguise: Some(ethertype), ..NullBump::default() }
     }
 
+    /// A null bump that cuts nothing: the yardstick of a gateway, which keeps super-frames whole.
+    #[must_use]
+    pub fn passing() -> NullBump {
+        NullBump { keeps_whole: true, ..NullBump::default() }
+    }
+
     fn forward(&mut self, to: Side, frame: &mut Frame<'_>, sink: &mut dyn Sink) -> Fate {
         let plan = match (to, frame.meta.gso) {
-            (Side::Outer, Some(_)) => plan_of(frame.bytes, &frame.meta).map(Some),
+            (Side::Outer, Some(_)) if !self.keeps_whole => plan_of(frame.bytes, &frame.meta).map(Some),
             _ => Ok(None),
         };
         let Ok(plan) = plan else { return Fate::Dropped(DropReason::BadSuperFrame) };
@@ -177,6 +185,17 @@ mod tests {
         process(Side::WIRE, super_frame(), &mut sink);
         let (bytes, meta) = super_frame();
         assert_eq!(sink.take(), [(Side::STACK, bytes, meta)]);
+    }
+
+    #[test]
+    fn a_gateways_yardstick_keeps_super_frames_whole_both_ways() {
+        let mut bump = NullBump::passing();
+        let mut sink = Collected::new();
+        let (bytes, meta) = super_frame();
+        for (from, to) in [(Side::STACK, Side::WIRE), (Side::WIRE, Side::STACK)] {
+            bump.process(NOW, from, &mut bump::frame::Frames::new(&mut [super_frame()]), &mut sink);
+            assert_eq!(sink.take(), [(to, bytes.clone(), meta)]);
+        }
     }
 
     #[test]

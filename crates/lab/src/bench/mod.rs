@@ -15,6 +15,7 @@ mod rate;
 mod round_trip;
 mod row;
 mod s_arp;
+mod scrub;
 mod stats;
 mod stream;
 mod tcp;
@@ -30,6 +31,7 @@ use crate::failure::Failure;
 use crate::guard;
 use gate::{Gate, Verdict};
 use row::Row;
+use scrub::ScrubPart;
 
 /// Which experiment.
 #[derive(Debug, clap::Args)]
@@ -55,6 +57,14 @@ enum Experiment {
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<SarpPart>,
+    },
+    /// The gateway beside a cable, the kernel's bridge and the null bump: bulk, round trip, small datagrams, connections, a capture.
+    Scrub {
+        #[command(flatten)]
+        options: Options,
+        /// Measure only these parts.
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<ScrubPart>,
     },
     /// One TCP stream through other tunnels, beside the plain path and ours.
     Peers {
@@ -157,6 +167,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let program = options.program();
             let rows = s_arp::run(run, program.as_deref(), options.schedule(), only)?;
             show(&rows, &s_arp::GATES, options)
+        }
+        Experiment::Scrub { options, only } => {
+            let program = options.program();
+            let rows = scrub::run(run, program.as_deref(), options.schedule(), only)?;
+            show(&rows, &scrub::GATES, options)
         }
         Experiment::Peers { options } => {
             let program = options.program();

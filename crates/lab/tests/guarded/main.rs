@@ -15,6 +15,7 @@ mod dhcp_relay;
 mod dhcp_shared;
 mod distributors;
 mod enrolment;
+mod gateway;
 mod hostile;
 mod liveness;
 mod paper;

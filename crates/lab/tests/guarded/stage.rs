@@ -51,14 +51,23 @@ pub fn perform<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test: T) {
 /// # Panics
 /// The test fails, or leaves something behind.
 pub fn perform_on<T: FnOnce(&Stage) -> Outcome>(plan: &LanPlan, test: T) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
-    if let Some(reason) = impossible() {
+    perform_alone(name, &[], |run| Stage::set(run, plan).and_then(|stage| test(&stage)));
+}
+
+/// Runs the test called `name` in its turn, on nothing that is there before, or says by name that it cannot, for want of
+/// `tools` beside the usual ones or of root.
+///
+/// # Panics
+/// The test fails, or leaves something behind.
+pub fn perform_alone(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) -> Outcome) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(reason) = impossible(tools) {
         eprintln!("SKIPPED {name}: {reason}");
         return;
     }
     let run = RUN.get_or_init(begin);
-    if let Err(failure) = Stage::set(run, plan).and_then(|stage| test(&stage)) {
+    if let Err(failure) = test(run) {
         panic!("{name}: {failure}");
     }
     let left = leftovers(run);
@@ -66,11 +75,12 @@ pub fn perform_on<T: FnOnce(&Stage) -> Outcome>(plan: &LanPlan, test: T) {
     assert_eq!(cleanup::sweep(run), Vec::<String>::new(), "{name}");
 }
 
-fn impossible() -> Option<String> {
+fn impossible(tools: &[&str]) -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root".to_owned());
     }
-    let missing: Vec<_> = TOOLS.into_iter().filter(|tool| !process::installed(tool)).collect();
+    let wanted = TOOLS.into_iter().chain(tools.iter().copied());
+    let missing: Vec<_> = wanted.filter(|tool| !process::installed(tool)).collect();
     (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
 }
 

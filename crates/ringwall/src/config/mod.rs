@@ -5,6 +5,8 @@
 
 mod dhcp;
 pub(crate) mod duration;
+mod file;
+mod gate;
 mod sarp;
 
 use std::net::Ipv4Addr;
@@ -22,11 +24,15 @@ use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
+pub(crate) use self::file::ConfigFile;
+pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use crate::failure::Failure;
 
-/// Where the configuration is looked for.
+/// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
+/// Where the configuration of a gateway is looked for.
+pub(crate) const DEFAULT_GATE_FILE: &str = "/etc/ringwall/gate.toml";
 
 /// The whole file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -139,6 +145,16 @@ pub(crate) enum OnExit {
     Restore,
 }
 
+impl OnExit {
+    /// The word in the configuration and in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            OnExit::Closed => "closed",
+            OnExit::Restore => "restore",
+        }
+    }
+}
+
 /// Section `[host]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -172,12 +188,19 @@ fn default_takeover() -> Way {
     Way::Auto
 }
 
-fn default_run_dir() -> PathBuf {
+pub(crate) fn default_run_dir() -> PathBuf {
     "/run/ringwall".into()
 }
 
 fn default_state_dir() -> PathBuf {
     "/var/lib/ringwall".into()
+}
+
+/// The configuration that is meant where none is named.
+pub(crate) fn default_file() -> PathBuf {
+    let host = PathBuf::from(DEFAULT_FILE);
+    let gate = PathBuf::from(DEFAULT_GATE_FILE);
+    if gate.exists() && !host.exists() { gate } else { host }
 }
 
 /// Whether bulk leaves in trains, see docs/protocol.md.
@@ -271,9 +294,11 @@ const _: () = assert!(CLOCK_TOLERANCE_MAX.as_secs() < cll::limits::LIFETIME_MIN.
 impl Config {
     /// Reads and checks `file`.
     pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::file(file, error, "write it, or name another with --config"))?;
-        let mut config: Config = toml::from_str(&text).map_err(|error| syntax(file, &text, &error))?;
+        Config::read(file, &read_text(file)?)
+    }
+
+    fn read(file: &Path, text: &str) -> Result<Config, Failure> {
+        let mut config: Config = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
         config.check(file)?;
         config.akd.iter_mut().for_each(Akd::fill);
         Ok(config)
@@ -463,8 +488,17 @@ impl Config {
 
     /// Where the daemon listens for commands.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.host.run_dir.join(format!("{}.sock", self.host.interface))
+        socket(&self.host.run_dir, &self.host.interface)
     }
+}
+
+/// Where the daemon of `interface` listens for commands.
+pub(crate) fn socket(run_dir: &Path, interface: &str) -> PathBuf {
+    run_dir.join(format!("{interface}.sock"))
+}
+
+fn read_text(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, "write it, or name another with --config"))
 }
 
 /// The hardware address, given under `key`, of what is `one` and no group.

@@ -1,24 +1,16 @@
 //! `ringwall host`: one daemon guards one interface.
 //!
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
-//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for public key work.
+//! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
-//! - `supervisor.rs`: the main thread: commands, signals, the card's changes, the watchdog.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
-mod bulk;
-mod data_path;
-mod gather;
-mod guard;
-mod journal;
+mod interface;
 mod plan;
-mod quiet;
 mod refresh;
 mod reports;
 mod revert;
 mod start;
-mod supervisor;
-mod worker;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +23,6 @@ use crate::config::{Config, DEFAULT_FILE};
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
 use crate::output::{complain, say};
-use crate::protocol::Ask;
 
 pub(crate) use plan::Duty;
 pub(crate) use start::run_daemon;
@@ -108,11 +99,11 @@ fn confirm(args: &ConfigArgs) -> Result<(), Failure> {
 }
 
 /// How long a daemon that was told to stop may take.
-const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 fn release(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
-    stop_daemon(&config)?;
+    client::stop(&config.socket(), &config.host.interface, STOP_TIME_MAX)?;
     if system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_none() {
         say!("{} is not taken over", config.host.interface);
         return Ok(());
@@ -128,27 +119,5 @@ fn give_back(config: &Config) -> Result<(), Failure> {
     for warning in &report.warnings {
         complain(format_args!("{warning}"));
     }
-    // The take-over's lock has shown that nobody listens there.
-    match std::fs::remove_file(config.socket()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::file(&config.socket(), error, "remove it"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Tells a living daemon to stop and waits until it has.
-fn stop_daemon(config: &Config) -> Result<(), Failure> {
-    if client::ask(config, &Ask::Stop).is_err() {
-        return Ok(());
-    }
-    let end = std::time::Instant::now() + STOP_TIME_MAX;
-    while config.socket().exists() {
-        if std::time::Instant::now() > end {
-            let line = format!("the daemon of {} does not stop; end it by its process id", config.host.interface);
-            return Err(Failure::new(line));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    client::remove_socket(&config.socket())
 }

@@ -1,17 +1,13 @@
-//! Snapshots of the data path in the words of the protocol.
+//! What a host says of its bump, in the words of the protocol.
 
-use std::collections::BTreeMap;
-
-use bump::{DropReason, Ledger, Now, Side};
+use bump::{Ledger, Now, Side};
 use cll::PeerReport;
 use sarp::{KeyReport, LeaseReport};
-use system::port::{ReceiveCounters, SendCounters};
-use wire::ethernet::Header;
 
-use super::data_path::Snapshot;
-use super::guard::Report;
 use crate::config;
-use crate::protocol::{Answer, Distributor, Example, Frames, Key, Lease, Peer, Sarp};
+pub(crate) use crate::daemon::reports::{drops, ports};
+use crate::daemon::{Report, Snapshot};
+use crate::protocol::{Answer, Distributor, Frames, Key, Lease, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -31,39 +27,10 @@ pub(crate) fn frames(ledger: &Ledger) -> Frames {
     }
 }
 
-/// All drop counters, those at zero too: a name that is missing would look like one that does not exist.
-pub(crate) fn drops(ledger: &Ledger) -> BTreeMap<String, u64> {
-    DropReason::ALL.iter().map(|reason| (reason.word().to_owned(), ledger.drops(*reason))).collect()
-}
-
-pub(crate) fn ports(snapshot: &Snapshot) -> BTreeMap<String, u64> {
-    let mut counters = BTreeMap::new();
-    let sides: [(&str, &(ReceiveCounters, SendCounters)); 2] = [("stack", &snapshot.stack), ("wire", &snapshot.wire)];
-    for (side, (received, sent)) in sides {
-        let named = [
-            ("received_frames", received.frames),
-            ("received_bytes", received.bytes),
-            ("received_super_frames", received.super_frames),
-            ("received_segments", received.segments),
-            ("received_unreadable", received.unreadable),
-            ("kernel_drops", received.kernel_drops),
-            ("sent_frames", sent.frames),
-            ("sent_bytes", sent.bytes),
-            ("sent_super_frames", sent.super_frames),
-            ("sent_joined", sent.joined),
-            ("send_backlogs", sent.backlogs),
-            ("send_errors", sent.errors),
-        ];
-        counters.extend(named.map(|(name, value)| (format!("{side}_{name}"), value)));
-    }
-    counters.insert("news_lost".to_owned(), snapshot.news_lost);
-    counters
-}
-
 /// Whom the bump knows, in the answer to `peers`.
 pub(crate) fn known(report: &Report) -> Answer {
     match report {
-        Report::Nothing => Answer::Peers { peers: Vec::new() },
+        Report::Nothing | Report::Scrubbing(_) => Answer::Peers { peers: Vec::new() },
         Report::Associations(peers) => Answer::Peers { peers: peers.iter().map(peer).collect() },
         Report::Keys(sarp) => Answer::Keys { keys: sarp.keys.iter().map(key).collect() },
     }
@@ -72,7 +39,7 @@ pub(crate) fn known(report: &Report) -> Answer {
 /// How many hosts have proved themselves.
 pub(crate) fn peer_count(report: &Report) -> usize {
     match report {
-        Report::Nothing => 0,
+        Report::Nothing | Report::Scrubbing(_) => 0,
         Report::Associations(peers) => peers.iter().filter(|peer| peer.state == "established").count(),
         Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
     }
@@ -143,22 +110,4 @@ fn peer(report: &PeerReport) -> Peer {
         receives: report.receives.clone(),
         certificate_not_after_unix: report.certificate_not_after_unix,
     }
-}
-
-pub(crate) fn examples(snapshot: &Snapshot) -> Vec<Example> {
-    let describe = |drop: bump::Drop| {
-        let header = Header::parse(&drop.head).ok().map(|(header, _)| header);
-        let field = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        Example {
-            reason: drop.reason.word().to_owned(),
-            from: if drop.from == Side::STACK { "stack" } else { "wire" }.to_owned(),
-            ago_ms: u64::try_from(snapshot.now.since_boot.since(drop.at).as_millis()).unwrap_or(u64::MAX),
-            len: drop.len,
-            source: field(header.map(|header| header.source.to_string())),
-            destination: field(header.map(|header| header.destination.to_string())),
-            ethertype: field(header.map(|header| format!("{:?}", header.ethertype))),
-            head_hex: drop.head.iter().map(|byte| format!("{byte:02x}")).collect(),
-        }
-    };
-    snapshot.ledger.examples().into_iter().map(describe).collect()
 }

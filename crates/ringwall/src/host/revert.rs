@@ -13,6 +13,7 @@ use bump::Instant;
 use system::clock::Clock;
 use system::takeover::state;
 
+use crate::client;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::complain;
@@ -50,6 +51,6 @@ pub(super) fn stand_guard(file: &Path) -> Result<(), Failure> {
         std::thread::sleep(LOOK_INTERVAL);
     }
     complain(format_args!("{} was not confirmed in time and is given back", config.host.interface));
-    super::stop_daemon(&config)?;
+    client::stop(&config.socket(), &config.host.interface, super::STOP_TIME_MAX)?;
     super::give_back(&config)
 }

@@ -4,10 +4,8 @@
 //! flush what the stack had learned, drop privileges, and only then read the first frame.
 
 use std::num::NonZero;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bump::Generator;
@@ -15,29 +13,21 @@ use identity::HostIdentity;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
-use system::port::{PacketOptions, PacketPort, Port, Ports, RingSlots, TapPort, TrainOptions};
+use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
-use system::wait::Waker;
 use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
 use wire::cll::train;
 
-use super::bulk::Bulk;
-use super::data_path::DataPath;
-use super::gather::Gather;
-use super::guard::Guard;
+use super::interface::Interface;
 use super::plan::{Duty, Plan, SignedArp};
-use super::quiet::Quiet;
 use super::revert;
-use super::supervisor::{Link, Supervisor};
-use super::worker::Worker;
 use crate::config::{Config, Mode, OnExit, Trains};
+use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
 
-/// Messages that may wait between supervisor and data path.
-const MESSAGES_WAITING_MAX: usize = 256;
 /// Threads that sign for a distributor, at most. One data path feeds no more than these.
 const SIGNING_THREADS_MAX: usize = 4;
 
@@ -68,30 +58,32 @@ fn carry_out(
     config: &Config,
     ports: Opened,
     mut clock: Clock,
-    mut supervisor: Supervisor,
+    mut supervisor: Supervisor<Interface>,
 ) -> Result<(), Failure> {
+    let trains = config.cll.trains == Trains::Always;
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            guard_with(null, Tools { here: (), beside: vec![()] }, Gather::default(), ports.tap()?, clock, supervisor)
+            let tools = Tools { here: (), beside: vec![()] };
+            serve(null, tools, Load::new(trains), ports.tap()?, clock, supervisor)
         }
         Plan::Cll(identity) => {
-            let settings = config.settings(file, identity, supervisor.wire_mtu())?;
+            let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
             let mut ports = ports.tap()?;
             let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
-            guard_with(cll, tools, Gather::default(), ports, clock, supervisor)
+            serve(cll, tools, Load::new(trains), ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
-            supervisor.name_distributors(distributors);
-            supervisor.keep_key(refresh);
+            supervisor.ward_mut().name_distributors(distributors);
+            supervisor.ward_mut().keep_key(refresh);
             let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
             let workers = if config.akd.is_some() { signing_threads() } else { 1 };
             let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
             match ports {
-                Opened::Tap(ports) => guard_with(host, tools, Gather::default(), ports, clock, supervisor),
-                Opened::Pair(ports) => guard_with(host, tools, Gather::of_kept(), ports, clock, supervisor),
+                Opened::Tap(ports) => serve(host, tools, Load::new(trains), ports, clock, supervisor),
+                Opened::Pair(ports) => serve(host, tools, Load::of_kept(), ports, clock, supervisor),
             }
         }
     }
@@ -103,7 +95,7 @@ fn prepare(
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(Opened, Supervisor), Failure> {
+) -> Result<(Opened, Supervisor<Interface>), Failure> {
     if let Some(identity) = identity {
         // Without an inner device, after a crash, the card's address was not known before.
         check_interface(config, identity, taken.inner_mac)?;
@@ -111,7 +103,8 @@ fn prepare(
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
     let ports = open_ports(config, &mut taken)?;
     takeover::flush_neighbours(&config.host.interface)?;
-    let supervisor = Supervisor::open(config, identity.cloned(), taken, follower)?;
+    let interface = Interface::new(config, identity.cloned(), taken, follower);
+    let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
     arm()?;
     drop_privileges(config)?;
     Ok((ports, supervisor))
@@ -132,58 +125,6 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
 /// Threads on which a distributor signs: one for each processor, as far as it can feed them.
 fn signing_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
-}
-
-/// What jobs work with: those that the data path runs here, and those of each thread beside it.
-struct Tools<T> {
-    here: T,
-    beside: Vec<T>,
-}
-
-/// Starts the data path and the worker, and supervises until the end.
-fn guard_with<G, S>(
-    guard: G,
-    tools: Tools<G::Tools>,
-    gather: Gather,
-    ports: Ports<S>,
-    clock: Clock,
-    supervisor: Supervisor,
-) -> Result<(), Failure>
-where
-    G: Guard + Send + 'static,
-    G::Job: Send + 'static,
-    G::Completion: Send + 'static,
-    S: Port + AsFd + Send + 'static,
-{
-    let waker = Waker::new().map_err(Failure::new)?;
-    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
-    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(tools.beside, &waker).map_err(Failure::new)?;
-    let data_path = DataPath {
-        guard,
-        ports,
-        clock,
-        worker,
-        commands,
-        waker: waker.clone(),
-        news,
-        supervisor: supervisor.waker(),
-        news_lost: 0,
-        tools: tools.here,
-        quiet: Quiet::default(),
-        gather,
-        bulk: Bulk::new(supervisor.trains() == Trains::Always),
-    };
-    let ring = supervisor.waker();
-    let thread = std::thread::Builder::new()
-        .name("ringwall-data".to_owned())
-        .spawn(move || {
-            let result = data_path.run();
-            ring.wake();
-            result
-        })
-        .map_err(Failure::new)?;
-    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
 }
 
 fn generator() -> Result<Generator, Failure> {

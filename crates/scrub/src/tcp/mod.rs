@@ -306,6 +306,11 @@ impl Flows {
         self.table.iter().map(move |flow| flow.report(seconds(now)))
     }
 
+    /// How many connections are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len_and_max().0
+    }
+
     /// Bytes of memory that connections hold for unacknowledged data.
     pub(crate) fn retained_bytes(&self) -> usize {
         self.memory.used()

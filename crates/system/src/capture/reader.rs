@@ -8,7 +8,7 @@ use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
-use super::{CaptureError, ETHERNET};
+use super::{CaptureError, ETHERNET, Format};
 use crate::port::{ReceiveCounters, Receiver};
 
 /// Bytes of a capture held at once; no block may be longer.
@@ -26,6 +26,7 @@ const PCAP_HEADER_LEN: usize = 24;
 #[allow(missing_debug_implementations)]
 pub struct CaptureReader<'r> {
     blocks: Box<dyn PcapReaderIterator + Send + 'r>,
+    format: Format,
     state: State,
 }
 
@@ -36,6 +37,7 @@ struct State {
     frame: Vec<u8>,
     waiting: bool,
     captured_at: Duration,
+    interface: u32,
     ended: bool,
     counters: ReceiveCounters,
 }
@@ -69,8 +71,21 @@ impl<'r> CaptureReader<'r> {
     /// It is no capture, or reading fails.
     pub fn new(mut source: impl Read + Send + 'r) -> Result<CaptureReader<'r>, CaptureError> {
         let head = read_head(&mut source)?;
+        let format = if head[..4] == SECTION_HEADER { Format::PcapNg } else { Format::Pcap };
         let blocks = create_reader(BUFFER_BYTES, Cursor::new(head).chain(source));
-        Ok(CaptureReader { blocks: blocks.map_err(|_| CaptureError::NotACapture)?, state: State::default() })
+        Ok(CaptureReader { blocks: blocks.map_err(|_| CaptureError::NotACapture)?, format, state: State::default() })
+    }
+
+    /// Which kind of file it is.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// On which interface of its section the latest frame was captured, counted from zero; a pcap file has one.
+    #[must_use]
+    pub fn interface(&self) -> u32 {
+        self.state.interface
     }
 
     /// When the latest frame was captured, since 1970.
@@ -149,7 +164,7 @@ impl State {
             PcapBlockOwned::Legacy(record) => {
                 let interface = *self.interfaces.first().ok_or(CaptureError::Malformed)?;
                 let units = u64::from(record.ts_sec) * interface.units_per_second + u64::from(record.ts_usec);
-                self.take_frame(record.data, interface.time(units));
+                self.take_frame(record.data, interface.time(units), 0);
                 Ok(())
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
@@ -164,12 +179,12 @@ impl State {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let interface = self.interfaces.get(packet.if_id as usize).ok_or(CaptureError::Malformed)?;
                 let time = interface.time(u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low));
-                self.take_frame(packet.packet_data(), time);
+                self.take_frame(packet.packet_data(), time, packet.if_id);
                 Ok(())
             }
             PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
-                // It has no time of its own.
-                self.take_frame(packet.packet_data(), self.captured_at);
+                // It has no time of its own, and is of the section's first interface.
+                self.take_frame(packet.packet_data(), self.captured_at, 0);
                 Ok(())
             }
             PcapBlockOwned::NG(_) => Ok(()),
@@ -187,8 +202,9 @@ impl State {
         Ok(())
     }
 
-    fn take_frame(&mut self, bytes: &[u8], captured_at: Duration) {
+    fn take_frame(&mut self, bytes: &[u8], captured_at: Duration, interface: u32) {
         self.captured_at = captured_at;
+        self.interface = interface;
         if bytes.len() > SUPER_FRAME_MAX_BYTES {
             self.counters.unreadable += 1;
             return;

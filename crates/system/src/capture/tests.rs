@@ -68,6 +68,25 @@ fn both_formats_are_read_byte_by_byte_from_a_pipe() {
 }
 
 #[test]
+fn a_reader_knows_its_format_and_the_interface_of_a_frame() {
+    // The second frame as if a second interface had seen it: its description once more, and its number in the packet.
+    let mut two = bytes(EDITCAP_PCAPNG);
+    let description: Vec<u8> = two[0x6c..0x6c + 20].to_vec();
+    let second_packet = two.len() - 0x4c;
+    two[second_packet + 8] = 1;
+    two.splice(0x6c..0x6c, description);
+    for (capture, format, interfaces) in [(bytes(SCAPY_PCAP), Format::Pcap, [0, 0]), (two, Format::PcapNg, [0, 1])] {
+        let mut reader = CaptureReader::new(&capture[..]).expect("a capture");
+        assert_eq!(reader.format(), format);
+        for interface in interfaces {
+            assert!(reader.fill().expect("readable"));
+            assert_eq!(reader.interface(), interface);
+            assert!(reader.next_frame().is_some());
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_capture_is_said_in_one_line() {
     let pcap = bytes(SCAPY_PCAP);
     let mut wifi = pcap.clone();

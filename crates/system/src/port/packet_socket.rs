@@ -25,6 +25,8 @@ pub struct PacketOptions {
     pub all_multicast: bool,
     /// Receive frames for every address.
     pub promiscuous: bool,
+    /// Receive nothing: for a port that only sends, whose frames in would fill a buffer that nobody reads.
+    pub deaf: bool,
     /// Bytes of socket buffer each way; where there is a ring, of the way out alone.
     pub buffer_bytes: usize,
     /// What arrives waits in a ring for so many small frames, without a system call for each. A frame that does not fit into a slot
@@ -44,6 +46,7 @@ impl PacketOptions {
             mark: None,
             all_multicast: false,
             promiscuous: false,
+            deaf: false,
             buffer_bytes: SOCKET_BUFFER_BYTES,
             ring: None,
             trains: None,
@@ -179,7 +182,7 @@ fn bind(socket: &OwnedFd, options: &PacketOptions) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain data, for which zero bytes are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = if options.deaf { 0 } else { (libc::ETH_P_ALL as u16).to_be() };
     address.sll_ifindex = options.interface_index as i32;
     let len = size_of::<libc::sockaddr_ll>() as u32;
     // SAFETY: the pointer and the length describe `address`, which outlives the call.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Why an interface was not taken or not given back.
@@ -79,6 +80,27 @@ pub enum TakeoverError {
     NicGone {
         /// Its name.
         interface: String,
+    },
+    /// It has an address, and a gateway's interfaces have none.
+    HasAddress {
+        /// Its name.
+        interface: String,
+        /// The address.
+        address: IpAddr,
+    },
+    /// It is held together with others than those that a gateway is asked to have.
+    OtherCards {
+        /// Its name.
+        interface: String,
+        /// The names of those that are held.
+        held: String,
+    },
+    /// The card of a gateway cannot leave its network namespace.
+    CannotLeave {
+        /// Its name.
+        interface: String,
+        /// What the kernel said.
+        cause: io::Error,
     },
     /// The card cannot leave its network namespace and `namespace` was asked for.
     CannotMove {
@@ -169,12 +191,32 @@ impl fmt::Display for TakeoverError {
                     "interface {interface}: nft refused the filter ({cause}): needs Linux 5.16 and nftables 1.0.1"
                 )
             }
-            other => other.write_about_files(f),
+            other => other.write_about_gateways(f),
         }
     }
 }
 
 impl TakeoverError {
+    fn write_about_gateways(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HasAddress { interface, address } => write!(
+                f,
+                "interface {interface}: has the address {address}, and a gateway's interfaces have none: remove it, or \
+                 name another interface"
+            ),
+            Self::OtherCards { interface, held } => write!(
+                f,
+                "interface {interface}: an earlier gateway holds {held}: name the same ones, or give those back first \
+                 (`ringwall gate release`)"
+            ),
+            Self::CannotLeave { interface, cause } => write!(
+                f,
+                "interface {interface}: cannot move into a namespace of its own ({cause}): use a card that can"
+            ),
+            other => other.write_about_files(f),
+        }
+    }
+
     fn write_about_files(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherNamespace { interface, file } => write!(

@@ -82,7 +82,7 @@ impl Follower {
     /// What to wait on: readable when [`next_change`](Self::next_change) may have something.
     #[must_use]
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.card.subscription.as_fd(), self.inner.subscription.as_fd()]
+        [self.card.descriptor(), self.inner.descriptor()]
     }
 
     /// The next change; none if nothing is left to report. Never blocks.
@@ -158,13 +158,13 @@ impl Follower {
 }
 
 /// One device before and after something happened.
-struct Step {
+pub(super) struct Step {
     before: Option<Link>,
     after: Option<Link>,
 }
 
 /// One device under observation.
-struct Watch {
+pub(super) struct Watch {
     subscription: Subscription,
     connection: Connection,
     index: u32,
@@ -172,18 +172,25 @@ struct Watch {
 }
 
 impl Watch {
-    fn open(index: u32) -> io::Result<Watch> {
+    /// Watches the device with this index in the calling thread's namespace.
+    pub(super) fn open(index: u32) -> io::Result<Watch> {
         let subscription = Subscription::open(libc::RTNLGRP_LINK)?;
         Ok(Watch { subscription, connection: Connection::open()?, index, last: None })
     }
 
+    /// What to wait on.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.subscription.as_fd()
+    }
+
     /// Reads the device again; the result is what changed, if anything.
-    fn resynchronise(&mut self) -> io::Result<Vec<Step>> {
+    pub(super) fn resynchronise(&mut self) -> io::Result<Vec<Step>> {
         let now = self.connection.link_by_index(self.index)?;
         Ok(self.advance(now).into_iter().collect())
     }
 
-    fn observe(&mut self) -> io::Result<Vec<Step>> {
+    /// What changed since the last call. Never blocks.
+    pub(super) fn observe(&mut self) -> io::Result<Vec<Step>> {
         let messages = match self.subscription.next() {
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return self.resynchronise(),
             other => other?,
@@ -215,7 +222,8 @@ impl Watch {
     }
 }
 
-fn card_changes(step: &Step, changes: &mut VecDeque<Change>) {
+/// Says what a step of a card means.
+pub(super) fn card_changes(step: &Step, changes: &mut VecDeque<Change>) {
     let Some(after) = &step.after else {
         changes.push_back(Change::NicGone);
         return;

@@ -17,6 +17,8 @@
 //! Hence one procedure takes an interface, puts right what a crash left half done, adopts what a stopped daemon left
 //! behind, and changes the kind of the inner device; and another one gives it back from any point.
 //!
+//! A gateway has no inner device: its cards move into one namespace together (`gateway`).
+//!
 //! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
 //! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless
 //! networks, which move with their radio only and so take the way of the filter.
@@ -24,6 +26,7 @@
 mod error;
 mod filter;
 mod follow;
+mod gateway;
 mod join;
 mod kept;
 mod nft;
@@ -49,6 +52,7 @@ use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
+pub use gateway::{Card, Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};

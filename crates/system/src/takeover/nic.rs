@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use super::pair;
 use super::place::MAX_NAME_LEN;
+use super::snapshot::Snapshot;
 use super::state::State;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange, UP};
@@ -24,20 +25,25 @@ pub(super) fn card_among(
     state: &State,
     apart: Option<BorrowedFd<'_>>,
 ) -> io::Result<Option<Link>> {
-    let home = &state.home;
-    let is_number = |link: &Link| link.index == home.index;
-    let is_mac = |link: &Link| link.mac == home.mac();
-    let is_name = |link: &Link| link.name == state.nic_name || link.name == state.interface;
     let mut links = host.links()?;
     let apart = apart.map(|apart| host.number_of_namespace(apart)).transpose()?.flatten();
     let stands_in = |link: &Link| link.elsewhere.is_some_and(|other| Some(other.namespace) == apart);
-    links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind && !stands_in(link));
+    links.retain(|link| !stands_in(link));
+    Ok(card_like(links, &state.home, &[&state.nic_name, &state.interface]))
+}
+
+/// The one among `links` that was like `home` and had one of `names`.
+pub(super) fn card_like(mut links: Vec<Link>, home: &Snapshot, names: &[&String]) -> Option<Link> {
+    let is_number = |link: &Link| link.index == home.index;
+    let is_mac = |link: &Link| link.mac == home.mac();
+    let is_name = |link: &Link| names.contains(&&link.name);
+    links.retain(|link| link.is_ethernet && !link.is_tap() && link.kind == home.kind);
     let position = links
         .iter()
         .position(|link| is_number(link) && (is_mac(link) || is_name(link)))
         .or_else(|| links.iter().position(is_mac))
         .or_else(|| links.iter().position(is_name));
-    Ok(position.map(|position| links.swap_remove(position)))
+    position.map(|position| links.swap_remove(position))
 }
 
 /// Sends a link with `change` to `namespace`, where it gets `index` unless another device has that.

@@ -82,7 +82,7 @@ impl State {
     pub(super) fn begin(place: &Place, way: Way, host_namespace: u64, home: Snapshot) -> io::Result<State> {
         Ok(State {
             version: VERSION,
-            boot: files::read_line(Path::new(BOOT_ID))?,
+            boot: boot_id()?,
             interface: place.interface.clone(),
             phase: Phase::Taking,
             way,
@@ -139,9 +139,14 @@ impl State {
         if state.version != VERSION {
             return Err(failed(io::Error::other("was written by another version of Ringwall")));
         }
-        let boot = files::read_line(Path::new(BOOT_ID)).map_err(failed)?;
+        let boot = boot_id().map_err(failed)?;
         Ok(Some(state).filter(|state| state.boot == boot))
     }
+}
+
+/// What tells this boot from others.
+pub(super) fn boot_id() -> io::Result<String> {
+    files::read_line(Path::new(BOOT_ID))
 }
 
 /// Where the state of `interface` lies.

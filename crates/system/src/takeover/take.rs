@@ -66,7 +66,14 @@ fn take_locked(mut host: Connection, request: &Request, place: &Place, lock: Loc
 
 /// Makes sure that the interface can be taken, before anything is written anywhere.
 fn inspect(host: &mut Connection, request: &Request, place: &Place) -> Result<Link, TakeoverError> {
-    let interface = request.interface.clone();
+    let link = inspect_card(host, place)?;
+    inner_mtu(&request.interface, link.mtu, request.overhead_bytes)?;
+    Ok(link)
+}
+
+/// Makes sure that an interface is a card of its own.
+pub(super) fn inspect_card(host: &mut Connection, place: &Place) -> Result<Link, TakeoverError> {
+    let interface = place.interface.clone();
     let links = host.links().doing(&interface, "list the interfaces")?;
     let Some(link) = links.iter().find(|link| link.name == interface) else {
         return Err(TakeoverError::NoSuchInterface { interface });
@@ -93,7 +100,6 @@ fn inspect(host: &mut Connection, request: &Request, place: &Place) -> Result<Li
     if let Some(upper) = links.iter().find(is_upper) {
         return Err(TakeoverError::Carries { interface, upper: upper.name.clone() });
     }
-    inner_mtu(&interface, link.mtu, request.overhead_bytes)?;
     Ok(link.clone())
 }
 

@@ -1,6 +1,6 @@
 //! What cards and kernels do for speed, done by hand: [`segment`] cuts a super-frame into frames that fit the wire,
 //! [`coalesce`] joins frames of one flow into a super-frame, [`complete_checksum`] finishes a checksum that was left to
-//! the card.
+//! the card, and [`begun_checksum`] recognises one in a capture, which says nothing beside the bytes.
 //!
 //! The metadata that says how to cut comes from the kernel, the headers from whoever made the frame; where they
 //! contradict each other the frame is refused, and nothing here reads or writes outside it.
@@ -11,8 +11,8 @@ pub mod segment;
 pub use coalesce::Run;
 pub use segment::{Cut, Kind, Plan};
 
-use crate::checksum::Sum;
-use crate::{Error, Field, ethernet, ipv4, layer};
+use crate::checksum::{self, Sum};
+use crate::{Error, EtherType, Field, ethernet, ipv4, ipv6, layer};
 
 /// Longest super-frame, in bytes: the longest IP packet behind an Ethernet header with two tags.
 pub const SUPER_FRAME_MAX_BYTES: usize = ethernet::HEADER_LEN + 4 * layer::VLAN_TAGS_MAX + IP_PACKET_MAX_BYTES;
@@ -36,9 +36,44 @@ pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> Resul
     Ok(())
 }
 
+/// Where the TCP or UDP checksum of `frame` starts and, counted from there, is stored, if only the sum of the pseudo header
+/// stands there. So it does in frames that were captured on the host that sends them and leaves checksums to its card.
+#[must_use]
+pub fn begun_checksum(frame: &[u8]) -> Option<(usize, usize)> {
+    let (start, offset) = layer::transport_checksum(frame)?;
+    let (ethertype, network) = layer::network_layer(frame)?;
+    let (protocol, _) = layer::transport_of(frame, ethertype, network)?;
+    let packet = frame.get(network..)?;
+    let pseudo_header = if ethertype == EtherType::IPV4 {
+        let header = ipv4::View::new(packet).ok().filter(|header| !header.is_fragment())?;
+        let len = usize::from(header.total_len()).checked_sub(header.header_len())?;
+        checksum::pseudo_header_v4(header.source(), header.destination(), protocol, len as u16)
+    } else {
+        let header = ipv6::View::new(packet).ok()?;
+        let len = (ipv6::HEADER_LEN + usize::from(header.payload_len())).checked_sub(start - network)?;
+        checksum::pseudo_header_v6(header.source(), header.destination(), protocol, len as u32)
+    };
+    let stored = u16::from_be_bytes([frame[start + offset], frame[start + offset + 1]]);
+    (stored == pseudo_header.fold()).then_some((start, offset))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_begun_checksum_is_recognised_and_a_complete_one_is_not() {
+        // UDP from 10.0.0.1 to 10.0.0.2 with three bytes of data; the pseudo header sums to 0a00+0001+0a00+0002+0011+000b.
+        let mut frame =
+            [&[2; 12][..], &[0x08, 0x00, 0x45, 0, 0, 31, 0, 1, 0, 0, 64, 17, 0x66, 0xcb, 10, 0, 0, 1]].concat();
+        frame.extend([10, 0, 0, 2, 0x03, 0xe8, 0x07, 0xd0, 0, 11, 0x14, 0x1f, 0x6f, 0x6e, 0x65]);
+        assert_eq!(begun_checksum(&frame), Some((34, 6)));
+        complete_checksum(&mut frame, 34, 6).expect("inside");
+        // What scapy computes for the same datagram.
+        assert_eq!(frame[40..42], [0x0b, 0xaf]);
+        assert_eq!(begun_checksum(&frame), None);
+        assert_eq!(begun_checksum(&frame[..41]), None);
+    }
 
     #[test]
     fn a_place_outside_the_frame_is_refused() {

@@ -4,4 +4,4 @@ mod filter_way;
 mod following;
 mod namespace_way;
 mod pair;
-mod room;
+pub(super) mod room;

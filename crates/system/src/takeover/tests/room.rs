@@ -17,16 +17,16 @@ use crate::takeover::state::{Phase, State};
 use crate::takeover::{Inner, Kept, Report, Request, Taken, TakeoverError, Way, release, take};
 
 /// Bytes of overhead that the tests ask for.
-pub(super) const OVERHEAD: u16 = 40;
+pub(in crate::takeover) const OVERHEAD: u16 = 40;
 /// The guarded host's address.
-pub(super) const HOST: &str = "10.9.0.1";
+pub(in crate::takeover) const HOST: &str = "10.9.0.1";
 /// The other host's address.
-pub(super) const PEER: &str = "10.9.0.2";
+pub(in crate::takeover) const PEER: &str = "10.9.0.2";
 /// How long a test waits for what must not come.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A name, and what a crash at a certain step leaves.
-pub(super) type Spoiler = (&'static str, fn(&Room));
+pub(in crate::takeover) type Spoiler = (&'static str, fn(&Room));
 
 /// Makes a room, or skips the test by name.
 macro_rules! room {
@@ -40,16 +40,16 @@ macro_rules! room {
         }
     };
 }
-pub(super) use room;
+pub(in crate::takeover) use room;
 
-pub(super) struct Room {
-    pub(super) host: String,
-    pub(super) peer: String,
+pub(in crate::takeover) struct Room {
+    pub(in crate::takeover) host: String,
+    pub(in crate::takeover) peer: String,
     directory: tempfile::TempDir,
 }
 
 impl Room {
-    pub(super) fn new() -> Option<Room> {
+    pub(in crate::takeover) fn new() -> Option<Room> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() {
             return None;
@@ -98,24 +98,24 @@ impl Room {
     }
 
     /// Runs a command in the guarded host.
-    pub(super) fn in_host(&self, command: &str) -> String {
+    pub(in crate::takeover) fn in_host(&self, command: &str) -> String {
         inside(&self.host, command)
     }
 
     /// Runs a command in the other host.
-    pub(super) fn in_peer(&self, command: &str) -> String {
+    pub(in crate::takeover) fn in_peer(&self, command: &str) -> String {
         inside(&self.peer, command)
     }
 
-    pub(super) fn run_dir(&self) -> PathBuf {
+    pub(in crate::takeover) fn run_dir(&self) -> PathBuf {
         self.directory.path().join("run")
     }
 
-    pub(super) fn state_dir(&self) -> PathBuf {
+    pub(in crate::takeover) fn state_dir(&self) -> PathBuf {
         self.directory.path().join("state")
     }
 
-    pub(super) fn request(&self, way: Way) -> Request {
+    pub(in crate::takeover) fn request(&self, way: Way) -> Request {
         Request {
             interface: "eth0".into(),
             run_dir: self.run_dir(),
@@ -127,29 +127,29 @@ impl Room {
     }
 
     /// Runs `work` in the guarded host's network namespace.
-    pub(super) fn at_host<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub(in crate::takeover) fn at_host<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.host)).expect("the namespace");
         run_inside(file.as_fd(), work).expect("root may enter")
     }
 
     /// Runs `work` in the other host's network namespace.
-    pub(super) fn at_peer<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub(in crate::takeover) fn at_peer<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.peer)).expect("the namespace");
         run_inside(file.as_fd(), work).expect("root may enter")
     }
 
     /// The card's namespace, as long as the interface is taken.
-    pub(super) fn pin(&self) -> OwnedFd {
+    pub(in crate::takeover) fn pin(&self) -> OwnedFd {
         open_pin(&self.run_dir().join("eth0.netns")).expect("readable").expect("there")
     }
 
     /// Runs `work` in the card's namespace.
-    pub(super) fn at_card<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub(in crate::takeover) fn at_card<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         run_inside(self.pin().as_fd(), work).expect("root may enter")
     }
 
     /// Undoes the card's move.
-    pub(super) fn move_card_home(&self) {
+    pub(in crate::takeover) fn move_card_home(&self) {
         let host = self.at_host(crate::namespace::current).expect("readable");
         self.at_card(|| {
             let mut wire = Connection::open().expect("a socket");
@@ -158,23 +158,23 @@ impl Room {
         });
     }
 
-    pub(super) fn take(&self, way: Way) -> Result<Taken, TakeoverError> {
+    pub(in crate::takeover) fn take(&self, way: Way) -> Result<Taken, TakeoverError> {
         let request = self.request(way);
         self.at_host(|| take(&request))
     }
 
     /// Takes with a pair as inner device.
-    pub(super) fn take_pair(&self) -> Result<Taken, TakeoverError> {
+    pub(in crate::takeover) fn take_pair(&self) -> Result<Taken, TakeoverError> {
         let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Auto) };
         self.at_host(|| take(&request))
     }
 
-    pub(super) fn release(&self, interface: &str) -> Result<Report, TakeoverError> {
+    pub(in crate::takeover) fn release(&self, interface: &str) -> Result<Report, TakeoverError> {
         self.at_host(|| release(interface, &self.run_dir(), &self.state_dir()))
     }
 
     /// Link, addresses, routes, neighbours and settings of the guarded host, as `ip` tells them.
-    pub(super) fn picture(&self) -> Vec<(String, Value)> {
+    pub(in crate::takeover) fn picture(&self) -> Vec<(String, Value)> {
         let questions = [
             "ip -j link show dev eth0",
             "ip -j addr show dev eth0",
@@ -199,14 +199,14 @@ impl Room {
     }
 
     /// Frames that have arrived on the other end of the cable.
-    pub(super) fn frames_at_peer(&self) -> u64 {
+    pub(in crate::takeover) fn frames_at_peer(&self) -> u64 {
         let text = self.in_peer("ip -j -s link show dev peer0");
         let value: Value = serde_json::from_str(&text).expect("JSON");
         value[0]["stats64"]["rx"]["packets"].as_u64().expect("a count")
     }
 
     /// Whether plain UDP from the other host reaches a socket of the guarded host, whose hardware address it knows.
-    pub(super) fn hears_udp(&self) -> bool {
+    pub(in crate::takeover) fn hears_udp(&self) -> bool {
         let socket = self.at_host(|| UdpSocket::bind("0.0.0.0:4000")).expect("a free port");
         socket.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         let file = File::open(format!("/run/netns/{}", self.peer)).expect("the namespace");
@@ -216,19 +216,19 @@ impl Room {
     }
 
     /// Whether the guarded host answers plain ARP.
-    pub(super) fn answers_arp(&self) -> bool {
+    pub(in crate::takeover) fn answers_arp(&self) -> bool {
         try_inside(&self.peer, &format!("arping -q -c 1 -w 1 -I peer0 {HOST}")).is_ok()
     }
 
     /// Lets the other host know the guarded host's hardware address.
-    pub(super) fn introduce(&self) {
+    pub(in crate::takeover) fn introduce(&self) {
         let link: Value = serde_json::from_str(&self.in_host("ip -j link show dev eth0")).expect("JSON");
         let mac = link[0]["address"].as_str().expect("an address");
         self.in_peer(&format!("ip neigh replace {HOST} lladdr {mac} dev peer0 nud permanent"));
     }
 
     /// Lets both hosts know each other's hardware address for good, so that no ARP is needed.
-    pub(super) fn acquaint(&self) {
+    pub(in crate::takeover) fn acquaint(&self) {
         self.introduce();
         let link: Value = serde_json::from_str(&self.in_peer("ip -j link show dev peer0")).expect("JSON");
         let mac = link[0]["address"].as_str().expect("an address");
@@ -236,12 +236,12 @@ impl Room {
     }
 
     /// Runs a command in the guarded host that may fail.
-    pub(super) fn try_in_host(&self, command: &str) {
+    pub(in crate::takeover) fn try_in_host(&self, command: &str) {
         let _ = try_inside(&self.host, command);
     }
 
     /// Makes the guarded host send: ARP, IPv4 and IPv6 of its own accord.
-    pub(super) fn speak(&self) {
+    pub(in crate::takeover) fn speak(&self) {
         for command in [format!("ping -c 2 -W 1 {PEER}"), "ping -6 -c 2 -W 1 2001:db8::9".into()] {
             // Nobody answers; what matters is that the stack tried.
             let _ = try_inside(&self.host, &command);
@@ -249,12 +249,12 @@ impl Room {
     }
 
     /// Puts the state file back to what it was when a step had not yet been written down.
-    pub(super) fn set_phase(&self, phase: Phase) {
+    pub(in crate::takeover) fn set_phase(&self, phase: Phase) {
         self.change_state(|state| state.phase = phase);
     }
 
     /// Edits the state file.
-    pub(super) fn change_state(&self, edit: impl FnOnce(&mut State)) {
+    pub(in crate::takeover) fn change_state(&self, edit: impl FnOnce(&mut State)) {
         let file = self.state_dir().join("eth0.takeover.json");
         let mut state = State::read(&file).expect("readable").expect("there");
         edit(&mut state);
@@ -262,17 +262,17 @@ impl Room {
     }
 
     /// Runs a Python program in the guarded host.
-    pub(super) fn run_python(&self, script: &str) -> Result<String, String> {
+    pub(in crate::takeover) fn run_python(&self, script: &str) -> Result<String, String> {
         output(&["ip", "netns", "exec", &self.host, "python3", "-c", script])
     }
 
     /// Runs a shell script in the guarded host.
-    pub(super) fn run_shell(&self, script: &str) -> Result<String, String> {
+    pub(in crate::takeover) fn run_shell(&self, script: &str) -> Result<String, String> {
         output(&["ip", "netns", "exec", &self.host, "sh", "-c", script])
     }
 
     /// Whether any file of a take-over is left.
-    pub(super) fn has_leftovers(&self) -> bool {
+    pub(in crate::takeover) fn has_leftovers(&self) -> bool {
         [self.run_dir(), self.state_dir()]
             .iter()
             .any(|directory| std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()))
@@ -304,14 +304,14 @@ fn forget_time(value: &mut Value) {
 }
 
 /// Compares two pictures question by question.
-pub(super) fn assert_same(before: &[(String, Value)], after: &[(String, Value)]) {
+pub(in crate::takeover) fn assert_same(before: &[(String, Value)], after: &[(String, Value)]) {
     for ((question, was), (_, is)) in before.iter().zip(after) {
         assert_eq!(was, is, "{question}");
     }
 }
 
 /// Compares the interface with the inner device that stands in for it.
-pub(super) fn assert_stands_in(before: &[(String, Value)], during: &[(String, Value)]) {
+pub(in crate::takeover) fn assert_stands_in(before: &[(String, Value)], during: &[(String, Value)]) {
     let mut during = during.to_vec();
     // What differs is what the device is and what we own: MTU, queueing, the far end of the cable.
     for (question, value) in &mut during {
@@ -330,6 +330,11 @@ pub(super) fn assert_stands_in(before: &[(String, Value)], during: &[(String, Va
         }
     }
     assert_same(before, &during);
+}
+
+/// What a file of the calling thread's namespace says.
+pub(in crate::takeover) fn inside_of(file: &str) -> String {
+    std::fs::read_to_string(file).expect("readable").trim_end().to_owned()
 }
 
 fn inside(namespace: &str, command: &str) -> String {

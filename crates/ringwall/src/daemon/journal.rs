@@ -19,8 +19,12 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Enters an event.
-    pub(crate) fn enter(&mut self, unix_ms: u64, word: &str, text: &str) {
+    /// Enters an event that happens now.
+    pub(crate) fn note(&mut self, word: &str, text: &str) {
+        self.enter(unix_ms(), word, text);
+    }
+
+    fn enter(&mut self, unix_ms: u64, word: &str, text: &str) {
         self.last_number += 1;
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
@@ -48,6 +52,11 @@ impl Journal {
     pub(crate) fn after(&self, number: u64) -> Vec<Event> {
         self.events.iter().filter(|event| event.number > number).cloned().collect()
     }
+}
+
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

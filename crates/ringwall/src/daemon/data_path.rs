@@ -12,13 +12,14 @@ use std::time::Duration;
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
 use identity::signing::SigningKey;
+use scrub::FlowReport;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::bulk::Bulk;
 use super::gather::Gather;
-use super::guard::{Described, Guard, Report};
+use super::guard::{Blocking, Described, Guard, Report, Wanted};
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -31,6 +32,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum Command {
     /// Answer with a snapshot.
     Snapshot(SyncSender<Snapshot>),
+    /// Answer with the connections that are asked for, if the bump knows any.
+    Flows(Wanted, SyncSender<Option<Vec<FlowReport>>>),
+    /// Block a connection, and answer whether that changed anything.
+    Block(Blocking, SyncSender<Option<bool>>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
     /// Have the host's own key replaced.
@@ -53,8 +58,10 @@ pub(crate) struct Snapshot {
     pub(crate) now: Now,
     pub(crate) ledger: Ledger,
     pub(crate) report: Report,
-    pub(crate) stack: (ReceiveCounters, SendCounters),
-    pub(crate) wire: (ReceiveCounters, SendCounters),
+    /// What passed the port of the stack or the trusted side.
+    pub(crate) inner: (ReceiveCounters, SendCounters),
+    /// What passed the port of the wire or the untrusted side.
+    pub(crate) outer: (ReceiveCounters, SendCounters),
     pub(crate) news_lost: u64,
     /// Frames may leave in trains.
     pub(crate) may_couple: bool,
@@ -203,6 +210,14 @@ where
                 Ok(Command::Snapshot(reply)) => {
                     let _ = reply.try_send(self.snapshot());
                 }
+                Ok(Command::Flows(wanted, reply)) => {
+                    let now = self.clock.now().since_boot;
+                    let _ = reply.try_send(self.guard.flows(now, &wanted));
+                }
+                Ok(Command::Block(order, reply)) => {
+                    let now = self.clock.now().since_boot;
+                    let _ = reply.try_send(self.guard.block(now, &order));
+                }
                 Ok(Command::WireMtu(wire_mtu)) => {
                     self.guard.set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
@@ -228,8 +243,8 @@ where
             now,
             ledger: self.guard.ledger(),
             report: self.guard.report(now.since_boot),
-            stack: self.ports.counters(Side::STACK),
-            wire: self.ports.counters(Side::WIRE),
+            inner: self.ports.counters(Side::STACK),
+            outer: self.ports.counters(Side::WIRE),
             news_lost: self.news_lost,
             may_couple: self.ports.wire.sender.may_couple(),
         }

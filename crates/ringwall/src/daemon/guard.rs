@@ -1,11 +1,13 @@
 //! What the run loop needs of a bump beside the contract: its slow work done, and answers for an operator.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
 use cll::{Cll, Effect, PeerReport};
 use identity::signing::SigningKey;
 use sarp::akd::Records;
+use scrub::{FlowId, FlowReport};
 use system::null::NullBump;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
@@ -28,9 +30,60 @@ pub(crate) enum Report {
     Associations(Vec<PeerReport>),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
+    /// What a scrubber did.
+    Scrubbing(Box<Scrubbing>),
 }
 
-/// A bump that can guard an interface of a host.
+/// What a scrubber did.
+#[derive(Clone, Debug)]
+pub(crate) struct Scrubbing {
+    /// How often each rule acted.
+    pub(crate) counters: scrub::rule::Counters,
+    /// What its mirror was given, if it has one.
+    pub(crate) mirror: Option<MirrorCounters>,
+    /// Connections that are remembered.
+    pub(crate) flows: usize,
+    /// Memory for unacknowledged data and for waiting fragments, in bytes.
+    pub(crate) memory_bytes: usize,
+}
+
+/// Which connections are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// At most so many.
+    pub(crate) limit: usize,
+    /// Of this host.
+    pub(crate) address: Option<IpAddr>,
+    /// In this state.
+    pub(crate) state: Option<String>,
+}
+
+impl Wanted {
+    /// Whether the connection is among them.
+    pub(crate) fn takes(&self, report: &FlowReport) -> bool {
+        let FlowId { trusted, untrusted, .. } = report.flow;
+        self.address.is_none_or(|address| trusted.ip() == address || untrusted.ip() == address)
+            && self.state.as_ref().is_none_or(|state| report.state == state)
+    }
+}
+
+/// An order to block a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocking {
+    pub(crate) flow: FlowId,
+    /// To unblock it.
+    pub(crate) undo: bool,
+}
+
+/// What became of the copies for a mirror, in frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MirrorCounters {
+    pub(crate) sent: u64,
+    /// Copies that its port did not take.
+    pub(crate) lost: u64,
+}
+
+/// A bump that a daemon can drive.
 pub(crate) trait Guard: Bump {
     /// What its jobs work with beside themselves; each thread has its own.
     type Tools: Send + 'static;
@@ -71,6 +124,16 @@ pub(crate) trait Guard: Bump {
 
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
+
+    /// Connections that it knows and `wanted` asks for; `None` if it knows none of any.
+    fn flows(&self, _now: Instant, _wanted: &Wanted) -> Option<Vec<FlowReport>> {
+        None
+    }
+
+    /// Blocks a connection, or unblocks it; whether that changed anything. `None` where there are no connections.
+    fn block(&mut self, _now: Instant, _order: &Blocking) -> Option<bool> {
+        None
+    }
 
     /// The books.
     fn ledger(&self) -> Ledger {

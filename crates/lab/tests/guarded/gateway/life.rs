@@ -1,0 +1,143 @@
+//! A gateway starts, dies, comes back and goes, and falls shut in between.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::process;
+use rustix::process::Signal;
+
+use super::{Path, TRUSTED, perform_between};
+use crate::stage::{Outcome, SOON};
+
+/// Sends `word` from one end to the other.
+fn say(from: &mut TcpStream, to: &mut TcpStream, word: &[u8]) -> std::io::Result<()> {
+    from.write_all(word)?;
+    let mut heard = vec![0; word.len()];
+    to.read_exact(&mut heard)?;
+    assert_eq!(heard, word);
+    Ok(())
+}
+
+fn kill_and_start(path: &mut Path) -> Outcome {
+    path.stop(Signal::KILL);
+    assert!(!path.pings("")?, "nothing passes without a daemon");
+    assert!(!crate::wire::pings(&path.trusted, super::UNTRUSTED, "")?, "the other way neither");
+    path.start()?;
+    assert_eq!(path.status()?["adopted"], true);
+    assert!(path.pings("")?);
+    Ok(())
+}
+
+#[test]
+fn nothing_passes_a_killed_gateway_and_adopted_connections_go_on() {
+    perform_between("adopt = true", |path| {
+        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        say(&mut client, &mut server, b"before").map_err(Failure::io("talking"))?;
+        kill_and_start(path)?;
+        // The trusted side shows that it knows the connection.
+        say(&mut server, &mut client, b"here I am").map_err(Failure::io("talking after the restart"))?;
+        say(&mut client, &mut server, b"and so am I").map_err(Failure::io("talking after the restart"))?;
+        Ok(())
+    });
+}
+
+#[test]
+fn without_adoption_older_connections_end_and_new_ones_pass() {
+    perform_between("", |path| {
+        let [mut client, server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        kill_and_start(path)?;
+        client.write_all(b"is anybody there").map_err(Failure::io("talking"))?;
+        process::until("the end of a connection that is older than the gateway", SOON, || {
+            Ok(path.status()?["drops"]["tcp-no-connection"].as_u64() > Some(0))
+        })?;
+        drop(server);
+        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5002)?;
+        say(&mut client, &mut server, b"a new one").map_err(Failure::io("talking on a new connection"))
+    });
+}
+
+#[test]
+fn release_gives_the_interfaces_back_and_leaves_the_keys_only() {
+    perform_between("", |path| {
+        assert!(!path.gate.ip("-br link")?.contains("in0"), "the card has left");
+        let said = path.ask(&["gate", "release"])?;
+        assert!(said.status.success(), "{}", said.stderr);
+        let links = path.gate.ip("-br link")?;
+        assert!(links.contains("in0@") && links.contains("out0@"), "{links}");
+        let left: Vec<_> = std::fs::read_dir(path.directory.join("run"))
+            .map_err(Failure::io("reading"))?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        assert_eq!(left, ["in0.keys"]);
+        path.start()
+    });
+}
+
+#[test]
+fn an_operator_is_told_what_it_does() {
+    perform_between("[gate.rules]\ntcp-fin = \"sever\"", |path| {
+        assert!(path.pings("")?);
+        let status = path.ask(&["status"])?.stdout;
+        for words in ["trusted: in0", "untrusted: out0", "preset: balanced, but tcp-fin = sever", "on exit closed"] {
+            assert!(status.contains(words), "{words}: {status}");
+        }
+        let json = path.status()?;
+        assert!(json["frames"]["forwarded_to_trusted"].as_u64() > Some(0), "{json}");
+        assert_eq!(json["rules"]["tcp-fin"], 0, "{json}");
+        let metrics = path.ask(&["metrics"])?.stdout;
+        assert!(metrics.contains("ringwall_carrier{interface=\"in0\",kind=\"untrusted\"} 1"), "{metrics}");
+        path.trusted.ip("link set e0 down")?;
+        process::until("the event", SOON, || Ok(path.ask(&["events"])?.stdout.contains("in0 (trusted): carrier off")))?;
+        assert!(path.ask(&["explain"])?.status.success());
+        let peers = path.ask(&["peers"])?;
+        assert!(!peers.status.success() && peers.stderr.contains("has no peers"), "{}", peers.stderr);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line_and_nothing_is_taken() {
+    perform_between("", |path| {
+        path.stop(Signal::TERM);
+        process::must(path.command(&["gate", "release"]))?;
+        path.gate.ip("address add 192.0.2.1/24 dev out0")?;
+        let cases: [(&[&str], &str); 4] = [
+            (&["gate", "run"], "out0: has the address 192.0.2.1"),
+            (&["gate", "run", "--untrusted", "nosuch0"], "nosuch0: no such interface"),
+            (&["gate", "run", "--untrusted", "in0"], "in0 is named twice"),
+            (&["gate", "run", "--preset", "soft"], "paper, balanced or strict"),
+        ];
+        for (words, part) in cases {
+            let said = path.ask(words)?;
+            assert!(!said.status.success(), "{words:?}");
+            assert!(said.stderr.contains(part), "{words:?}: {}", said.stderr);
+            let links = path.gate.ip("-br link")?;
+            assert!(links.contains("in0@") && links.contains("out0@"), "{links}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_connection_is_listed_and_ended_by_the_operator() {
+    perform_between("", |path| {
+        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        say(&mut client, &mut server, b"hello").map_err(Failure::io("talking"))?;
+        let flows = path.json(&["gate", "flows", "--address", "10.6.0.2", "--state", "established"])?;
+        let [flow] = &flows.as_array().expect("a list")[..] else { panic!("{flows}") };
+        assert_eq!((&flow["trusted"], &flow["bytes_from_untrusted"]), (&"10.6.0.1:5001".into(), &5.into()), "{flow}");
+        let ends = [flow["trusted"].as_str().expect("text"), flow["untrusted"].as_str().expect("text")];
+        process::must(path.command(&["gate", "block", ends[0], ends[1]]))?;
+        assert_eq!(path.json(&["gate", "block"])?[0]["untrusted"], ends[1], "it is listed");
+        client.write_all(b"anybody there?").map_err(Failure::io("talking"))?;
+        let hung_up = |end: &mut TcpStream| end.read(&mut [0]).map_or_else(|error| error.kind(), |_| ErrorKind::Other);
+        assert_eq!(hung_up(&mut client), ErrorKind::ConnectionReset);
+        assert_eq!(hung_up(&mut server), ErrorKind::ConnectionReset);
+        process::must(path.command(&["gate", "block", "--undo", ends[0], ends[1]]))?;
+        assert_eq!(path.json(&["gate", "block"])?, serde_json::json!([]));
+        let again = path.ask(&["gate", "block", "--undo", ends[0], ends[1]])?;
+        assert!(again.stderr.contains("is not blocked"), "{}", again.stderr);
+        Ok(())
+    });
+}

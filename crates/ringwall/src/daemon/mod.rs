@@ -1,0 +1,109 @@
+//! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
+//!
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump.
+//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
+//!   `reports.rs`: what it says.
+//! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load.
+
+mod bulk;
+mod data_path;
+mod gather;
+mod guard;
+mod journal;
+mod quiet;
+pub(crate) mod reports;
+mod supervisor;
+mod worker;
+
+use std::os::fd::AsFd;
+use std::sync::mpsc::sync_channel;
+
+use system::clock::Clock;
+use system::port::{Port, Ports};
+use system::wait::Waker;
+
+use crate::failure::Failure;
+use bulk::Bulk;
+use data_path::DataPath;
+pub(crate) use data_path::{Command, Snapshot};
+use gather::Gather;
+pub(crate) use guard::{Blocking, Described, Guard, MirrorCounters, Report, Scrubbing, Wanted};
+pub(crate) use journal::Journal;
+use quiet::Quiet;
+pub(crate) use reports::SideNames;
+pub(crate) use supervisor::{Being, Link, Supervisor, Ward};
+use worker::Worker;
+
+/// Messages that may wait between supervisor and data path.
+const MESSAGES_WAITING_MAX: usize = 256;
+
+/// What jobs work with: those that the data path runs itself, and those of each thread beside it.
+pub(crate) struct Tools<T> {
+    pub(crate) here: T,
+    pub(crate) beside: Vec<T>,
+}
+
+/// What the data path is to make of its load.
+pub(crate) struct Load {
+    gather: Gather,
+    bulk: Bulk,
+}
+
+impl Load {
+    /// For ports that carry all frames; `trains` has every frame to the wire leave in trains where it may.
+    pub(crate) fn new(trains: bool) -> Load {
+        Load { gather: Gather::default(), bulk: Bulk::new(trains) }
+    }
+
+    /// For ports that hear only what is kept for the daemon.
+    pub(crate) fn of_kept() -> Load {
+        Load { gather: Gather::of_kept(), bulk: Bulk::new(false) }
+    }
+}
+
+/// Starts the data path and the worker, and supervises until the end.
+pub(crate) fn serve<G, S, W>(
+    guard: G,
+    tools: Tools<G::Tools>,
+    load: Load,
+    ports: Ports<S>,
+    clock: Clock,
+    supervisor: Supervisor<W>,
+) -> Result<(), Failure>
+where
+    W: Ward,
+    G: Guard + Send + 'static,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+    S: Port + AsFd + Send + 'static,
+{
+    let waker = Waker::new().map_err(Failure::new)?;
+    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
+    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
+    let worker = Worker::start(tools.beside, &waker).map_err(Failure::new)?;
+    let data_path = DataPath {
+        guard,
+        ports,
+        clock,
+        worker,
+        commands,
+        waker: waker.clone(),
+        news,
+        supervisor: supervisor.waker(),
+        news_lost: 0,
+        tools: tools.here,
+        quiet: Quiet::default(),
+        gather: load.gather,
+        bulk: load.bulk,
+    };
+    let ring = supervisor.waker();
+    let thread = std::thread::Builder::new()
+        .name("ringwall-data".to_owned())
+        .spawn(move || {
+            let result = data_path.run();
+            ring.wake();
+            result
+        })
+        .map_err(Failure::new)?;
+    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
+}

@@ -1,0 +1,285 @@
+//! The main thread of a daemon: commands over the Unix socket, signals, what happens to the cards, the watchdog.
+//!
+//! It never touches a frame. The data path answers its questions between two batches; a data path that does not answer
+//! is dead, and then the watchdog is not fed. What is particular to a host or a gateway is its [`Ward`].
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use cll::Effect;
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use system::wait::{PollFd, PollFlags, Waker, wait};
+
+use super::data_path::{Command, News, Snapshot};
+use super::journal::Journal;
+use super::reports::{self, SideNames};
+use crate::failure::Failure;
+use crate::protocol::{Answer, Ask};
+
+/// How long the data path may take to answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a client may take to ask or to listen.
+const CLIENT_TIME_MAX: Duration = Duration::from_millis(500);
+/// Longest question that is read.
+const ASK_LEN_MAX: u64 = 4096;
+/// How often the watchdog is fed and deadlines are looked at.
+const TURN_MAX: Duration = Duration::from_secs(1);
+
+/// The interfaces that a daemon holds, and what it says of them.
+pub(crate) trait Ward {
+    /// What the two sides are called.
+    const SIDES: SideNames;
+
+    /// The name that stands for the daemon in messages: that of its interface.
+    fn name(&self) -> &str;
+
+    /// What to wait on: readable when [`follow`](Ward::follow) may have something to do.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Follows what happened to the interfaces. An error ends the daemon.
+    fn follow(&mut self, journal: &mut Journal, link: &Link) -> Result<(), Failure>;
+
+    /// Carries out what the bump wants of the kernel.
+    fn carry_out(&mut self, effect: Effect, journal: &mut Journal);
+
+    /// Sees to what is due from time to time.
+    fn look_after(&mut self, _snapshot: &Snapshot, _journal: &mut Journal, _link: &Link) {}
+
+    /// Whom the bump knows.
+    fn known(&self, snapshot: &Snapshot) -> Answer;
+
+    /// How it is.
+    fn status(&self, being: &Being, snapshot: &Snapshot) -> Answer;
+
+    /// The last act: the interfaces stay closed or are restored, as configured.
+    fn give_back(self) -> Result<(), Failure>;
+}
+
+/// What every daemon says of itself.
+pub(crate) struct Being {
+    pub(crate) version: String,
+    pub(crate) state: String,
+    pub(crate) uptime_s: u64,
+}
+
+/// The supervisor's end of the data path.
+pub(crate) struct Link {
+    pub(super) commands: SyncSender<Command>,
+    pub(super) waker: Waker,
+    pub(super) news: Receiver<News>,
+    pub(super) thread: JoinHandle<io::Result<()>>,
+}
+
+impl Link {
+    pub(crate) fn command(&self, command: Command) -> io::Result<()> {
+        let sent = self.commands.try_send(command);
+        self.waker.wake();
+        sent.map_err(|_| io::Error::other("the data path takes no commands"))
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.question(Command::Snapshot)
+    }
+
+    /// Asks the data path; nothing if it does not answer.
+    pub(super) fn question<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Option<T> {
+        let (sender, receiver) = sync_channel(1);
+        self.commands.try_send(command(sender)).ok()?;
+        self.waker.wake();
+        receiver.recv_timeout(ANSWER_TIME_MAX).ok()
+    }
+}
+
+/// What the main thread of a daemon works with. Opened while there are privileges.
+pub(crate) struct Supervisor<W> {
+    ward: W,
+    listener: UnixListener,
+    socket: PathBuf,
+    signals: UnixStream,
+    waker: Waker,
+    journal: Journal,
+    started: Instant,
+    stopping: bool,
+}
+
+impl<W: Ward> Supervisor<W> {
+    /// Opens everything that needs privileges. `key` names the directory of `socket` in the configuration.
+    pub(crate) fn open(ward: W, socket: PathBuf, key: &str) -> Result<Supervisor<W>, Failure> {
+        let listener = listen(&socket).map_err(|error| {
+            let remedy = format!("make {key} writable for root, or name another directory");
+            Failure::file(&socket, error, &remedy)
+        })?;
+        Ok(Supervisor {
+            ward,
+            listener,
+            socket,
+            signals: signals().map_err(Failure::new)?,
+            waker: Waker::new().map_err(Failure::new)?,
+            journal: Journal::default(),
+            started: Instant::now(),
+            stopping: false,
+        })
+    }
+
+    pub(crate) fn ward(&self) -> &W {
+        &self.ward
+    }
+
+    pub(crate) fn ward_mut(&mut self) -> &mut W {
+        &mut self.ward
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Supervises until a signal, a command or a broken data path ends the daemon.
+    pub(super) fn run(mut self, link: Link) -> Result<(), Failure> {
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let result = self.turns(&link);
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        let _ = link.commands.try_send(Command::Stop);
+        link.waker.wake();
+        let ended = link.thread.join();
+        let name = self.ward.name().to_owned();
+        let given_back = self.ward.give_back();
+        // The socket goes last, because whoever told us to stop waits for that.
+        let _ = std::fs::remove_file(&self.socket);
+        result?;
+        match ended {
+            Ok(Ok(())) => given_back,
+            Ok(Err(error)) => Err(Failure::new(format!("{name}: the data path broke: {error}"))),
+            Err(_) => Err(Failure::new(format!("{name}: the data path died"))),
+        }
+    }
+
+    fn turns(&mut self, link: &Link) -> Result<(), Failure> {
+        let mut fed = Instant::now();
+        while !self.stopping && !link.thread.is_finished() {
+            self.wait_for_something().map_err(Failure::new)?;
+            self.hear_news(link);
+            self.ward.follow(&mut self.journal, link)?;
+            self.serve_clients(link);
+            self.hear_signals();
+            if fed.elapsed() >= TURN_MAX {
+                fed = Instant::now();
+                if let Some(snapshot) = link.snapshot() {
+                    let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+                    self.ward.look_after(&snapshot, &mut self.journal, link);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_something(&self) -> io::Result<()> {
+        let mut watched = vec![
+            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.waker, PollFlags::IN),
+        ];
+        let of_cards = self.ward.descriptors();
+        watched.extend(of_cards.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)));
+        wait(&mut watched, Some(TURN_MAX))?;
+        self.waker.drain();
+        Ok(())
+    }
+
+    fn hear_signals(&mut self) {
+        let mut bytes = [0; 16];
+        if matches!(io::Read::read(&mut self.signals, &mut bytes), Ok(count) if count > 0) {
+            tracing::info!("told to stop by a signal");
+            self.stopping = true;
+        }
+    }
+
+    fn hear_news(&mut self, link: &Link) {
+        while let Ok(news) = link.news.try_recv() {
+            match news {
+                News::Event(event) => self.journal.note(event.word, &event.text),
+                News::Effect(effect) => self.ward.carry_out(effect, &mut self.journal),
+            }
+        }
+    }
+
+    fn serve_clients(&mut self, link: &Link) {
+        while let Ok((client, _)) = self.listener.accept() {
+            // A client that goes away in the middle is its own business.
+            let _ = self.serve(client, link);
+        }
+    }
+
+    fn serve(&mut self, client: UnixStream, link: &Link) -> io::Result<()> {
+        client.set_nonblocking(false)?;
+        client.set_read_timeout(Some(CLIENT_TIME_MAX))?;
+        client.set_write_timeout(Some(CLIENT_TIME_MAX))?;
+        let mut line = String::new();
+        BufReader::new(io::Read::take(&client, ASK_LEN_MAX)).read_line(&mut line)?;
+        let answer = match serde_json::from_str::<Ask>(&line) {
+            Ok(ask) => self.answer(&ask, link),
+            Err(error) => Answer::Error { line: format!("not a question: {error}") },
+        };
+        let mut text = serde_json::to_string(&answer)?;
+        text.push('\n');
+        (&client).write_all(text.as_bytes())
+    }
+
+    fn answer(&mut self, ask: &Ask, link: &Link) -> Answer {
+        match ask {
+            Ask::Events { after } => return Answer::Events { events: self.journal.after(*after) },
+            Ask::Stop => {
+                self.stopping = true;
+                return Answer::Stopping;
+            }
+            Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
+            Ask::Status | Ask::Peers | Ask::Drops => {}
+        }
+        let Some(snapshot) = link.snapshot() else { return reports::silence() };
+        match ask {
+            Ask::Peers => self.ward.known(&snapshot),
+            Ask::Drops => Answer::Drops {
+                counts: reports::drops(&snapshot.ledger),
+                examples: reports::examples(&snapshot, W::SIDES),
+            },
+            _ => self.ward.status(&self.being(), &snapshot),
+        }
+    }
+
+    fn being(&self) -> Being {
+        Being {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            state: if self.stopping { "stopping" } else { "running" }.to_owned(),
+            uptime_s: self.started.elapsed().as_secs(),
+        }
+    }
+}
+
+/// Listens on `socket`, for root only. A socket file that a killed daemon left is replaced: the lock on the interface, held
+/// by then, says that nobody else listens there.
+fn listen(socket: &PathBuf) -> io::Result<UnixListener> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// A stream that becomes readable when somebody asks this program to end.
+fn signals() -> io::Result<UnixStream> {
+    let (receiver, sender) = UnixStream::pair()?;
+    receiver.set_nonblocking(true)?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+    }
+    Ok(receiver)
+}

@@ -1,0 +1,87 @@
+//! The scrubber as a bump that a daemon drives, and the null bump in its place for measurements.
+
+use std::convert::Infallible;
+
+use bump::Instant;
+use cll::Effect;
+use scrub::{Event, FlowId, FlowReport, Scrubber};
+
+use crate::daemon::{Blocking, Described, Guard, Report, Scrubbing, Wanted};
+
+impl Guard for Scrubber {
+    type Tools = ();
+
+    fn run_job(job: Infallible, _tools: &mut ()) -> Infallible {
+        match job {}
+    }
+
+    // Its work is all on the data path.
+    fn self_test(&self, _tools: &mut ()) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn is_urgent(job: &Infallible, _tools: &()) -> bool {
+        match *job {}
+    }
+
+    fn lost() -> Option<Infallible> {
+        None
+    }
+
+    fn describe(event: &Event) -> Described {
+        let (word, text) = match event {
+            Event::Severed { rule, flow } => ("severed", format!("{} ended by the rule {rule}", named(flow))),
+            Event::AsymmetricPath { flow } => {
+                let what = "segments of the other direction take another path; a gateway must be the only one";
+                ("asymmetric-path", format!("{}: {what}", named(flow)))
+            }
+            Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
+            Event::MemoryFull { flow } => {
+                let what =
+                    "no memory for unacknowledged data: raise gate.memory_max_bytes, or see `ringwall gate flows`";
+                ("memory-full", format!("{}: {what}", named(flow)))
+            }
+        };
+        Described { word, text }
+    }
+
+    fn neighbour(effect: Infallible) -> Effect {
+        match effect {}
+    }
+
+    fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.set_mtu(wire_mtu.into());
+    }
+
+    fn report(&self, _now: Instant) -> Report {
+        Report::Scrubbing(Box::new(Scrubbing {
+            counters: self.counters().clone(),
+            mirror: None,
+            flows: self.flow_count(),
+            memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
+        }))
+    }
+
+    fn flows(&self, now: Instant, wanted: &Wanted) -> Option<Vec<FlowReport>> {
+        Some(Scrubber::flows(self, now).filter(|report| wanted.takes(report)).take(wanted.limit).collect())
+    }
+
+    fn block(&mut self, now: Instant, order: &Blocking) -> Option<bool> {
+        Some(if order.undo { self.unblock(&order.flow) } else { Scrubber::block(self, now, &order.flow) })
+    }
+}
+
+/// A connection in an operator's words.
+fn named(flow: &FlowId) -> String {
+    let FlowId { trusted, untrusted, vlans } = flow;
+    let vlan = if *vlans == 0 { String::new() } else { format!(" (VLAN {})", vlan_text(*vlans)) };
+    format!("{trusted} - {untrusted}{vlan}")
+}
+
+/// One VLAN identifier, or the outer and the inner one.
+pub(crate) fn vlan_text(vlans: u32) -> String {
+    match (vlans >> 12, vlans & 0xfff) {
+        (0, inner) => inner.to_string(),
+        (outer, inner) => format!("{outer}.{inner}"),
+    }
+}

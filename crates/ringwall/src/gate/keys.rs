@@ -1,0 +1,87 @@
+//! The scrubber's secrets: made at the first start and kept in a file that outlives the daemon but not the machine, so that
+//! flows whose numbers are shifted survive a restart and nothing links the numbers of two boots.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use bump::Generator;
+use scrub::Keys;
+use scrub::keys::KEY_LEN;
+use system::clock::random_seed;
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+/// Bytes of the file: the keys one behind the other.
+const FILE_LEN: usize = 3 * KEY_LEN;
+const REMEDY: &str = "remove it; flows whose numbers are shifted end then";
+
+/// The keys in `file`, which is made if there is none. The caller holds the lock of the gateway.
+pub(super) fn load_or_make(file: &Path) -> Result<Keys, Failure> {
+    match File::open(file) {
+        Ok(opened) => read(opened).map_err(|error| Failure::file(file, error, REMEDY)),
+        Err(error) if error.kind() == ErrorKind::NotFound => make(file),
+        Err(error) => Err(Failure::file(file, error, REMEDY)),
+    }
+}
+
+fn read(mut file: File) -> io::Result<Keys> {
+    if file.metadata()?.mode() & 0o077 != 0 {
+        return Err(io::Error::other("others than root may read it"));
+    }
+    let mut bytes = Zeroizing::new([0; FILE_LEN]);
+    file.read_exact(&mut bytes[..]).map_err(|_| io::Error::other("it is too short"))?;
+    Ok(keys(&bytes))
+}
+
+fn make(file: &Path) -> Result<Keys, Failure> {
+    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
+    let bytes = Zeroizing::new(Generator::from_seed(*Zeroizing::new(seed)).bytes::<FILE_LEN>());
+    let written = || {
+        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+        opened.write_all(&bytes[..])
+    };
+    written().map_err(|error| Failure::file(file, error, "make gate.run_dir writable for root"))?;
+    Ok(keys(&bytes))
+}
+
+fn keys(bytes: &[u8; FILE_LEN]) -> Keys {
+    let mut part = bytes.as_chunks::<KEY_LEN>().0.iter().copied();
+    let mut next = || part.next().unwrap_or_default();
+    Keys { tables: next(), sequence: next(), identification: next() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_outlive_a_restart_and_are_readable_by_root_only() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("eth1.keys");
+        let first = load_or_make(&file).expect("made");
+        let again = load_or_make(&file).expect("there");
+        assert_eq!((first.tables, first.sequence), (again.tables, again.sequence));
+        assert_ne!(first.tables, first.sequence);
+        let mode = |file: &Path| std::fs::metadata(file).expect("there").mode() & 0o777;
+        assert_eq!(mode(&file), 0o600);
+        let other = load_or_make(&directory.path().join("eth2.keys")).expect("made");
+        assert_ne!(other.tables, first.tables);
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_or_that_is_cut_short_is_refused_by_name() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("eth1.keys");
+        load_or_make(&file).expect("made");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("ours");
+        let line = load_or_make(&file).expect_err("readable by a group").to_string();
+        assert!(line.contains("eth1.keys: others than root may read it; remove it"), "{line}");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("ours");
+        std::fs::write(&file, [0; 47]).expect("ours");
+        assert!(load_or_make(&file).expect_err("short").to_string().contains("too short"));
+    }
+}

@@ -1,0 +1,241 @@
+//! `ringwall gate run` and `release`: from the configuration to two cards with a scrubber between them, and back.
+//!
+//! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
+//! privileges, and only then read the first frame.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use scrub::{Scrubber, Settings};
+use system::clock::Clock;
+use system::null::NullBump;
+use system::port::{PacketOptions, PacketPort, Ports};
+use system::privilege::{self, Capability};
+use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+
+use super::cards::Cards;
+use super::keys;
+use super::mirror::Mirrored;
+use crate::client;
+use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName};
+use crate::daemon::{Guard, Load, Supervisor, Tools, serve};
+use crate::failure::Failure;
+use crate::host::STOP_TIME_MAX;
+use crate::output::{complain, say};
+
+/// Options of `ringwall gate run`
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Interface towards the hosts that are protected.
+    #[arg(long, value_name = "NAME")]
+    trusted: Option<String>,
+    /// Interface towards everybody else.
+    #[arg(long, value_name = "NAME")]
+    untrusted: Option<String>,
+    /// Interface that gets a copy of all that leaves, both ways.
+    #[arg(long, value_name = "NAME")]
+    mirror: Option<String>,
+    /// Which rules are on: paper, balanced or strict.
+    #[arg(long, value_name = "PRESET")]
+    preset: Option<PresetName>,
+    /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Puts the null bump in the scrubber's place: same ports, nothing is looked at. For benchmarks.
+    #[arg(long, hide = true)]
+    null: bool,
+}
+
+/// Options of `ringwall gate release`
+#[derive(Args, Debug)]
+pub(crate) struct ReleaseArgs {
+    /// The trusted interface of the gateway, where no file names it.
+    #[arg(long, value_name = "NAME")]
+    trusted: Option<String>,
+    /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// A gateway as file and command line together have it.
+struct Plan {
+    /// Where its settings come from, for messages.
+    file: PathBuf,
+    gate: Gate,
+    trusted: String,
+    untrusted: String,
+}
+
+/// The section `[gate]` of the file that is named or that is in its usual place; without one, what an empty section means.
+fn load(config: Option<&Path>) -> Result<(PathBuf, Gate), Failure> {
+    let usual = Path::new(DEFAULT_GATE_FILE);
+    match config.or(Some(usual).filter(|usual| usual.exists())) {
+        Some(file) => Ok((file.to_owned(), GateConfig::load(file)?.gate)),
+        None => Ok((PathBuf::from("the command line"), Gate::default())),
+    }
+}
+
+impl RunArgs {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (file, mut gate) = load(self.config.as_deref())?;
+        gate.trusted = self.trusted.clone().or(gate.trusted);
+        gate.untrusted = self.untrusted.clone().or(gate.untrusted);
+        gate.mirror = self.mirror.clone().or(gate.mirror);
+        gate.preset = self.preset.unwrap_or(gate.preset);
+        gate.check_interfaces(&file)?;
+        let named = |key: &str, name: &Option<String>| {
+            let remedy = format!("write gate.{key}, or name it with --{key}");
+            name.clone().ok_or_else(|| Failure::file(&file, format!("no {key} interface is named"), &remedy))
+        };
+        let (trusted, untrusted) = (named("trusted", &gate.trusted)?, named("untrusted", &gate.untrusted)?);
+        gate.settings(&file, scrub::limits::MTU)?;
+        Ok(Plan { file, gate, trusted, untrusted })
+    }
+}
+
+/// `ringwall gate run`
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let plan = args.plan()?;
+    let gate = &plan.gate;
+    let request = GatewayRequest {
+        trusted: plan.trusted.clone(),
+        untrusted: plan.untrusted.clone(),
+        mirror: gate.mirror.clone(),
+        run_dir: gate.run_dir.clone(),
+        state_dir: gate.state_dir.clone(),
+    };
+    let gateway = take_gateway(&request)?;
+    let adopted = gateway.adopted;
+    let prepared = prepare(&plan, gateway, args.null);
+    let Prepared { keys, settings, ports, mirror, supervisor } =
+        prepared.map_err(|failure| undo(&plan, adopted, failure))?;
+    if args.null {
+        return start(NullBump::passing(), mirror, ports, supervisor);
+    }
+    start(Scrubber::new(settings, keys), mirror, ports, supervisor)
+}
+
+/// What is ready before the first frame.
+struct Prepared {
+    keys: scrub::Keys,
+    settings: Settings,
+    ports: Ports<PacketPort>,
+    mirror: Option<PacketPort>,
+    supervisor: Supervisor<Cards>,
+}
+
+fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
+    let gate = &plan.gate;
+    let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    let ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
+    let mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
+    let warnings = warnings(&gateway, null);
+    log_start(plan, &gateway, &warnings);
+    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, warnings);
+    let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
+    drop_privileges(plan)?;
+    Ok(Prepared { keys, settings, ports, mirror, supervisor })
+}
+
+/// A port on the card with `role`. Frames for every address pass a gateway; a mirror hears nothing.
+fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failure> {
+    let Some(card) = gateway.card(role) else {
+        return Err(Failure::new(format!("the gateway has no {} card", role.word())));
+    };
+    let hears = role != Role::Mirror;
+    let options =
+        PacketOptions { promiscuous: hears, all_multicast: hears, deaf: !hears, ..PacketOptions::new(card.index) };
+    gateway
+        .inside(|| PacketPort::open(&options))
+        .map_err(|error| failed(plan, "entering the cards' namespace", &error))?
+        .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
+}
+
+/// What is allowed and yet worth knowing, one line each.
+fn warnings(gateway: &Gateway, null: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if null {
+        warnings.push("the null bump: NOTHING is scrubbed".to_owned());
+    }
+    let mtus: Vec<_> = gateway.cards.iter().filter(|card| card.role != Role::Mirror).map(|card| card.mtu).collect();
+    if mtus.windows(2).any(|pair| pair[0] != pair[1]) {
+        warnings.push(format!(
+            "the two sides have different MTUs ({} and {}); what is cut anew fits both",
+            mtus[0], mtus[1]
+        ));
+    }
+    warnings
+}
+
+fn start<G>(
+    bump: G,
+    mirror: Option<PacketPort>,
+    ports: Ports<PacketPort>,
+    supervisor: Supervisor<Cards>,
+) -> Result<(), Failure>
+where
+    G: Guard<Tools = ()> + Send + 'static,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+{
+    let (tools, load) = (Tools { here: (), beside: vec![()] }, Load::new(false));
+    match mirror {
+        Some(port) => serve(Mirrored::new(bump, port), tools, load, ports, Clock::new(), supervisor),
+        None => serve(bump, tools, load, ports, Clock::new(), supervisor),
+    }
+}
+
+/// A start that failed leaves nothing half done. Cards that an earlier start had taken stay closed.
+fn undo(plan: &Plan, adopted: bool, failure: Failure) -> Failure {
+    if adopted {
+        return failure;
+    }
+    match release_gateway(&plan.trusted, &plan.gate.run_dir, &plan.gate.state_dir) {
+        Ok(_) => failure,
+        Err(error) => Failure::new(format!("{failure}; and the cards could not be given back: {error}")),
+    }
+}
+
+/// What remains are the privileges that the way out needs: none where the cards stay closed.
+fn drop_privileges(plan: &Plan) -> Result<(), Failure> {
+    let kept: &[Capability] = match plan.gate.on_exit {
+        OnExit::Closed => &[],
+        OnExit::Restore => &Capability::FOR_RELEASE,
+    };
+    privilege::keep(kept).map_err(|error| failed(plan, "dropping privileges", &error))
+}
+
+fn failed(plan: &Plan, what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {what}: {error}; run as root, and see `ringwall gate release` to undo", plan.trusted))
+}
+
+fn log_start(plan: &Plan, gateway: &Gateway, warnings: &[String]) {
+    let (trusted, untrusted) = (plan.trusted.as_str(), plan.untrusted.as_str());
+    let preset = plan.gate.preset.word();
+    tracing::info!(trusted, untrusted, preset, adopted = gateway.adopted, mtu = gateway.mtu(), "gateway");
+    for warning in warnings {
+        tracing::warn!(trusted, "{warning}");
+    }
+}
+
+/// `ringwall gate release`
+pub(crate) fn release(args: &ReleaseArgs) -> Result<(), Failure> {
+    let (file, gate) = load(args.config.as_deref())?;
+    let trusted = args.trusted.clone().or(gate.trusted);
+    let trusted =
+        trusted.ok_or_else(|| Failure::file(&file, "no trusted interface is named", "name it with --trusted"))?;
+    let socket = config::socket(&gate.run_dir, &trusted);
+    client::stop(&socket, &trusted, STOP_TIME_MAX)?;
+    let report = release_gateway(&trusted, &gate.run_dir, &gate.state_dir)?;
+    for warning in &report.warnings {
+        complain(format_args!("{warning}"));
+    }
+    client::remove_socket(&socket)?;
+    if !report.nic_found {
+        complain(format_args!("{trusted}: a card of the gateway is gone; everything else is cleaned up"));
+    }
+    say!("the cards of the gateway {trusted} are given back; nothing is scrubbed");
+    Ok(())
+}
