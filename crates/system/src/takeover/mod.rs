@@ -52,7 +52,7 @@ use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
-pub use gateway::{Card, Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::{Card, Gateway, Role};
+use super::{Gateway, GatewayCard, Role};
 use crate::takeover::Change;
 use crate::takeover::follow::{Step, Watch, card_changes};
 
@@ -66,7 +66,7 @@ impl GatewayFollower {
 }
 
 /// Whether `change` says nothing that was not so when the card was taken.
-fn is_known(card: &Card, change: Change) -> bool {
+fn is_known(card: &GatewayCard, change: Change) -> bool {
     match change {
         Change::Carrier(carrier) => carrier == card.carrier,
         Change::Mtu(mtu) => mtu == card.mtu,

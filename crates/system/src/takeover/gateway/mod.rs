@@ -82,7 +82,7 @@ impl GatewayRequest {
 
 /// A card in the gateway's namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct GatewayCard {
     /// What it is for.
     pub role: Role,
     /// Its name, the same as outside.
@@ -102,7 +102,7 @@ pub struct Card {
 #[derive(Debug)]
 pub struct Gateway {
     /// Its cards: trusted, untrusted and, if there is one, the mirror.
-    pub cards: Vec<Card>,
+    pub cards: Vec<GatewayCard>,
     /// Whether they had been taken before and were adopted.
     pub adopted: bool,
     namespace: OwnedFd,
@@ -112,7 +112,7 @@ pub struct Gateway {
 impl Gateway {
     /// The card with `role`.
     #[must_use]
-    pub fn card(&self, role: Role) -> Option<&Card> {
+    pub fn card(&self, role: Role) -> Option<&GatewayCard> {
         self.cards.iter().find(|card| card.role == role)
     }
 
@@ -247,7 +247,7 @@ fn adoptable(files: &Files, state: State, here: u64) -> Result<State, TakeoverEr
 }
 
 /// Brings every card into the pinned namespace and turns it on.
-fn gather(host: &mut Connection, files: &Files, state: &State) -> Result<(OwnedFd, Vec<Card>), TakeoverError> {
+fn gather(host: &mut Connection, files: &Files, state: &State) -> Result<(OwnedFd, Vec<GatewayCard>), TakeoverError> {
     let name = files.name();
     let namespace = match namespace::open_pin(files.pin()).doing(name, "open the cards' namespace")? {
         Some(namespace) => namespace,
@@ -272,7 +272,7 @@ fn bring_in(
     namespace: &OwnedFd,
     role: Role,
     kept: &Kept,
-) -> Result<Card, TakeoverError> {
+) -> Result<GatewayCard, TakeoverError> {
     let interface = kept.interface.as_str();
     let gone = || TakeoverError::NicGone { interface: interface.to_owned() };
     if find(inside, kept)?.is_none() {
@@ -285,7 +285,7 @@ fn bring_in(
     inside.change_link(&change).doing(interface, "turn the card on")?;
     let card = find(inside, kept)?.ok_or_else(gone)?;
     let carrier = card.has_carrier();
-    Ok(Card { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier })
+    Ok(GatewayCard { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier })
 }
 
 /// The card, if it is in the namespace of `connection`.
