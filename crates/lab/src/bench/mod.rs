@@ -160,6 +160,11 @@ impl Schedule {
         Schedule { seconds: 1, ..self }
     }
 
+    /// Half of the pairs, one second each: for ratios far from their gates.
+    fn halved(self) -> Schedule {
+        Schedule { pairs: self.pairs.div_ceil(2), ..self.shorter() }
+    }
+
     /// A quarter of the pairs, one second each: for what no gate stands on.
     fn lighter(self) -> Schedule {
         Schedule { pairs: (self.pairs / 4).max(1), ..self.shorter() }

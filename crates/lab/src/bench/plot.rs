@@ -141,9 +141,9 @@ fn svg(figure: &Figure, lines: &[Line]) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    text(&mut out, (LEFT, TOP - 16.0), "start", figure.title);
+    text(&mut out, ((LEFT + WIDTH - RIGHT) / 2.0, TOP - 16.0), "middle", figure.title);
     text(&mut out, ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16.0), "middle", figure.x);
-    text(&mut out, (LEFT, TOP - 2.0), "end", figure.y);
+    text(&mut out, (4.0, TOP - 16.0), "start", figure.y);
     draw_axes(&mut out, &axes, lines);
     for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         draw_line(&mut out, &axes, line, colour);

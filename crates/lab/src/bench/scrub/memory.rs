@@ -20,7 +20,7 @@ use crate::net::{Host, link, process};
 
 /// Connections that are held, and those where only the working is to be seen.
 const HELD: u32 = 1_000_000;
-const HELD_QUICKLY: u32 = 50_000;
+const HELD_QUICKLY: u32 = 200_000;
 /// One connection of so many is asked whether it still carries data.
 const ASKED_ONE_IN: usize = 1000;
 /// Frames sent before the answers are looked at.

@@ -138,7 +138,7 @@ pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubP
         rows.extend(memory::measure(run, program, schedule)?);
     }
     if wanted(ScrubPart::Flood) {
-        rows.extend(flood::measure(run, program, schedule.shorter())?);
+        rows.extend(flood::measure(run, program, schedule.halved())?);
     }
     if wanted(ScrubPart::Table1) {
         rows.extend(replay::table_1(run, program, schedule)?);
@@ -163,7 +163,7 @@ fn between_hosts(
         (ScrubPart::Bulk, bulk::measure),
         (ScrubPart::Udp64, small_datagrams),
         (ScrubPart::Connections, connections),
-        (ScrubPart::Vxlan, |tracks, schedule| vxlan::measure(tracks, schedule.shorter())),
+        (ScrubPart::Vxlan, |tracks, schedule| vxlan::measure(tracks, schedule.halved())),
     ];
     let mut rows = Vec::new();
     if PARTS.iter().any(|(part, _)| wanted(*part)) {

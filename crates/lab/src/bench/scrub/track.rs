@@ -100,16 +100,16 @@ impl Way {
     /// What the gateway's configuration says beside the interfaces; `None` where there is no gateway.
     fn configuration(self) -> Option<&'static str> {
         // The paper measures its fingerprint scrubber by itself: it follows connections and retains no data.
-        const ALONE: &str =
+        const REASSEMBLING: &str =
             "preset = \"paper\"\n[gate.rules]\n\"tcp-retransmission\" = \"off\"\n\"tcp-out-of-order\" = \"off\"\n";
-        const WHOLE: &str = "preset = \"paper\"\n[gate.rules]\n\"tcp-retransmission\" = \"off\"\n\"tcp-out-of-order\" = \"off\"\n\
+        const PASSING: &str = "preset = \"paper\"\n[gate.rules]\n\"tcp-retransmission\" = \"off\"\n\"tcp-out-of-order\" = \"off\"\n\
              \"ipv4-fragments\" = \"off\"\n\"ipv6-fragments\" = \"off\"\n";
         match self {
             Way::Wire | Way::Bridge | Way::Squid => None,
             Way::Null | Way::Scrubber => Some(""),
             Way::Drop => Some("out_of_order = \"drop\"\n"),
-            Way::FingerprintFragments => Some(ALONE),
-            Way::Fingerprint => Some(WHOLE),
+            Way::FingerprintFragments => Some(REASSEMBLING),
+            Way::Fingerprint => Some(PASSING),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Runs in turns on all ways, and the rows that come of them.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,16 +42,7 @@ pub fn in_turns(
     what: &str,
     measure: impl Fn(&Track) -> Result<f64, Failure>,
 ) -> Result<Runs, Failure> {
-    let mut runs = Runs::new();
-    for pair in 0..schedule.pairs {
-        eprintln!("ringwall-lab: {what}, pair {} of {}", pair + 1, schedule.pairs);
-        for track in tracks {
-            cpu::settle()?;
-            let found = twice(&format!("{what}{}", track.way.suffix()), || measure(track))?;
-            runs.entry(track.way).or_default().push(found);
-        }
-    }
-    Ok(runs)
+    samples_in_turns(tracks, schedule, what, 1, |track| Ok(vec![measure(track)?]))
 }
 
 /// As [`in_turns`], where one run makes `count` samples that all count.
@@ -66,16 +56,18 @@ pub fn samples_in_turns(
     count: usize,
     measure: impl Fn(&Track) -> Result<Vec<f64>, Failure>,
 ) -> Result<Runs, Failure> {
-    let samples = RefCell::new(Runs::new());
-    in_turns(tracks, schedule, what, |track| {
-        let found = measure(track)?;
-        let mut samples = samples.borrow_mut();
-        let series = samples.entry(track.way).or_default();
-        series.extend(found.iter().map(|sample| Some(*sample)));
-        series.resize(series.len().next_multiple_of(count), None);
-        Ok(0.0)
-    })?;
-    Ok(samples.into_inner())
+    let mut runs = Runs::new();
+    for pair in 0..schedule.pairs {
+        eprintln!("ringwall-lab: {what}, pair {} of {}", pair + 1, schedule.pairs);
+        for track in tracks {
+            cpu::settle()?;
+            let found = twice(&format!("{what}{}", track.way.suffix()), || measure(track))?;
+            let mut samples: Series = found.unwrap_or_default().into_iter().map(Some).collect();
+            samples.resize(count, None);
+            runs.entry(track.way).or_default().extend(samples);
+        }
+    }
+    Ok(runs)
 }
 
 /// A row for each way; what has a gateway is compared with the bridge and the null bump.
