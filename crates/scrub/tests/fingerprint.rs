@@ -55,6 +55,20 @@ fn opening(port: u8) -> Vec<u8> {
 }
 
 #[test]
+fn segments_without_data_are_alike_in_df_and_identification() {
+    let mut gate = balanced();
+    for (port, dont_fragment) in [(80, false), (81, true)] {
+        let sent = Ip { identification: 7, dont_fragment, ..Ip::new(INSIDE, OUTSIDE, 6, opening(port)).summed(16) };
+        let out = gate.pass(TRUSTED, &sent.frame()).expect("it passes");
+        assert_eq!((out[20], identification(&out)), (0x40, 0), "DF was {dont_fragment}");
+    }
+    let untrusted = Ip { dont_fragment: false, ..Ip::new(OUTSIDE, INSIDE, 6, opening(82)).summed(16) };
+    assert_eq!(gate.pass(UNTRUSTED, &untrusted.frame()).expect("it passes")[20], 0, "untrusted hosts are not hidden");
+    let datagram = Ip { dont_fragment: false, ..datagram(INSIDE, OUTSIDE, [53, 5353], b"answer") };
+    assert_eq!(gate.pass(TRUSTED, &datagram.frame()).expect("it passes")[20], 0, "what carries data may be cut");
+}
+
+#[test]
 fn no_identification_comes_back_before_all_were_there() {
     let mut gate = balanced();
     let sent =

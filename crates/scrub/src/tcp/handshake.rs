@@ -81,6 +81,17 @@ fn clean(work: &mut Work<'_, '_, '_>) {
     if work.context.acts_if(has_others, Rule::TcpUnknownOptions) {
         segment.options.others.retain(|_| false);
     }
+    plain(work.context, &mut work.segment.options, &mut work.segment.flags);
+}
+
+/// Leaves of what hosts offer each other only what all of them do: the segment size. Nothing can be offered in a host's name, so
+/// hosts look alike only by offering less.
+fn plain(context: &mut Context<'_>, options: &mut Options<'_>, flags: &mut u16) {
+    let offers = options.window_scale.is_some() || options.sack_permitted || options.timestamps.is_some();
+    if context.acts_if(offers || *flags & flag::ECN != 0, Rule::TcpPlainHandshake) {
+        (options.window_scale, options.sack_permitted, options.timestamps) = (None, false, None);
+        *flags &= !flag::ECN;
+    }
 }
 
 /// Clears what is no offer of ECN: neither the classic one (RFC 3168, section 6.1.1) nor the accurate one (RFC 9768).
