@@ -6,9 +6,11 @@ mod icmp;
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use bump::{Gso, GsoKind, Meta, Side};
 use icmp::{Gate, HOSTS, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram, message, ping, pong, rest};
+use scrub::settings::IcmpTiming;
 use scrub::{Action, Preset, Rule, Settings};
 
 const TRUSTED: Side = Side::TRUSTED;
@@ -107,6 +109,27 @@ fn a_super_frame_takes_the_identifications_of_its_segments() {
         let (_, out, left) = gate.pass_with(TRUSTED, &sent, meta).pop().expect("it passes");
         assert_eq!((left.gso, out.len()), (meta.gso, sent.len()), "it stays whole");
         assert!(seen.insert(identification(&out)));
+    }
+}
+
+/// The paper's figure 9: requests come every 20 ms and answers may leave every 50 ms, so that one in three is answered.
+#[test]
+fn figure_9_of_pings_every_20_ms_one_in_three_is_answered() {
+    let icmp = IcmpTiming::Limit(Duration::from_millis(50));
+    for preset in [Preset::Paper, Preset::Balanced, Preset::Strict] {
+        for (inside, outside) in HOSTS {
+            let mut gate = Gate::new(Settings { icmp, ..Settings::preset(preset) });
+            let mut answered = Vec::new();
+            for number in 1..=12 {
+                let asked = ping(outside, inside, number).frame();
+                assert!(gate.pass(UNTRUSTED, &asked).is_ok(), "every request goes on");
+                if gate.pass(TRUSTED, &pong(inside, outside, number).frame()).is_ok() {
+                    answered.push(number);
+                }
+                gate.wait(Duration::from_millis(20));
+            }
+            assert_eq!(answered, [1, 4, 7, 10], "{preset:?} {inside}");
+        }
     }
 }
 

@@ -347,7 +347,7 @@ fn initial_windows_of_trusted_hosts_are_alike_and_later_ones_keep_their_meaning(
         gate.client(seg(SYN, CLIENT, 0).options(&[2, 4, 5, 0xb4, 1, 3, 3, 7]));
         let answer = seg(SYN | ACK, SERVER, C).options(&[2, 4, 0x22, 0xc0, 1, 3, 3, scale]).window(65_160);
         let out = gate.server(answer);
-        assert_eq!((out.to_client().window, &out.to_client().options[..]), (4096, &[2, 4, 5, 0xb4, 1, 3, 3, 7][..]));
+        assert_eq!((out.to_client().window, &out.to_client().options[..]), (4001, &[2, 4, 5, 0xb0, 1, 3, 3, 7][..]));
         gate.client(seg(ACK, C, S));
         assert_eq!(gate.server(seg(ACK, S, C).window(window)).to_client().window, told, "scale {scale}");
     }

@@ -114,11 +114,11 @@ fn lower_hop_limit(context: &mut Context<'_>, packet: &mut Packet<'_>) {
 /// that a host puts up with (552 bytes, RFC 1191, section 7.1), so that DF changes nothing for it.
 fn forbid_fragments(context: &mut Context<'_>, packet: &mut Packet<'_>) {
     let Transport::Tcp(segment) = &packet.transport else { return };
-    let is_small = segment.data().is_empty() && packet.longest_fragment.is_none();
     let Ip::V4(header) = &mut packet.ip else { return };
-    let may = is_small && header.fragment.is_none() && !context.on(Rule::Ipv4DontFragment);
-    if context.acts_if(may && !header.dont_fragment, Rule::Ipv4SmallDontFragment) {
-        header.dont_fragment = true;
+    let may = segment.data().is_empty() && header.fragment.is_none() && !context.on(Rule::Ipv4DontFragment);
+    if may && context.acts_if(!header.dont_fragment, Rule::Ipv4SmallDontFragment) {
+        // What came in fragments all the same leaves in one piece.
+        (header.dont_fragment, packet.longest_fragment) = (true, None);
     }
 }
 

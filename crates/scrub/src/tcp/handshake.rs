@@ -113,8 +113,8 @@ fn common_values(work: &mut Work<'_, '_, '_>) {
     let segment = &mut *work.segment;
     segment.window = segment.window.min(limits::INITIAL_WINDOW);
     segment.options.window_scale = segment.options.window_scale.map(|_| limits::WINDOW_SCALE);
-    let headers = if work.key.trusted.is_ipv6() { 60 } else { 40 };
-    let mss = work.context.settings.mtu.saturating_sub(headers).min(usize::from(u16::MAX)) as u16;
+    let unused = limits::SEGMENT_UNUSED + if work.key.trusted.is_ipv6() { 60 } else { 40 };
+    let mss = work.context.settings.mtu.saturating_sub(unused).min(usize::from(u16::MAX)) as u16;
     segment.options.mss = segment.options.mss.map(|own| own.min(mss));
 }
 
