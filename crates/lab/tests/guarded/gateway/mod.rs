@@ -7,6 +7,7 @@
 
 mod asymmetric;
 mod captures;
+mod disguise;
 mod floods;
 mod life;
 mod raw;
