@@ -24,7 +24,7 @@ pub const ICMP_PAIRS_MAX: usize = 1 << 14;
 pub const ICMP_DELAYED_MAX_BYTES: usize = 1 << 20;
 /// What a delayed frame costs beside its bytes.
 pub const ICMP_DELAYED_OVERHEAD_BYTES: usize = 128;
-/// Exchanges of UDP, echo and unknown protocols that are remembered of each side, 32 bytes each.
+/// Exchanges of UDP, echo and unknown protocols that are remembered of each side, 64 bytes each.
 pub const EXCHANGES_MAX: usize = 1 << 16;
 /// How long an exchange is remembered: longer than the longest wait before an error, for the rest of a packet in fragments
 /// (RFC 8200, 4.5: 60 s).

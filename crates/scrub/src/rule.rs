@@ -96,6 +96,9 @@ rules! {
     EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
         "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
         "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    EthernetBroadcast, "ethernet-broadcast", "RFC 1122, 3.3.6; RFC 1812, 5.3.4",
+        "Drops packets to one host in frames to all: some hosts take them, some do not.",
+        "Wake-on-LAN packets that a router sends to all under the address of the one that sleeps.", Off On On;
     VlanDropEligible, "vlan-drop-eligible", "IEEE 802.1Q, 9.6",
         "Clears the bit of a customer tag that meant another order of bits once and says now what to drop first.",
         "Switches on both sides that mark what exceeds a rate.", Off Off On;
@@ -168,9 +171,10 @@ rules! {
         "Memory and delay for senders of many fragments.", On On On;
 
     // Both versions.
-    HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3",
-        "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts.",
-        "Traceroute towards the trusted side; OSPF and external BGP through the scrubber, which send with 1.", Off On On;
+    HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3; RFC 2328, A.1; RFC 5082",
+        "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts, \
+         unless it is routing between neighbours.",
+        "Traceroute towards the trusted side, and protocols of neighbours that nobody thought of.", Off On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700; RFC 5082",
         "Gives packets to the untrusted side one hop limit, only ever lowering it, but leaves 255 to protocols that check for it.",
         "Traceroute from the untrusted side, and protocols nobody thought of that check for 255.", Off On On;

@@ -103,6 +103,24 @@ fn a_connection_survives_a_restart_by_adoption_shifts_included() {
     }
 }
 
+/// Acknowledgements that were lost with the scrubber before are heard when the first bytes of a window are sent again.
+#[test]
+fn an_adopted_connection_is_not_stuck_behind_lost_acknowledgements() {
+    for both_directions in [false, true] {
+        let settings = Settings { adopt: true, both_directions, ..plain() };
+        let mut gate = Gate::established(settings.clone());
+        gate.server(seg(ACK, S, C).data(&[7; 1000]));
+        gate.client(seg(ACK, C, S));
+        gate.scrubber = Scrubber::new(settings, keys());
+        gate.server(seg(ACK, S, C).data(&[7; 100])).to_client();
+        assert_eq!(gate.client(seg(ACK, C, S + 1000)).to_server().acknowledgement, S + 1000);
+        assert_eq!(gate.server(seg(ACK, S + 1000, C).data(b"new")).to_client().data, b"new");
+        assert_eq!(gate.client(seg(ACK, C, S + 1003)).to_server().acknowledgement, S + 1003);
+        // Further than any window goes nobody is believed.
+        gate.client(seg(ACK, C, S + (1 << 30) + 70_000)).is_dropped_for(Reason::TcpAcknowledgement);
+    }
+}
+
 #[test]
 fn a_connection_older_than_any_scrubber_is_adopted_with_its_own_numbers() {
     for trusted_first in [true, false] {
