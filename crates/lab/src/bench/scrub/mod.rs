@@ -19,7 +19,7 @@ use super::gate::{Bound, Gate, MINUS_NULL, Quantity};
 use super::row::Row;
 use super::stats::{Series, median, paired};
 use super::tcp::Direction;
-use super::{Schedule, cpu, twice};
+use super::{Schedule, cpu, is_wanted, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -44,13 +44,13 @@ pub enum ScrubPart {
     Replay,
 }
 
-/// What must hold.
-pub const GATES: [Gate; 5] = [
-    Gate { row: "bulk/offload", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.88) },
-    Gate { row: "bulk/no_offload", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.88) },
-    Gate { row: "udp64", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.9) },
-    Gate { row: "connections_per_second", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.85) },
-    Gate { row: "latency", quantity: Quantity::MinusNull, bound: Bound::AtMost(8.0) },
+/// What must hold, each with the part that measures its row.
+pub const GATES: [(ScrubPart, Gate); 5] = [
+    (ScrubPart::Bulk, Gate::on("bulk/offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
+    (ScrubPart::Bulk, Gate::on("bulk/no_offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
+    (ScrubPart::Udp64, Gate::on("udp64", Quantity::VersusNull, Bound::AtLeast(0.9))),
+    (ScrubPart::Connections, Gate::on("connections_per_second", Quantity::VersusNull, Bound::AtLeast(0.85))),
+    (ScrubPart::Latency, Gate::on("latency", Quantity::MinusNull, Bound::AtMost(8.0))),
 ];
 
 /// All runs of one quantity: for each way one per pair, missing where it failed.
@@ -63,7 +63,7 @@ type Runs = BTreeMap<Way, Series>;
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubPart]) -> Result<Vec<Row>, Failure> {
     let ways = Way::ALL.into_iter().filter(|way| program.is_some() || matches!(way, Way::Wire | Way::Bridge));
     let tracks = ways.map(|way| Track::open(run, way, program)).collect::<Result<Vec<_>, _>>()?;
-    let wanted = |part| only.is_empty() || only.contains(&part);
+    let wanted = |part| is_wanted(only, &part);
     let mut rows = Vec::new();
     if wanted(ScrubPart::Latency) {
         rows.extend(latency(&tracks, schedule)?);
