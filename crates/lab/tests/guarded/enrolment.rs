@@ -333,6 +333,7 @@ fn a_host_changes_its_key_by_itself_and_no_ping_is_lost() {
         let identity = stage.file("site.b.pem");
         let plan = Plan::sarp().identity(identity).sarp_line("refresh_key_every = \"1h\"");
         let mut far = stage.prepare("b", plan)?;
+        let own_key = |far: &Guarded| Ok::<_, Failure>(far.status()?["sarp"]["own_key"].clone());
         let traffic = Ping::start(a, b, &stage.run.directory())?;
         far.start(&[])?;
         far.await_event(NEW_KEY, FOLLOWED)?;
@@ -340,6 +341,9 @@ fn a_host_changes_its_key_by_itself_and_no_ping_is_lost() {
         near.await_event(&format!("{} has a new key", b.ip), SOON)?;
         process::pause(Duration::from_secs(1))?;
         let tally = traffic.stop()?;
+        let key = own_key(&far)?;
+        let (age_s, left_s) = (key["age_s"].as_u64().expect("an age"), key["changes_in_s"].as_u64().expect("a time"));
+        assert!(age_s < 600 && (3000..=3600 - age_s).contains(&left_s), "a key just made: {key}");
         // The last one may still have been under way.
         assert!(tally.received + 1 >= tally.sent && tally.received > 5, "{tally:?}");
 
