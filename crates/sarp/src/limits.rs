@@ -110,7 +110,7 @@ pub const REQUESTING_HOSTS_MAX: usize = 131_072;
 /// Messages that name one token whose tags a distributor checks in a second. Who has heard the number of a token can use up this
 /// share of it, and no other token's.
 pub const ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND: u32 = 2000;
-/// The same for all tokens: a tag costs a few microseconds, so forgers buy some hundredths of a processor.
+/// The same for all tokens: a tag costs some two microseconds, so forgers buy two hundredths of a processor.
 pub const ENROLMENT_CHECKS_PER_SECOND: u32 = 10_000;
 const _: () = assert!(
     ENROLMENT_CHECKS_PER_SECOND > ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND
