@@ -35,6 +35,17 @@ check_style() {
     fi
 }
 
+# The build without the paper profile, which documents offer. Checked only, in the same target directory: what depends on no
+# feature is there already, and `-p` keeps other crates of the workspace from switching the feature on again.
+check_features() {
+    say "without the paper profile"
+    if cargo clippy --version >/dev/null 2>&1; then
+        cargo clippy -p ringwall --no-default-features --bins --locked -- -D warnings
+    else
+        cargo check -p ringwall --no-default-features --bins --locked
+    fi
+}
+
 # Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
@@ -88,6 +99,7 @@ new_traces() {
 
 before=$(traces)
 check_style
+check_features
 check_vectors
 build_programs
 run_tests

@@ -660,8 +660,11 @@ def enrolment_frame(secret, label, destination, source, message, kind, data):
 
 def enrolment_file(authority, alpha):
     out = Vectors("Alpha enrols by token at a distributor of the site (docs/s-arp.md, section 8).")
-    mac, ip, number = bytes.fromhex("0200000000aa"), IPv4Address("10.0.0.53").packed, 0x0123456789ABCDEF
+    mac, ip = bytes.fromhex("0200000000aa"), IPv4Address("10.0.0.53").packed
     master = fixed("s-arp master")
+    drawn = bytes.fromhex("0123456789")
+    check = siphash_2_4(short_tag(master, b"s-arp token number", b""), drawn) & 0xFFFFFF
+    number = int.from_bytes(drawn, "big") << 24 | check
     secret = short_tag(master, b"s-arp token", struct.pack("!Q", number))
     content = bytes([1]) + struct.pack("!Q", number) + secret + hashlib.sha256(authority.certificate).digest()
     content += bytes([len(alpha.name)]) + alpha.name.encode() + bytes([1]) + ip + mac
@@ -670,6 +673,7 @@ def enrolment_file(authority, alpha):
     sealing = public_bytes(X25519PrivateKey.from_private_bytes(private))
     request = certificate_request(alpha)
     out.put("master", master)
+    out.put("token.drawn", drawn)
     out.put("token.number", struct.pack("!Q", number))
     out.put("token.secret", secret)
     out.put("token", token)

@@ -166,8 +166,12 @@ drop_reasons! {
         "A host of another site, or an outsider who wants this host to sign.";
     SarpRequestTag, "sarp-request-tag", "A request to this key distributor was not made by the host whose number it has.",
         "Look for a host of the site that forges, or an outsider who changes what he has recorded.";
-    SarpEnrolTag, "sarp-enrol-tag", "A request to enrol was not made by who has a token of this site.",
+    SarpEnrolNumber, "sarp-enrol-number", "A request to enrol names a token that this site has not made.",
         "Look for the machine that sends it: a token of another site, or an outsider's guess.";
+    SarpEnrolBudget, "sarp-enrol-budget", "More requests to enrol arrived than are checked in this time.",
+        "Look for a flood by somebody who has heard the number of a token; if it keeps a machine from enrolling, enrol that one by file.";
+    SarpEnrolTag, "sarp-enrol-tag", "A request to enrol was not made by who has the token that it names.",
+        "Look for the machine that sends it: an outsider who has heard the number of a token, or one that changes what he has recorded.";
 
     // S-DHCP.
     DhcpMalformed, "dhcp-malformed", "A DHCP message that contradicts itself, ends too early or comes with IP options.",

@@ -6,8 +6,11 @@
 //! last  the first 4 bytes of the SHA-256 of all before, against slips of the pen
 //! ```
 //! As text it is base64 for URLs without padding (RFC 4648, section 5). The secret follows from the site's request master and
-//! the number, so a distributor needs no table of tokens to refuse a stranger. Whoever has the token can ask in the host's
+//! the number, so a distributor needs no table of tokens to refuse a stranger; most it refuses by the number itself
+//! ([`NumberKey`]). Whoever has the token can ask in the host's
 //! place; the manager's comparison of fingerprints tells the two apart.
+
+mod number;
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -22,6 +25,8 @@ use crate::distributor::RequestMaster;
 use crate::hash::sha256;
 use crate::limits::{MAX_DISTRIBUTORS, MAX_NAME_LEN};
 use crate::site_key::{self, SiteKey, TAG_LEN};
+
+pub use number::{DRAWN_LEN, NumberKey};
 
 /// Bytes of a token's secret.
 pub const SECRET_LEN: usize = 16;

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Peer, Sarp, Status};
+use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, OwnKey, Peer, Sarp, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -238,6 +238,9 @@ fn print_sarp(sarp: &Sarp) {
         sarp.keys,
         sarp.open_requests
     );
+    if let Some(key) = &sarp.own_key {
+        say!("own key: {}", own_key(key));
+    }
     if sarp.distributes {
         say!("this host distributes keys");
     }
@@ -259,6 +262,26 @@ fn print_sarp(sarp: &Sarp) {
     }
     if sarp.distributors_silent {
         say!("NO KEY DISTRIBUTOR ANSWERS: keys that are known go on working, others cannot be fetched");
+    }
+}
+
+/// How old this host's key is, and when the next takes its place.
+fn own_key(key: &OwnKey) -> String {
+    let age = key.age_s.map_or_else(|| "of unknown age".to_owned(), |seconds| format!("{} old", long_time(seconds)));
+    match (key.is_changing, key.changes_in_s) {
+        (true, _) => format!("{age}, being changed now"),
+        (false, Some(0)) => format!("{age}, to be changed now"),
+        (false, Some(seconds)) => format!("{age}, changed in {}", long_time(seconds)),
+        (false, None) => age,
+    }
+}
+
+/// A time in the largest unit of which there are two at least.
+fn long_time(seconds: u64) -> String {
+    match seconds {
+        172_800.. => format!("{} days", seconds / 86_400),
+        7200.. => format!("{} h", seconds / 3600),
+        _ => format!("{seconds} s"),
     }
 }
 
@@ -446,4 +469,19 @@ pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
     };
     say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_says_how_old_the_own_key_is_and_when_it_changes() {
+        let said = |age_s, changes_in_s, is_changing| own_key(&OwnKey { age_s, changes_in_s, is_changing });
+        assert_eq!(said(Some(12 * 86_400 + 5), Some(18 * 86_400), false), "12 days old, changed in 18 days");
+        assert_eq!(said(Some(86_400), None, false), "24 h old");
+        assert_eq!(said(Some(7199), Some(0), false), "7199 s old, to be changed now");
+        assert_eq!(said(Some(31 * 86_400), Some(600), true), "31 days old, being changed now");
+        assert_eq!(said(None, None, false), "of unknown age");
+    }
 }

@@ -179,6 +179,19 @@ pub(crate) struct Sarp {
     pub(crate) distributes: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) leases: Vec<Lease>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) own_key: Option<OwnKey>,
+}
+
+/// The key that this host signs ARP with.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct OwnKey {
+    /// By the S-ARP clock; absent while that is not set.
+    pub(crate) age_s: Option<u64>,
+    /// Absent if the host does not change it by itself, or the clock is not set.
+    pub(crate) changes_in_s: Option<u64>,
+    /// Whether distributors are being asked to take another one.
+    pub(crate) is_changing: bool,
 }
 
 /// An address by DHCP: one that this host has, or one that it gave as a server.

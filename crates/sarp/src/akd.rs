@@ -14,7 +14,7 @@ use bump::{DropReason, Instant, Now};
 use identity::Profile;
 use identity::distributor::{MemberKey, RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
-use shield::{Bucket, PerSource};
+use shield::PerSource;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
@@ -30,6 +30,7 @@ use crate::limits;
 use crate::settings::Weaken;
 
 pub(crate) use enrolling::Enrolling;
+use enrolling::EnrolmentGate;
 pub use enrolling::Outcome;
 
 /// Where a distributor finds keys.
@@ -189,8 +190,7 @@ pub struct Akd {
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
     lease_budget: PerSource<u64>,
-    enrolment_budget_per_token: PerSource<u64>,
-    enrolment_budget: Bucket,
+    gate: EnrolmentGate,
     seen: SeenNonces,
 }
 
@@ -260,17 +260,8 @@ impl Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        Akd {
-            key,
-            members,
-            master,
-            budget,
-            repeats,
-            lease_budget,
-            enrolment_budget_per_token: PerSource::new(limits::ENROLMENTS_PER_TOKEN_PER_SECOND, limits::ENROLLING_MAX),
-            enrolment_budget: Bucket::new(limits::ENROLMENTS_PER_SECOND, limits::ENROLMENTS_PER_SECOND),
-            seen: SeenNonces::default(),
-        }
+        let gate = EnrolmentGate::new(&master);
+        Akd { key, members, master, budget, repeats, lease_budget, gate, seen: SeenNonces::default() }
     }
 
     /// Judges a request; what is returned runs as a job.

@@ -107,6 +107,16 @@ pub const REQUEST_NONCES_MAX: usize = 65_536;
 /// the site has enrolled; a site of 100,000 can come back all at once after a power cut.
 pub const REQUESTING_HOSTS_MAX: usize = 131_072;
 
+/// Messages that name one token whose tags a distributor checks in a second. Who has heard the number of a token can use up this
+/// share of it, and no other token's.
+pub const ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND: u32 = 2000;
+/// The same for all tokens: a tag costs some two microseconds, so forgers buy two hundredths of a processor.
+pub const ENROLMENT_CHECKS_PER_SECOND: u32 = 10_000;
+const _: () = assert!(
+    ENROLMENT_CHECKS_PER_SECOND > ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND
+        && ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND > ENROLMENTS_PER_TOKEN_PER_SECOND,
+    "one token in the wrong ears is not all tokens, and what is answered was checked"
+);
 /// Messages about one token that a distributor answers in a second: a longest identity is fetched in four.
 pub const ENROLMENTS_PER_TOKEN_PER_SECOND: u32 = 20;
 /// The same for all tokens: each is a look into the repository, and requests of hosts go before.

@@ -128,19 +128,22 @@ fn world() -> World {
     World { _place: place, site, keys, records, trust, now }
 }
 
+fn invitation(name: &str) -> Invitation {
+    Invitation {
+        name: name.to_owned(),
+        role: Role::Host,
+        mac: None,
+        addresses: vec![],
+        subnets: vec![],
+        validity: DAY,
+        valid: DAY,
+    }
+}
+
 impl World {
     fn token(&self) -> Token {
-        let invitation = Invitation {
-            name: "desk".to_owned(),
-            role: Role::Host,
-            mac: None,
-            addresses: vec![],
-            subnets: vec![],
-            validity: DAY,
-            valid: DAY,
-        };
         let made_before = self.records.store.enrolments().unwrap().len() as u8;
-        self.site.invite(&invitation, &mut random(40 + made_before), NOW_UNIX_S).unwrap()
+        self.site.invite(&invitation("desk"), &mut random(40 + made_before), NOW_UNIX_S).unwrap()
     }
 
     /// The distributor hears `frame`; what it answers.
@@ -302,6 +305,7 @@ fn nothing_changes_without_the_tokens_secret() {
     // A token of another site, with this one's number and distributors.
     let master = identity::distributor::RequestMaster::from_bytes([66; 32]);
     let stranger = Token::new(&master, token.number(), b"x", "desk", token.distributors());
+    world.now = world.now + SECOND;
     let before = world.drops(DropReason::SarpEnrolTag);
     assert!(world.hand(machine(&stranger, 7).applicant.send(Instant::from_millis(1000)).unwrap()).is_empty());
     assert_eq!(world.drops(DropReason::SarpEnrolTag), before + 1);
@@ -334,6 +338,44 @@ fn only_the_answer_to_the_open_question_counts() {
     assert_eq!(machine.applicant.hear(world.now, &refusal), None);
     let replayed = answer;
     assert_eq!(machine.applicant.hear(world.now, &replayed), None);
+}
+
+/// Broke `EnrolmentGate::admit` by leaving out the number, then the budget: tags were checked.
+#[test]
+fn a_forger_buys_no_more_tags_than_the_budget() {
+    let mut world = world();
+    let (token, frame) = {
+        let token = world.token();
+        let frame = machine(&token, 7).applicant.send(world.now).unwrap();
+        (token, frame)
+    };
+    // Numbers that nobody made, in the tail of which the right check stands; then bits of the right one.
+    let number_at = 14 + 40;
+    let forged = |change: &dyn Fn(&mut [u8])| {
+        let mut forged = frame.clone();
+        change(&mut forged[number_at..number_at + 8]);
+        forged
+    };
+    for guess in 0..1000_u64 {
+        world.hand(forged(&|number| number[..5].copy_from_slice(&guess.to_be_bytes()[3..])));
+    }
+    (0..64).for_each(|bit| drop(world.hand(forged(&|number| number[bit / 8] ^= 1 << (bit % 8)))));
+    assert_eq!(world.drops(DropReason::SarpEnrolNumber), 1064);
+
+    // The right number, overheard, and no secret.
+    let mut overheard = frame.clone();
+    *overheard.get_mut(14 + 40 + 24).unwrap() ^= 1;
+    (0..5000).for_each(|_| assert!(world.hand(overheard.clone()).is_empty()));
+    let limit = u64::from(sarp::limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND);
+    let spent = [DropReason::SarpEnrolTag, DropReason::SarpEnrolBudget].map(|reason| world.drops(reason));
+    assert_eq!(spent, [limit, 5000 - limit]);
+    assert!(world.hand(frame.clone()).is_empty(), "this token's share is spent");
+    assert_eq!(world.drops(DropReason::SarpEnrolTag), limit);
+    // Another token has its own, and a second later so has this one.
+    let other = world.site.invite(&invitation("table"), &mut random(99), NOW_UNIX_S).unwrap();
+    assert_eq!(world.hand(machine(&other, 8).applicant.send(world.now).unwrap()).len(), 1);
+    world.now = world.now + SECOND;
+    assert_eq!(world.exchange(&mut machine(&token, 7), none_lost()), News::Applied);
 }
 
 #[test]

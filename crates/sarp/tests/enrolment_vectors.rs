@@ -14,7 +14,7 @@ use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
 use identity::sealing;
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
-use identity::token::{SEALING_INFO, Token, TokenKey, fingerprint};
+use identity::token::{NumberKey, SEALING_INFO, Token, TokenKey, fingerprint};
 use sarp::akd::{Akd, Lookup, Outcome, RecordKey, Records};
 use sarp::{Distributor, Host, Settings};
 use wire::MacAddress;
@@ -56,6 +56,14 @@ impl Vectors {
     fn message(&self, name: &str) -> Message<'_> {
         Message::parse(&self.0[name][14..]).unwrap()
     }
+}
+
+#[test]
+fn the_number_follows_from_what_was_drawn() {
+    let vectors = vectors();
+    let (key, number) = (NumberKey::of(&vectors.master()), u64::from_be_bytes(vectors.array("token.number")));
+    assert_eq!(key.number(vectors.array("token.drawn")), number);
+    assert!(key.knows(number) && !key.knows(number ^ 1) && !key.knows(number ^ 1 << 24));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use identity::certificate::{CertificateRequest, Role};
 use identity::sealing;
-use identity::token::{Place, SEALING_INFO, Token};
+use identity::token::{NumberKey, Place, SEALING_INFO, Token};
 use wire::MacAddress;
 
 use super::{Delivery, Directory, Entry, Sharing};
@@ -91,10 +91,9 @@ impl Directory {
         if places.is_empty() {
             return Err(Error::NoDistributor);
         }
-        // At random, so that a site that was restored from a backup never makes the token of a former one again; 63 bits, as
-        // SQLite numbers.
-        let number = u64::from_be_bytes(*random_bytes(random)) >> 1;
         let master = self.request_master(random)?;
+        // At random, so that a site that was restored from a backup does not make the token of a former one again.
+        let number = NumberKey::of(&master).number(*random_bytes(random));
         let new = Enrolment {
             number,
             name: invitation.name.clone(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, first_ping, round_trip, stream};
+use super::{Part, Schedule, first_ping, is_wanted, round_trip, stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -17,7 +17,7 @@ pub const NAME: &str = "cll";
 /// The plain way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
     let mut arena = Arena::open(run, &Mode::ALL, program)?;
-    let wanted = |part| only.is_empty() || only.contains(&part);
+    let wanted = |part| is_wanted(only, &part);
     let mut rows = Vec::new();
     if wanted(Part::Rtt) {
         rows.extend(round_trip::measure(&arena, schedule)?);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::row::Row;
+use super::{Part, is_wanted};
 
 /// Which number of a row a gate looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,21 +65,32 @@ pub struct Gate {
     pub bound: Bound,
 }
 
-/// The gates of `bench cll`.
-pub const CLL: [Gate; 6] = [
-    Gate { row: "tcp/100M/encrypted", quantity: Quantity::VersusArithmetic, bound: Bound::AtLeast(0.99) },
-    Gate { row: "tcp/1G/encrypted", quantity: Quantity::VersusArithmetic, bound: Bound::AtLeast(0.99) },
-    Gate { row: "tcp/unlimited/encrypted", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.85) },
-    Gate { row: "cpu/unlimited/encrypted", quantity: Quantity::VersusNull, bound: Bound::AtMost(1.3) },
-    Gate { row: "rtt/encrypted", quantity: Quantity::MinusNull, bound: Bound::AtMost(12.0) },
-    Gate { row: "first_ping/overhead", quantity: Quantity::Median, bound: Bound::AtMost(1.6) },
+impl Gate {
+    /// A condition on `quantity` of the row with this name.
+    pub const fn on(row: &'static str, quantity: Quantity, bound: Bound) -> Gate {
+        Gate { row, quantity, bound }
+    }
+}
+
+/// The gates of `bench cll`, each with the part that measures its row.
+pub const CLL: [(Part, Gate); 6] = [
+    (Part::Tcp, Gate::on("tcp/100M/encrypted", Quantity::VersusArithmetic, Bound::AtLeast(0.99))),
+    (Part::Tcp, Gate::on("tcp/1G/encrypted", Quantity::VersusArithmetic, Bound::AtLeast(0.99))),
+    (Part::Tcp, Gate::on("tcp/unlimited/encrypted", Quantity::VersusNull, Bound::AtLeast(0.85))),
+    (Part::Tcp, Gate::on("cpu/unlimited/encrypted", Quantity::VersusNull, Bound::AtMost(1.3))),
+    (Part::Rtt, Gate::on("rtt/encrypted", Quantity::MinusNull, Bound::AtMost(12.0))),
+    (Part::FirstPing, Gate::on("first_ping/overhead", Quantity::Median, Bound::AtMost(1.6))),
 ];
 
-/// The gate of `bench peers`.
-pub const PEERS: [Gate; 1] =
-    [Gate { row: "ours/wireguard-go", quantity: Quantity::Median, bound: Bound::AtLeast(1.5) }];
+/// The gate of `bench peers`, which has one part.
+pub const PEERS: [Gate; 1] = [Gate::on("ours/wireguard-go", Quantity::Median, Bound::AtLeast(1.5))];
 
-/// A gate with what was measured; nothing measured fails it.
+/// The gates of the parts in `only`, or of all parts. What a run was told to leave out is not judged.
+pub fn of_parts<P: PartialEq>(gates: &[(P, Gate)], only: &[P]) -> Vec<Gate> {
+    gates.iter().filter(|(part, _)| is_wanted(only, part)).map(|(_, gate)| *gate).collect()
+}
+
+/// A gate with what was measured. Without a value it is not judged and does not hold: its part was asked for and came to nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
     gate: Gate,
@@ -103,7 +115,11 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.holds() { "pass" } else { "FAIL" };
+        let word = match self.measured {
+            None => "none",
+            Some(_) if self.holds() => "pass",
+            Some(_) => "FAIL",
+        };
         let measured = self.measured.map_or("not measured".to_owned(), |measured| format!("{measured:.3}"));
         let bound = match self.gate.bound {
             Bound::AtLeast(limit) => format!("at least {limit}"),
@@ -124,18 +140,33 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_fails_below_its_limit_and_without_a_value() {
-        let gate = CLL[2];
-        assert!(Verdict::of(gate, &[row(gate.row, Some(0.85))]).holds());
-        assert!(!Verdict::of(gate, &[row(gate.row, Some(0.849))]).holds());
-        assert!(!Verdict::of(gate, &[row(gate.row, None)]).holds());
-        assert!(!Verdict::of(gate, &[]).holds());
-        assert!(Verdict::of(gate, &[]).to_string().starts_with("FAIL  tcp/unlimited/encrypted vs_null: not measured"));
+    fn a_gate_holds_from_its_limit_on_and_only_with_a_value() {
+        let (_, gate) = CLL[2];
+        let verdict = |vs_null| Verdict::of(gate, &[row(gate.row, vs_null)]);
+        assert!(verdict(Some(0.85)).holds() && verdict(Some(0.85)).to_string().starts_with("pass  "));
+        assert!(!verdict(Some(0.849)).holds() && verdict(Some(0.849)).to_string().starts_with("FAIL  "));
+        for missing in [verdict(None), Verdict::of(gate, &[])] {
+            assert!(!missing.holds());
+            let said = "none  tcp/unlimited/encrypted vs_null: not measured, wanted at least 0.85";
+            assert_eq!(missing.to_string(), said);
+        }
+    }
+
+    /// Broke `of_parts` by giving all gates: a run of one part failed the gates of the others.
+    #[test]
+    fn what_a_run_leaves_out_is_not_judged() {
+        let rows = |only: &[Part]| of_parts(&CLL, only).iter().map(|gate| gate.row).collect::<Vec<_>>();
+        assert_eq!(rows(&[Part::Rtt]), ["rtt/encrypted"]);
+        assert_eq!(rows(&[Part::FirstPing, Part::Rtt]), ["rtt/encrypted", "first_ping/overhead"]);
+        assert_eq!(rows(&[]).len(), CLL.len());
+        let measured =
+            [Row::new("cll", "rtt/encrypted", "us", &vec![Some(1.0)]).unwrap().with_stat(MINUS_NULL, Some(3.0))];
+        assert!(of_parts(&CLL, &[Part::Rtt]).into_iter().all(|gate| Verdict::of(gate, &measured).holds()));
     }
 
     #[test]
     fn an_upper_bound_is_one() {
-        let gate = CLL[3];
+        let (_, gate) = CLL[3];
         assert!(Verdict::of(gate, &[row(gate.row, Some(1.3))]).holds());
         assert!(!Verdict::of(gate, &[row(gate.row, Some(1.31))]).holds());
     }

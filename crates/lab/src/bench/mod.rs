@@ -119,7 +119,7 @@ struct Options {
     /// Write the rows to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// End with a failure when a gate does not hold.
+    /// End with a failure when a gate of what was to be measured does not hold.
     #[arg(long)]
     gate: bool,
     /// The program under test; by default the one beside this one.
@@ -185,12 +185,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Experiment::Cll { options, only } => {
             let program = options.program();
             let rows = cll::run(run, program.as_deref(), options.schedule(), only)?;
-            show(&rows, &gate::CLL, options)
+            show(&rows, &gate::of_parts(&gate::CLL, only), options)
         }
         Experiment::SArp { options, only } => {
             let program = options.program();
             let rows = s_arp::run(run, program.as_deref(), options.schedule(), only)?;
-            show(&rows, &s_arp::GATES, options)
+            show(&rows, &gate::of_parts(&s_arp::GATES, only), options)
         }
         Experiment::Scrub { options, plots, only } => {
             let program = options.program();
@@ -198,7 +198,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             if let Some(directory) = plots {
                 plot::draw(&scrub::FIGURES, &rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
-            show(&rows, &scrub::GATES, options)
+            show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
         Experiment::Peers { options } => {
             let program = options.program();
@@ -220,6 +220,11 @@ fn show(rows: &[Row], gates: &[Gate], options: &Options) -> Result<ExitCode, Fai
     }
     let hold = verdicts.iter().all(Verdict::holds);
     Ok(if options.gate && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whether a run that was told to measure `only` these parts, or all, measures `part`.
+fn is_wanted<P: PartialEq>(only: &[P], part: &P) -> bool {
+    only.is_empty() || only.contains(part)
 }
 
 /// Does `attempt` again once if it fails: one lost run of hundreds is not worth the whole table, a second one in a row

@@ -117,7 +117,7 @@ impl<'a> SharedSite<'a> {
         Ok(guarded)
     }
 
-    fn guard(&self, name: &str) -> Result<Guarded, Failure> {
+    pub fn guard(&self, name: &str) -> Result<Guarded, Failure> {
         let identity = self.issue(self.stage.host(name), "")?;
         let guarded = self.stage.guard(name, Plan::default().host("mode = \"sarp\"").identity(identity))?;
         await_time(&guarded)?;

@@ -28,7 +28,7 @@ use crate::sarp::*;
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform};
 
 /// A machine that has no identity yet and thinks it is 1970.
-fn machine(stage: &Stage, name: &str) -> Result<Guarded, Failure> {
+pub fn machine(stage: &Stage, name: &str) -> Result<Guarded, Failure> {
     stage.prepare(name, of_1970(stage, name))
 }
 
@@ -38,7 +38,7 @@ fn of_1970(stage: &Stage, name: &str) -> Plan {
     Plan::sarp().identity(identity_of(stage, name)).clock_offset_s(since_1970)
 }
 
-fn identity_of(stage: &Stage, name: &str) -> PathBuf {
+pub fn identity_of(stage: &Stage, name: &str) -> PathBuf {
     stage.file(&format!("{name}.enrolled.pem"))
 }
 
@@ -49,7 +49,7 @@ fn token(stage: &Stage, name: &str, options: &str) -> Result<Value, Failure> {
     serde_json::from_str(&made).map_err(|error| Failure::Unreadable(format!("{error}: {made}")))
 }
 
-fn text(token: &Value) -> &str {
+pub fn text(token: &Value) -> &str {
     token["token"].as_str().expect("a token has its text")
 }
 
@@ -59,7 +59,7 @@ fn enrol(machine: &Guarded, token: &str, options: &[&str]) -> Result<Answer, Fai
 }
 
 /// The same, going on beside the test once it has applied.
-fn apply(machine: &Guarded, token: &str, options: &[&str]) -> Result<Running, Failure> {
+pub fn apply(machine: &Guarded, token: &str, options: &[&str]) -> Result<Running, Failure> {
     let command = machine.command(&[&["host", "enroll", "--token", token], options].concat());
     let mut enrolling = Running::start(command, &machine.directory.join("enrol.log"))?;
     enrolling.await_output("waiting for the manager", SOON)?;
@@ -74,7 +74,7 @@ fn join(stage: &Stage, machine: &Guarded, options: &[&str]) -> Result<HostIdenti
     finish(stage, machine, enrolling)
 }
 
-fn finish(stage: &Stage, machine: &Guarded, mut enrolling: Running) -> Result<HostIdentity, Failure> {
+pub fn finish(stage: &Stage, machine: &Guarded, mut enrolling: Running) -> Result<HostIdentity, Failure> {
     enrolling.await_output("of site lab is in", SOON)?;
     let file = identity_of(stage, machine.host.name);
     let identity = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
@@ -333,6 +333,7 @@ fn a_host_changes_its_key_by_itself_and_no_ping_is_lost() {
         let identity = stage.file("site.b.pem");
         let plan = Plan::sarp().identity(identity).sarp_line("refresh_key_every = \"1h\"");
         let mut far = stage.prepare("b", plan)?;
+        let own_key = |far: &Guarded| Ok::<_, Failure>(far.status()?["sarp"]["own_key"].clone());
         let traffic = Ping::start(a, b, &stage.run.directory())?;
         far.start(&[])?;
         far.await_event(NEW_KEY, FOLLOWED)?;
@@ -340,6 +341,9 @@ fn a_host_changes_its_key_by_itself_and_no_ping_is_lost() {
         near.await_event(&format!("{} has a new key", b.ip), SOON)?;
         process::pause(Duration::from_secs(1))?;
         let tally = traffic.stop()?;
+        let key = own_key(&far)?;
+        let (age_s, left_s) = (key["age_s"].as_u64().expect("an age"), key["changes_in_s"].as_u64().expect("a time"));
+        assert!(age_s < 600 && (3000..=3600 - age_s).contains(&left_s), "a key just made: {key}");
         // The last one may still have been under way.
         assert!(tally.received + 1 >= tally.sent && tally.received > 5, "{tally:?}");
 

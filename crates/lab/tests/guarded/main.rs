@@ -15,6 +15,7 @@ mod dhcp_relay;
 mod dhcp_shared;
 mod distributors;
 mod enrolment;
+mod enrolment_shared;
 mod gateway;
 mod hostile;
 mod liveness;

@@ -1,11 +1,20 @@
 //! The paper profile with the real program: hosts that sign with DSA and SHA-1 find each other, everybody is told what they are,
 //! and a modern host has nothing to do with them.
 
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use authority::repository::{SqliteStore, Store};
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::reach;
+use ringwall_lab::net::{Running, process};
+use rustix::process::Signal;
 
 use crate::bad_input::{assert_one_line, assert_refused, read, write};
+use crate::dhcp::{Client, dnsmasq_giving};
 use crate::sarp::{assert_metrics, assert_says, await_time, resolve_anew, sign};
-use crate::stage::{Outcome, Plan, SOON, Site, Stage, perform};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, perform};
 use crate::takeover::furnish;
 
 /// What a paper host's configuration must say.
@@ -14,7 +23,7 @@ fn paper(plan: Plan) -> Plan {
 }
 
 /// A site of the paper profile whose distributor is `k`, and the identities of `k`, `a` and `b`.
-fn found(stage: &Stage) -> Result<(Site, [std::path::PathBuf; 3]), ringwall_lab::failure::Failure> {
+fn found(stage: &Stage) -> Result<(Site, [PathBuf; 3]), Failure> {
     let site = Site::found_with(stage.run, "paper", &["--profile", "paper"])?;
     let issue = |name: &str, more: &str| {
         let host = stage.host(name);
@@ -24,16 +33,22 @@ fn found(stage: &Stage) -> Result<(Site, [std::path::PathBuf; 3]), ringwall_lab:
     Ok((site, identities))
 }
 
+/// The distributor of `site`, with this identity.
+fn distribute(stage: &Stage, site: &Site, identity: PathBuf) -> Result<Guarded, Failure> {
+    let mut distributor = stage.prepare("k", paper(Plan::distributor()).identity(identity))?;
+    // The stage writes down its own site's repository.
+    let own = stage.site.repository().display().to_string();
+    write(&distributor.config, &read(&distributor.config).replace(&own, &site.repository().display().to_string()));
+    distributor.start(&[])?;
+    await_time(&distributor)?;
+    Ok(distributor)
+}
+
 #[test]
 fn hosts_with_dsa_keys_find_each_other_and_say_what_they_are() {
     perform(&["k", "a", "b"], |stage| {
         let (site, [k, a, b]) = found(stage)?;
-        let mut distributor = stage.prepare("k", paper(Plan::distributor()).identity(k))?;
-        // The stage writes down its own site's repository.
-        let own = stage.site.repository().display().to_string();
-        write(&distributor.config, &read(&distributor.config).replace(&own, &site.repository().display().to_string()));
-        distributor.start(&[])?;
-        await_time(&distributor)?;
+        let distributor = distribute(stage, &site, k)?;
         let near = sign(stage, "a", paper(Plan::sarp()).identity(a))?;
         let far = sign(stage, "b", paper(Plan::sarp()).identity(b))?;
         for (one, other) in [("a", "b"), ("b", "a"), ("a", "k"), ("k", "b")] {
@@ -89,4 +104,98 @@ fn a_site_keeps_to_its_profile() {
         assert!(line.contains("'site init --profile paper'"), "{line}");
         Ok(())
     });
+}
+
+/// What the DHCP server of a paper site gives.
+const RANGE: &str = "10.77.0.20,10.77.0.49,5m";
+
+/// S-DHCP in the order of section 3.5.2 with other people's programs: the server program answers, its ACK waits until the
+/// distributor has agreed, and what is refused then the program believes in all the same.
+#[test]
+fn leases_are_agreed_when_the_server_program_has_answered() {
+    let missing: Vec<&str> =
+        ["dnsmasq", "udhcpc", "dhclient"].into_iter().filter(|program| !process::installed(program)).collect();
+    if !missing.is_empty() {
+        eprintln!("SKIPPED S-DHCP in the paper's order: needs {}", missing.join(", "));
+        return;
+    }
+    perform(&["k", "d", "a", "b"], |stage| {
+        let [a, b, d] = ["a", "b", "d"].map(|name| stage.host(name));
+        let paper = PaperDhcp::guard(stage)?;
+        let directory = stage.file("server");
+        std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
+        let server = dnsmasq_giving(d, &directory, RANGE)?;
+        for program in ["udhcpc", "dhclient"] {
+            let client = Client::start(stage, "a", program)?;
+            assert!((20..=49).contains(&client.address.octets()[3]), "{program} has {}", client.address);
+            assert_eq!(paper.addresses("a"), [client.address], "{program}: the distributor has agreed");
+            reach(&d.namespace, client.address, SOON)?;
+            assert_eq!(d.neighbour(client.address)?.map(|found| found.mac), Some(a.mac), "{program}");
+            if program == "udhcpc" {
+                paper.is_renewed(&client)?;
+            }
+            client.stop();
+            a.namespace.ip(&format!("addr flush dev {INTERFACE}"))?;
+        }
+        paper.refusal_comes_after_the_answer(stage, &server)?;
+        assert_eq!(paper.addresses("b"), <[Ipv4Addr; 0]>::default());
+        assert!(b.namespace.ip(&format!("-4 addr show dev {INTERFACE}"))?.is_empty(), "b has no address");
+        server.stop(Signal::TERM);
+        Ok(())
+    });
+}
+
+/// A distributor, a DHCP server in the paper's order, and two clients.
+struct PaperDhcp {
+    site: Site,
+    d: Guarded,
+    _others: [Guarded; 3],
+}
+
+impl PaperDhcp {
+    fn guard(stage: &Stage) -> Result<PaperDhcp, Failure> {
+        let site = Site::found_with(stage.run, "paper", &["--profile", "paper"])?;
+        let issue = |name: &str, more: &str| site.issue(name, &format!("--mac {} {more}", stage.host(name).mac));
+        let of_k = issue("k", &format!("--role akd --ip {}", stage.host("k").ip))?;
+        let of_d = issue("d", &format!("--role dhcp --ip {}", stage.host("d").ip))?;
+        let k = distribute(stage, &site, of_k)?;
+        let server = "[dhcp]\nserver = true\norder = \"paper\"\n";
+        let d = sign(stage, "d", paper(Plan::sarp()).tail(server).identity(of_d))?;
+        let client = |name: &str, options: &str| {
+            stage.host(name).namespace.ip(&format!("addr flush dev {INTERFACE}"))?;
+            let identity = issue(name, options)?;
+            sign(stage, name, paper(Plan::sarp()).tail("[dhcp]\nclient = true\n").identity(identity))
+        };
+        let a = client("a", "--dsa-bits 512 --subnet 10.77.0.0/24")?;
+        // A distributor knows b's key, and agrees to no address that this server gives.
+        let b = client("b", "--dsa-bits 1024 --subnet 10.88.0.0/24")?;
+        Ok(PaperDhcp { site, d, _others: [k, a, b] })
+    }
+
+    /// What the site's repository knows of host `name`.
+    fn addresses(&self, name: &str) -> Vec<Ipv4Addr> {
+        let store = SqliteStore::open(&self.site.repository()).expect("a repository");
+        store.by_name(name).expect("asked").expect("enrolled").addresses
+    }
+
+    fn is_renewed(&self, client: &Client) -> Outcome {
+        let remaining_s = || Ok::<_, Failure>(self.d.status()?["sarp"]["leases"][0]["remaining_s"].as_u64());
+        process::until("the lease at the server", SOON, || Ok(remaining_s()?.is_some()))?;
+        process::pause(std::time::Duration::from_secs(2))?;
+        let before = remaining_s()?;
+        client.process.signal(Signal::USR1);
+        process::until("the renewal", SOON, || Ok(remaining_s()? > before))
+    }
+
+    /// Broke it by the order "request": the server program saw no REQUEST of b and gave no ACK.
+    fn refusal_comes_after_the_answer(&self, stage: &Stage, server: &Running) -> Outcome {
+        let b = stage.host("b");
+        let mut command = b.namespace.command("udhcpc");
+        command.args(["-f", "-n", "-q", "-t", "3", "-T", "1", "-i", INTERFACE, "-s", "/bin/true"]);
+        assert!(!process::ask(command, &[])?.status.success(), "a host got an address outside its subnets");
+        self.d.await_event("outside the subnets of its profile", SOON)?;
+        let given = |line: &str| line.contains("DHCPACK") && line.contains(&b.mac.to_string());
+        assert!(server.output().lines().any(given), "the program has given it: {}", server.output());
+        Ok(())
+    }
 }

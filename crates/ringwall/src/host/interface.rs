@@ -15,7 +15,7 @@ use super::reports;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
-use crate::protocol::{self, Answer, Identity, Status, Takeover};
+use crate::protocol::{self, Answer, Identity, Sarp, Status, Takeover};
 
 /// A guarded interface.
 pub(super) struct Interface {
@@ -107,6 +107,14 @@ impl Interface {
         }
     }
 
+    /// How signed ARP is, in that mode.
+    fn sarp(&self, snapshot: &Snapshot) -> Option<Sarp> {
+        let Report::Keys(report) = &snapshot.report else { return None };
+        let now = snapshot.now.since_boot;
+        let own_key = self.refresh.as_ref().map(|refresh| reports::own_key(refresh.standing(report, now)));
+        Some(Sarp { own_key, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
+    }
+
     /// What was found out about the kernel and the card.
     fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
@@ -195,7 +203,7 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            sarp: reports::sarp(snapshot, &self.config, &self.distributors),
+            sarp: self.sarp(snapshot),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),

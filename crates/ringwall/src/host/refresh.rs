@@ -32,6 +32,17 @@ pub(super) struct Refresh {
     not_before: Instant,
 }
 
+/// How it stands with the host's own key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnKeyStanding {
+    /// How old it is, by the S-ARP clock.
+    pub(super) age: Option<Duration>,
+    /// When the host changes it, if it does by itself.
+    pub(super) changes_in: Option<Duration>,
+    /// Whether the distributors are being asked to take another one.
+    pub(super) is_changing: bool,
+}
+
 impl Refresh {
     /// Reads the keys that this host made for itself, if it has.
     pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>) -> Result<Refresh, Failure> {
@@ -87,11 +98,25 @@ impl Refresh {
         self.keys.next.as_ref()?.signing_key().map(Arc::new).ok()
     }
 
-    /// Makes another key if it is time; false if it is not, or if it cannot be kept.
-    fn make_next(&mut self, clock_unix_s: u64) -> bool {
+    /// How old the key is and when it is changed, for `status`. Both are unknown while the S-ARP clock is not set.
+    pub(super) fn standing(&self, report: &sarp::Report, now: Instant) -> OwnKeyStanding {
+        let age = report.clock_unix_s.map(|clock_unix_s| self.age(u64::from(clock_unix_s)));
+        // What was refused waits longer than its age says.
+        let left = |every: Duration, age| every.saturating_sub(age).max(self.not_before.since(now));
+        let changes_in = self.every.zip(age).map(|(every, age)| left(every, age));
+        OwnKeyStanding { age, changes_in, is_changing: report.key_is_changing }
+    }
+
+    /// The age of the key that counts; that of the certificate is as old as the certificate.
+    fn age(&self, clock_unix_s: u64) -> Duration {
         let certificate = self.identity.certificate();
         let made_unix_s = self.keys.current.as_ref().map_or(certificate.not_before_unix(), OwnKey::made_unix_s);
-        let age = Duration::from_secs(clock_unix_s.saturating_sub(made_unix_s));
+        Duration::from_secs(clock_unix_s.saturating_sub(made_unix_s))
+    }
+
+    /// Makes another key if it is time; false if it is not, or if it cannot be kept.
+    fn make_next(&mut self, clock_unix_s: u64) -> bool {
+        let age = self.age(clock_unix_s);
         if self.every.is_none_or(|every| age < every) {
             return false;
         }
@@ -201,6 +226,36 @@ mod tests {
         assert_eq!(public(&refresh.signing_key().expect("a key")), public(&second));
         assert!(refresh.step(&report(&second, 59, false), at(0)).is_none(), "it is young");
         assert!(refresh.step(&report(&second, 60, false), at(0)).is_some());
+    }
+
+    /// Broke `age` by taking the certificate's always, and `standing` by leaving out that a refused change waits.
+    #[test]
+    fn age_and_next_change_are_those_of_the_key_that_counts() {
+        let place = tempfile::tempdir().expect("directory");
+        let identity = identity(1);
+        let days = |days: u64| Some(Duration::from_secs(days * DAY_S));
+        // A certificate begins a little before it is made, for clocks that are behind.
+        let head_start = Duration::from_secs(MADE_UNIX_S - identity.certificate().not_before_unix());
+        let older = |days: Option<Duration>| Some(days? + head_start);
+        let sooner = |days: Option<Duration>| Some(days? - head_start);
+        let mut refresh = open(place.path(), &identity);
+        let first = identity.signing_key();
+        let said = |refresh: &Refresh, report: &sarp::Report, now| {
+            let OwnKeyStanding { age, changes_in, is_changing } = refresh.standing(report, now);
+            (age, changes_in, is_changing)
+        };
+        assert_eq!(said(&refresh, &report(&first, 12, false), at(0)), (older(days(12)), sooner(days(18)), false));
+        let without_time = sarp::Report { clock_unix_s: None, ..report(&first, 12, false) };
+        assert_eq!(said(&refresh, &without_time, at(0)), (None, None, false));
+
+        let second = refresh.step(&report(&first, 31, false), at(0)).expect("it is time");
+        assert_eq!(said(&refresh, &report(&first, 31, true), at(0)), (older(days(31)), Some(RETRY), true));
+        assert_eq!(said(&refresh, &report(&first, 31, false), at(4)), (older(days(31)), Some(RETRY * 6 / 10), false));
+        assert!(refresh.step(&report(&second, 31, false), at(5)).is_none(), "taken");
+        assert_eq!(said(&refresh, &report(&second, 33, false), at(20)), (days(2), days(28), false));
+
+        refresh.every = None;
+        assert_eq!(said(&refresh, &report(&second, 33, false), at(20)), (days(2), None, false));
     }
 
     #[test]

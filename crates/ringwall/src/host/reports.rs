@@ -4,10 +4,11 @@ use bump::{Ledger, Now, Side};
 use cll::PeerReport;
 use sarp::{KeyReport, LeaseReport};
 
+use super::refresh::OwnKeyStanding;
 use crate::config;
+use crate::daemon::Report;
 pub(crate) use crate::daemon::reports::{drops, ports};
-use crate::daemon::{Report, Snapshot};
-use crate::protocol::{Answer, Distributor, Frames, Key, Lease, Peer, Sarp};
+use crate::protocol::{Answer, Distributor, Frames, Key, Lease, OwnKey, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -45,10 +46,10 @@ pub(crate) fn peer_count(report: &Report) -> usize {
     }
 }
 
-pub(crate) fn sarp(snapshot: &Snapshot, whole: &config::Config, distributors: &[Distributor]) -> Option<Sarp> {
-    let Report::Keys(report) = &snapshot.report else { return None };
-    let (now, config) = (snapshot.now, &whole.sarp);
-    Some(Sarp {
+/// What the bump knows, without the host's own key, which it does not keep.
+pub(super) fn sarp(report: &sarp::Report, now: Now, whole: &config::Config, distributors: &[Distributor]) -> Sarp {
+    let config = &whole.sarp;
+    Sarp {
         distributes: whole.akd.is_some(),
         clock_unix_s: report.clock_unix_s,
         window_s: config.window_s,
@@ -62,7 +63,16 @@ pub(crate) fn sarp(snapshot: &Snapshot, whole: &config::Config, distributors: &[
         signatures: report.signatures,
         verifications: report.verifications,
         leases: report.leases.iter().map(lease).collect(),
-    })
+        own_key: None,
+    }
+}
+
+pub(super) fn own_key(standing: OwnKeyStanding) -> OwnKey {
+    OwnKey {
+        age_s: standing.age.map(|age| age.as_secs()),
+        changes_in_s: standing.changes_in.map(|left| left.as_secs()),
+        is_changing: standing.is_changing,
+    }
 }
 
 fn lease(report: &LeaseReport) -> Lease {

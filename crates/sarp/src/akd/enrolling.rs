@@ -1,15 +1,20 @@
 //! Enrolment by token, as distributors serve it: they check tags, enter who applies, and hand out what the manager has sealed.
-//! They decide nothing, sign nothing, and keep nothing between two messages.
+//! They decide nothing, sign nothing, and keep nothing between two messages but what they have spent.
+//!
+//! Whoever applies holds no key of the site, so the first check is in what the message names: the number of a token shows by
+//! itself that the site made it. A number that was overheard leads to a tag, of which only so many are checked in a second.
 
-use bump::DropReason;
-use identity::token::TokenKey;
+use bump::{DropReason, Instant, Now};
+use identity::distributor::RequestMaster;
+use identity::token::{NumberKey, TokenKey};
+use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::Arp;
 use wire::sarp::enrolment::{Application, Enrolment, Fetch, PIECE_MAX_BYTES, Piece, State};
 use wire::sarp::{Kind, Message, seal};
 
 use super::{Akd, Records, answer_to};
-use bump::Now;
+use crate::limits;
 
 /// What a host that enrols is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,47 @@ enum Asked {
     Fetch,
 }
 
+/// What stands in front of the tag of a message about a token, and between the tag and the repository.
+pub(super) struct EnrolmentGate {
+    numbers: NumberKey,
+    checks: Shares,
+    answers: Shares,
+}
+
+/// What is spent for one token, and for all.
+struct Shares {
+    per_token: PerSource<u64>,
+    all: Bucket,
+}
+
+impl Shares {
+    fn new(per_token: u32, all: u32) -> Shares {
+        Shares { per_token: PerSource::new(per_token, limits::ENROLLING_MAX), all: Bucket::new(all, all) }
+    }
+
+    fn take(&mut self, now: Instant, token: u64) -> bool {
+        self.per_token.take(now, token) && self.all.take(now)
+    }
+}
+
+impl EnrolmentGate {
+    pub(super) fn new(master: &RequestMaster) -> EnrolmentGate {
+        EnrolmentGate {
+            numbers: NumberKey::of(master),
+            checks: Shares::new(limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND, limits::ENROLMENT_CHECKS_PER_SECOND),
+            answers: Shares::new(limits::ENROLMENTS_PER_TOKEN_PER_SECOND, limits::ENROLMENTS_PER_SECOND),
+        }
+    }
+
+    /// Whether the tag of a message about this token may be checked.
+    fn admit(&mut self, now: Instant, token: u64) -> Result<(), DropReason> {
+        if !self.numbers.knows(token) {
+            return Err(DropReason::SarpEnrolNumber);
+        }
+        if self.checks.take(now, token) { Ok(()) } else { Err(DropReason::SarpEnrolBudget) }
+    }
+}
+
 impl Akd {
     /// Judges a message about a token; what is returned runs as a job.
     pub(crate) fn enrol(&mut self, now: Now, message: &Message<'_>) -> Result<Enrolling, DropReason> {
@@ -52,13 +98,14 @@ impl Akd {
             Kind::Apply => (Application::parse(message.data).map_err(malformed)?.question.host, Asked::Apply),
             _ => (Fetch::parse(message.data).map_err(malformed)?.question.host, Asked::Fetch),
         };
+        self.gate.admit(now.since_boot, token)?;
         let key = TokenKey::from_master(&self.master, token);
         if !key.verify_request(&message.signed_bytes(), message.signature) {
             return Err(DropReason::SarpEnrolTag);
         }
         // A token ends at a time.
         now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
-        if !self.enrolment_budget_per_token.take(now.since_boot, token) || !self.enrolment_budget.take(now.since_boot) {
+        if !self.gate.answers.take(now.since_boot, token) {
             return Err(DropReason::SarpBudget);
         }
         Ok(Enrolling { key, mac: message.arp.sender_mac, arp: message.arp, data: message.data.to_vec(), asked })

@@ -3,16 +3,20 @@
 //! The load comes over the wire from one host in the name of many, with tags as each of them would make. The yardstick is how
 //! often one core signs, measured in the same minutes; a distributor that does nothing but sign would reach it.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::Generator;
+use identity::token::{DRAWN_LEN, NumberKey};
 use system::port::Sender;
-use wire::sarp::data::{CHECK_LEN, CREDENTIAL_LEN, Question};
-use wire::sarp::seal;
+use wire::arp::{Arp, Operation};
+use wire::sarp::data::{CHECK_LEN, CREDENTIAL_LEN, Question, TAG_LEN};
+use wire::sarp::enrolment::Application;
+use wire::sarp::{Kind, Message, seal};
 
 use super::super::mode::{Arena, Mode};
 use super::super::row::Row;
-use super::super::stats::Series;
+use super::super::stats::{Series, median, present};
 use super::super::work;
 use super::super::{Schedule, cpu, twice};
 use super::NAME;
@@ -26,6 +30,8 @@ pub(super) const HOSTS: u32 = 100_000;
 const BURST: usize = 32;
 /// Forged requests in one run.
 const FORGED: usize = 300_000;
+/// Bytes of a request for a certificate in a forged application; that of an honest machine has some 200.
+const APPLICATION_LEN: usize = 200;
 
 /// Runs the load `pairs` times.
 ///
@@ -50,8 +56,10 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
         cpu::settle()?;
         let signing = twice("signing", || signing_rate(arena))?;
         let borne = twice("requests", || Load::prepare(&parties, time, u64::from(pair))?.run(&parties, time))?;
-        let forged = |forger| twice("forged requests", || cost_of_forged(&parties, daemon, forger));
-        found.push(signing, borne, [forged(Forger::Stranger)?, forged(Forger::Member)?]);
+        found.push(signing, borne);
+        for (forger, series) in Forger::ALL.into_iter().zip(&mut found.forged_us) {
+            series.push(twice("forged requests", || cost_of_forged(&parties, daemon, forger))?);
+        }
     }
     Ok(found.rows())
 }
@@ -62,22 +70,17 @@ struct Found {
     rate: Series,
     lost: f64,
     share: Series,
-    forged_us: Series,
-    forged_share: Series,
-    by_member_us: Series,
+    /// In the order of [`Forger::ALL`].
+    forged_us: [Series; Forger::ALL.len()],
 }
 
 impl Found {
-    fn push(&mut self, signing: Option<f64>, borne: Option<Borne>, [forged_us, by_member_us]: [Option<f64>; 2]) {
+    fn push(&mut self, signing: Option<f64>, borne: Option<Borne>) {
         let rate = borne.map(|borne| borne.rate);
         self.lost += borne.map_or(0.0, |borne| borne.lost);
-        let both = |one: Option<f64>, combine: fn(f64, f64) -> f64| Some(combine(one?, signing?));
-        self.share.push(both(rate, |rate, signing| rate / signing));
-        self.forged_share.push(both(forged_us, |us, signing| us * signing / 1e6));
+        self.share.push(rate.zip(signing).map(|(rate, signing)| rate / signing));
         self.signing.push(signing);
         self.rate.push(rate);
-        self.forged_us.push(forged_us);
-        self.by_member_us.push(by_member_us);
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -87,11 +90,20 @@ impl Found {
                 .map(|row| row.with_stat("hosts_in_repository", Some(f64::from(HOSTS))))
                 .map(|row| row.with_stat("requests_lost", Some(self.lost))),
             Row::new(NAME, "akd/share_of_signing_rate", "ratio", &self.share),
-            Row::new(NAME, "akd/forged_request", "us", &self.forged_us),
-            Row::new(NAME, "akd/forged_request_per_signature", "ratio", &self.forged_share),
-            Row::new(NAME, "akd/forged_by_member", "us", &self.by_member_us),
+            Row::new(NAME, "akd/forged_request_per_signature", "ratio", &self.per_signature(&self.forged_us[0])),
         ];
-        rows.into_iter().flatten().collect()
+        let forged = Forger::ALL.iter().zip(&self.forged_us).map(|(forger, us)| self.forged(*forger, us));
+        rows.into_iter().chain(forged).flatten().collect()
+    }
+
+    /// What this forger's messages cost, beside a signature.
+    fn forged(&self, forger: Forger, us: &Series) -> Option<Row> {
+        let row = Row::new(NAME, format!("akd/{}", forger.row()), "us", us)?;
+        Some(row.with_stat("per_signature", median(&present(&self.per_signature(us)))))
+    }
+
+    fn per_signature(&self, us: &Series) -> Series {
+        us.iter().zip(&self.signing).map(|(us, rate)| Some((*us)? * (*rate)? / 1e6)).collect()
     }
 }
 
@@ -109,38 +121,82 @@ fn signing_rate(arena: &Arena) -> Result<f64, Failure> {
 /// Who forges requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forger {
-    /// Somebody who holds no key of the site.
+    /// Somebody who holds no key of the site and asks for keys.
     Stranger,
     /// A host of the site that asks in the name of others, or an outsider who changes what he has recorded.
     Member,
+    /// Somebody who applies with tokens that he makes up.
+    Applicant,
+    /// The same, who has heard the number of a token.
+    Listener,
 }
 
 impl Forger {
-    /// Why its requests are dropped.
-    fn reason(self) -> &'static str {
+    const ALL: [Forger; 4] = [Forger::Stranger, Forger::Member, Forger::Applicant, Forger::Listener];
+
+    /// The name of the row.
+    fn row(self) -> &'static str {
         match self {
-            Forger::Stranger => "sarp-request-check",
-            Forger::Member => "sarp-request-tag",
+            Forger::Stranger => "forged_request",
+            Forger::Member => "forged_by_member",
+            Forger::Applicant => "forged_enrolment",
+            Forger::Listener => "forged_enrolment_overheard",
         }
     }
 
-    /// Requests in the name of any host, with nonces and tags drawn at random.
+    /// Why its requests are dropped.
+    fn reasons(self) -> &'static [&'static str] {
+        match self {
+            Forger::Stranger => &["sarp-request-check"],
+            Forger::Member => &["sarp-request-tag"],
+            Forger::Applicant => &["sarp-enrol-number"],
+            Forger::Listener => &["sarp-enrol-tag", "sarp-enrol-budget"],
+        }
+    }
+
+    /// Frames with nonces and tags drawn at random.
     fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([9; 32]);
         let (source, destination) = (parties.from.mac, parties.to.mac);
+        let overheard = NumberKey::of(parties.master).number([1; DRAWN_LEN]);
         let mut forge = || {
-            let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
-            let question = Question { host, nonce: random.bytes() };
-            let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
-            let unsigned = unsigned(source, destination, wanted, &question);
-            let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
-            if let (Forger::Member, Some(head)) = (self, unsigned.first_chunk()) {
-                credential[..CHECK_LEN].copy_from_slice(&parties.members.check(head));
-            }
-            frame(source, destination, &seal(unsigned, &credential))
+            let message = match self {
+                Forger::Stranger | Forger::Member => self.question(parties, &mut random),
+                Forger::Applicant => application(parties, u64::from_be_bytes(random.bytes()) >> 1, &mut random),
+                Forger::Listener => application(parties, overheard, &mut random),
+            };
+            frame(source, destination, &message)
         };
         (0..FORGED).map(|_| forge()).collect()
     }
+
+    /// A question in the name of any host.
+    fn question(self, parties: &Parties<'_>, random: &mut Generator) -> Vec<u8> {
+        let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
+        let question = Question { host, nonce: random.bytes() };
+        let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
+        let unsigned = unsigned(parties.from.mac, parties.to.mac, wanted, &question);
+        let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
+        if let (Forger::Member, Some(head)) = (self, unsigned.first_chunk()) {
+            credential[..CHECK_LEN].copy_from_slice(&parties.members.check(head));
+        }
+        seal(unsigned, &credential)
+    }
+}
+
+/// An application with the token `number`, whose request for a certificate is none.
+fn application(parties: &Parties<'_>, number: u64, random: &mut Generator) -> Vec<u8> {
+    let question = Question { host: number, nonce: random.bytes() };
+    let data = Application { question, sealing_key: random.bytes(), request: &[0x30; APPLICATION_LEN] }.emit();
+    let arp = Arp {
+        operation: Operation::Request,
+        sender_mac: parties.from.mac,
+        sender_ip: Ipv4Addr::UNSPECIFIED,
+        target_mac: parties.to.mac,
+        target_ip: parties.to.ip,
+    };
+    let unsigned = Message { arp, kind: Kind::Apply, seconds: 0, data: &data, signature: &[] }.signed_bytes();
+    seal(unsigned, &random.bytes::<TAG_LEN>())
 }
 
 /// Microseconds of the daemon's processor time for a forged request: what all its threads used meanwhile, by the requests
@@ -149,7 +205,10 @@ fn cost_of_forged(parties: &Parties<'_>, daemon: &Daemon, forger: Forger) -> Res
     let id = daemon.id().ok_or_else(|| Failure::Unreadable("the distributor has ended".to_owned()))?;
     let mut port = open_port(parties.from)?;
     let forged = forger.requests(parties);
-    let refused = || Ok::<u64, Failure>(daemon.drops()?.get(forger.reason()).copied().unwrap_or(0));
+    let refused = || {
+        let drops = daemon.drops()?;
+        Ok::<u64, Failure>(forger.reasons().iter().filter_map(|reason| drops.get(*reason)).sum())
+    };
     let (before, idle) = (refused()?, cpu::exact(id)?);
     for burst in forged.chunks(BURST) {
         for frame in burst {

@@ -15,7 +15,7 @@ use super::row::Row;
 use super::stats::Series;
 use super::tcp::Direction;
 use super::work::{self, Operation};
-use super::{SarpPart, Schedule, cpu, twice};
+use super::{SarpPart, Schedule, cpu, is_wanted, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -29,13 +29,13 @@ const OPERATIONS: &str = "1000";
 const PAPER_SIGN_US: [f64; 2] = [33.45, 35.36];
 const PAPER_VERIFY_US: [f64; 2] = [1201.46, 3346.24];
 
-/// What must hold.
-pub const GATES: [Gate; 5] = [
-    Gate { row: "first_ping/cached/overhead", quantity: Quantity::Median, bound: Bound::AtMost(1.8) },
-    Gate { row: "first_ping/cold/overhead", quantity: Quantity::Median, bound: Bound::AtMost(1.8) },
-    Gate { row: "tcp/unlimited/sarp", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.97) },
-    Gate { row: "akd/share_of_signing_rate", quantity: Quantity::Median, bound: Bound::AtLeast(0.8) },
-    Gate { row: "akd/forged_request_per_signature", quantity: Quantity::Median, bound: Bound::AtMost(0.1) },
+/// What must hold, each with the part that measures its row.
+pub const GATES: [(SarpPart, Gate); 5] = [
+    (SarpPart::FirstPing, Gate::on("first_ping/cached/overhead", Quantity::Median, Bound::AtMost(1.8))),
+    (SarpPart::FirstPing, Gate::on("first_ping/cold/overhead", Quantity::Median, Bound::AtMost(1.8))),
+    (SarpPart::Tcp, Gate::on("tcp/unlimited/sarp", Quantity::VersusPlain, Bound::AtLeast(0.97))),
+    (SarpPart::Akd, Gate::on("akd/share_of_signing_rate", Quantity::Median, Bound::AtLeast(0.8))),
+    (SarpPart::Akd, Gate::on("akd/forged_request_per_signature", Quantity::Median, Bound::AtMost(0.1))),
 ];
 
 /// Measures the parts in `only`, or all; returns their rows.
@@ -43,7 +43,7 @@ pub const GATES: [Gate; 5] = [
 /// # Errors
 /// The plain way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[SarpPart]) -> Result<Vec<Row>, Failure> {
-    let wanted = |part| only.is_empty() || only.contains(&part);
+    let wanted = |part| is_wanted(only, &part);
     let mut rows = Vec::new();
     if wanted(SarpPart::Tables) {
         rows.extend(tables::measure(run, program, schedule)?);

@@ -28,11 +28,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use self::talk::Datagrams;
 use self::track::{Track, Way};
 use self::turns::{in_turns, open, rows_of};
-use super::Schedule;
 use super::gate::{Bound, Gate, MINUS_NULL, Quantity};
 use super::plot::Figure;
 use super::row::Row;
 use super::stats::{median, paired};
+use super::{Schedule, is_wanted};
+
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -73,22 +74,22 @@ pub enum ScrubPart {
     Flood,
 }
 
-/// What must hold.
-pub const GATES: [Gate; 14] = [
-    Gate { row: "bulk/offload", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.88) },
-    Gate { row: "bulk/no_offload", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.88) },
-    Gate { row: "udp64", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.9) },
-    Gate { row: "udp64_many", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.9) },
-    Gate { row: "connections_per_second", quantity: Quantity::VersusNull, bound: Bound::AtLeast(0.85) },
-    Gate { row: "latency", quantity: Quantity::MinusNull, bound: Bound::AtMost(8.0) },
-    Gate { row: "vxlan", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.5) },
-    Gate { row: "loss/1pct", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.95) },
-    Gate { row: "loss/5pct", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.95) },
-    Gate { row: "loss/10pct", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.95) },
-    Gate { row: "bytes_per_idle_connection", quantity: Quantity::Median, bound: Bound::AtMost(256.0) },
-    Gate { row: "connections_held", quantity: Quantity::Median, bound: Bound::AtLeast(1e6) },
-    Gate { row: "flood/syn", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.9) },
-    Gate { row: "flood/fragments", quantity: Quantity::VersusPlain, bound: Bound::AtLeast(0.9) },
+/// What must hold, each with the part that measures its row.
+pub const GATES: [(ScrubPart, Gate); 14] = [
+    (ScrubPart::Bulk, Gate::on("bulk/offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
+    (ScrubPart::Bulk, Gate::on("bulk/no_offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
+    (ScrubPart::Udp64, Gate::on("udp64", Quantity::VersusNull, Bound::AtLeast(0.9))),
+    (ScrubPart::Udp64, Gate::on("udp64_many", Quantity::VersusNull, Bound::AtLeast(0.9))),
+    (ScrubPart::Connections, Gate::on("connections_per_second", Quantity::VersusNull, Bound::AtLeast(0.85))),
+    (ScrubPart::Latency, Gate::on("latency", Quantity::MinusNull, Bound::AtMost(8.0))),
+    (ScrubPart::Vxlan, Gate::on("vxlan", Quantity::VersusPlain, Bound::AtLeast(0.5))),
+    (ScrubPart::Loss, Gate::on("loss/1pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Loss, Gate::on("loss/5pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Loss, Gate::on("loss/10pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Memory, Gate::on("bytes_per_idle_connection", Quantity::Median, Bound::AtMost(256.0))),
+    (ScrubPart::Memory, Gate::on("connections_held", Quantity::Median, Bound::AtLeast(1e6))),
+    (ScrubPart::Flood, Gate::on("flood/syn", Quantity::VersusPlain, Bound::AtLeast(0.9))),
+    (ScrubPart::Flood, Gate::on("flood/fragments", Quantity::VersusPlain, Bound::AtLeast(0.9))),
 ];
 
 /// What is drawn, from the rows whose names begin so.
@@ -121,7 +122,7 @@ pub const FIGURES: [Figure; 3] = [
 /// # Errors
 /// A way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubPart]) -> Result<Vec<Row>, Failure> {
-    let wanted = |part| only.is_empty() || only.contains(&part);
+    let wanted = |part| is_wanted(only, &part);
     raise_descriptor_limit();
     let mut rows = between_hosts(run, program, schedule, &wanted)?;
     if wanted(ScrubPart::Tables) {
