@@ -5,3 +5,4 @@ pub mod cleanup;
 pub mod failure;
 pub mod guard;
 pub mod net;
+pub mod receivers;
