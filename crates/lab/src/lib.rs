@@ -2,7 +2,9 @@
 //! clean-up that leaves nothing behind.
 
 pub mod cleanup;
+pub mod disguise;
 pub mod failure;
 pub mod guard;
 pub mod net;
 pub mod receivers;
+pub mod stacks;

@@ -1,7 +1,8 @@
 //! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
 //!
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
-//! `bench` (the papers' tables), `sim` (a LAN in memory), `receivers` (who reads what of an attack), which `compare` prints.
+//! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory), `receivers` (who reads what of
+//! an attack), which `compare` prints.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -17,7 +18,7 @@ mod standing;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringwall_lab::{cleanup, failure, guard, net};
+use ringwall_lab::{cleanup, disguise, failure, guard, net};
 
 use crate::failure::Failure;
 
@@ -37,6 +38,8 @@ enum Subject {
     Attack(demo::AttackArgs),
     /// Measure the papers' tables here, beside the plain path, the null bump and other tunnels
     Bench(bench::Args),
+    /// Look at several network stacks with nmap and p0f, without the gateway and behind it
+    Disguise(disguise::Args),
     /// Run link layers and signed ARP on simulated LANs with faults and attackers and check what must always hold
     Sim(sim::Args),
     /// Attack real network stacks and models of others, without the scrubber and behind it, and print who read what others did not
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Subject::Demo(args) => demo::run(args),
         Subject::Attack(args) => demo::run_one(args),
         Subject::Bench(args) => bench::run(args),
+        Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
         Subject::Receivers(args) => compare::run(args),
         Subject::Up(args) => standing::up(args),

@@ -61,6 +61,8 @@ fn real_receivers_disagree_without_the_scrubber_and_agree_behind_it() {
     let names: Vec<String> = found.receivers.iter().map(|receiver| receiver.name().to_owned()).collect();
     let plan = Plan { cases: CASES, seed: 1_000_000, relations_step: Some(RELATIONS_STEP) };
     let comparison = Comparison::run(&plan, found).expect("every receiver answers");
+    // The receivers are gone with their run; what is left is swept away.
+    assert_eq!(cleanup::sweep_own(true), Vec::<String>::new(), "nothing stays behind");
     check(&comparison);
     for name in names {
         let without: u64 = comparison.rows_of(&name).map(|row| row.without).sum();

@@ -210,7 +210,6 @@ impl Drop for Link {
         for namespace in [&self.client, &self.server] {
             let _swept_later = namespace.delete();
         }
-        let _may_hold_others = std::fs::remove_dir(&self.directory);
     }
 }
 
@@ -281,4 +280,5 @@ fn of_honest_captures_over_both_versions_no_stream_changes() {
     }
     let Some(program) = program(test) else { return };
     honest_traffic(&program).expect("honest traffic, captured and replayed");
+    assert_eq!(cleanup::sweep_own(true), Vec::<String>::new(), "nothing stays behind");
 }

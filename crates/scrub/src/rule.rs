@@ -125,6 +125,9 @@ rules! {
     Ipv4DontFragment, "ipv4-dont-fragment", "RFC 791, 3.1; RFC 1191",
         "Clears the DF bit where the next link carries the packet whole (the paper's section IV-B1).",
         "Path MTU discovery over narrower links beyond the scrubber; packets without identification may be mixed up there.", On Off Off;
+    Ipv4SmallDontFragment, "ipv4-small-dont-fragment", "RFC 791, 3.1; RFC 6864",
+        "Sets the DF bit in TCP segments without data of trusted hosts, which are too small to be cut on any path.",
+        "None known.", Off On On;
     Ipv4Identification, "ipv4-identification", "RFC 6864",
         "Gives packets to the untrusted side an identification that says nothing about the host.",
         "Tools that follow packets by their identification.", Off On On;
@@ -251,6 +254,9 @@ rules! {
     TcpResetForm, "tcp-reset-form", "RFC 9293, 3.10.7.1",
         "Gives the resets of trusted hosts one form.",
         "None known.", Off On On;
+    TcpPlainHandshake, "tcp-plain-handshake", "RFC 9293, 3.1; RFC 7323; RFC 2018; RFC 3168",
+        "Takes window scale, selective acknowledgement, timestamps and ECN out of every handshake, so that all hosts offer the same.",
+        "Throughput of long fat paths and of lossy ones.", Off Off On;
     TcpInitialWindow, "tcp-initial-window", "RFC 9293, 3.1",
         "Lowers window, window scale and MSS in the handshake of trusted hosts to common values.",
         "Throughput of the first round trip, and of long fat paths.", Off Off On;

@@ -6,6 +6,7 @@
 //! ```
 
 mod captures;
+mod disguise;
 mod life;
 mod scans;
 mod traffic;
