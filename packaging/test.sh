@@ -50,6 +50,9 @@ check_features() {
 build_programs() {
     say "release build"
     cargo build --release --locked -p ringwall -p ringwall-lab
+    say "network stacks of others"
+    # Sourced, so that what it skips is listed again at the end.
+    . packaging/receivers.sh
 }
 
 # Debug builds, because the assertions of the contract are in them. Only the tests run as root, never the compiler.

@@ -6,4 +6,5 @@ pub mod disguise;
 pub mod failure;
 pub mod guard;
 pub mod net;
+pub mod receivers;
 pub mod stacks;

@@ -1,7 +1,8 @@
 //! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
 //!
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
-//! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory).
+//! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory), `receivers` (who reads what of
+//! an attack), which `compare` prints.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -9,6 +10,7 @@
 
 mod attack;
 mod bench;
+mod compare;
 mod demo;
 mod sim;
 mod standing;
@@ -40,6 +42,8 @@ enum Subject {
     Disguise(disguise::Args),
     /// Run link layers and signed ARP on simulated LANs with faults and attackers and check what must always hold
     Sim(sim::Args),
+    /// Attack real network stacks and models of others, without the scrubber and behind it, and print who read what others did not
+    Receivers(compare::Args),
     /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
     Up(standing::UpArgs),
     /// Run a command on a host of the standing LAN
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Subject::Bench(args) => bench::run(args),
         Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
+        Subject::Receivers(args) => compare::run(args),
         Subject::Up(args) => standing::up(args),
         Subject::Exec(args) => standing::exec(args),
         Subject::Down => standing::down(),

@@ -3,7 +3,7 @@
 //! their own queues for segments out of order). Written from those descriptions; nothing here knows the scrubber.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Whose bytes stay where a later segment overlaps an earlier one that waits for the bytes before it.
@@ -60,8 +60,8 @@ pub(crate) struct Receiver {
     window: i64,
     /// What was read for good.
     read: Vec<u8>,
-    /// What was not, and the segment that each byte came in.
-    waiting: BTreeMap<i64, (u8, Range<i64>)>,
+    /// What was not: from the byte behind those on, each with the segment that it came in.
+    waiting: VecDeque<Option<(u8, Range<i64>)>>,
     /// Bytes that are there without a hole.
     next: i64,
     fin: Option<i64>,
@@ -71,7 +71,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that expects sequence number `first` and has room for `window` bytes.
     pub(crate) fn new(policy: Policy, reading: Reading, first: u32, window: i64) -> Receiver {
-        let (read, waiting, fin) = (Vec::new(), BTreeMap::new(), None);
+        let (read, waiting, fin) = (Vec::new(), VecDeque::new(), None);
         Receiver { policy, reading, first, window, read, waiting, next: 0, fin, is_reset: false }
     }
 
@@ -94,19 +94,15 @@ impl Receiver {
         if self.is_reset || start > self.next + self.window {
             return;
         }
-        let settled = self.read.len() as i64;
         let limit = self.fin.unwrap_or(i64::MAX).min(self.next + self.window);
-        let range = start..end;
-        for (at, byte) in (start..end).zip(data) {
-            if at >= settled && at < limit {
-                self.put(at, *byte, &range);
-            }
+        for at in start.max(self.settled())..end.min(limit) {
+            self.put(at, data[(at - start) as usize], &(start..end));
         }
         if has_fin && end >= self.next && self.fin.is_none() {
             self.fin = Some(end);
-            self.waiting.split_off(&end);
+            self.waiting.truncate((end - self.settled()) as usize);
         }
-        while self.waiting.contains_key(&self.next) {
+        while self.waiting.get((self.next - self.settled()) as usize).is_some_and(Option::is_some) {
             self.next += 1;
         }
         if self.reading == Reading::OnArrival {
@@ -114,20 +110,26 @@ impl Receiver {
         }
     }
 
+    /// Bytes that were read for good.
+    fn settled(&self) -> i64 {
+        self.read.len() as i64
+    }
+
     fn put(&mut self, at: i64, byte: u8, range: &Range<i64>) {
-        let policy = self.policy;
-        let new = || (byte, range.clone());
-        let kept = self.waiting.entry(at).or_insert_with(new);
-        if policy.favours_later(&kept.1, range) {
-            *kept = new();
+        let place = (at - self.settled()) as usize;
+        if place >= self.waiting.len() {
+            self.waiting.resize(place + 1, None);
+        }
+        let kept = &mut self.waiting[place];
+        if kept.as_ref().is_none_or(|(_, earlier)| self.policy.favours_later(earlier, range)) {
+            *kept = Some((byte, range.clone()));
         }
     }
 
     /// Reads all that is there without a hole.
     fn read_for_good(&mut self) {
-        let rest = self.waiting.split_off(&self.next);
-        self.read.extend(self.waiting.values().map(|(byte, _)| *byte));
-        self.waiting = rest;
+        let ready = (self.next - self.settled()) as usize;
+        self.read.extend(self.waiting.drain(..ready).flatten().map(|(byte, _)| byte));
     }
 
     /// Hears a reset; only the next sequence number counts (RFC 5961).
@@ -159,7 +161,9 @@ impl Receiver {
     /// Ranges that it has behind holes, for selective acknowledgements.
     pub(crate) fn islands(&self) -> Vec<(u32, u32)> {
         let mut islands: Vec<(u32, u32)> = Vec::new();
-        for at in self.waiting.range(self.next..).map(|(at, _)| *at) {
+        let settled = self.settled();
+        let there = (settled..).zip(&self.waiting).filter(|(at, byte)| *at >= self.next && byte.is_some());
+        for (at, _) in there {
             let sequence = self.first.wrapping_add(at as u32);
             match islands.last_mut() {
                 Some(last) if last.1 == sequence => last.1 = sequence.wrapping_add(1),

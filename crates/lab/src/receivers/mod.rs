@@ -1,0 +1,101 @@
+//! One attack, many receivers: who reads what, without the scrubber and behind it.
+//!
+//! A receiver is a host with one narrow side: frames in, frames out, and the bytes that its application read. Some are real
+//! (the kernel, and others' stacks in programs of their own or in this one), some are models of published policies. Without the
+//! scrubber they disagree about overlapping fragments and segments, which is what evasion lives on; behind it none may.
+//!
+//! Reading order: `attack` (what is sent), `trial` (one case at one receiver), `comparison` (all cases at all receivers), then the
+//! receivers `model`, `embedded` (smoltcp), `program` (gVisor, lwIP), `kernel`.
+
+pub mod attack;
+pub mod comparison;
+mod embedded;
+mod gate;
+mod kernel;
+pub mod model;
+mod neighbour;
+pub mod packet;
+mod program;
+mod relations;
+mod script;
+mod trial;
+
+use std::path::Path;
+
+pub use attack::{Attack, Carrier};
+pub use comparison::{Comparison, Plan};
+pub use model::Model;
+pub use trial::transcript;
+
+use crate::cleanup::Run;
+use crate::failure::Failure;
+
+/// What an application read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// All bytes of its connection.
+    pub stream: Vec<u8>,
+    /// Its datagrams, in the order of their arrival.
+    pub datagrams: Vec<Vec<u8>>,
+}
+
+/// A host that listens on TCP and UDP port [`PORT`](packet::PORT), and has nobody else on its link.
+pub trait Receiver {
+    /// What it is called in tables.
+    fn name(&self) -> &str;
+
+    /// Why it cannot take part in attacks by `carrier`, if so.
+    fn cannot(&self, carrier: Carrier) -> Option<&'static str>;
+
+    /// Ends its connection and forgets what was read.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn begin_anew(&mut self) -> Result<(), Failure>;
+
+    /// Takes a frame; gives those that it sends.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn take(&mut self, frame: &[u8]) -> Result<Vec<Vec<u8>>, Failure>;
+
+    /// What its application has read since it began anew.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn read(&mut self) -> Result<Reading, Failure>;
+}
+
+/// The real receivers that this machine can run, and what it lacks for the others, by name.
+#[derive(Default)]
+pub struct Found {
+    /// Those that run.
+    pub receivers: Vec<Box<dyn Receiver>>,
+    /// Those that do not, and why.
+    pub missing: Vec<String>,
+}
+
+impl Found {
+    /// Starts every real receiver. Programs are looked for in `programs`, where `packaging/receivers.sh` puts them; the kernel
+    /// needs a `run` whose namespace it is in, which needs root.
+    #[must_use]
+    pub fn start(programs: &Path, run: Option<&Run>) -> Found {
+        let mut found = Found::default();
+        match run {
+            Some(run) => found.add("Linux", kernel::Kernel::start(run)),
+            None => found.missing.push("Linux: needs root for a namespace of its own".to_owned()),
+        }
+        found.add("smoltcp", Ok(embedded::Embedded::new()));
+        for name in program::NAMES {
+            found.add(name, program::Program::start(name, programs));
+        }
+        found
+    }
+
+    fn add<R: Receiver + 'static>(&mut self, name: &str, started: Result<R, Failure>) {
+        match started {
+            Ok(receiver) => self.receivers.push(Box::new(receiver)),
+            Err(failure) => self.missing.push(format!("{name}: {failure}")),
+        }
+    }
+}
