@@ -2,7 +2,10 @@
 # Builds both programs and runs ringwall-lab with these arguments, as root.
 set -eu
 cd "$(dirname "$0")/.."
-packaging/setup.sh build
+case ${1:-} in
+bench) packaging/setup.sh bench ;;
+*) packaging/setup.sh build ;;
+esac
 . packaging/common.sh
 cargo build --release --locked -p ringwall -p ringwall-lab
 if is_root; then

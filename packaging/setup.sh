@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|test. Touches nothing when all is there.
+# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|test|bench. Touches nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh
@@ -12,9 +12,11 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
-# and who looks at what is behind a gateway (nmap).
-test_packages="openssl strace tshark nmap \
+# who looks at what is behind a gateway (nmap, p0f), and a network stack that stands there (lwIP).
+test_packages="openssl strace tshark nmap p0f liblwip-dev \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-client isc-dhcp-relay dhcpcd-base etcd-server"
+# The LAN again, streams (iperf3), and the application-level proxy that the gateway is measured beside (squid).
+bench_packages="iproute2 iputils-ping util-linux ethtool iperf3 squid"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 
@@ -25,7 +27,7 @@ missing_packages() {
     done
 }
 
-# The packages of etcd and of DHCP servers would start services; where a machine has a policy already, that decides.
+# The packages of etcd, of DHCP servers and of Squid would start services; where a machine has a policy already, that decides.
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no
 forbid_services() {
@@ -48,7 +50,7 @@ leave_off() {
     for package in "$@"; do
         case $package in
         etcd-server) as_root systemctl disable --quiet etcd.service ;;
-        isc-dhcp-server | isc-dhcp-relay | kea-dhcp4-server) as_root systemctl disable --quiet "$package.service" ;;
+        isc-dhcp-server | isc-dhcp-relay | kea-dhcp4-server | squid) as_root systemctl disable --quiet "$package.service" ;;
         esac
     done
 }
@@ -69,7 +71,8 @@ case ${1:-} in
 build) packages=$build_packages ;;
 demo) packages="$build_packages $demo_packages" ;;
 test) packages="$build_packages $demo_packages $test_packages" ;;
-*) fail "usage: setup.sh build|demo|test" ;;
+bench) packages="$build_packages $bench_packages" ;;
+*) fail "usage: setup.sh build|demo|test|bench" ;;
 esac
 
 if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then

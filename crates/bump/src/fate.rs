@@ -244,14 +244,14 @@ drop_reasons! {
         "Nothing: no correct sender makes such a packet.";
     IpChecksum, "ip-checksum", "An IPv4 header with a wrong checksum.",
         "Look for a failing link, or for somebody who tests what is behind the gateway.";
-    IpAddress, "ip-address", "IP addresses that no host can have, a source that is the destination, or TCP to a group.",
+    IpAddress, "ip-address", "IP addresses that no host can have, a source that is the destination, TCP to a group, or a packet to one host in a frame to all.",
         "Look for the machine that forges addresses.";
     IpOptions, "ip-options", "Malformed IP options, or a source route.",
         "Look for the machine that sends them.";
     Ipv6Extensions, "ipv6-extensions", "IPv6 extension headers out of order, repeated, too many, or of a kind that hosts refuse.",
         "Look for the machine that sends them.";
     HopLimit, "hop-limit", "The packet could not have reached the hosts behind the gateway.",
-        "Lower gate.hops_behind if hosts are nearer; otherwise look for somebody who tests what is behind it.";
+        "Lower gate.hops_behind if hosts are nearer (OSPF and BGP pass with 1 between neighbours); otherwise look for somebody who tests what is behind it.";
     FragmentMalformed, "fragment-malformed", "A fragment that is empty, too long, of a length that nothing can follow, or that lacks headers it should bring.",
         "Nothing: no correct sender makes such a fragment.";
     FragmentConflict, "fragment-conflict", "Fragments that contradict each other about where the packet ends or what it is, or that overlap where none may.",

@@ -2,6 +2,8 @@
 //! clean-up that leaves nothing behind.
 
 pub mod cleanup;
+pub mod disguise;
 pub mod failure;
 pub mod guard;
 pub mod net;
+pub mod stacks;

@@ -1,7 +1,7 @@
 //! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
 //!
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
-//! `bench` (the papers' tables), `sim` (a LAN in memory).
+//! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory).
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -16,7 +16,7 @@ mod standing;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringwall_lab::{cleanup, failure, guard, net};
+use ringwall_lab::{cleanup, disguise, failure, guard, net};
 
 use crate::failure::Failure;
 
@@ -36,6 +36,8 @@ enum Subject {
     Attack(demo::AttackArgs),
     /// Measure the papers' tables here, beside the plain path, the null bump and other tunnels
     Bench(bench::Args),
+    /// Look at several network stacks with nmap and p0f, without the gateway and behind it
+    Disguise(disguise::Args),
     /// Run link layers and signed ARP on simulated LANs with faults and attackers and check what must always hold
     Sim(sim::Args),
     /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Subject::Demo(args) => demo::run(args),
         Subject::Attack(args) => demo::run_one(args),
         Subject::Bench(args) => bench::run(args),
+        Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
         Subject::Up(args) => standing::up(args),
         Subject::Exec(args) => standing::exec(args),

@@ -438,8 +438,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
     say!("{} ({count} frames)\n  what: {}\n  do:   {}", reason.word(), reason.meaning(), reason.remedy());
     for example in examples.iter().filter(|example| example.reason == reason.word()) {
+        let packet = example.packet.as_ref().map_or_else(String::new, |packet| format!(": {packet}"));
         say!(
-            "  seen {} ms ago from the {}: {} -> {}, {}, {} bytes",
+            "  seen {} ms ago from the {}: {} -> {}, {}, {} bytes{packet}",
             example.ago_ms,
             example.from,
             example.source,

@@ -308,5 +308,8 @@ pub(crate) struct Example {
     pub(crate) source: String,
     pub(crate) destination: String,
     pub(crate) ethertype: String,
+    /// Addresses, ports and protocol of an IP packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packet: Option<String>,
     pub(crate) head_hex: String,
 }

@@ -4,7 +4,7 @@
 
 use bump::{DropReason, Meta, VlanTag};
 use wire::layer::{self, VLAN_TAGS_MAX};
-use wire::{EtherType, ethernet};
+use wire::{EtherType, MacAddress, ethernet};
 
 use crate::context::Context;
 use crate::rule::Rule;
@@ -37,6 +37,11 @@ impl Link<'_> {
     /// Whether all stations or a group of them hear the frame.
     pub(crate) fn is_to_group(&self) -> bool {
         self.header.first().is_some_and(|first| first & 1 != 0)
+    }
+
+    /// Whether all stations hear the frame.
+    pub(crate) fn is_to_all(&self) -> bool {
+        self.header.starts_with(&MacAddress::BROADCAST.0)
     }
 
     /// The VLAN identifiers, wherever the port left the tags: the outer one 12 bits above the inner one.

@@ -2,6 +2,7 @@
 //! tells nothing about another.
 
 use std::fmt;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 use siphasher::sip::{SipHasher13, SipHasher24};
@@ -38,12 +39,21 @@ impl Key {
 
     /// A place in a table. It never leaves the scrubber, so fewer rounds do.
     pub(crate) fn place(&self, subject: &Subject) -> u64 {
-        SipHasher13::new_with_key(&self.0).hash(subject.bytes())
+        self.build_hasher().hash(subject.bytes())
     }
 
     /// A number that may show on the wire: who has seen others cannot tell it.
     pub(crate) fn number(&self, subject: &Subject) -> u64 {
         SipHasher24::new_with_key(&self.0).hash(subject.bytes())
+    }
+}
+
+/// The standard library's tables ask for a place in this way.
+impl BuildHasher for Key {
+    type Hasher = SipHasher13;
+
+    fn build_hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_key(&self.0)
     }
 }
 

@@ -10,6 +10,8 @@ use bump::Instant;
 
 /// Entries of a set: a cache line of the larger kind of entry, since many flows at once cost a miss for each.
 const WAYS: usize = 2;
+/// Sets of the first entry: a page. They become twice as many when one would lose what it should still remember.
+const SETS_FIRST: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry<V> {
@@ -24,7 +26,8 @@ struct Entry<V> {
 #[repr(align(64))]
 struct Set<V>([Entry<V>; WAYS]);
 
-/// What was seen in the last `lifetime`, in at most about `entries_max` entries. Takes memory with its first entry.
+/// What was seen in the last `lifetime`, in at most about `entries_max` entries. Takes memory as it fills, so that a scrubber
+/// for a few flows is not the price of one for many.
 #[derive(Debug)]
 pub(crate) struct Lately<V> {
     lifetime: Duration,
@@ -46,19 +49,47 @@ impl<V: Copy + Default> Lately<V> {
 
     /// Remembers `value` under `digest`.
     pub(crate) fn put(&mut self, now: Instant, digest: u64, value: V) {
-        if self.sets.is_empty() {
-            self.sets.resize(self.sets_max, Set::default());
+        let entry = Entry { digest: never_zero(digest), at: now, value };
+        while self.sets.len() < self.sets_max && self.would_forget(&entry) {
+            self.grow();
         }
-        let digest = never_zero(digest);
-        let index = self.index(digest);
-        let [first, second] = &mut self.sets[index].0;
-        let is_for_second = second.digest == digest || (first.digest != digest && second.at < first.at);
-        *if is_for_second { second } else { first } = Entry { digest, at: now, value };
+        let index = self.index(entry.digest);
+        if let Some(set) = self.sets.get_mut(index) {
+            set.put(entry);
+        }
+    }
+
+    /// Whether there is no place for `entry` but that of another that still counts.
+    fn would_forget(&self, entry: &Entry<V>) -> bool {
+        let counts = |other: &Entry<V>| {
+            let is_another = other.digest != 0 && other.digest != entry.digest;
+            is_another && entry.at.since(other.at) < self.lifetime
+        };
+        self.sets.get(self.index(entry.digest)).is_none_or(|set| set.0.iter().all(counts))
+    }
+
+    /// Makes twice as many sets, where every entry finds its place again.
+    fn grow(&mut self) {
+        let sets = (self.sets.len() * 2).clamp(SETS_FIRST.min(self.sets_max), self.sets_max);
+        let before = std::mem::replace(&mut self.sets, vec![Set::default(); sets]);
+        for entry in before.into_iter().flat_map(|set| set.0).filter(|entry| entry.digest != 0) {
+            let index = self.index(entry.digest);
+            self.sets[index].put(entry);
+        }
     }
 
     /// Which set a digest belongs to: its upper half, scaled to the number of sets.
     fn index(&self, digest: u64) -> usize {
-        (((digest >> 32) * self.sets_max as u64) >> 32) as usize
+        (((digest >> 32) * self.sets.len() as u64) >> 32) as usize
+    }
+}
+
+impl<V> Set<V> {
+    /// In the place of the same digest, or of the older entry.
+    fn put(&mut self, entry: Entry<V>) {
+        let [first, second] = &mut self.0;
+        let is_for_second = second.digest == entry.digest || (first.digest != entry.digest && second.at < first.at);
+        *if is_for_second { second } else { first } = entry;
     }
 }
 
@@ -100,5 +131,35 @@ mod tests {
         let left = (0..1000_u64).filter(|number| lately.get(Instant::from_nanos(1000), number << 20 | 1).is_some());
         assert_eq!(left.collect::<Vec<_>>(), [998, 999]);
         assert_eq!(lately.sets.len(), 1);
+    }
+
+    /// Digests that are spread over all 64 bits.
+    fn spread(number: u64) -> u64 {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    #[test]
+    fn memory_grows_with_what_is_remembered_and_no_further_than_it_may() {
+        let mut lately = Lately::new(1 << 12, LIFETIME);
+        lately.put(Instant::from_millis(1), spread(1), 1);
+        assert_eq!(lately.sets.len(), SETS_FIRST);
+        for number in 1..=100 {
+            lately.put(Instant::from_millis(1), spread(number), number);
+        }
+        assert!((1..=100).all(|number| lately.get(Instant::from_millis(1), spread(number)).is_some()));
+        assert!(lately.sets.len() < lately.sets_max, "{} sets for 100 entries", lately.sets.len());
+        for number in 0..1 << 16 {
+            lately.put(Instant::from_millis(1), spread(number), number);
+        }
+        assert_eq!(lately.sets.len(), lately.sets_max);
+    }
+
+    #[test]
+    fn what_is_long_past_makes_room_instead_of_memory() {
+        let mut lately = Lately::new(1 << 12, LIFETIME);
+        for number in 0..1 << 12 {
+            lately.put(Instant::from_millis(number * 10), spread(number), number);
+        }
+        assert_eq!(lately.sets.len(), SETS_FIRST);
     }
 }

@@ -96,6 +96,9 @@ rules! {
     EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
         "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
         "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    EthernetBroadcast, "ethernet-broadcast", "RFC 1122, 3.3.6; RFC 1812, 5.3.4",
+        "Drops packets to one host in frames to all: some hosts take them, some do not.",
+        "Wake-on-LAN packets that a router sends to all under the address of the one that sleeps.", Off On On;
     VlanDropEligible, "vlan-drop-eligible", "IEEE 802.1Q, 9.6",
         "Clears the bit of a customer tag that meant another order of bits once and says now what to drop first.",
         "Switches on both sides that mark what exceeds a rate.", Off Off On;
@@ -125,6 +128,9 @@ rules! {
     Ipv4DontFragment, "ipv4-dont-fragment", "RFC 791, 3.1; RFC 1191",
         "Clears the DF bit where the next link carries the packet whole (the paper's section IV-B1).",
         "Path MTU discovery over narrower links beyond the scrubber; packets without identification may be mixed up there.", On Off Off;
+    Ipv4SmallDontFragment, "ipv4-small-dont-fragment", "RFC 791, 3.1; RFC 6864",
+        "Sets the DF bit in TCP segments without data of trusted hosts, which are too small to be cut on any path.",
+        "None known.", Off On On;
     Ipv4Identification, "ipv4-identification", "RFC 6864",
         "Gives packets to the untrusted side an identification that says nothing about the host.",
         "Tools that follow packets by their identification.", Off On On;
@@ -165,9 +171,10 @@ rules! {
         "Memory and delay for senders of many fragments.", On On On;
 
     // Both versions.
-    HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3",
-        "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts.",
-        "Traceroute towards the trusted side; OSPF and external BGP through the scrubber, which send with 1.", Off On On;
+    HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3; RFC 2328, A.1; RFC 5082",
+        "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts, \
+         unless it is routing between neighbours.",
+        "Traceroute towards the trusted side, and protocols of neighbours that nobody thought of.", Off On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700; RFC 5082",
         "Gives packets to the untrusted side one hop limit, only ever lowering it, but leaves 255 to protocols that check for it.",
         "Traceroute from the untrusted side, and protocols nobody thought of that check for 255.", Off On On;
@@ -251,6 +258,9 @@ rules! {
     TcpResetForm, "tcp-reset-form", "RFC 9293, 3.10.7.1",
         "Gives the resets of trusted hosts one form.",
         "None known.", Off On On;
+    TcpPlainHandshake, "tcp-plain-handshake", "RFC 9293, 3.1; RFC 7323; RFC 2018; RFC 3168",
+        "Takes window scale, selective acknowledgement, timestamps and ECN out of every handshake, so that all hosts offer the same.",
+        "Throughput of long fat paths and of lossy ones.", Off Off On;
     TcpInitialWindow, "tcp-initial-window", "RFC 9293, 3.1",
         "Lowers window, window scale and MSS in the handshake of trusted hosts to common values.",
         "Throughput of the first round trip, and of long fat paths.", Off Off On;

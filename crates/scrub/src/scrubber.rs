@@ -7,12 +7,11 @@ use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now,
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::fragments::{self, Arrived, Fragments, Whole};
-use crate::keys::Keys;
+use crate::keys::{Key, Keys};
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
-use crate::table::Keyed;
 use crate::tcp::{FlowId, FlowReport};
 use crate::{emit, ethernet, ip};
 
@@ -56,7 +55,7 @@ impl Scrubber {
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
         Scrubber {
-            fragments: Fragments::new(settings.memory_max_bytes, Keyed::new(&keys.tables)),
+            fragments: Fragments::new(settings.memory_max_bytes, Key::new(&keys.tables)),
             stages: Stages::new(&settings, &keys),
             settings,
             counters: Counters::default(),
@@ -126,6 +125,7 @@ impl Scrubber {
             return Ok(Fate::Forwarded);
         }
         let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
+        ip::agree_with_link(context, &link, &ip)?;
         let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
         let gso = frame.meta.gso;
         if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {

@@ -190,9 +190,12 @@ fn case_105_echo_request_to_everybody() {
     }
     let all_nodes = std::net::Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     assert_eq!(gate.pass(UNTRUSTED, &ping(OUTSIDE_V6, all_nodes, 1).frame()), Err(DropReason::IcmpBroadcast));
-    let mut directed = ping(OUTSIDE, INSIDE, 1).frame();
-    directed[..6].fill(0xff);
-    assert_eq!(gate.pass(UNTRUSTED, &directed), Err(DropReason::IcmpBroadcast), "a router made it a broadcast");
+    let subnet = std::net::Ipv4Addr::new(192, 0, 2, 255);
+    for (destination, reason) in [(subnet, DropReason::IcmpBroadcast), (INSIDE, DropReason::IpAddress)] {
+        let mut directed = ping(OUTSIDE, destination, 1).frame();
+        directed[..6].fill(0xff);
+        assert_eq!(gate.pass(UNTRUSTED, &directed), Err(reason), "a router made it a broadcast");
+    }
 }
 
 /// What a trusted host asks of everybody is answered by each with his own address, and passes.

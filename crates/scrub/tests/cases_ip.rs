@@ -14,7 +14,7 @@ use receivers::{Fragment, Policy};
 use scrub::{Action, Preset, Rule, Settings, limits};
 use support::{
     DESTINATION, DONT_FRAGMENT, FRAGMENT, Gate, HOP_BY_HOP, ICMPV6, MORE, NO_NEXT, OPAQUE, RESERVED, ROUTING, TCP, V4,
-    V6, cut, fix_checksum, fragment_header, is_fragment, payload, read,
+    V6, checksum, cut, fix_checksum, fragment_header, is_fragment, payload, read,
 };
 
 /// Eight-byte blocks of one letter each, from block `start` on.
@@ -463,6 +463,24 @@ fn case_28_hop_limit_that_does_not_reach_the_hosts() {
     let on_link = [0xfe80, 0, 0, 0, 0, 0, 0, 9];
     let neighbour = V6 { destination: on_link, hop_limit: 1, ..V6::default() }.frame();
     assert_eq!(scrubbed(&neighbour), neighbour);
+}
+
+#[test]
+fn routing_between_neighbours_passes_with_a_hop_limit_of_one() {
+    // OSPF (RFC 2328, A.1) speaks to single neighbours too while databases are exchanged.
+    let ospf = V4 { protocol: 89, time_to_live: 1, ..V4::default() }.frame();
+    assert_eq!(scrubbed(&ospf), ospf);
+    let mut syn = [&[0xc0, 0, 0, 179, 0, 0, 0, 1][..], &[0; 4], &[0x50, 2, 0xff, 0xff], &[0; 4]].concat();
+    let pseudo = [&[192, 0, 2, 1, 198, 51, 100, 2, 0, TCP, 0, 20], &syn[..]].concat();
+    syn[16..18].copy_from_slice(&checksum(&pseudo).to_be_bytes());
+    let bgp = V4 { protocol: TCP, time_to_live: 1, payload: syn, ..V4::default() };
+    assert_eq!(scrubbed(&bgp.frame()), bgp.frame());
+    // In fragments no port shows, and other ports are not between neighbours.
+    let in_fragments = V4 { flags: MORE, ..bgp.clone() };
+    assert_eq!(refusal(&in_fragments.frame()), DropReason::HopLimit);
+    let mut other = bgp;
+    other.payload[3] = 180;
+    assert_eq!(refusal(&other.frame()), DropReason::HopLimit);
 }
 
 #[test]

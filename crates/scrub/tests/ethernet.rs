@@ -5,7 +5,9 @@
 mod icmp;
 
 use bump::{DropReason, Meta, Side, VlanTag};
-use icmp::{Gate, INSIDE, OUTSIDE, datagram};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use icmp::{Gate, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram};
 use scrub::{Action, Preset, Rule, Settings};
 
 const UNTRUSTED: Side = Side::UNTRUSTED;
@@ -72,6 +74,35 @@ fn a_frame_that_ends_in_its_link_header_is_a_runt() {
         let reason = gate(Preset::Balanced).pass(UNTRUSTED, &two[..len]);
         assert_eq!(reason, Err(DropReason::Runt), "{len} bytes");
     }
+}
+
+#[test]
+fn a_packet_to_one_host_in_a_frame_to_all_does_not_leave() {
+    let outcome = |preset, destination: [u8; 4], protocol| {
+        let mut frame = Ip::new(OUTSIDE, Ipv4Addr::from(destination), protocol, vec![0; 20]).frame();
+        frame[..6].fill(0xff);
+        gate(preset).pass(UNTRUSTED, &frame).err()
+    };
+    for (host, protocol, reason) in [
+        ([192, 0, 2, 10], 253, Some(DropReason::IpAddress)),
+        ([192, 0, 2, 254], 253, Some(DropReason::IpAddress)),
+        // The last of a subnet of any size may be all of it, but not for TCP.
+        ([192, 0, 2, 255], 253, None),
+        ([192, 0, 2, 7], 253, None),
+        ([192, 0, 2, 255], 6, Some(DropReason::IpAddress)),
+        ([255; 4], 253, None),
+        ([239, 1, 2, 4], 253, None),
+    ] {
+        assert_eq!(outcome(Preset::Balanced, host, protocol), reason, "{host:?} {protocol}");
+        assert_ne!(outcome(Preset::Paper, host, protocol), Some(DropReason::IpAddress));
+    }
+    let to_all = |destination: Ipv6Addr| {
+        let mut frame = Ip::new(OUTSIDE_V6, destination, 253, vec![0; 20]).frame();
+        frame[..6].fill(0xff);
+        gate(Preset::Balanced).pass(UNTRUSTED, &frame).err()
+    };
+    assert_eq!(to_all(INSIDE_V6), Some(DropReason::IpAddress));
+    assert_eq!(to_all(Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 9)), None);
 }
 
 #[test]

@@ -6,9 +6,11 @@ mod icmp;
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use bump::{Gso, GsoKind, Meta, Side};
 use icmp::{Gate, HOSTS, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram, message, ping, pong, rest};
+use scrub::settings::IcmpTiming;
 use scrub::{Action, Preset, Rule, Settings};
 
 const TRUSTED: Side = Side::TRUSTED;
@@ -55,6 +57,20 @@ fn opening(port: u8) -> Vec<u8> {
 }
 
 #[test]
+fn segments_without_data_are_alike_in_df_and_identification() {
+    let mut gate = balanced();
+    for (port, dont_fragment) in [(80, false), (81, true)] {
+        let sent = Ip { identification: 7, dont_fragment, ..Ip::new(INSIDE, OUTSIDE, 6, opening(port)).summed(16) };
+        let out = gate.pass(TRUSTED, &sent.frame()).expect("it passes");
+        assert_eq!((out[20], identification(&out)), (0x40, 0), "DF was {dont_fragment}");
+    }
+    let untrusted = Ip { dont_fragment: false, ..Ip::new(OUTSIDE, INSIDE, 6, opening(82)).summed(16) };
+    assert_eq!(gate.pass(UNTRUSTED, &untrusted.frame()).expect("it passes")[20], 0, "untrusted hosts are not hidden");
+    let datagram = Ip { dont_fragment: false, ..datagram(INSIDE, OUTSIDE, [53, 5353], b"answer") };
+    assert_eq!(gate.pass(TRUSTED, &datagram.frame()).expect("it passes")[20], 0, "what carries data may be cut");
+}
+
+#[test]
 fn no_identification_comes_back_before_all_were_there() {
     let mut gate = balanced();
     let sent =
@@ -93,6 +109,27 @@ fn a_super_frame_takes_the_identifications_of_its_segments() {
         let (_, out, left) = gate.pass_with(TRUSTED, &sent, meta).pop().expect("it passes");
         assert_eq!((left.gso, out.len()), (meta.gso, sent.len()), "it stays whole");
         assert!(seen.insert(identification(&out)));
+    }
+}
+
+/// The paper's figure 9: requests come every 20 ms and answers may leave every 50 ms, so that one in three is answered.
+#[test]
+fn figure_9_of_pings_every_20_ms_one_in_three_is_answered() {
+    let icmp = IcmpTiming::Limit(Duration::from_millis(50));
+    for preset in [Preset::Paper, Preset::Balanced, Preset::Strict] {
+        for (inside, outside) in HOSTS {
+            let mut gate = Gate::new(Settings { icmp, ..Settings::preset(preset) });
+            let mut answered = Vec::new();
+            for number in 1..=12 {
+                let asked = ping(outside, inside, number).frame();
+                assert!(gate.pass(UNTRUSTED, &asked).is_ok(), "every request goes on");
+                if gate.pass(TRUSTED, &pong(inside, outside, number).frame()).is_ok() {
+                    answered.push(number);
+                }
+                gate.wait(Duration::from_millis(20));
+            }
+            assert_eq!(answered, [1, 4, 7, 10], "{preset:?} {inside}");
+        }
     }
 }
 

@@ -103,6 +103,24 @@ fn a_connection_survives_a_restart_by_adoption_shifts_included() {
     }
 }
 
+/// Acknowledgements that were lost with the scrubber before are heard when the first bytes of a window are sent again.
+#[test]
+fn an_adopted_connection_is_not_stuck_behind_lost_acknowledgements() {
+    for both_directions in [false, true] {
+        let settings = Settings { adopt: true, both_directions, ..plain() };
+        let mut gate = Gate::established(settings.clone());
+        gate.server(seg(ACK, S, C).data(&[7; 1000]));
+        gate.client(seg(ACK, C, S));
+        gate.scrubber = Scrubber::new(settings, keys());
+        gate.server(seg(ACK, S, C).data(&[7; 100])).to_client();
+        assert_eq!(gate.client(seg(ACK, C, S + 1000)).to_server().acknowledgement, S + 1000);
+        assert_eq!(gate.server(seg(ACK, S + 1000, C).data(b"new")).to_client().data, b"new");
+        assert_eq!(gate.client(seg(ACK, C, S + 1003)).to_server().acknowledgement, S + 1003);
+        // Further than any window goes nobody is believed.
+        gate.client(seg(ACK, C, S + (1 << 30) + 70_000)).is_dropped_for(Reason::TcpAcknowledgement);
+    }
+}
+
 #[test]
 fn a_connection_older_than_any_scrubber_is_adopted_with_its_own_numbers() {
     for trusted_first in [true, false] {
@@ -347,10 +365,28 @@ fn initial_windows_of_trusted_hosts_are_alike_and_later_ones_keep_their_meaning(
         gate.client(seg(SYN, CLIENT, 0).options(&[2, 4, 5, 0xb4, 1, 3, 3, 7]));
         let answer = seg(SYN | ACK, SERVER, C).options(&[2, 4, 0x22, 0xc0, 1, 3, 3, scale]).window(65_160);
         let out = gate.server(answer);
-        assert_eq!((out.to_client().window, &out.to_client().options[..]), (8192, &[2, 4, 5, 0xb4, 1, 3, 3, 7][..]));
+        assert_eq!((out.to_client().window, &out.to_client().options[..]), (4001, &[2, 4, 5, 0xb0, 1, 3, 3, 7][..]));
         gate.client(seg(ACK, C, S));
         assert_eq!(gate.server(seg(ACK, S, C).window(window)).to_client().window, told, "scale {scale}");
     }
+}
+
+#[test]
+fn a_plain_handshake_offers_the_segment_size_and_nothing_else_from_either_side() {
+    let mut settings = plain();
+    settings.rules.set(Rule::TcpPlainHandshake, Action::Scrub);
+    let rich = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7];
+    let mut gate = Gate::new(settings);
+    for _ in 0..2 {
+        let asked = gate.client(seg(SYN | ECE | CWR, CLIENT, 0).options(&rich));
+        assert_eq!((asked.to_server().flags, &asked.to_server().options[..]), (SYN, &rich[..4]));
+    }
+    // Even a server that answers more than it was asked.
+    let answered = gate.server(seg(SYN | ACK | ECE, SERVER, C).options(&rich).window(1000));
+    assert_eq!((answered.to_client().flags, &answered.to_client().options[..]), (SYN | ACK, &rich[..4]));
+    gate.client(seg(ACK, C, S)).to_server();
+    assert_eq!(gate.server(seg(ACK, S, C).window(1000)).to_client().window, 1000, "no window is scaled");
+    assert_eq!(gate.client(seg(ACK, C, S).data(b"hello")).to_server().data, b"hello");
 }
 
 #[test]

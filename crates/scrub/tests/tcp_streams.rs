@@ -384,6 +384,8 @@ fn honest_settings(preset: Preset) -> Settings {
     let mut settings = Settings::preset(preset);
     settings.flows_max = 8;
     settings.rules.set(Rule::TcpMss, scrub::Action::Off);
+    // These hosts agree on timestamps, scale and selective acknowledgement.
+    settings.rules.set(Rule::TcpPlainHandshake, scrub::Action::Off);
     settings
 }
 

@@ -11,6 +11,7 @@ mod gate;
 mod mode;
 mod paper;
 mod peers;
+mod plot;
 mod rate;
 mod round_trip;
 mod row;
@@ -58,10 +59,14 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<SarpPart>,
     },
-    /// The gateway beside a cable, the kernel's bridge and the null bump: bulk, round trip, small datagrams, connections, a capture.
+    /// Tables I to VII and figures 5 to 7 of the scrubbing paper, and what else the gateway must bear, beside a cable, the kernel's
+    /// bridge, the null bump and Squid.
     Scrub {
         #[command(flatten)]
         options: Options,
+        /// Draw figures 5 to 7 into this directory.
+        #[arg(long, value_name = "DIR")]
+        plots: Option<PathBuf>,
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<ScrubPart>,
@@ -126,9 +131,9 @@ impl Options {
     /// How many pairs of runs, and how many seconds each.
     fn schedule(&self) -> Schedule {
         if self.quick {
-            Schedule { pairs: 1, seconds: 1 }
+            Schedule { pairs: 1, seconds: 1, quick: true }
         } else {
-            Schedule { pairs: self.pairs, seconds: self.seconds }
+            Schedule { pairs: self.pairs, seconds: self.seconds, quick: false }
         }
     }
 
@@ -145,6 +150,25 @@ impl Options {
 struct Schedule {
     pairs: u32,
     seconds: u32,
+    /// Only whether it works is to be seen.
+    quick: bool,
+}
+
+impl Schedule {
+    /// One second a run, where a second tells as much as two.
+    fn shorter(self) -> Schedule {
+        Schedule { seconds: 1, ..self }
+    }
+
+    /// Half of the pairs, one second each: for ratios far from their gates.
+    fn halved(self) -> Schedule {
+        Schedule { pairs: self.pairs.div_ceil(2), ..self.shorter() }
+    }
+
+    /// A quarter of the pairs, one second each: for what no gate stands on.
+    fn lighter(self) -> Schedule {
+        Schedule { pairs: (self.pairs / 4).max(1), ..self.shorter() }
+    }
 }
 
 /// Runs an experiment, prints its table and gates, and writes its rows. The exit code is a failure only when `--gate`
@@ -168,9 +192,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let rows = s_arp::run(run, program.as_deref(), options.schedule(), only)?;
             show(&rows, &gate::of_parts(&s_arp::GATES, only), options)
         }
-        Experiment::Scrub { options, only } => {
+        Experiment::Scrub { options, plots, only } => {
             let program = options.program();
             let rows = scrub::run(run, program.as_deref(), options.schedule(), only)?;
+            if let Some(directory) = plots {
+                plot::draw(&scrub::FIGURES, &rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
+            }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
         Experiment::Peers { options } => {

@@ -105,7 +105,7 @@ impl Track {
     pub fn stream(&self, direction: Direction, seconds: u32) -> Result<Sample, Failure> {
         let ids: Vec<u32> = self.daemons.iter().filter_map(Daemon::id).collect();
         let (client_daemons, server_daemons) = ids.split_at(ids.len() / 2);
-        let ends = Ends { client: &self.a, address: self.b.ip, client_daemons, server_daemons };
+        let ends = Ends { client: &self.a, address: self.b.ip, client_daemons, server_daemons, limit_mbit: None };
         tcp::run(&ends, direction, seconds)
     }
 

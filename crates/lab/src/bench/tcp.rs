@@ -48,6 +48,8 @@ pub struct Ends<'a> {
     pub client_daemons: &'a [u32],
     /// The programs that carry the server's traffic.
     pub server_daemons: &'a [u32],
+    /// How many Mbit/s are sent at most; `None` is as fast as it goes.
+    pub limit_mbit: Option<u32>,
 }
 
 /// What one run showed.
@@ -88,6 +90,7 @@ pub fn run(ends: &Ends<'_>, direction: Direction, seconds: u32) -> Result<Sample
     if direction == Direction::Reverse {
         command.arg("--reverse");
     }
+    command.args(ends.limit_mbit.map(|mbit| format!("--bitrate={mbit}M")));
     let (machine, start) = (cpu::machine()?, Instant::now());
     let (client, server) = (cpu::processes(ends.client_daemons)?, cpu::processes(ends.server_daemons)?);
     let output = process::must(command)?;

@@ -181,7 +181,8 @@ fn received(guarded: &Guarded) -> Result<u64, Failure> {
     Ok(guarded.status()?["frames"]["received_from_wire"].as_u64().expect("a number"))
 }
 
-fn resident_kib(id: u32) -> Result<u64, Failure> {
+/// Memory that the process `id` takes.
+pub fn resident_kib(id: u32) -> Result<u64, Failure> {
     let text =
         std::fs::read_to_string(format!("/proc/{id}/status")).map_err(Failure::io("reading a process's status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -28,8 +28,12 @@ const PAUSE: Duration = Duration::from_micros(60);
 
 /// Frames in a window from which on what is kept for the daemon counts as dense: 10,000 in a second.
 const DENSE_KEPT_FRAMES: u64 = 100;
-/// How long those gather: twenty of 80,000 in a second, and a small part of what a ring holds.
+/// How long those gather, a small part of what a ring holds.
 const KEPT_PAUSE: Duration = Duration::from_micros(250);
+/// Frames in a window from which on it is a flood: 40,000 in a second. To wake up costs as much as to refuse tens of them.
+const FLOOD_KEPT_FRAMES: u64 = 400;
+/// How long those of a flood gather: forty of 80,000 in a second.
+const FLOOD_KEPT_PAUSE: Duration = Duration::from_micros(500);
 
 /// What comes to the daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +71,12 @@ impl Gather {
                 (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
             }
             Traffic::Kept => {
-                let dense = self.in_window(now, counters.frames) >= DENSE_KEPT_FRAMES;
-                (dense && frames < WIRE_BATCH_MAX_FRAMES as u64).then_some(KEPT_PAUSE)
+                let pause = match self.in_window(now, counters.frames) {
+                    FLOOD_KEPT_FRAMES.. => FLOOD_KEPT_PAUSE,
+                    DENSE_KEPT_FRAMES.. => KEPT_PAUSE,
+                    _ => return None,
+                };
+                (frames < WIRE_BATCH_MAX_FRAMES as u64).then_some(pause)
             }
         }
     }

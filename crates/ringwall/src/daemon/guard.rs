@@ -12,7 +12,7 @@ use system::null::NullBump;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
 /// for a fifth of a millisecond at most.
-const ANSWERS_AT_ONCE_MAX: usize = 16;
+const ANSWERS_AT_ONCE_MAX: usize = 32;
 
 /// News of a bump in an operator's words.
 #[derive(Clone, Debug)]

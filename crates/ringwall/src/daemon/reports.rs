@@ -1,11 +1,14 @@
 //! Snapshots of the data path in the words of the protocol, as far as every daemon has them.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 use bump::{DropReason, Ledger, Side};
 use scrub::{FlowId, FlowReport};
 use system::port::{ReceiveCounters, SendCounters};
 use wire::ethernet::Header;
+use wire::layer::{self, protocol};
+use wire::{EtherType, icmp, ipv4, ipv6};
 
 use super::data_path::{Command, Snapshot};
 use super::guard::{Blocking, Wanted};
@@ -66,10 +69,40 @@ pub(crate) fn examples(snapshot: &Snapshot, names: SideNames) -> Vec<Example> {
             source: field(header.map(|header| header.source.to_string())),
             destination: field(header.map(|header| header.destination.to_string())),
             ethertype: field(header.map(|header| format!("{:?}", header.ethertype))),
+            packet: packet(&drop.head),
             head_hex: drop.head.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     };
     snapshot.ledger.examples().into_iter().map(describe).collect()
+}
+
+/// An IP packet in an operator's words, as far as the beginning of its frame tells.
+fn packet(head: &[u8]) -> Option<String> {
+    let (ethertype, start) = layer::network_layer(head)?;
+    let (source, destination): (IpAddr, IpAddr) = match ethertype {
+        EtherType::IPV4 => {
+            let header = ipv4::View::new(&head[start..]).ok()?;
+            (header.source().into(), header.destination().into())
+        }
+        EtherType::IPV6 => {
+            let header = ipv6::View::new(&head[start..]).ok()?;
+            (header.source().into(), header.destination().into())
+        }
+        _ => return None,
+    };
+    let Some((protocol, at)) = layer::transport_of(head, ethertype, start) else {
+        return Some(format!("{source} -> {destination}, a fragment"));
+    };
+    let ports = head.get(at..at + 4).filter(|_| matches!(protocol, protocol::TCP | protocol::UDP));
+    let name = match protocol {
+        protocol::TCP => "TCP".to_owned(),
+        protocol::UDP => "UDP".to_owned(),
+        icmp::PROTOCOL_V4 | icmp::PROTOCOL_V6 => "ICMP".to_owned(),
+        other => format!("protocol {other}"),
+    };
+    let Some(&[a, b, c, d]) = ports else { return Some(format!("{source} -> {destination}, {name}")) };
+    let (from, to) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    Some(format!("{} -> {}, {name}", SocketAddr::new(source, from), SocketAddr::new(destination, to)))
 }
 
 /// The answer where the data path gives none.
@@ -110,5 +143,33 @@ fn flow(report: &FlowReport) -> Flow {
         packets_from_untrusted: report.packets[Side::UNTRUSTED as usize],
         bytes_from_trusted: report.bytes[Side::TRUSTED as usize],
         bytes_from_untrusted: report.bytes[Side::UNTRUSTED as usize],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The beginning of an IPv4 packet with `protocol` and these ports in a frame with a tag.
+    fn head(protocol: u8, fragment: u8) -> Vec<u8> {
+        let ip = [0x45, 0, 0, 40, 0, 0, 0, fragment, 64, protocol, 0, 0, 10, 6, 0, 2, 10, 6, 0, 1];
+        [&[2; 12][..], &[0x81, 0, 0, 7, 8, 0], &ip, &[0x9c, 0x40, 0, 22], &[0; 16]].concat()
+    }
+
+    #[test]
+    fn a_dropped_packet_is_named_as_far_as_it_shows() {
+        assert_eq!(packet(&head(6, 0)).as_deref(), Some("10.6.0.2:40000 -> 10.6.0.1:22, TCP"));
+        assert_eq!(packet(&head(1, 0)).as_deref(), Some("10.6.0.2 -> 10.6.0.1, ICMP"));
+        assert_eq!(packet(&head(47, 0)).as_deref(), Some("10.6.0.2 -> 10.6.0.1, protocol 47"));
+        assert_eq!(packet(&head(6, 9)).as_deref(), Some("10.6.0.2 -> 10.6.0.1, a fragment"));
+        let six = [&[2; 12][..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 4, 17, 64], &[0xfd; 32], &[0, 53, 0, 99]].concat();
+        assert_eq!(
+            packet(&six).as_deref(),
+            Some("[fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:53 -> [fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:99, UDP")
+        );
+        assert_eq!(packet(&[2; 60]), None);
+        for len in 0..58 {
+            let _never_panics = packet(&head(6, 0)[..len.min(58)]);
+        }
     }
 }

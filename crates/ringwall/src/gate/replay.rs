@@ -32,7 +32,8 @@ use crate::output::{print, say};
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
 /// Rules that change what the untrusted host answers. In a capture it answers what it has seen, which is what the trusted host sent.
-const UNSEEN: [Rule; 3] = [Rule::TcpSequenceShift, Rule::TcpTimestampShift, Rule::TcpInitialWindow];
+const UNSEEN: [Rule; 4] =
+    [Rule::TcpSequenceShift, Rule::TcpTimestampShift, Rule::TcpPlainHandshake, Rule::TcpInitialWindow];
 /// The name that stands for the standard input and output.
 const STANDARD: &str = "-";
 /// How long after the last frame timers go on: longer than anything waits in the scrubber that still comes out.

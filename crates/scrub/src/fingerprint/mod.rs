@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::icmp::kind::Kind;
 use crate::ip::{Ip, v4, v6};
 use crate::keys::{Key, Subject};
-use crate::packet::Packet;
+use crate::packet::{Packet, Transport};
 use crate::rule::Rule;
 use identification::Identifications;
 
@@ -43,6 +43,7 @@ impl Fingerprint {
             return;
         }
         lower_hop_limit(context, packet);
+        forbid_fragments(context, packet);
         let (is_whole, ports, packets) = (packet.longest_fragment.is_none(), packet.ports(), packets(packet));
         match &mut packet.ip {
             Ip::V4(header) => self.identify(context, header, is_whole, packets),
@@ -106,6 +107,18 @@ fn lower_hop_limit(context: &mut Context<'_>, packet: &mut Packet<'_>) {
     let is_higher = packet.ip.hop_limit() > context.settings.hop_limit;
     if is_higher && !is_for_neighbours(packet) && context.acts_if(true, Rule::HopLimitUniform) {
         packet.ip.set_hop_limit(context.settings.hop_limit);
+    }
+}
+
+/// Hosts differ in DF, and by it in the identification. What is no longer than its headers, 120 bytes at most, is cut on no path
+/// that a host puts up with (552 bytes, RFC 1191, section 7.1), so that DF changes nothing for it.
+fn forbid_fragments(context: &mut Context<'_>, packet: &mut Packet<'_>) {
+    let Transport::Tcp(segment) = &packet.transport else { return };
+    let Ip::V4(header) = &mut packet.ip else { return };
+    let may = segment.data().is_empty() && header.fragment.is_none() && !context.on(Rule::Ipv4DontFragment);
+    if may && context.acts_if(!header.dont_fragment, Rule::Ipv4SmallDontFragment) {
+        // What came in fragments all the same leaves in one piece.
+        (header.dont_fragment, packet.longest_fragment) = (true, None);
     }
 }
 

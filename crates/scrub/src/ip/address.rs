@@ -49,6 +49,18 @@ fn is_tcp_to_group(protocol: u8, is_group: bool) -> bool {
     is_group && protocol == protocol::TCP
 }
 
+/// Whether more than one host may be meant by `address`: a group, all hosts, or all of some subnet. Of which subnets there are
+/// the scrubber knows nothing, but the last address of each ends in two ones at least (RFC 1122, section 3.2.1.3; RFC 3021).
+pub(crate) fn may_be_for_all(address: IpAddr, protocol: u8) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let may_be_last = address.to_bits() & 3 == 3 && protocol != protocol::TCP;
+            address.is_multicast() || may_be_last
+        }
+        IpAddr::V6(address) => address.is_multicast(),
+    }
+}
+
 /// Whether packets to `address` never cross a router, or are for groups, so that any hop limit carries them.
 pub(crate) fn stays_on_link_or_is_group(address: IpAddr) -> bool {
     match address {

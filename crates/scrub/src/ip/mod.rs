@@ -11,11 +11,18 @@ use std::net::IpAddr;
 use bump::{DropReason, Side};
 use wire::EtherType;
 use wire::checksum::{self, Sum};
+use wire::layer::protocol;
 
 use crate::context::Context;
+use crate::ethernet::Link;
 use crate::limits;
 use crate::packet::Packet;
 use crate::rule::Rule;
+
+/// Open shortest path first (RFC 2328, RFC 5340).
+const OSPF: u8 = 89;
+/// The port of BGP (RFC 4271).
+const BGP_PORT: u16 = 179;
 
 /// Which part of a packet a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +59,14 @@ pub(crate) fn read<'a>(
         let (header, carried) = v6::read(context, packet)?;
         (Ip::V6(header), carried)
     };
-    hop_limit_floor(context, &ip)?;
+    hop_limit_floor(context, &ip, &packet[carried.clone()])?;
     Ok((ip, carried.start, &mut packet[carried]))
+}
+
+/// Drops a packet to one host in a frame to all.
+pub(crate) fn agree_with_link(context: &mut Context<'_>, link: &Link<'_>, ip: &Ip) -> Result<(), DropReason> {
+    let disagrees = link.is_to_all() && context.scrubs() && !address::may_be_for_all(ip.destination(), ip.protocol());
+    context.refuse_if(disagrees, Rule::EthernetBroadcast, DropReason::IpAddress)
 }
 
 /// Clears DF where the next link carries the packet whole; a super-frame comes from a link that carries its pieces.
@@ -65,11 +78,24 @@ pub(crate) fn clear_dont_fragment(context: &mut Context<'_>, packet: &mut Packet
 }
 
 /// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and they would not.
-fn hop_limit_floor(context: &mut Context<'_>, ip: &Ip) -> Result<(), DropReason> {
-    let any_will_do = address::stays_on_link_or_is_group(ip.destination());
+fn hop_limit_floor(context: &mut Context<'_>, ip: &Ip, carried: &[u8]) -> Result<(), DropReason> {
+    let any_will_do = address::stays_on_link_or_is_group(ip.destination()) || is_for_neighbour(ip, carried);
     let least = if any_will_do { 1 } else { context.settings.hops_behind };
     let expires = context.from == Side::UNTRUSTED && ip.hop_limit() < least;
     context.refuse_if(expires, Rule::HopLimitFloor, DropReason::HopLimit)
+}
+
+/// Whether it is routing between neighbours, who speak with a hop limit of 1: OSPF (RFC 2328, A.1), and external BGP unless it
+/// asks for 255 (RFC 5082). A host that is no neighbour takes nothing from OSPF. A segment of BGP with a low hop limit leaves
+/// with the largest that was seen in its connection, so if the connection came to be, the segment reaches the host.
+fn is_for_neighbour(ip: &Ip, carried: &[u8]) -> bool {
+    match (ip.protocol(), carried.first_chunk()) {
+        (OSPF, _) => true,
+        (protocol::TCP, Some([a, b, c, d])) if ip.fragment().is_none() => {
+            [[*a, *b], [*c, *d]].contains(&BGP_PORT.to_be_bytes())
+        }
+        _ => false,
+    }
 }
 
 impl Ip {

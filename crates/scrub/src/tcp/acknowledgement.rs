@@ -14,7 +14,7 @@ use crate::tcp::serial::{ahead, is_within, later};
 pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &Agreed) -> Result<(), DropReason> {
     let acknowledgement = work.segment.acknowledgement;
     let is_new = ahead(acknowledgement, receiver.in_sequence) > 0;
-    let last = if is_new && is_believed(work, agreed) { acknowledgement } else { receiver.in_sequence };
+    let last = if is_new && is_believed(work, receiver, agreed) { acknowledgement } else { receiver.in_sequence };
     let is_wrong = !receiver.may_be_acknowledged(acknowledgement, last);
     if is_wrong && is_new && work.context.from == Side::TRUSTED {
         let event = Event::AsymmetricPath { flow: work.key.id() };
@@ -25,9 +25,13 @@ pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &A
     Ok(())
 }
 
-/// A trusted host may have bytes from before its connection was adopted.
-fn is_believed(work: &Work<'_, '_, '_>, agreed: &Agreed) -> bool {
-    !agreed.is_known && work.context.from == Side::TRUSTED
+/// Either host may have bytes from before its connection was adopted. A trusted host is believed; what an untrusted one says is
+/// for the trusted host to judge, as far as a window goes: acknowledgements may have been lost with the scrubber before, and
+/// who is not heard then is sent the same bytes for ever.
+fn is_believed(work: &Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) -> bool {
+    let distance = ahead(work.segment.acknowledgement, receiver.in_sequence);
+    let is_in_window = u32::try_from(distance).is_ok_and(|distance| distance <= receiver.window_max);
+    !agreed.is_known && (work.context.from == Side::TRUSTED || is_in_window)
 }
 
 /// Takes out blocks that acknowledge what was not sent. The first may tell of a duplicate, and then lies below the
@@ -52,7 +56,7 @@ pub(crate) fn take(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &mut Ha
     let acknowledgement = work.segment.acknowledgement;
     let (window, told) = sender.window(work.segment.window);
     work.segment.window = told;
-    if ahead(acknowledgement, receiver.in_sequence) > 0 && !is_believed(work, agreed) {
+    if ahead(acknowledgement, receiver.in_sequence) > 0 && !is_believed(work, receiver, agreed) {
         return;
     }
     receiver.acknowledge(acknowledgement, work.memory);

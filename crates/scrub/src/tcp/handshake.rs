@@ -81,6 +81,17 @@ fn clean(work: &mut Work<'_, '_, '_>) {
     if work.context.acts_if(has_others, Rule::TcpUnknownOptions) {
         segment.options.others.retain(|_| false);
     }
+    plain(work.context, &mut work.segment.options, &mut work.segment.flags);
+}
+
+/// Leaves of what hosts offer each other only what all of them do: the segment size. Nothing can be offered in a host's name, so
+/// hosts look alike only by offering less.
+fn plain(context: &mut Context<'_>, options: &mut Options<'_>, flags: &mut u16) {
+    let offers = options.window_scale.is_some() || options.sack_permitted || options.timestamps.is_some();
+    if context.acts_if(offers || *flags & flag::ECN != 0, Rule::TcpPlainHandshake) {
+        (options.window_scale, options.sack_permitted, options.timestamps) = (None, false, None);
+        *flags &= !flag::ECN;
+    }
 }
 
 /// Clears what is no offer of ECN: neither the classic one (RFC 3168, section 6.1.1) nor the accurate one (RFC 9768).
@@ -102,8 +113,8 @@ fn common_values(work: &mut Work<'_, '_, '_>) {
     let segment = &mut *work.segment;
     segment.window = segment.window.min(limits::INITIAL_WINDOW);
     segment.options.window_scale = segment.options.window_scale.map(|_| limits::WINDOW_SCALE);
-    let headers = if work.key.trusted.is_ipv6() { 60 } else { 40 };
-    let mss = work.context.settings.mtu.saturating_sub(headers).min(usize::from(u16::MAX)) as u16;
+    let unused = limits::SEGMENT_UNUSED + if work.key.trusted.is_ipv6() { 60 } else { 40 };
+    let mss = work.context.settings.mtu.saturating_sub(unused).min(usize::from(u16::MAX)) as u16;
     segment.options.mss = segment.options.mss.map(|own| own.min(mss));
 }
 

@@ -36,6 +36,7 @@ mod place;
 mod release;
 mod seclude;
 mod settings;
+mod shortcut;
 mod snapshot;
 pub mod state;
 mod take;
@@ -56,6 +57,7 @@ pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, r
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
+pub use shortcut::Shortcut;
 pub use take::take;
 
 use place::Lock;
@@ -134,6 +136,8 @@ pub enum StackSide {
         outer_index: u32,
         /// Its name.
         outer_name: String,
+        /// What takes most of the bulk past the rules, where the kernel can.
+        shortcut: Option<Shortcut>,
     },
 }
 

@@ -14,7 +14,7 @@ use super::nic::{free_name, rename, send};
 use super::seclude::{OwnNamespace, Secluded};
 use super::state::{InnerKind, Phase, State};
 use super::take::Work;
-use super::{Inner, Kept, TakeoverError, join};
+use super::{Inner, Kept, Shortcut, TakeoverError, join, shortcut};
 use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
@@ -115,6 +115,7 @@ impl Work<'_> {
             self.warnings.push(format!("inner device: {outcome}; every frame passes through this program"));
         }
         self.state.probe("inner device", outcome);
+        self.state.forget_probe("bulk");
         Ok(None)
     }
 
@@ -179,6 +180,18 @@ impl Work<'_> {
         }
         self.state.forget_probe("inner device offloads");
         self.configure(card.link.mac, mtu).doing(&self.place.interface, "set the inner device up")
+    }
+
+    /// A way past the rules for the bulk, if the kernel has one: Linux since 6.6 does. The rules do the same otherwise.
+    pub(super) fn shortcut(&mut self, pair: &Pair, card: &Secluded) -> Option<Shortcut> {
+        let (Inner::Veth { kept }, Some(own)) = (self.request.inner, &card.own) else { return None };
+        let opened = shortcut::open(own.descriptor.as_fd(), kept, card.link.index, pair.outer.index);
+        let outcome = match &opened {
+            Ok(_) => "past the rules".to_owned(),
+            Err(error) => format!("by the rules, because the kernel has no shortcut: {error}"),
+        };
+        self.state.probe("bulk", outcome);
+        opened.ok()
     }
 
     /// Brings the inner end from the card's namespace to the stack.

@@ -143,7 +143,8 @@ impl Work<'_> {
         let (stack, inner_index) = match self.joined(&mut card)? {
             Some(pair) => {
                 let index = self.stand_in_by_pair(&pair, &card, inner_mtu)?;
-                (StackSide::Veth { outer_index: pair.outer.index, outer_name: pair.outer.name }, index)
+                let shortcut = self.shortcut(&pair, &card);
+                (StackSide::Veth { outer_index: pair.outer.index, outer_name: pair.outer.name, shortcut }, index)
             }
             None => {
                 let (queues, index) = self.stand_in_by_tap(card.link.mac, inner_mtu)?;

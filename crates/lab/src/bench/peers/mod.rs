@@ -156,7 +156,8 @@ impl Tunnel {
         let [client, server] = &self.ends;
         let ids: Vec<u32> = self.programs.0.iter().map(Running::id).collect();
         let (client_daemons, server_daemons) = ids.split_at(1);
-        let ends = Ends { client: &client.host, address: server.inner, client_daemons, server_daemons };
+        let ends =
+            Ends { client: &client.host, address: server.inner, client_daemons, server_daemons, limit_mbit: None };
         tcp::run(&ends, Direction::Forward, seconds)
     }
 }

@@ -23,7 +23,7 @@ use crate::net::lan::INTERFACE;
 use crate::net::link;
 
 /// Requests that may be unanswered at a time; fewer than a distributor lets wait.
-const UNDER_WAY_MAX: usize = 192;
+const UNDER_WAY_MAX: usize = 240;
 /// Requests made for each second of the run, more than any distributor here answers.
 const PREPARED_PER_SECOND: usize = 160_000;
 /// How long the load rests between two looks. A distributor that answers 80,000 in a second answers 40 meanwhile.

@@ -1,25 +1,38 @@
-//! `bench scrub`: the gateway beside a cable, the kernel's bridge and the null bump between the same ports.
+//! `bench scrub`: the gateway beside a cable, the kernel's bridge, the null bump between the same ports, and Squid; tables I to VII
+//! and figures 5 to 7 of the paper.
 //!
 //! Bulk goes from the untrusted to the trusted host, because that half is scrubbed and its data is retained; the other direction
-//! is shown beside it. In the rows `plain` is the bridge.
+//! is shown beside it. In the rows `plain` is the bridge. Record 0023 says what each ratio is.
 
+mod bulk;
+mod flood;
+mod forge;
+mod hop;
+mod loss;
+mod memory;
+mod pages;
 mod replay;
+mod tables;
 mod talk;
 mod track;
+mod turns;
+mod vxlan;
+mod web;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use self::talk::Datagrams;
 use self::track::{Track, Way};
+use self::turns::{in_turns, open, rows_of};
 use super::gate::{Bound, Gate, MINUS_NULL, Quantity};
+use super::plot::Figure;
 use super::row::Row;
-use super::stats::{Series, median, paired};
-use super::tcp::Direction;
-use super::{Schedule, cpu, is_wanted, twice};
+use super::stats::{median, paired};
+use super::{Schedule, is_wanted};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -27,120 +40,169 @@ use crate::failure::Failure;
 const NAME: &str = "scrub";
 /// Echoes in a block, and blocks in a pair.
 const ECHOES: usize = 10;
-const BLOCKS: usize = 10;
+const BLOCKS: u32 = 10;
+/// Flows that are many: more than fit into the caches of a processor together with their frames.
+const MANY_FLOWS: usize = 4096;
 
 /// A part of `bench scrub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScrubPart {
-    /// TCP throughput with and without offloads.
+    /// TCP throughput with and without offloads; table II.
     Bulk,
     /// Round trips.
     Latency,
-    /// Small datagrams.
+    /// Small datagrams of one flow and of many.
     Udp64,
     /// TCP connections one after the other.
     Connections,
     /// A capture.
     Replay,
+    /// TCP in VXLAN.
+    Vxlan,
+    /// Table I: a segment with little and with much data.
+    Table1,
+    /// Tables III to VII: the fingerprint scrubber.
+    Tables,
+    /// Figures 5 and 6: web pages, also by Squid.
+    Pages,
+    /// Lossy lines; figure 7.
+    Loss,
+    /// Idle connections.
+    Memory,
+    /// Streams under floods.
+    Flood,
 }
 
 /// What must hold, each with the part that measures its row.
-pub const GATES: [(ScrubPart, Gate); 5] = [
+pub const GATES: [(ScrubPart, Gate); 14] = [
     (ScrubPart::Bulk, Gate::on("bulk/offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
     (ScrubPart::Bulk, Gate::on("bulk/no_offload", Quantity::VersusNull, Bound::AtLeast(0.88))),
     (ScrubPart::Udp64, Gate::on("udp64", Quantity::VersusNull, Bound::AtLeast(0.9))),
+    (ScrubPart::Udp64, Gate::on("udp64_many", Quantity::VersusNull, Bound::AtLeast(0.9))),
     (ScrubPart::Connections, Gate::on("connections_per_second", Quantity::VersusNull, Bound::AtLeast(0.85))),
     (ScrubPart::Latency, Gate::on("latency", Quantity::MinusNull, Bound::AtMost(8.0))),
+    (ScrubPart::Vxlan, Gate::on("vxlan", Quantity::VersusPlain, Bound::AtLeast(0.5))),
+    (ScrubPart::Loss, Gate::on("loss/1pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Loss, Gate::on("loss/5pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Loss, Gate::on("loss/10pct", Quantity::VersusPlain, Bound::AtLeast(0.95))),
+    (ScrubPart::Memory, Gate::on("bytes_per_idle_connection", Quantity::Median, Bound::AtMost(256.0))),
+    (ScrubPart::Memory, Gate::on("connections_held", Quantity::Median, Bound::AtLeast(1e6))),
+    (ScrubPart::Flood, Gate::on("flood/syn", Quantity::VersusPlain, Bound::AtLeast(0.9))),
+    (ScrubPart::Flood, Gate::on("flood/fragments", Quantity::VersusPlain, Bound::AtLeast(0.9))),
 ];
 
-/// All runs of one quantity: for each way one per pair, missing where it failed.
-type Runs = BTreeMap<Way, Series>;
+/// What is drawn, from the rows whose names begin so.
+pub const FIGURES: [Figure; 3] = [
+    Figure {
+        name: "figure5",
+        title: "Throughput over the size of the page",
+        x: "page, bytes",
+        y: "Mbit/s",
+        is_logarithmic: true,
+    },
+    Figure {
+        name: "figure6",
+        title: "Connections over simultaneous clients",
+        x: "clients",
+        y: "connections/s",
+        is_logarithmic: true,
+    },
+    Figure {
+        name: "figure7",
+        title: "Requests over loss",
+        x: "loss each way, percent",
+        y: "requests/s",
+        is_logarithmic: false,
+    },
+];
 
 /// Measures the parts in `only`, or all; returns their rows.
 ///
 /// # Errors
-/// A cable does not work, or the lab is interrupted.
+/// A way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubPart]) -> Result<Vec<Row>, Failure> {
-    let ways = Way::ALL.into_iter().filter(|way| program.is_some() || matches!(way, Way::Wire | Way::Bridge));
-    let tracks = ways.map(|way| Track::open(run, way, program)).collect::<Result<Vec<_>, _>>()?;
     let wanted = |part| is_wanted(only, &part);
-    let mut rows = Vec::new();
-    if wanted(ScrubPart::Latency) {
-        rows.extend(latency(&tracks, schedule)?);
+    raise_descriptor_limit();
+    let mut rows = between_hosts(run, program, schedule, &wanted)?;
+    if wanted(ScrubPart::Tables) {
+        rows.extend(tables::measure(open(run, &Way::FINGERPRINTS, program)?, schedule.lighter())?);
     }
-    if wanted(ScrubPart::Bulk) {
-        for (name, on) in [("bulk/no_offload", false), ("bulk/offload", true)] {
-            tracks.iter().try_for_each(|track| track.set_offloads(on))?;
-            rows.extend(bulk(&tracks, schedule, name)?);
-        }
+    if wanted(ScrubPart::Pages) {
+        rows.extend(pages::measure(&open(run, &Way::PAGES, program)?, schedule.lighter())?);
     }
-    let time = Duration::from_secs(schedule.seconds.into());
-    if wanted(ScrubPart::Udp64) {
-        let runs = in_turns(&tracks, schedule, "udp64", |track| talk::small_datagrams(track, time))?;
-        rows.extend(rows_of("udp64", "frames/s", &runs));
+    if wanted(ScrubPart::Loss) {
+        rows.extend(loss::measure(run, program, schedule)?);
     }
-    if wanted(ScrubPart::Connections) {
-        let runs = in_turns(&tracks, schedule, "connections", |track| talk::connections(track, time))?;
-        rows.extend(rows_of("connections_per_second", "1/s", &runs));
+    let Some(program) = program else { return Ok(rows) };
+    if wanted(ScrubPart::Memory) {
+        rows.extend(memory::measure(run, program, schedule)?);
     }
-    drop(tracks);
-    if let Some(program) = program.filter(|_| wanted(ScrubPart::Replay)) {
+    if wanted(ScrubPart::Flood) {
+        rows.extend(flood::measure(run, program, schedule.halved())?);
+    }
+    if wanted(ScrubPart::Table1) {
+        rows.extend(replay::table_1(run, program, schedule)?);
+    }
+    if wanted(ScrubPart::Replay) {
         rows.extend(replay::measure(run, program, schedule)?);
     }
     Ok(rows)
 }
 
-/// Does `measure` on every track, pair by pair.
-fn in_turns(
-    tracks: &[Track],
+/// The parts on the four usual ways.
+fn between_hosts(
+    run: &Run,
+    program: Option<&Path>,
     schedule: Schedule,
-    what: &str,
-    measure: impl Fn(&Track) -> Result<f64, Failure>,
-) -> Result<Runs, Failure> {
-    let mut runs = Runs::new();
-    for pair in 0..schedule.pairs {
-        eprintln!("ringwall-lab: {what}, pair {} of {}", pair + 1, schedule.pairs);
-        for track in tracks {
-            cpu::settle()?;
-            let found = twice(&format!("{what}{}", track.way.suffix()), || measure(track))?;
-            runs.entry(track.way).or_default().push(found);
-        }
-    }
-    Ok(runs)
-}
-
-fn bulk(tracks: &[Track], schedule: Schedule, name: &str) -> Result<Vec<Row>, Failure> {
+    wanted: &dyn Fn(ScrubPart) -> bool,
+) -> Result<Vec<Row>, Failure> {
+    type Measure = fn(&[Track], Schedule) -> Result<Vec<Row>, Failure>;
+    const PARTS: [(ScrubPart, Measure); 6] = [
+        (ScrubPart::Latency, latency),
+        (ScrubPart::Table1, |tracks, schedule| tables::round_trips(tracks, schedule.lighter())),
+        (ScrubPart::Bulk, bulk::measure),
+        (ScrubPart::Udp64, small_datagrams),
+        (ScrubPart::Connections, connections),
+        (ScrubPart::Vxlan, |tracks, schedule| vxlan::measure(tracks, schedule.halved())),
+    ];
     let mut rows = Vec::new();
-    for direction in Direction::ALL {
-        let held = std::cell::RefCell::new(Vec::new());
-        let runs = in_turns(tracks, schedule, name, |track| {
-            let (sample, retained) = thread::scope(|scope| {
-                let asked = scope.spawn(|| retained(track, schedule.seconds));
-                (track.stream(direction, schedule.seconds), asked.join().ok().flatten())
-            });
-            held.borrow_mut().extend(retained);
-            sample.map(|sample| sample.goodput_mbit)
-        })?;
-        let found = rows_of(&format!("{name}{}", direction.suffix()), "Mbit/s", &runs);
-        let retained = median(&held.borrow());
-        rows.extend(found.into_iter().map(|row| {
-            let ours = row.vs_null.is_some();
-            row.with_stat("retained_bytes", retained.filter(|_| ours))
-        }));
+    if PARTS.iter().any(|(part, _)| wanted(*part)) {
+        let tracks = open(run, &Way::USUAL, program)?;
+        for (_, measure) in PARTS.iter().filter(|(part, _)| wanted(*part)) {
+            rows.extend(measure(&tracks, schedule)?);
+        }
     }
     Ok(rows)
 }
 
-/// Bytes that the scrubber holds in the middle of a stream. The null bump is asked as well, so that both are disturbed alike.
-fn retained(track: &Track, seconds: u32) -> Option<f64> {
-    thread::sleep(Duration::from_secs(seconds.into()) / 2);
-    let bytes = track.status().ok()?["memory_bytes"].as_f64();
-    bytes.filter(|_| track.way == Way::Scrubber)
+/// Clients and flows by the hundred need as many descriptors. Where there are no more, opening them says so.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _refused = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+fn small_datagrams(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure> {
+    let schedule = schedule.shorter();
+    let time = Duration::from_secs(schedule.seconds.into());
+    let mut rows = Vec::new();
+    for (name, flows) in [("udp64", 1), ("udp64_many", MANY_FLOWS)] {
+        let flood = Datagrams::small(flows, time);
+        let runs = in_turns(tracks, schedule, name, |track| talk::datagrams(track, &flood))?;
+        rows.extend(rows_of(name, "frames/s", &runs));
+    }
+    Ok(rows)
+}
+
+fn connections(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure> {
+    let schedule = schedule.shorter();
+    let time = Duration::from_secs(schedule.seconds.into());
+    let runs = in_turns(tracks, schedule, "connections", |track| talk::connections(track, time))?;
+    Ok(rows_of("connections_per_second", "1/s", &runs))
 }
 
 /// Round trips in blocks that take turns, because the machine's speed drifts within a second by more than is looked for.
 fn latency(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let blocks = Schedule { pairs: schedule.pairs * BLOCKS as u32, ..schedule };
+    let blocks = Schedule { pairs: schedule.pairs * BLOCKS, ..schedule };
     let runs = in_turns(tracks, blocks, "latency", |track| {
         let times = talk::echoes(track, ECHOES)?;
         median(&times).ok_or_else(|| Failure::Unreadable("no echo".to_owned()))
@@ -151,15 +213,4 @@ fn latency(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure> {
     };
     let rows = rows_of("latency", "us", &runs).into_iter();
     Ok(rows.map(|row| if row.vs_null.is_some() { row.with_stat(MINUS_NULL, difference) } else { row }).collect())
-}
-
-/// A row for each way; the scrubber's is compared with the bridge and the null bump.
-fn rows_of(name: &str, unit: &'static str, runs: &Runs) -> Vec<Row> {
-    let empty = Series::new();
-    let (plain, null) = (runs.get(&Way::Bridge).unwrap_or(&empty), runs.get(&Way::Null).unwrap_or(&empty));
-    let row = |(way, series): (&Way, &Series)| {
-        let row = Row::new(NAME, format!("{name}{}", way.suffix()), unit, series)?.against_plain(series, plain);
-        Some(if *way == Way::Scrubber { row.against_null(series, null) } else { row })
-    };
-    runs.iter().filter_map(row).collect()
 }

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::track::Track;
+use crate::bench::tcp::Direction;
 use crate::failure::Failure;
 
 const PORT: u16 = 7000;
@@ -61,33 +62,100 @@ pub fn echoes(track: &Track, count: usize) -> Result<Vec<f64>, Failure> {
     })
 }
 
-/// Small datagrams that arrive in a second while as many are sent as one thread can.
+/// A flood of datagrams.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagrams {
+    /// From the untrusted to the trusted host, or back.
+    pub direction: Direction,
+    /// Payload of one, in bytes.
+    pub len: usize,
+    /// Source ports, used in turns.
+    pub flows: usize,
+    /// How long it lasts.
+    pub time: Duration,
+}
+
+impl Datagrams {
+    /// Frames of 64 bytes, check sequence included, to the trusted host.
+    pub fn small(flows: usize, time: Duration) -> Datagrams {
+        Datagrams { direction: Direction::Forward, len: SMALL_LEN, flows, time }
+    }
+}
+
+/// Datagrams that arrive in a second while as many are sent as one thread can.
 ///
 /// # Errors
 /// A socket cannot be opened.
-pub fn small_datagrams(track: &Track, time: Duration) -> Result<f64, Failure> {
-    let (near, far) = (bind(track, false, PORT + 1)?, bind(track, true, PORT + 1)?);
-    near.connect((track.trusted.ip, PORT + 1)).map_err(Failure::io("naming the receiver"))?;
+pub fn datagrams(track: &Track, flood: &Datagrams) -> Result<f64, Failure> {
+    let to_trusted = flood.direction == Direction::Forward;
+    let target = if to_trusted { track.trusted.ip } else { track.untrusted.ip };
+    let far = bind(track, to_trusted, PORT + 1)?;
+    let senders = (0..flood.flows).map(|_| {
+        let socket = bind(track, !to_trusted, 0)?;
+        socket.connect((target, PORT + 1)).map_err(Failure::io("naming the receiver"))?;
+        Ok(socket)
+    });
+    let senders = senders.collect::<Result<Vec<_>, Failure>>()?;
     far.set_read_timeout(Some(Duration::from_millis(20))).map_err(Failure::io("setting a time-out"))?;
     let (arrived, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut buffer = [0; SMALL_LEN];
+            let mut buffer = vec![0; flood.len];
             while !stop.load(Ordering::Relaxed) {
                 arrived.fetch_add(u64::from(far.recv(&mut buffer).is_ok()), Ordering::Relaxed);
             }
         });
+        let payload = vec![7; flood.len];
+        let mut turns = senders.iter().cycle();
         let start = Instant::now();
-        while start.elapsed() < time {
-            for _ in 0..64 {
+        while start.elapsed() < flood.time {
+            for sender in turns.by_ref().take(64) {
                 // A full queue is what is wanted here.
-                let _sent = near.send(&[7; SMALL_LEN]);
+                let _sent = sender.send(&payload);
             }
         }
         let elapsed = start.elapsed();
         let count = arrived.load(Ordering::Relaxed);
         stop.store(true, Ordering::Relaxed);
         Ok(count as f64 / elapsed.as_secs_f64())
+    })
+}
+
+/// Times in microseconds of `count` TCP segments with `len` bytes from the untrusted host, each answered by one byte.
+///
+/// # Errors
+/// The connection cannot be made, or breaks.
+pub fn segments(track: &Track, len: usize, count: usize) -> Result<Vec<f64>, Failure> {
+    let address = SocketAddr::from((track.trusted.ip, PORT + 3));
+    let listener = track.trusted.namespace.enter(|| TcpListener::bind(address).map_err(Failure::io("listening")))?;
+    let mut near = track
+        .untrusted
+        .namespace
+        .enter(|| TcpStream::connect_timeout(&address, PATIENCE).map_err(Failure::io("connecting for round trips")))?;
+    let (mut far, _) = listener.accept().map_err(Failure::io("accepting"))?;
+    for stream in [&near, &far] {
+        let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+        set.map_err(Failure::io("setting up a connection"))?;
+    }
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut buffer = vec![0; len];
+            // It ends with the connection.
+            while far.read_exact(&mut buffer).and_then(|()| far.write_all(&[2])).is_ok() {}
+        });
+        let mut times = Vec::new();
+        let payload = vec![7; len];
+        for number in 0..WARM_UP + count {
+            thread::sleep(INTERVAL);
+            let start = Instant::now();
+            let answered = near.write_all(&payload).and_then(|()| near.read_exact(&mut [0]));
+            answered.map_err(Failure::io("waiting for an answer of one byte"))?;
+            if number >= WARM_UP {
+                times.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        drop(near);
+        Ok(times)
     })
 }
 

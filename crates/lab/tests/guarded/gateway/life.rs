@@ -11,7 +11,7 @@ use super::{Path, TRUSTED, perform_between};
 use crate::stage::{Outcome, SOON};
 
 /// Sends `word` from one end to the other.
-fn say(from: &mut TcpStream, to: &mut TcpStream, word: &[u8]) -> std::io::Result<()> {
+pub fn say(from: &mut TcpStream, to: &mut TcpStream, word: &[u8]) -> std::io::Result<()> {
     from.write_all(word)?;
     let mut heard = vec![0; word.len()];
     to.read_exact(&mut heard)?;

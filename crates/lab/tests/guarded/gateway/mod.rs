@@ -5,10 +5,18 @@
 //!   u: e0 ------------- out0 [program] in0 ------------- t: e0        (a mirror: g: seen0 ---- seen, where the IDS is)
 //! ```
 
+mod asymmetric;
 mod captures;
+mod disguise;
+mod floods;
 mod life;
+mod raw;
+mod restart;
+mod router;
 mod scans;
 mod traffic;
+mod tunnels;
+mod watchdog;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -124,6 +132,15 @@ impl Path {
         command.arg("--json");
         let text = process::must(command)?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("{words:?}: {error}: {text}")))
+    }
+
+    /// What a command says in JSON, line by line.
+    fn json_lines(&self, words: &[&str]) -> Result<Vec<Value>, Failure> {
+        let mut command = self.command(words);
+        command.arg("--json");
+        let read = |line: &str| serde_json::from_str(line);
+        let lines: Result<Vec<Value>, _> = process::must(command)?.lines().map(read).collect();
+        lines.map_err(|error| Failure::Unreadable(format!("{words:?}: {error}")))
     }
 
     fn status(&self) -> Result<Value, Failure> {

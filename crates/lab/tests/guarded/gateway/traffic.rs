@@ -5,8 +5,9 @@ use std::net::{SocketAddr, UdpSocket};
 use bump::{Batch, Checksum, Gso, GsoKind, Meta, VlanTag};
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::{Namespace, lan, process};
-use system::port::{PacketOptions, PacketPort, Receiver, Sender};
+use system::port::{Receiver, Sender};
 
+use super::raw::{await_frame, put, raw};
 use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, TRUSTED_V6, UNTRUSTED, perform_between};
 use crate::stage::{Outcome, SOON};
 use crate::wire::Stream;
@@ -86,36 +87,6 @@ fn datagrams_pass_unchanged_also_when_they_need_fragments() {
         }
         Ok(())
     });
-}
-
-/// A raw port on the interface of a host.
-fn raw(host: &Namespace) -> Result<PacketPort, Failure> {
-    let text = host.ip(&format!("-o link show dev {HOST_INTERFACE}"))?;
-    let index = text.split(':').next().and_then(|number| number.trim().parse().ok()).expect("a number");
-    let options = PacketOptions { promiscuous: true, ..PacketOptions::new(index) };
-    host.enter(|| PacketPort::open(&options).map_err(|error| Failure::Unreadable(error.to_string())))
-}
-
-fn put(port: &mut PacketPort, frame: &[u8]) {
-    port.sender.reserve(frame.len()).expect("room").copy_from_slice(frame);
-    port.sender.commit(frame.len(), Meta::plain());
-    assert!(!port.sender.flush().waits());
-}
-
-/// Waits for a frame that ends like `sent`; its tag, and its bytes without it.
-fn await_frame(port: &mut PacketPort, sent: &[u8]) -> Result<(Option<VlanTag>, Vec<u8>), Failure> {
-    let mut found = None;
-    let mark = &sent[sent.len() - 8..];
-    process::until("the frame", SOON, || {
-        let filled = port.receiver.fill().map_err(Failure::io("receiving"))?;
-        while let Some(frame) = port.receiver.next_frame().filter(|_| filled) {
-            if frame.bytes.ends_with(mark) {
-                found = Some((frame.meta.vlan, frame.bytes.to_vec()));
-            }
-        }
-        Ok(found.is_some())
-    })?;
-    Ok(found.expect("just found"))
 }
 
 /// A datagram from the untrusted to the trusted host behind `tags`, with a number of its own.

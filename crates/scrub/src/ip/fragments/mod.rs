@@ -19,9 +19,9 @@ use self::waiting::Waiting;
 use super::{Fragment, Ip};
 use crate::context::Context;
 use crate::ethernet::Link;
+use crate::keys;
 use crate::limits;
 use crate::rule::Rule;
-use crate::table::Keyed;
 
 /// A fragment.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub(crate) fn rule(ip: &Ip) -> Rule {
 
 impl Fragments {
     /// An empty room that takes its part of `memory_max_bytes`.
-    pub(crate) fn new(memory_max_bytes: usize, hashing: Keyed) -> Fragments {
+    pub(crate) fn new(memory_max_bytes: usize, hashing: keys::Key) -> Fragments {
         let store = Store::new(memory_max_bytes / limits::FRAGMENTS_MEMORY_PART, hashing);
         Fragments { store, whole: Vec::new(), ended: Vec::new() }
     }

@@ -9,8 +9,9 @@ use bump::Instant;
 
 use super::key::{Key, Source};
 use super::waiting::Waiting;
+use crate::keys;
 use crate::limits;
-use crate::table::{Keyed, Table};
+use crate::table::Table;
 
 /// A packet that waits, and what is written down about it.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ pub(super) struct Store {
 
 impl Store {
     /// A store that takes at most `cost_max` bytes of memory.
-    pub(super) fn new(cost_max: usize, hashing: Keyed) -> Store {
+    pub(super) fn new(cost_max: usize, hashing: keys::Key) -> Store {
         Store {
             rows: Table::with_hasher(hashing.clone()),
             order: BTreeMap::new(),
@@ -154,7 +155,7 @@ mod tests {
         fn every_count_is_the_sum_of_what_is_there(
             steps in prop::collection::vec((0..3_u8, 0..4_u8, 0..8_u16, 1..2000_usize), 0..60),
         ) {
-            let mut store = Store::new(usize::MAX, Keyed::new(&[1; 16]));
+            let mut store = Store::new(usize::MAX, keys::Key::new(&[1; 16]));
             for (step, source, identification, len) in steps {
                 let key = key(source, identification);
                 match step {

@@ -38,7 +38,7 @@ const OTHER_TAGS: [&[u8]; 4] =
 
 fn outer(taken: &Taken) -> (u32, String) {
     match &taken.stack {
-        StackSide::Veth { outer_index, outer_name } => (*outer_index, outer_name.clone()),
+        StackSide::Veth { outer_index, outer_name, .. } => (*outer_index, outer_name.clone()),
         StackSide::Tap { .. } => panic!("a TAP, says {:?}", taken.probes),
     }
 }
@@ -183,6 +183,28 @@ fn without_a_daemon_the_kernel_carries_data_but_no_arp() {
     room.try_in_host("ping -c 1 -W 1 10.9.0.3");
     assert_eq!(arp(&mut peer), Vec::<Vec<u8>>::new(), "ARP left without the daemon");
     assert!(!knows(&room.in_host("ip neigh show dev eth0"), 3));
+}
+
+/// Without rules whatever still passes took the shortcut.
+#[test]
+fn the_bulk_passes_by_a_program_and_what_is_kept_does_not() {
+    let room = room!();
+    room.acquaint();
+    for kept in [Kept::Arp, Kept::ArpAndDhcp] {
+        let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Auto) };
+        let taken = room.at_host(|| take(&wanted)).expect("a veth can move");
+        assert_eq!(probe(&taken, "bulk"), "past the rules");
+        room.at_card(|| run("nft flush ruleset"));
+        transfer(&room);
+        assert_eq!(room.hears_udp(), kept == Kept::Arp);
+        let mut peer = room.at_peer(|| ear("peer0"));
+        let mut host = room.at_host(|| ear("eth0"));
+        send(&mut peer, &request_of_arp());
+        send(&mut host, &request(&[0x81, 0, 0, 0], 45, PEER));
+        assert!(arp(&mut host).is_empty() && arp(&mut peer).is_empty());
+        drop(taken);
+        assert!(!room.hears_udp(), "the program outlived the daemon");
+    }
 }
 
 /// Packets and bytes that arrived at an interface.
