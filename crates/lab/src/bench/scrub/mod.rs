@@ -33,7 +33,6 @@ use super::plot::Figure;
 use super::row::Row;
 use super::stats::{median, paired};
 use super::{Schedule, is_wanted};
-
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
