@@ -35,6 +35,7 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
 // Fields of `struct __sk_buff`.
+const ADDRESSEE: i16 = 4;
 const HAS_TAG: i16 = 20;
 const DATA: i16 = 76;
 const DATA_END: i16 = 80;
@@ -46,6 +47,8 @@ const PROTOCOL_AT: i16 = 23;
 const IPV4: i32 = 0x0800;
 const IPV6: i32 = 0x86dd;
 const TCP: i32 = 6;
+/// What a frame to the address of the interface that it came to is called.
+const TO_US: i32 = 0;
 /// Says that the next one at the hook decides, in the end the rules.
 const NEXT: i32 = -1;
 
@@ -64,6 +67,16 @@ struct Instruction {
     operand: i32,
 }
 
+/// Which way a program takes frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// To the stack: the frame goes on at the inner end at once, without waiting in a queue. The kernel takes every such frame for one
+    /// to its own address, so only those that the card heard as such may go this way.
+    Inwards,
+    /// To the wire.
+    Outwards,
+}
+
 /// The programs at both ends. They are gone when this is dropped.
 #[derive(Debug)]
 pub struct Shortcut {
@@ -73,17 +86,16 @@ pub struct Shortcut {
 /// Joins `card` and `outer`, interface indexes in `namespace`, for what is not kept for sure.
 pub(super) fn open(namespace: BorrowedFd<'_>, kept: Kept, card: u32, outer: u32) -> io::Result<Shortcut> {
     let attach = || {
-        // The frame goes on in the namespace of the inner end at once, without waiting in its queue.
-        let inwards = attach(card, &program(kept, REDIRECT_PEER, outer))?;
-        let outwards = attach(outer, &program(kept, REDIRECT, card))?;
+        let inwards = attach(card, &program(kept, Direction::Inwards, outer))?;
+        let outwards = attach(outer, &program(kept, Direction::Outwards, card))?;
         Ok(Shortcut { _links: [inwards, outwards] })
     };
     run_inside(namespace, attach)?
 }
 
-/// A frame without a tag is redirected by `helper` to the interface `target` if it is IPv6 or, where DHCP is kept, TCP over IPv4;
+/// A frame without a tag is redirected to the interface `target` if it is IPv6 or, where DHCP is kept, TCP over IPv4;
 /// where it is not, if it is IPv4. Register 1 comes in as the frame's description.
-fn program(kept: Kept, helper: i32, target: u32) -> Vec<Instruction> {
+fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
     let instruction = |operation, to: u8, from: u8, offset, operand| {
         let registers = from << 4 | to;
         Instruction { operation, registers, offset, operand }
@@ -106,6 +118,11 @@ fn program(kept: Kept, helper: i32, target: u32) -> Vec<Instruction> {
         program.push(instruction(JUMP_UNLESS_EQUAL, 4, 0, TO_RULES, TCP));
     }
     let shortcut = program.len();
+    if direction == Direction::Inwards {
+        program.push(instruction(LOAD_WORD, 4, 1, ADDRESSEE, 0));
+        program.push(instruction(JUMP_UNLESS_EQUAL, 4, 0, TO_RULES, TO_US));
+    }
+    let helper = if direction == Direction::Inwards { REDIRECT_PEER } else { REDIRECT };
     program.extend([
         instruction(SET, 1, 0, 0, target.cast_signed()),
         instruction(SET, 2, 0, 0, 0),

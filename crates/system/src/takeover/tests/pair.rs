@@ -194,6 +194,10 @@ fn the_bulk_passes_by_a_program_and_what_is_kept_does_not() {
         let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Auto) };
         let taken = room.at_host(|| take(&wanted)).expect("a veth can move");
         assert_eq!(probe(&taken, "bulk"), "past the rules");
+        room.in_peer(&format!("ip neigh replace {HOST} lladdr 02:00:00:00:00:99 dev peer0 nud permanent"));
+        assert!(!room.hears_udp(), "the stack took what was sent to somebody else");
+        room.introduce();
+        assert!(room.hears_udp());
         room.at_card(|| run("nft flush ruleset"));
         transfer(&room);
         assert_eq!(room.hears_udp(), kept == Kept::Arp);
