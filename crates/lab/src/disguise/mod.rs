@@ -99,13 +99,29 @@ pub struct Row {
     pub scans: BTreeMap<String, [String; 2]>,
 }
 
-/// Something that must hold of the rows, and whether it does.
+/// Something that the rows say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// In words.
     pub what: String,
-    /// Whether.
-    pub holds: bool,
+    /// Whether it is what must hold; none where nothing must.
+    pub holds: Option<bool>,
+}
+
+impl Verdict {
+    /// Whether what must hold does not.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.holds == Some(false)
+    }
+
+    fn word(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "pass",
+            Some(false) => "FAIL",
+            None => "seen",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -129,15 +145,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => eprintln!("skipped: the information in nmap's fields, because there is no {}", args.list.display()),
     }
     for verdict in &verdicts {
-        println!("{}  {}", if verdict.holds { "pass" } else { "FAIL" }, verdict.what);
+        println!("{}  {}", verdict.word(), verdict.what);
     }
     if let Some(path) = &args.json {
         let report = Report { rows: &rows, verdicts: &verdicts, information: information.as_ref() };
         let text = serde_json::to_string_pretty(&report).map_err(|error| Failure::Unreadable(error.to_string()))?;
         std::fs::write(path, text + "\n").map_err(Failure::file("writing", path))?;
     }
-    let all_hold = verdicts.iter().all(|verdict| verdict.holds);
-    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let any_fails = verdicts.iter().any(Verdict::fails);
+    Ok(if any_fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn play_all(args: &Args) -> Result<Vec<Row>, Failure> {
@@ -191,7 +207,7 @@ pub fn missing_tools() -> Vec<&'static str> {
     tools::TOOLS.into_iter().filter(|tool| !process::installed(tool)).collect()
 }
 
-/// What must hold of the rows that are there.
+/// What the rows that are there say, and whether it is what must hold.
 #[must_use]
 pub fn judge(rows: &[Row]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
@@ -205,22 +221,28 @@ pub fn judge(rows: &[Row]) -> Vec<Verdict> {
         let mut say = |what: String, holds| verdicts.push(Verdict { what: format!("{}: {what}", guard.name()), holds });
         match guard {
             Guard::None => {
-                say(format!("nmap tells {guesses} of {count} stacks apart by its guesses"), guesses == count);
-                say(format!("p0f tells {signatures} of {count} stacks apart by their signatures"), signatures == count);
+                say(format!("nmap tells {guesses} of {count} stacks apart by its guesses"), Some(guesses == count));
+                say(
+                    format!("p0f tells {signatures} of {count} stacks apart by their signatures"),
+                    Some(signatures == count),
+                );
             }
             Guard::Strict => {
-                say(format!("nmap guesses {guesses} kind of stack"), guesses == 1);
-                say(format!("p0f sees {signatures} kind of signature"), signatures == 1);
+                say(format!("nmap guesses {guesses} kind of stack"), Some(guesses == 1));
+                say(format!("p0f sees {signatures} kind of signature"), Some(signatures == 1));
             }
             Guard::Paper | Guard::Balanced => {
                 let text =
                     format!("of {count} stacks nmap's guesses leave {guesses} kinds, p0f's signatures {signatures}");
-                say(text, true);
+                say(text, None);
             }
         }
         if guard != Guard::None {
             let learnt = of.iter().filter(|row| row.learns()).count();
-            say(format!("FIN, null, Xmas and ACK scans learn something about {learnt} of {count} stacks"), learnt == 0);
+            say(
+                format!("FIN, null, Xmas and ACK scans learn something about {learnt} of {count} stacks"),
+                Some(learnt == 0),
+            );
         }
     }
     verdicts
@@ -286,7 +308,7 @@ mod tests {
     }
 
     fn failures(rows: &[Row]) -> Vec<String> {
-        judge(rows).into_iter().filter(|verdict| !verdict.holds).map(|verdict| verdict.what).collect()
+        judge(rows).into_iter().filter(Verdict::fails).map(|verdict| verdict.what).collect()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use scrub::{FlowId, FlowReport};
 use system::null::NullBump;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
-/// for a fifth of a millisecond at most.
+/// for less than half a millisecond.
 const ANSWERS_AT_ONCE_MAX: usize = 32;
 
 /// News of a bump in an operator's words.

@@ -24,7 +24,7 @@ fn nmap_and_p0f_tell_stacks_apart_but_not_from_behind_the_gateway() {
                 rows.push(disguise::play(run, &program(), stack, guard)?);
             }
         }
-        let wrong: Vec<_> = disguise::judge(&rows).into_iter().filter(|verdict| !verdict.holds).collect();
+        let wrong: Vec<_> = disguise::judge(&rows).into_iter().filter(disguise::Verdict::fails).collect();
         assert!(wrong.is_empty(), "{wrong:?}: {rows:#?}");
         Ok(()) as Outcome
     });
