@@ -128,8 +128,9 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     let gate = &plan.gate;
     let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
     let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
-    let ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
-    let mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
+    let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
@@ -145,12 +146,25 @@ fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failur
         return Err(Failure::new(format!("the gateway has no {} card", role.word())));
     };
     let hears = role != Role::Mirror;
-    let options =
-        PacketOptions { promiscuous: hears, all_multicast: hears, deaf: !hears, ..PacketOptions::new(card.index) };
+    let options = PacketOptions {
+        promiscuous: hears,
+        all_multicast: hears,
+        deaf: !hears,
+        tunnels: true,
+        ..PacketOptions::new(card.index)
+    };
     gateway
         .inside(|| PacketPort::open(&options))
         .map_err(|error| failed(plan, "entering the cards' namespace", &error))?
         .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
+}
+
+/// Super-frames inside of tunnels stay whole if they can leave by every port in one piece.
+fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) {
+    let mut ports: Vec<_> = ports.collect();
+    if ports.iter().all(|port| port.sender.carries_tunnels()) {
+        ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    }
 }
 
 /// What is allowed and yet worth knowing, one line each.
