@@ -3,6 +3,7 @@
 //! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
 //! privileges, and only then read the first frame.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -130,11 +131,12 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
-    keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
+    let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
+    let probes = BTreeMap::from([("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, warnings);
+    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, probes, warnings);
     let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
     drop_privileges(plan)?;
     Ok(Prepared { keys, settings, ports, mirror, supervisor })
@@ -159,12 +161,14 @@ fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failur
         .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
 }
 
-/// Super-frames inside of tunnels stay whole if they can leave by every port in one piece.
-fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) {
+/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece; whether they do, or why not.
+fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
     let mut ports: Vec<_> = ports.collect();
-    if ports.iter().all(|port| port.sender.carries_tunnels()) {
-        ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    if let Some(error) = ports.iter().find_map(|port| port.sender.tunnels_refused()) {
+        return format!("no: cut into plain frames, because the kernel (before Linux 6.17) refuses: {error}");
     }
+    ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    "yes, in one piece".to_owned()
 }
 
 /// What is allowed and yet worth knowing, one line each.
