@@ -48,7 +48,7 @@ impl PacketPort {
         let receiver = PacketReceiver::new(Arc::clone(&socket), source, options.trains);
         let mut sender = PacketSender::new(socket, options.trains);
         if options.tunnels {
-            match TunnelWay::open(options.interface_index) {
+            match TunnelWay::open(options.interface_index, options.buffer_bytes) {
                 Ok(way) => sender.tunnels = Some(way),
                 Err(error) => sender.tunnels_refused = Some(error),
             }
@@ -325,25 +325,27 @@ impl PacketSender {
                 return false;
             }
             Err(error) => {
+                // From now on they are cut as they are committed.
                 self.tunnels_refused = self.tunnels.take().map(|_| error.into()).or(self.tunnels_refused.take());
-                self.cut_first(&meta);
+                self.last_error = Some(error.raw_os_error());
+                self.counters.errors += 1;
+                self.arena.advance(1);
             }
         }
         true
     }
 
-    /// Puts the pieces of the first waiting frame, a super-frame, behind all that waits.
-    fn cut_first(&mut self, meta: &Meta) {
-        let whole = self.arena.frame(self.arena.waiting().start).to_vec();
-        self.arena.advance(1);
+    /// Commits the pieces of the super-frame of `len` bytes that was written last.
+    fn commit_in_pieces(&mut self, len: usize, meta: &Meta) {
+        let whole = self.arena.written(len).to_vec();
         let Ok(plan) = plan_of(&whole, meta) else {
             self.counters.errors += 1;
             return;
         };
         for piece in 0..plan.segments() {
-            let room = self.arena.reserve(plan.segment_len(piece));
+            let room = self.reserve(plan.segment_len(piece));
             match room.and_then(|room| plan.write(&whole, piece, room)) {
-                Some(len) => drop(self.arena.commit(len, segment_meta(&plan, meta))),
+                Some(len) => self.commit(len, segment_meta(&plan, meta)),
                 None => self.counters.errors += 1,
             }
         }
@@ -379,11 +381,6 @@ impl PacketSender {
 
 #[cfg(test)]
 impl PacketSender {
-    /// Loses its way out for tunnels, as if the kernel had refused what was written to it.
-    pub(super) fn lose_the_way_for_tunnels(&mut self) {
-        self.tunnels = None;
-    }
-
     /// Hears, after a call that began with a train, what Linux before 6.2 says to one.
     pub(super) fn refuse_trains_as_an_old_kernel_does(&mut self) {
         assert!(self.go_on_after(&io::Error::from_raw_os_error(libc::EINVAL)));
@@ -406,6 +403,9 @@ impl Sender for PacketSender {
     }
 
     fn commit(&mut self, len: usize, meta: Meta) {
+        if meta.is_tunnelled() && self.tunnels.is_none() {
+            return self.commit_in_pieces(len, &meta);
+        }
         if self.arena.commit(len, meta).is_some() {
             self.counters.frames += 1;
             self.counters.bytes += len as u64;

@@ -9,7 +9,7 @@ use wire::{ipv4, ipv6, tcp, udp};
 
 use super::cutter::{kept_whole, plan_of};
 use super::tests::{frame, ip, may_run, namespace, packet_port, send, through_the_middle, veth};
-use super::{PacketPort, Receiver, Sender};
+use super::{Backlog, PacketPort, Receiver, Sender};
 use crate::wait::{PollFd, PollFlags, wait};
 
 /// What a frame takes to cross a cable of the same machine, many times over.
@@ -168,10 +168,16 @@ fn the_kernel_cuts_tunnelled_super_frames_to_the_same_bytes() {
     let Some((wire, mut a, mut b)) = ports("the_kernel_cuts_tunnelled_super_frames_to_the_same_bytes") else { return };
     ip(&wire, "ethtool -K v1 tx off tso off gso off tx-udp_tnl-segmentation off tx-udp_tnl-csum-segmentation off");
     for shape in shapes() {
-        let (bytes, meta) = super_frame(shape);
+        let (mut bytes, meta) = super_frame(shape);
+        let expected = pieces(&bytes, &meta);
+        // Sums that somebody left wrong would show in every piece.
+        let Checksum::Partial { start, offset } = meta.checksum else { panic!("partial") };
+        bytes[usize::from(start + offset)] ^= 0x55;
+        if shape.has_checksum {
+            bytes[if shape.outer_v6 { 54 } else { 34 } + udp::CHECKSUM] ^= 0x55;
+        }
         send(&mut a, &bytes, kept_whole(&bytes, &meta).expect("a tunnel in UDP"));
         assert!(!a.sender.flush().waits());
-        let expected = pieces(&bytes, &meta);
         let heard = heard(&mut b, expected.len());
         assert!(heard.iter().all(|(_, meta)| meta.gso.is_none()), "{shape:?}");
         assert!(heard.iter().map(|(bytes, _)| bytes).eq(&expected), "{shape:?}: {} of {}", heard.len(), expected.len());
@@ -179,20 +185,25 @@ fn the_kernel_cuts_tunnelled_super_frames_to_the_same_bytes() {
     assert!(a.sender.carries_tunnels());
 }
 
-/// As when the kernel refuses what it once promised to take.
+/// The kernel refuses what it once promised to take: that frame is lost, and counted, and later ones are cut.
 #[test]
 fn without_a_way_out_they_are_cut_to_the_same_bytes() {
-    let Some((_wire, mut a, mut b)) = ports("without_a_way_out_they_are_cut_to_the_same_bytes") else { return };
-    a.sender.lose_the_way_for_tunnels();
-    assert!(!a.sender.carries_tunnels());
+    let Some((wire, mut a, mut b)) = ports("without_a_way_out_they_are_cut_to_the_same_bytes") else { return };
+    ip(&wire, "ip link set tunnels0 down");
+    let (bytes, meta) = super_frame(shapes().next().expect("some"));
+    send(&mut a, &bytes, kept_whole(&bytes, &meta).expect("a tunnel in UDP"));
+    assert!(!a.sender.flush().waits());
+    assert_eq!((a.sender.counters().errors, a.sender.carries_tunnels()), (1, false));
     for shape in shapes() {
         let (bytes, meta) = super_frame(shape);
+        send(&mut a, &frame(1, 100), Meta::plain());
         send(&mut a, &bytes, kept_whole(&bytes, &meta).expect("a tunnel in UDP"));
+        send(&mut a, &frame(2, 100), Meta::plain());
         assert!(!a.sender.flush().waits());
-        let expected = pieces(&bytes, &meta);
+        let expected = [vec![frame(1, 100)], pieces(&bytes, &meta), vec![frame(2, 100)]].concat();
         assert!(heard(&mut b, expected.len()).iter().map(|(bytes, _)| bytes).eq(&expected), "{shape:?}");
     }
-    assert_eq!(a.sender.counters().errors, 0);
+    assert_eq!(a.sender.counters().errors, 1);
 }
 
 #[test]
@@ -212,6 +223,32 @@ fn frames_before_and_behind_a_tunnelled_one_keep_their_places() {
     }
     assert!(!a.sender.flush().waits());
     assert!(heard(&mut b, sent.len()).iter().map(|(bytes, _)| bytes).eq(&sent));
+}
+
+/// The TAP's own limit is reached before the queue behind the card is full, so that nothing is lost in it.
+#[test]
+fn a_slow_link_delays_tunnelled_super_frames_and_loses_none() {
+    const COUNT: usize = 40;
+    let name = "a_slow_link_delays_tunnelled_super_frames_and_loses_none";
+    let Some((wire, a, mut b)) = ports(name) else { return };
+    drop(a);
+    ip(&wire, "tc qdisc add dev v1 root tbf rate 100mbit burst 128kb limit 2mb");
+    let mut a = packet_port(&wire, "v1", |options| (options.tunnels, options.buffer_bytes) = (true, 256 << 10));
+    b.receiver.keep_tunnels();
+    let shape = Shape { payload_len: 40_001, size: 1398, ..shapes().next().expect("some") };
+    let (bytes, meta) = super_frame(shape);
+    for _ in 0..COUNT {
+        send(&mut a, &bytes, kept_whole(&bytes, &meta).expect("a tunnel in UDP"));
+    }
+    let end = Instant::now() + PATIENCE;
+    while let Backlog::After(pause) = a.sender.flush()
+        && Instant::now() < end
+    {
+        std::thread::sleep(pause);
+    }
+    assert!(heard(&mut b, COUNT).iter().map(|(bytes, _)| bytes).eq(std::iter::repeat_n(&bytes, COUNT)));
+    let counters = a.sender.counters();
+    assert!(counters.backlogs > 0 && counters.errors == 0 && a.sender.carries_tunnels(), "{counters:?}");
 }
 
 /// What cannot leave whole is cut where it comes in: tags are kept beside the frame, and other tunnels have no way out.

@@ -11,7 +11,6 @@ use bump::Meta;
 use rustix::io::Errno;
 
 use super::cutter::plan_of;
-use super::limits::SOCKET_BUFFER_BYTES;
 use super::vnet;
 use crate::netlink::Connection;
 use crate::netlink::link::{LinkChange, NO_ARP, UP};
@@ -25,12 +24,13 @@ pub(super) struct TunnelWay {
 }
 
 impl TunnelWay {
-    /// Opens one to the interface `interface_index` in the calling thread's network namespace.
+    /// Opens one to the interface `interface_index` in the calling thread's network namespace, where up to `buffer_bytes` may be
+    /// under way. A queue behind the interface that is full drops without a word, so this should be less than what it holds.
     ///
     /// # Errors
     /// The kernel is older than Linux 6.17, or refuses the TAP or the program.
-    pub(super) fn open(interface_index: u32) -> io::Result<TunnelWay> {
-        let (tap, index) = tap_device::open_for_tunnels(SOCKET_BUFFER_BYTES)?;
+    pub(super) fn open(interface_index: u32, buffer_bytes: usize) -> io::Result<TunnelWay> {
+        let (tap, index) = tap_device::open_for_tunnels(buffer_bytes)?;
         // First the program, so that the stack behind the TAP never sees a frame.
         let redirection = ingress::redirect_all(index, interface_index)?;
         Connection::open()?.change_link(&LinkChange::of(index).flag(NO_ARP, true).flag(UP, true))?;
