@@ -1,7 +1,8 @@
 //! Super-frames that metadata cannot describe, turned into plain frames before a bump sees them.
 //!
 //! The kernel's header names only one transport header. When that is not the outer one, the frame is a tunnel's (VXLAN,
-//! GRE, IP in IP), and whoever took it for plain TCP would write lengths and checksums into the wrong places.
+//! GRE, IP in IP), and whoever took it for plain TCP would write lengths and checksums into the wrong places. Where all ports
+//! can send it as it is (record 0025) metadata say that it is tunnelled, and it stays whole.
 
 use bump::{Checksum, Frame, Gso, GsoKind, Meta};
 use wire::offload::{Cut, Kind, Plan, SUPER_FRAME_MAX_BYTES};
@@ -54,8 +55,10 @@ pub(crate) fn kept_whole(frame: &[u8], meta: &Meta) -> Option<Meta> {
         _ => return None,
     };
     let is_tagged = meta.vlan.is_some() || layer::network_layer(frame)?.1 != ethernet::HEADER_LEN;
-    let tunnel = plan_of(frame, meta).ok()?.udp_tunnel();
-    (!is_tagged && tunnel.is_some()).then_some(Meta { gso: Some(Gso { kind, ..gso }), ..*meta })
+    let plan = plan_of(frame, meta).ok()?;
+    // The kernel takes a single piece for a plain frame, whose outer checksum nobody would complete.
+    let is_fit = !is_tagged && plan.udp_tunnel().is_some() && plan.segments() > 1;
+    is_fit.then_some(Meta { gso: Some(Gso { kind, ..gso }), ..*meta })
 }
 
 /// A tunnelled super-frame on its way out in pieces.

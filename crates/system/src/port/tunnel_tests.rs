@@ -267,6 +267,9 @@ fn only_tcp_in_a_tunnel_in_udp_without_tags_stays_whole() {
     let mut short = bytes.clone();
     short.truncate(bytes.len() - 1);
     assert_eq!(kept_whole(&short, &meta), None, "lengths that contradict each other");
+    let (single, of_one) = super_frame(Shape { payload_len: 1000, ..shape });
+    assert_eq!(plan_of(&single, &of_one).map(|plan| plan.segments()), Ok(1));
+    assert_eq!(kept_whole(&single, &of_one), None, "one piece");
     let datagrams = Meta { gso: Some(Gso { kind: GsoKind::Udp, size: 1000, ecn: false }), ..meta };
     assert_eq!(kept_whole(&bytes, &datagrams), None);
 }
