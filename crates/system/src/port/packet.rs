@@ -1,9 +1,9 @@
 //! The wire's port: a packet socket with vnet headers on one interface.
 //!
 //! Receiving takes many frames per call into buffers that hold super-frames, or finds small ones in a ring without any call;
-//! sending hands many frames per call over from the arena. What the kernel's header cannot say is repaired here: VLAN tags come out of auxiliary data into
-//! metadata and go back into the frame, tunnelled super-frames are cut or have a way out of their own. What the kernel can cut, it is given whole: frames
-//! of one flow leave as a train.
+//! sending hands many frames per call over from the arena. What the kernel's header cannot say is repaired here: VLAN tags come
+//! out of auxiliary data into metadata and go back into the frame, tunnelled super-frames are cut or have a way out of their own.
+//! What the kernel can cut, it is given whole: frames of one flow leave as a train.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
