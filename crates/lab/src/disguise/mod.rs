@@ -19,7 +19,7 @@ use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::find_program;
 use crate::net::process;
-use crate::stacks::Stack;
+use crate::stacks::standing::Stack;
 
 pub use path::Path;
 
