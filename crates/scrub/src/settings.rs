@@ -66,6 +66,26 @@ pub const OPTION_ORDER: OptionOrder = [
     OptionKind::Sack,
 ];
 
+/// Which connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// None: they end.
+    No,
+    /// Those whose numbers are the trusted host's own, to the byte. What else there is was shifted with keys that are lost, and
+    /// is ended for both sides.
+    Unshifted,
+    /// All: an earlier run had the same keys, or there was none.
+    All,
+}
+
+impl Adopt {
+    /// What is left of it where no earlier run had the keys.
+    #[must_use]
+    pub fn with_new_keys(self) -> Adopt {
+        if self == Adopt::All { Adopt::Unshifted } else { self }
+    }
+}
+
 /// An address block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -89,8 +109,8 @@ pub struct Settings {
     pub out_of_order: OutOfOrder,
     /// In which order TCP options leave.
     pub option_order: OptionOrder,
-    /// Whether connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
-    pub adopt: bool,
+    /// Connections that are older than the scrubber.
+    pub adopt: Adopt,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
     pub ethertypes: Vec<EtherType>,
     /// Pairs that may speak encrypted and opaque protocols where only listed ones may.
@@ -128,7 +148,7 @@ impl Settings {
             both_directions: preset == Preset::Strict,
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
             option_order: OPTION_ORDER,
-            adopt: false,
+            adopt: Adopt::No,
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),
             tunnels: Vec::new(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use scrub::settings::{IcmpTiming, Network, OPTION_ORDER, OptionKind, OptionOrder, OutOfOrder, Pair};
+use scrub::settings::{Adopt, IcmpTiming, Network, OPTION_ORDER, OptionKind, OptionOrder, OutOfOrder, Pair};
 use scrub::{Action, Preset, Rule, Settings};
 use serde::{Deserialize, Serialize};
 use system::takeover;
@@ -186,7 +186,7 @@ impl Default for Gate {
             both_directions: None,
             out_of_order: None,
             option_order: usual_order(),
-            adopt: settings.adopt,
+            adopt: settings.adopt != Adopt::No,
             icmp: Icmp::Limit,
             icmp_interval_ms: scrub::limits::ICMP_INTERVAL.as_millis() as u64,
             icmp_quote_len: settings.icmp_quote_len,
@@ -259,7 +259,7 @@ impl Gate {
             None => settings.out_of_order,
         };
         settings.option_order = self.option_order(file)?;
-        settings.adopt = self.adopt;
+        settings.adopt = if self.adopt { Adopt::All } else { Adopt::No };
         settings.icmp = self.icmp(file)?;
         settings.icmp_quote_len = self.icmp_quote_len;
         settings.icmp_echo_max_bytes = self.icmp_echo_max_bytes;

@@ -14,7 +14,7 @@ use system::privilege::{self, Capability};
 use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 
 use super::cards::Cards;
-use super::keys;
+use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
 use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName};
@@ -126,8 +126,15 @@ struct Prepared {
 
 fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
-    let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
-    let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    let keys = match kept {
+        Kept::Before(keys) => keys,
+        Kept::New(keys) => {
+            settings.adopt = settings.adopt.with_new_keys();
+            keys
+        }
+    };
     let ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
