@@ -111,6 +111,8 @@ pub struct Settings {
     pub option_order: OptionOrder,
     /// Connections that are older than the scrubber.
     pub adopt: Adopt,
+    /// Subnets on the links, as far as they are known: of each the last address is for all its hosts, and no other is.
+    pub subnets: Vec<Network>,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
     pub ethertypes: Vec<EtherType>,
     /// Pairs that may speak encrypted and opaque protocols where only listed ones may.
@@ -149,6 +151,7 @@ impl Settings {
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
             option_order: OPTION_ORDER,
             adopt: Adopt::No,
+            subnets: Vec::new(),
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),
             tunnels: Vec::new(),
@@ -172,6 +175,15 @@ impl Settings {
 }
 
 impl Network {
+    /// Whether `address` is its last one, which is for all its hosts where it is a subnet of IPv4. Two hosts on a link need no such
+    /// address (RFC 3021).
+    #[must_use]
+    pub fn is_last(&self, address: IpAddr) -> bool {
+        let IpAddr::V4(bits) = address else { return false };
+        let host_bits = u32::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0);
+        self.prefix_len <= 30 && self.contains(address) && bits.to_bits() & host_bits == host_bits
+    }
+
     /// Whether `address` lies in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
