@@ -22,6 +22,7 @@ use super::send_slab::SendSlab;
 use super::train::{TrainOptions, Unloading};
 use super::vnet::PACKET_LEN;
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender};
+use crate::bpf;
 
 /// How long to wait when the queue behind the device is full: 100 full frames at 1 Gbit/s.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(1);
@@ -45,6 +46,16 @@ impl PacketPort {
         let (socket, source) = (Arc::new(socket), ring.map_or_else(|| Source::Calls(ReceiveSlab::new()), Source::Ring));
         let receiver = PacketReceiver::new(Arc::clone(&socket), source, options.trains);
         Ok(PacketPort { receiver, sender: PacketSender::new(socket, options.trains) })
+    }
+}
+
+impl PacketPort {
+    /// Has `program` judge every frame before this port hears it.
+    ///
+    /// # Errors
+    /// The program is no socket filter.
+    pub fn filter_by(&self, program: &bpf::Program) -> io::Result<()> {
+        program.attach_to(self)
     }
 }
 
