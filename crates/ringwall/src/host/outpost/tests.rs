@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Generator};
 use shield::{Checks, NonceKeys, Nonces, Outpost as _, Switches};
+use system::port::PacketOptions;
+use system::privilege::{self, Capability};
 use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
 use wire::cll::{DataHeader, PacketType, train};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -195,6 +197,26 @@ fn is_skipped(name: &str) -> bool {
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn without_the_privilege_the_twin_is_in_force_and_says_why() {
+    if is_skipped("without_the_privilege_the_twin_is_in_force_and_says_why") {
+        return;
+    }
+    // Deaf, on the loopback interface: no frame of this machine gets in.
+    let options = PacketOptions { deaf: true, ..PacketOptions::new(1) };
+    let port = PacketPort::open(&options).expect("a port");
+    let unprivileged = std::thread::spawn(move || {
+        privilege::keep(&[Capability::NetAdmin]).expect("root may drop");
+        open(Layers::Kernel, OWN, &port)
+    });
+    let (post, standing) = unprivileged.join().expect("the thread ends well");
+    assert!(post.is_none());
+    assert_eq!((standing.wanted, standing.in_force), (Layers::Kernel, Layers::Twin));
+    let reason = standing.reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("does not take the shield's program") && !reason.contains('\n'), "{reason}");
+    assert_eq!(standing.dropped_in_kernel(), Count::default());
 }
 
 #[test]
