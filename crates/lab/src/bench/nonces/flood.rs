@@ -20,6 +20,8 @@ const HANDFUL_PACED: u64 = 16;
 const HANDFUL_MAX: u64 = 64;
 /// How long a paced flood rests.
 const REST: Duration = Duration::from_micros(40);
+/// How urgent the attacker is among real-time threads: less than the stream, more than whatever else the machine does.
+const PRIORITY: &str = "1";
 /// After a pause of the machine the flood does not make up for more than this.
 const BEHIND_MAX: u64 = 2000;
 
@@ -89,6 +91,14 @@ impl Pace {
         }
     }
 
+    /// Forged frames in a second on the wire below which a run says nothing.
+    pub fn least_per_second(self) -> f64 {
+        match self {
+            Pace::Steady => 190_000.0,
+            Pace::Max => 200_000.0,
+        }
+    }
+
     fn per_second(self) -> Option<f64> {
         match self {
             Pace::Steady => Some(200_000.0),
@@ -97,16 +107,12 @@ impl Pace {
     }
 }
 
-/// Sends `frames` over and over until it is stopped, on the sender's processor when nobody else wants it.
+/// Sends `frames` over and over until it is stopped, on the sender's processor when the stream does not want it.
 ///
 /// # Errors
 /// The thread cannot be bound to its processor.
 pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicBool) -> Result<(), Failure> {
-    sit_on(SENDER_CORE, None)?;
-    // A thread's own number names it alone.
-    let own = rustix::thread::gettid();
-    rustix::process::setpriority_process(Some(own), 19)
-        .map_err(|error| Failure::Io { doing: "stepping back".to_owned(), source: error.into() })?;
+    sit_on(SENDER_CORE, Some(PRIORITY))?;
     let (start, mut sent) = (Instant::now(), 0_u64);
     let mut frames = frames.iter().cycle();
     while !stop.load(Ordering::Relaxed) {

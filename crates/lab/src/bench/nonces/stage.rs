@@ -35,6 +35,10 @@ pub const RECEIVER_CORE: usize = 1;
 const RECEIVE_PRIORITY: &str = "5";
 /// Frames that the attacker has.
 const FRAMES: usize = 64;
+/// How urgent the stream's sender is, and the daemons that seal for it.
+pub const STREAM_PRIORITY: &str = "10";
+/// Share of the stream that must leave its sender: what is lost there is not the receiver's loss.
+const VALID_ON_WIRE_MIN: f64 = 0.995;
 /// How far a flood runs ahead of the stream.
 const AHEAD: Duration = Duration::from_millis(250);
 /// How long a datagram may be on its way when nothing disturbs it.
@@ -82,7 +86,7 @@ impl Stage {
             lan.acquaint(peer, &a)?;
         }
         place(&receiver, RECEIVER_CORE, None)?;
-        peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some("10")))?;
+        peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some(STREAM_PRIORITY)))?;
         place_receive_path()?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
         let talk = Ping::start(&c, &a, &lan.directory)?;
@@ -117,11 +121,22 @@ impl Stage {
         })?;
         let [valid, forged] = [b, m].map(|host| self.sent_by(host));
         let [valid_before, forged_before] = before;
+        let forged_per_second = (forged? - forged_before?) / flooded;
+        if let Some((_, pace)) = attack.filter(|(_, pace)| forged_per_second < pace.least_per_second()) {
+            let said =
+                format!("a flood of {forged_per_second:.0} frames a second for {}: the machine is busy", pace.name());
+            return Err(Failure::Unreadable(said));
+        }
+        let valid_on_wire = (valid? - valid_before?) / sample.sent as f64;
+        if valid_on_wire < VALID_ON_WIRE_MIN {
+            let said = format!("{valid_on_wire:.3} of the stream were put on the wire: the machine is busy");
+            return Err(Failure::Unreadable(said));
+        }
         let memory_mib = self.memory_mib()?;
         Ok(Measured {
             goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
-            forged_per_second: (forged? - forged_before?) / flooded,
-            valid_on_wire: (valid? - valid_before?) / sample.sent as f64,
+            forged_per_second,
+            valid_on_wire,
             delay_median_ms: sample.delay_median_ms,
             delay_p99_ms: sample.delay_p99_ms,
             memory_mib,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::stage::{RECEIVER_CORE, SENDER_CORE, sit_on};
+use super::stage::{RECEIVER_CORE, SENDER_CORE, STREAM_PRIORITY, sit_on};
 use crate::bench::stats::quantile_of;
 use crate::failure::Failure;
 use crate::net::Host;
@@ -25,8 +25,8 @@ const BUFFER_BYTES: usize = 4 << 20;
 const LATE: Duration = Duration::from_millis(800);
 /// How long the receiver waits before it looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the sender rests between two looks at the clock.
-const REST: Duration = Duration::from_micros(50);
+/// How long the sender rests between two looks at the clock: four datagrams, or it would leave the attacker no time.
+const REST: Duration = Duration::from_micros(200);
 
 /// What came of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Stream {
 }
 
 fn send(socket: &UdpSocket, start: Instant, time: Duration) -> Result<u64, Failure> {
-    sit_on(SENDER_CORE, Some("10"))?;
+    sit_on(SENDER_CORE, Some(STREAM_PRIORITY))?;
     let mut payload = [0; PAYLOAD_LEN];
     let mut sent = 0;
     while start.elapsed() < time {
