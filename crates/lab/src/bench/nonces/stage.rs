@@ -17,7 +17,7 @@ use serde_json::Value;
 use shield::Layers;
 
 use super::flood::{self, Attack, Pace};
-use super::stream::{PAYLOAD_LEN, Stream};
+use super::stream::{PAYLOAD_LEN, Sample, Stream};
 use crate::bench::cpu;
 use crate::bench::work::Work;
 use crate::cleanup::Run;
@@ -58,6 +58,13 @@ pub struct Measured {
     pub memory_grown_mib: f64,
 }
 
+/// What counters show at one moment: frames on the wire, and the daemon's memory.
+struct Seen {
+    valid: f64,
+    forged: f64,
+    memory_mib: f64,
+}
+
 /// The hosts, ready.
 pub struct Stage {
     // Ends before the hosts do.
@@ -96,52 +103,56 @@ impl Stage {
     /// Runs the stream, alone or under an attack.
     ///
     /// # Errors
-    /// A host has ended, or the lab is interrupted.
+    /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
     pub fn measure(&self, attack: Option<(Attack, Pace)>, seconds: u32) -> Result<Measured, Failure> {
         cpu::settle()?;
+        let time = Duration::from_secs(seconds.into());
+        let before = self.look()?;
+        let sample = self.play(attack, time)?;
+        let after = self.look()?;
+        let measured = Measured {
+            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
+            forged_per_second: (after.forged - before.forged) / (AHEAD + time).as_secs_f64(),
+            valid_on_wire: (after.valid - before.valid) / sample.sent as f64,
+            delay_median_ms: sample.delay_median_ms,
+            delay_p99_ms: sample.delay_p99_ms,
+            memory_mib: after.memory_mib,
+            memory_grown_mib: after.memory_mib - before.memory_mib,
+        };
+        match attack {
+            Some((_, pace)) if measured.forged_per_second < pace.least_per_second() => {
+                Err(busy(&format!("a flood of {:.0} frames a second for {}", measured.forged_per_second, pace.name())))
+            }
+            _ if measured.valid_on_wire < VALID_ON_WIRE_MIN => {
+                Err(busy(&format!("only {:.3} of the stream came to the wire", measured.valid_on_wire)))
+            }
+            _ => Ok(measured),
+        }
+    }
+
+    /// Lets the stream run, and the attack from a little before its beginning to its end.
+    fn play(&self, attack: Option<(Attack, Pace)>, time: Duration) -> Result<Sample, Failure> {
         let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
         let stream = Stream::open(b, a)?;
-        let memory_before = self.memory_mib()?;
-        let before = [b, m].map(|host| self.sent_by(host));
-        let time = Duration::from_secs(seconds.into());
-        let flooded = AHEAD.as_secs_f64() + time.as_secs_f64();
+        let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
+        let forged = attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace));
         let stop = AtomicBool::new(false);
-        let sample = thread::scope(|scope| {
-            let forged = attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace));
-            let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
+        thread::scope(|scope| {
             let stop = &stop;
             let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
             thread::sleep(AHEAD);
-            let ended = stream.run(time, || stop.store(true, Ordering::Relaxed));
+            let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
             match flood.map(thread::ScopedJoinHandle::join) {
                 Some(Err(_)) => Err(Failure::Unreadable("the flood ended".to_owned())),
                 Some(Ok(Err(failure))) => Err(failure),
-                _ => ended,
+                _ => sample,
             }
-        })?;
-        let [valid, forged] = [b, m].map(|host| self.sent_by(host));
-        let [valid_before, forged_before] = before;
-        let forged_per_second = (forged? - forged_before?) / flooded;
-        if let Some((_, pace)) = attack.filter(|(_, pace)| forged_per_second < pace.least_per_second()) {
-            let said =
-                format!("a flood of {forged_per_second:.0} frames a second for {}: the machine is busy", pace.name());
-            return Err(Failure::Unreadable(said));
-        }
-        let valid_on_wire = (valid? - valid_before?) / sample.sent as f64;
-        if valid_on_wire < VALID_ON_WIRE_MIN {
-            let said = format!("{valid_on_wire:.3} of the stream were put on the wire: the machine is busy");
-            return Err(Failure::Unreadable(said));
-        }
-        let memory_mib = self.memory_mib()?;
-        Ok(Measured {
-            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
-            forged_per_second,
-            valid_on_wire,
-            delay_median_ms: sample.delay_median_ms,
-            delay_p99_ms: sample.delay_p99_ms,
-            memory_mib,
-            memory_grown_mib: memory_mib - memory_before,
         })
+    }
+
+    fn look(&self) -> Result<Seen, Failure> {
+        let (b, m) = (self.lan.host("b")?, self.lan.host("m")?);
+        Ok(Seen { valid: self.sent_by(b)?, forged: self.sent_by(m)?, memory_mib: self.memory_mib()? })
     }
 
     /// Frames that the wire of `host` has carried from it.
@@ -160,6 +171,10 @@ impl Stage {
         let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
         kib.map(|kib| kib / 1024.0).ok_or_else(ended)
     }
+}
+
+fn busy(what: &str) -> Failure {
+    Failure::Unreadable(format!("{what}: the machine is busy, or too slow"))
 }
 
 /// Starts the daemon of `host` and waits until it guards the interface.
