@@ -20,8 +20,8 @@ const HANDFUL_PACED: u64 = 16;
 const HANDFUL_MAX: u64 = 64;
 /// How long a paced flood rests.
 const REST: Duration = Duration::from_micros(40);
-/// How urgent the attacker is among real-time threads: less than the stream, more than whatever else the machine does.
-const PRIORITY: &str = "1";
+/// How far the attacker steps back. At real-time priority it would starve what the kernel does for the stream beside it.
+const NICENESS: i32 = 19;
 /// After a pause of the machine the flood does not make up for more than this.
 const BEHIND_MAX: u64 = 2000;
 
@@ -112,7 +112,11 @@ impl Pace {
 /// # Errors
 /// The thread cannot be bound to its processor.
 pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicBool) -> Result<(), Failure> {
-    sit_on(SENDER_CORE, Some(PRIORITY))?;
+    sit_on(SENDER_CORE, None)?;
+    // A thread's own number names it alone.
+    let own = rustix::thread::gettid();
+    rustix::process::setpriority_process(Some(own), NICENESS)
+        .map_err(|error| Failure::Io { doing: "stepping back".to_owned(), source: error.into() })?;
     let (start, mut sent) = (Instant::now(), 0_u64);
     let mut frames = frames.iter().cycle();
     while !stop.load(Ordering::Relaxed) {
