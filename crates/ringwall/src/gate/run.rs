@@ -3,10 +3,11 @@
 //! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
 //! privileges, and only then read the first frame.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use scrub::{Scrubber, Settings};
+use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports};
@@ -14,7 +15,7 @@ use system::privilege::{self, Capability};
 use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 
 use super::cards::Cards;
-use super::keys;
+use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
 use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName};
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// What is ready before the first frame.
 struct Prepared {
-    keys: scrub::Keys,
+    keys: Keys,
     settings: Settings,
     ports: Ports<PacketPort>,
     mirror: Option<PacketPort>,
@@ -126,17 +127,32 @@ struct Prepared {
 
 fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
-    let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
-    let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
-    let ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
-    let mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let (keys, settings) = keys_and_settings(plan, &gateway)?;
+    let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
+    let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
+    let probes = BTreeMap::from([("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, warnings);
+    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, probes, warnings);
     let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
     drop_privileges(plan)?;
     Ok(Prepared { keys, settings, ports, mirror, supervisor })
+}
+
+/// The keys of the run before, or new ones, with which connections are adopted otherwise.
+fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
+    let gate = &plan.gate;
+    let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    match kept {
+        Kept::Before(keys) => Ok((keys, settings)),
+        Kept::New(keys) => {
+            settings.adopt = settings.adopt.with_new_keys();
+            Ok((keys, settings))
+        }
+    }
 }
 
 /// A port on the card with `role`. Frames for every address pass a gateway; a mirror hears nothing.
@@ -145,12 +161,27 @@ fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failur
         return Err(Failure::new(format!("the gateway has no {} card", role.word())));
     };
     let hears = role != Role::Mirror;
-    let options =
-        PacketOptions { promiscuous: hears, all_multicast: hears, deaf: !hears, ..PacketOptions::new(card.index) };
+    let options = PacketOptions {
+        promiscuous: hears,
+        all_multicast: hears,
+        deaf: !hears,
+        tunnels: true,
+        ..PacketOptions::new(card.index)
+    };
     gateway
         .inside(|| PacketPort::open(&options))
         .map_err(|error| failed(plan, "entering the cards' namespace", &error))?
         .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
+}
+
+/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece; whether they do, or why not.
+fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
+    let mut ports: Vec<_> = ports.collect();
+    if let Some(error) = ports.iter().find_map(|port| port.sender.tunnels_refused()) {
+        return format!("no: cut into plain frames, because the kernel (before Linux 6.17) refuses: {error}");
+    }
+    ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    "yes, in one piece".to_owned()
 }
 
 /// What is allowed and yet worth knowing, one line each.

@@ -4,34 +4,16 @@
 //! It only ever passes what the rules pass, so it is a matter of speed: it spares the rules, and on the way in also the queue between
 //! the two ends of the pair. It lives as long as the daemon that holds it; a kernel without it, or a daemon that is gone, leaves
 //! everything to the rules. The kernel's verifier has proved before it runs that it ends and reads nothing but the frame.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::Kept;
-use crate::bpf::{self, Instruction, Kind, Program};
+use crate::ingress::{
+    ADD, CALL, COPY, EXIT, FROM_BIG_ENDIAN, Instruction, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_BYTE,
+    LOAD_HALF, LOAD_WORD, REDIRECT, REDIRECT_PEER, SET, attach, instruction,
+};
 use crate::namespace::run_inside;
-
-// A command, a hook and helpers of linux/bpf.h.
-const LINK_CREATE: libc::c_long = 28;
-const TCX_INGRESS: u32 = 46;
-const REDIRECT: i32 = 23;
-const REDIRECT_PEER: i32 = 155;
-
-// Operations.
-const LOAD_BYTE: u8 = 0x71;
-const LOAD_HALF: u8 = 0x69;
-const LOAD_WORD: u8 = 0x61;
-const COPY: u8 = 0xbf;
-const SET: u8 = 0xb7;
-const ADD: u8 = 0x07;
-const FROM_BIG_ENDIAN: u8 = 0xdc;
-const JUMP_IF_EQUAL: u8 = 0x15;
-const JUMP_UNLESS_EQUAL: u8 = 0x55;
-const JUMP_IF_BEYOND: u8 = 0x2d;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
 
 // Fields of `struct __sk_buff`.
 const ADDRESSEE: i16 = 4;
@@ -84,10 +66,6 @@ pub(super) fn open(namespace: BorrowedFd<'_>, kept: Kept, card: u32, outer: u32)
 /// A frame without a tag is redirected to the interface `target` if it is IPv6 or, where DHCP is kept, TCP over IPv4;
 /// where it is not, if it is IPv4. Register 1 comes in as the frame's description.
 fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
-    let instruction = |operation, to: u8, from: u8, offset, operand| {
-        let registers = from << 4 | to;
-        Instruction { operation, registers, offset, operand }
-    };
     let mut program = vec![
         instruction(LOAD_WORD, 2, 1, HAS_TAG, 0),
         instruction(JUMP_UNLESS_EQUAL, 2, 0, TO_RULES, 0),
@@ -127,22 +105,4 @@ fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
         }
     }
     program
-}
-
-/// The head of `union bpf_attr` for [`LINK_CREATE`].
-#[repr(C)]
-struct Attach {
-    program: u32,
-    interface: u32,
-    hook: u32,
-    flags: u32,
-}
-
-/// Puts `program` in front of what else is at the ingress of `interface`, in the calling thread's namespace.
-fn attach(interface: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
-    let loaded = Program::load(Kind::Device(TCX_INGRESS), "ringwall_join", program, &[])?;
-    let program = loaded.as_fd().as_raw_fd().cast_unsigned();
-    let mut attach = Attach { program, interface, hook: TCX_INGRESS, flags: 0 };
-    // SAFETY: there is no pointer in it.
-    unsafe { bpf::open(LINK_CREATE, &mut attach) }
 }

@@ -19,6 +19,7 @@ mod world;
 
 use cll::Weaken;
 
+use super::course;
 use super::report::Report;
 use crate::failure::Failure;
 use world::World;
@@ -28,5 +29,5 @@ use world::World;
 /// # Errors
 /// The simulated site could not be made.
 pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
-    Ok(World::new(seed, site::pool()?, weaken, tells).run())
+    Ok(course::run(World::new(seed, site::pool()?, weaken, tells)))
 }
