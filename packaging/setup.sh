@@ -12,11 +12,12 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
-# who looks at what is behind a gateway (nmap, p0f), and a network stack that stands there and reads what it lets through (lwIP).
-test_packages="openssl strace tshark nmap p0f liblwip-dev \
+# who looks at what is behind a gateway (nmap, p0f), a network stack that stands there and reads what it lets through (lwIP), and the
+# compiler of the program in the kernel, to compare.
+test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-client isc-dhcp-relay dhcpcd-base etcd-server"
 # The LAN again, streams (iperf3), and the application-level proxy that the gateway is measured beside (squid).
-bench_packages="iproute2 iputils-ping util-linux ethtool iperf3 squid"
+bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 squid"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 

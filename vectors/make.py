@@ -32,6 +32,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
 BROADCAST = bytes([0xFF] * 6)
+FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
 TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE = 0x21, 0x23, 0x24, 0x28
 AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
 KEY_LEN = {AES_256_GCM: 32, AES_128_GCM: 16, CHACHA20_POLY1305: 32}
@@ -200,10 +201,11 @@ class Offer:
     lanes: int
     receiver_index: int
     lifetime_s: int
+    slow_nonce: bool = False
 
     def emit(self):
         head = struct.pack("!BBBB", 1, self.suite, self.confidential, self.lanes)
-        return head + struct.pack("!IIBB", self.receiver_index, self.lifetime_s, 0, 1)
+        return head + struct.pack("!IIBB", self.receiver_index, self.lifetime_s, 0, 1 | self.slow_nonce << 1)
 
 
 def counted(content):
@@ -238,6 +240,7 @@ class LaneKeys:
     key: bytes
     iv: bytes
     spin: bytes
+    slow: bytes
 
 
 def lane_keys(shared, transcript, direction, lane, suite):
@@ -245,7 +248,8 @@ def lane_keys(shared, transcript, direction, lane, suite):
         info = b"ringwall cll 2 " + use + direction.encode() + bytes([lane, suite])
         return HKDF(algorithm=hashes.SHA256(), length=length, salt=transcript, info=info).derive(shared)
 
-    return LaneKeys(expand(b"key", 32)[: KEY_LEN[suite]], expand(b"iv", 12), expand(b"spin", 16))
+    return LaneKeys(expand(b"key", 32)[: KEY_LEN[suite]], expand(b"iv", 12), expand(b"spin", 16),
+                    expand(b"slow", 16))
 
 
 # ---- Data frames ---------------------------------------------------------------------------------------------------
@@ -257,7 +261,10 @@ def aead(suite, key):
 
 def data_frame(header, offer, keys, receiver_index, sequence, inner):
     """Seals `inner` (inner header and payload) under the sender's `offer`."""
-    clear = header + struct.pack("!BBIII", TYPE_UNICAST, 0, receiver_index, sequence, spin(keys.spin, sequence))
+    flags = FLAG_SLOW_NONCE if offer.slow_nonce else 0
+    clear = header + struct.pack("!BBIII", TYPE_UNICAST, flags, receiver_index, sequence, spin(keys.spin, sequence))
+    if offer.slow_nonce:
+        clear += struct.pack("!I", spin(keys.slow, sequence // FRAMES_PER_SLOW_NONCE))
     nonce = bytes(a ^ b for a, b in zip(keys.iv, bytes(4) + struct.pack("!Q", sequence)))
     cipher = aead(offer.suite, keys.key)
     if offer.confidential:
@@ -438,6 +445,7 @@ def put_side(out, shake, side):
     out.put(f"{name}.timestamp_ms", struct.pack("!Q", shake.case.timestamps_ms[index]))
     out.put(f"{name}.suite", bytes([offer.suite]))
     out.put(f"{name}.confidential", bytes([offer.confidential]))
+    out.put(f"{name}.slow_nonce", bytes([offer.slow_nonce]))
     out.put(f"{name}.lanes", bytes([offer.lanes]))
     out.put(f"{name}.receiver_index", struct.pack("!I", offer.receiver_index))
     out.put(f"{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
@@ -466,8 +474,12 @@ def put_lane(out, shake, side, lane):
     out.put(f"{prefix}.key", keys.key)
     out.put(f"{prefix}.iv", keys.iv)
     out.put(f"{prefix}.spin_key", keys.spin)
+    out.put(f"{prefix}.slow_key", keys.slow)
     header = ethernet(receiver.mac, sender.mac, ETHERTYPE_CLL)
     sequence = 0x0100_0000 * (lane + 1) + shake.case.number
+    if offer.slow_nonce:
+        # The examples lie on both sides of a change.
+        sequence += FRAMES_PER_SLOW_NONCE - shake.case.number - 2
     out.put(f"{prefix}.first_sequence", struct.pack("!I", sequence))
     for frame_name, ethertype, flags, payload in plain_frames(sender, receiver):
         filled = payload + bytes(max(0, PAYLOAD_MIN - len(payload)))
@@ -501,6 +513,8 @@ CASES = [
     Case(3, "By hardware address alone, and with lanes.",
          Offer(CHACHA20_POLY1305, True, 2, 0x0BADCAF8, 60), Offer(AES_128_GCM, False, 3, 0x7FFFFFF0, 86400),
          by_address=False),
+    Case(4, "The initiator has a slow nonce beside the spinning one.",
+         Offer(AES_256_GCM, True, 1, 0x00C0FFE8, 1800, slow_nonce=True), Offer(AES_256_GCM, True, 1, 0x00ABCDE8, 1800)),
 ]
 
 

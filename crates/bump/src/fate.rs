@@ -118,12 +118,16 @@ drop_reasons! {
         "Look for the machine that splices frames.";
     TooOld, "too-old", "The sequence number lies before the replay window.",
         "Look for a replay, or for a link that delays frames by thousands.";
+    TooFar, "too-far", "The sequence number lies further ahead than the peer can have come.",
+        "Nothing if rare; a flood of them is an attack that costs next to nothing.";
     Replayed, "replayed", "A frame with this sequence number has been delivered already.",
         "Look for a loop or a replay.";
     BadTag, "bad-tag", "The authentication tag is wrong.",
         "Look for a machine that forges frames or a link that corrupts them.";
-    BadSpin, "bad-spin", "The spinning nonce is wrong although the tag is right: the peer is faulty.",
-        "Bring both hosts to the same version.";
+    BadSpin, "bad-spin", "The spinning nonce is wrong: the frame is forged or corrupted.",
+        "Nothing if rare; a flood of them is an attack that costs next to nothing.";
+    BadSlowNonce, "bad-slow-nonce", "The slow nonce is wrong: the frame is forged or corrupted.",
+        "Nothing if rare; a flood of them is an attack that costs next to nothing.";
     Compressed, "compressed", "The frame is marked as compressed, which was not agreed.",
         "Bring both hosts to the same version.";
     InnerMalformed, "inner-malformed", "An authentic frame carries an inner packet that is cut short.",

@@ -1,4 +1,4 @@
-//! The keys of an association: for each direction and lane one for the seal and one for the spinning nonce.
+//! The keys of an association: for each direction and lane one for the seal and one or two for the nonces.
 //!
 //! Both sides derive all of them from the key agreement and the whole handshake (paper, section 5.2: four keys from the
 //! master key). A key belongs to one direction, one lane and one handshake, so no two senders ever share a counter.
@@ -7,10 +7,10 @@ use identity::KeyError;
 use identity::aead::{OpeningKey, SealingKey, Suite};
 use identity::agreement::SharedSecret;
 use identity::schedule::Schedule;
+use shield::spin::KEY_LEN as SPIN_KEY_LEN;
+use shield::{NonceKeys, Nonces};
 use wire::cll::Offer;
 use zeroize::Zeroizing;
-
-use crate::spin::{KEY_LEN as SPIN_KEY_LEN, Spin};
 
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Direction {
 pub(crate) struct SendKey {
     pub(crate) receiver_index: u32,
     pub(crate) key: SealingKey,
-    pub(crate) spin: Spin,
+    pub(crate) nonces: Nonces,
     pub(crate) confidential: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SendKey {
 pub(crate) struct ReceiveKey {
     pub(crate) receiver_index: u32,
     pub(crate) key: OpeningKey,
-    pub(crate) spin: Spin,
+    pub(crate) nonces: NonceKeys,
     pub(crate) confidential: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn derive(
             Ok(SendKey {
                 receiver_index: peers.offer.receiver_index + u32::from(lane),
                 key: SealingKey::new(own.suite, material.key(own.suite), *material.iv)?,
-                spin: Spin::new(&material.spin),
+                nonces: Nonces::new(&material.nonces(own.offer)),
                 confidential: own.offer.confidential,
             })
         })
@@ -90,7 +90,7 @@ pub(crate) fn derive(
             Ok(ReceiveKey {
                 receiver_index: own.offer.receiver_index + u32::from(lane),
                 key: OpeningKey::new(peers.suite, material.key(peers.suite), *material.iv)?,
-                spin: Spin::new(&material.spin),
+                nonces: material.nonces(peers.offer),
                 confidential: peers.offer.confidential,
             })
         })
@@ -104,6 +104,7 @@ pub(crate) struct Material {
     key: Zeroizing<[u8; LONGEST_KEY]>,
     pub(crate) iv: Zeroizing<[u8; 12]>,
     pub(crate) spin: Zeroizing<[u8; SPIN_KEY_LEN]>,
+    pub(crate) slow: Zeroizing<[u8; SPIN_KEY_LEN]>,
 }
 
 impl Material {
@@ -113,10 +114,16 @@ impl Material {
             key: schedule.expand(&[b"ringwall cll 2 key", context[0], context[1]]),
             iv: schedule.expand(&[b"ringwall cll 2 iv", context[0], context[1]]),
             spin: schedule.expand(&[b"ringwall cll 2 spin", context[0], context[1]]),
+            slow: schedule.expand(&[b"ringwall cll 2 slow", context[0], context[1]]),
         }
     }
 
     pub(crate) fn key(&self, suite: Suite) -> &[u8] {
         &self.key[..suite.key_len()]
+    }
+
+    /// The keys of the nonces that go with the sender's `offer`.
+    fn nonces(&self, offer: Offer) -> NonceKeys {
+        NonceKeys { spin: self.spin.clone(), slow: offer.slow_nonce.then(|| self.slow.clone()) }
     }
 }

@@ -6,11 +6,11 @@
 //! - section 3, the cross-layer check: `origin`
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
-//! - section 5.3, unicast frames: `lane`, replay: `window`
+//! - section 5.3, unicast frames: `lane`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
-//! Beyond the paper: candidates and promotion, challenges, liveness, a replay window, the spinning nonce, a tag under the
-//! site key in front of every signature. `docs/protocol.md` has every byte.
+//! Beyond the paper: candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
+//! under the site key in front of every signature. `docs/protocol.md` has every byte.
 //!
 //! Trust: nothing from the wire is believed before a tag or signature is verified, and what an enrolled host says about
 //! its addresses is compared with its certificate even then. `identity` alone makes `Verified` values.
@@ -26,10 +26,8 @@ mod message;
 mod origin;
 mod self_test;
 mod settings;
-mod spin;
 #[cfg(test)]
 mod vectors;
-mod window;
 
 use std::sync::Arc;
 

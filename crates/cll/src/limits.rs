@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-/// Sequence numbers behind the newest that are still accepted once. Parallel queues reorder by hundreds of frames;
-/// 8,192 leaves room and costs 1 KiB for each key.
-pub const REPLAY_WINDOW_FRAMES: u32 = 8192;
-
 /// Frames under one key before a new handshake is started beside it. RFC 9001, section 6.6 and appendix B, allow 2^28
 /// AES-GCM packets of up to 2^11 bytes.
 pub const REKEY_AFTER_FRAMES: u32 = 1 << 28;
@@ -45,6 +41,10 @@ pub const SIMULTANEOUS: Duration = Duration::from_secs(5);
 pub const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Payload was opened but nothing sent for this long: an empty frame tells the peer that we live.
 pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(4);
+const _: () = assert!(
+    shield::limits::FAR_AHEAD_FRAMES as u64 / SILENCE_MAX.as_secs() > 1_600_000,
+    "whoever sends faster than any card and goes unheard is asked for a new handshake before he is too far ahead"
+);
 /// How often lanes report activity and control looks over its peers.
 pub const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const _: () = assert!(

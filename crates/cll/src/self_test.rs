@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bump::Generator;
 use identity::aead::Suite;
 use identity::agreement::KeyPair;
+use shield::Nonces;
 use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
 use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
@@ -59,6 +60,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
     let offer = Offer {
         suite: settings.send_suite.id(),
         confidential: settings.confidential,
+        slow_nonce: settings.slow_nonce,
         lanes: 1,
         receiver_index: 0,
         lifetime_s: 0,
@@ -87,6 +89,7 @@ fn exchange(sender: &AssociationKeys, receiver: &AssociationKeys) -> Result<(), 
     let tag: [u8; TAG_LEN] = send.key.seal(7, &clear, &mut sealed).map_err(|error| error.to_string())?;
     let mut opened = [0; 64];
     receive.key.open(7, &clear, &sealed, &tag, &mut opened).map_err(|error| error.to_string())?;
-    let same = opened == text && sealed != text && send.spin.at(7) == receive.spin.at(7);
+    let same =
+        opened == text && sealed != text && send.nonces.header(0, 7) == Nonces::new(&receive.nonces).header(0, 7);
     if same { Ok(()) } else { Err(BROKEN.to_owned()) }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use identity::HostIdentity;
 use identity::aead::Suite;
+use shield::{Layers, Switches};
 use wire::cll::Offer;
 use wire::cll::data;
 use wire::{EtherType, MacAddress, ethernet};
@@ -85,6 +86,10 @@ pub struct Settings {
     pub send_suite: Suite,
     /// Whether this host encrypts what it sends.
     pub confidential: bool,
+    /// Whether this host puts a slow nonce beside the spinning one.
+    pub slow_nonce: bool,
+    /// Where forged frames end.
+    pub layers: Layers,
     /// What peers must do.
     pub require: Requirement,
     /// Lifetime this host claims for its associations.
@@ -118,6 +123,8 @@ impl Settings {
             ethertype: EtherType::CLL,
             send_suite: Suite::Aes256Gcm,
             confidential: true,
+            slow_nonce: false,
+            layers: Layers::default(),
             require: Requirement { suites: Suite::ALL.to_vec(), confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,
             lifetime_min: limits::LIFETIME_MIN,
@@ -128,6 +135,15 @@ impl Settings {
             legacy: Vec::new(),
             pass: Vec::new(),
             weaken: Weaken::default(),
+        }
+    }
+
+    /// Which checks of a data frame are made, and when. A laboratory that lets frames with a wrong tag in wants to see them.
+    pub(crate) fn switches(&self) -> Switches {
+        Switches {
+            nonces_first: self.layers.nonces_first() && !self.weaken.tag,
+            nonces_last: !self.layers.nonces_first() && !self.weaken.tag,
+            window: !self.weaken.replay_window,
         }
     }
 

@@ -13,6 +13,7 @@ use identity::agreement::KeyPair;
 use identity::schedule::Schedule;
 use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Role, pem};
+use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
@@ -25,15 +26,15 @@ use crate::keys::{AssociationKeys, Direction, Material, ReceiveKey, SendKey};
 use crate::limits::CLOCK_TOLERANCE;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing};
 use crate::origin::Origin;
-use crate::spin::Spin;
 use crate::{Lane, Settings};
 
 const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
 const SITE: &str = include_str!("../../../vectors/site.txt");
-const HANDSHAKES: [&str; 3] = [
+const HANDSHAKES: [&str; 4] = [
     include_str!("../../../vectors/handshake-1.txt"),
     include_str!("../../../vectors/handshake-2.txt"),
     include_str!("../../../vectors/handshake-3.txt"),
+    include_str!("../../../vectors/handshake-4.txt"),
 ];
 const START_UNIX_S: u64 = 1_800_000_000;
 const WIRE_MTU: u16 = 1500;
@@ -101,10 +102,12 @@ impl Party {
         let mut settings = Settings::new(identity_of(site, host), WIRE_MTU);
         settings.send_suite = Suite::from_id(vectors.byte(&name("suite"))).expect("a suite");
         settings.confidential = vectors.byte(&name("confidential")) != 0;
+        settings.slow_nonce = vectors.byte(&name("slow_nonce")) != 0;
         settings.lanes = vectors.byte(&name("lanes"));
         let offer = Offer {
             suite: settings.send_suite.id(),
             confidential: settings.confidential,
+            slow_nonce: settings.slow_nonce,
             lanes: settings.lanes,
             receiver_index: vectors.number(&name("receiver_index")),
             lifetime_s: vectors.number(&name("lifetime_s")),
@@ -337,6 +340,7 @@ fn every_key_is_derived_alike() {
                 assert_eq!(material.key(suite), scene.vectors.bytes(&name("key")));
                 assert_eq!(*material.iv, scene.vectors.array(&name("iv")));
                 assert_eq!(*material.spin, scene.vectors.array(&name("spin_key")));
+                assert_eq!(*material.slow, scene.vectors.array(&name("slow_key")));
             }
         }
     }

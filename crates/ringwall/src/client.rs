@@ -12,7 +12,7 @@ use clap::Args;
 use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, OwnKey, Peer, Sarp, Status};
+use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, OwnKey, Peer, Sarp, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -221,6 +221,9 @@ fn print_status(status: &Status) {
         say!("warning: {warning}");
     }
     say!("peers: {}", status.peers);
+    if let Some(layers) = &status.layers {
+        print_layers(layers);
+    }
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }
@@ -230,6 +233,18 @@ fn print_status(status: &Status) {
     }
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+/// Where forged frames end, and how many did so in the kernel.
+fn print_layers(layers: &Layers) {
+    let reason =
+        layers.reason.as_ref().map_or_else(String::new, |reason| format!(" (wanted: {}; {reason})", layers.wanted));
+    say!("layers: {}{reason}", layers.in_force);
+    let counts = layers.dropped_in_kernel.iter().filter(|(_, count)| **count > 0);
+    let counts: Vec<_> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
+    if !counts.is_empty() {
+        say!("dropped in the kernel: {}", counts.join(", "));
     }
 }
 

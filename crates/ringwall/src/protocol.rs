@@ -76,6 +76,8 @@ pub(crate) struct Status {
     pub(crate) peers: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sarp: Option<Sarp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) layers: Option<Layers>,
     pub(crate) frames: Frames,
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
@@ -83,6 +85,20 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
+}
+
+/// Where forged frames of the link layer end.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Layers {
+    /// As configured: none, twin or kernel.
+    pub(crate) wanted: String,
+    /// As it is.
+    pub(crate) in_force: String,
+    /// Why it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// Frames that the kernel dropped; they are part of `frames` and `drops`.
+    pub(crate) dropped_in_kernel: BTreeMap<String, u64>,
 }
 
 /// How a gateway is.

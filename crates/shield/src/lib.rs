@@ -1,7 +1,20 @@
 //! What stands in front of expensive work, so that forged packets cannot buy processor time (Touch and Yang).
 //!
-//! So far that is [`budget`]: how much of something costly strangers may cause. It trusts nobody and knows no protocol.
+//! - [`checks`]: the order of checks in front of a data frame's tag; [`spin`]: its nonces; [`window`]: its number
+//! - [`outpost`]: the same checks in the kernel; [`kernel`]: the program there and its maps
+//! - [`budget`]: how much of something costly strangers may cause
+//!
+//! It trusts nobody: what passes here is still to be proved.
 
 pub mod budget;
+pub mod checks;
+pub mod kernel;
+pub mod limits;
+pub mod outpost;
+pub mod spin;
+pub mod window;
 
 pub use budget::{Bucket, PerSource};
+pub use checks::{Checks, Layers, NonceKeys, Nonces, Refusal, Switches};
+pub use outpost::{KernelPost, Maps, Outpost};
+pub use window::{Refused, Window, Words};

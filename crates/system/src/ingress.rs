@@ -5,12 +5,13 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-// Commands, kinds and helpers of linux/bpf.h.
-const PROG_LOAD: libc::c_long = 5;
+pub(crate) use crate::bpf::Instruction;
+use crate::bpf::{self, Kind, Program};
+
+// A command, a hook and helpers of linux/bpf.h.
 const LINK_CREATE: libc::c_long = 28;
-const SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 /// Sends the frame out by another interface.
 pub(crate) const REDIRECT: i32 = 23;
@@ -31,18 +32,6 @@ pub(crate) const JUMP_IF_BEYOND: u8 = 0x2d;
 pub(crate) const CALL: u8 = 0x85;
 pub(crate) const EXIT: u8 = 0x95;
 
-/// One instruction as the kernel reads it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    operation: u8,
-    /// Destination in the low half, source in the high one.
-    registers: u8,
-    /// How far a jump leads, or where a value lies.
-    pub(crate) offset: i16,
-    operand: i32,
-}
-
 /// `operation` from register `from` to register `to`.
 pub(crate) fn instruction(operation: u8, to: u8, from: u8, offset: i16, operand: i32) -> Instruction {
     Instruction { operation, registers: from << 4 | to, offset, operand }
@@ -59,23 +48,6 @@ pub(crate) fn redirect_all(interface: u32, target: u32) -> io::Result<OwnedFd> {
     attach(interface, &program)
 }
 
-/// The head of `union bpf_attr` for [`PROG_LOAD`]; the kernel takes the rest as zero.
-#[repr(C)]
-struct Load {
-    kind: u32,
-    instructions: u32,
-    at: u64,
-    license: u64,
-    log_level: u32,
-    log_len: u32,
-    log_at: u64,
-    kernel_version: u32,
-    flags: u32,
-    name: [u8; 16],
-    interface: u32,
-    hook: u32,
-}
-
 /// The head of `union bpf_attr` for [`LINK_CREATE`].
 #[repr(C)]
 struct Attach {
@@ -87,36 +59,9 @@ struct Attach {
 
 /// Puts `program` in front of what else is at the ingress of `interface`, in the calling thread's namespace.
 pub(crate) fn attach(interface: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
-    let license = c"Apache-2.0";
-    let load = Load {
-        kind: SCHED_CLS,
-        instructions: program.len() as u32,
-        at: program.as_ptr() as u64,
-        license: license.as_ptr() as u64,
-        log_level: 0,
-        log_len: 0,
-        log_at: 0,
-        kernel_version: 0,
-        flags: 0,
-        name: *b"ringwall\0\0\0\0\0\0\0\0",
-        interface: 0,
-        hook: TCX_INGRESS,
-    };
-    // SAFETY: both pointers in `load` are to values that outlive the call, with the lengths that it states.
-    let loaded = unsafe { call(PROG_LOAD, &load) }?;
-    let attach = Attach { program: loaded.as_fd().as_raw_fd().cast_unsigned(), interface, hook: TCX_INGRESS, flags: 0 };
+    let loaded = Program::load(Kind::Device(TCX_INGRESS), "ringwall", program, &[])?;
+    let program = loaded.as_fd().as_raw_fd().cast_unsigned();
+    let mut attach = Attach { program, interface, hook: TCX_INGRESS, flags: 0 };
     // SAFETY: there is no pointer in it.
-    unsafe { call(LINK_CREATE, &attach) }
-}
-
-/// Calls `bpf`, which answers with a descriptor.
-///
-/// # Safety
-/// `attributes` must be what `command` reads, and its pointers valid for as much as it says.
-unsafe fn call<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads `attributes` with the size given, and the caller vouches for what it points to.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
-    let descriptor = i32::try_from(result).ok().filter(|descriptor| *descriptor >= 0);
-    // SAFETY: the kernel has just opened it for us, and nobody else knows of it.
-    descriptor.map(|open| unsafe { OwnedFd::from_raw_fd(open) }).ok_or_else(io::Error::last_os_error)
+    unsafe { bpf::open(LINK_CREATE, &mut attach) }
 }

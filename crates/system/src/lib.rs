@@ -2,10 +2,11 @@
 //!
 //! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out), [`wait`] and
 //! [`clock`] (what a run loop needs beside them), [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
-//! and [`capture`] (ports without a kernel: for tests, and over capture files).
+//! and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`] (programs in the kernel).
 //!
 //! It knows no protocol of ours, no key and no policy.
 
+pub mod bpf;
 pub mod capture;
 pub mod clock;
 mod files;

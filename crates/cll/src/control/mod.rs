@@ -206,6 +206,7 @@ impl Control {
         Offer {
             suite: self.settings.send_suite.id(),
             confidential: self.settings.confidential,
+            slow_nonce: self.settings.slow_nonce,
             lanes: self.settings.lanes.clamp(1, LANES_MAX),
             receiver_index,
             lifetime_s: u32::try_from(self.settings.lifetime.as_secs()).unwrap_or(u32::MAX),

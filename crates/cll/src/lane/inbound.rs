@@ -1,4 +1,4 @@
-//! From the wire to the stack: hostile until proved. Cheap checks first, then the tag, then replay, then origin.
+//! From the wire to the stack: hostile until proved. Cheap checks first (`shield`), then the tag, then origin.
 
 use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
 use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
@@ -10,7 +10,6 @@ use wire::{Error, EtherType};
 use super::{Lane, Outputs, Receiver};
 use crate::message::Request;
 use crate::settings::Weaken;
-use crate::window::Refused;
 
 impl Lane {
     /// The rules for a frame of the wire, in order. `None` means that control decides.
@@ -90,7 +89,7 @@ impl Lane {
             return Err(DropReason::NotForUs);
         }
         let (data, sealed) = DataHeader::parse(&frame.bytes[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if sealed.len() < INNER_HEADER_LEN + TAG_LEN || data.second_nonce.is_some() {
+        if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
             return Err(DropReason::Malformed);
         }
         let Some(receiver) = self.receivers.get_mut(&data.receiver_index) else {
@@ -98,11 +97,14 @@ impl Lane {
             return Err(DropReason::UnknownIndex);
         };
         let plain_len = ETHERNET_LEN + sealed.len() - INNER_HEADER_LEN - TAG_LEN;
-        receiver.check_before_tag(header, &data, &self.settings.weaken)?;
+        receiver.checks.before_tag(header.source, &data, self.switches)?;
         let room = out.sink.reserve(Side::STACK, plain_len).ok_or(DropReason::PortFull)?;
         let room = &mut room[..plain_len];
         let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
-        receiver.check_after_tag(&data, &inner, &self.settings.weaken)?;
+        receiver.checks.after_tag(&data, self.switches)?;
+        if inner.compressed {
+            return Err(DropReason::Compressed);
+        }
         let association = receiver.association;
         if receiver.awaits_first_frame && out.requests.push(Request::FirstFrame(association)).is_ok() {
             receiver.awaits_first_frame = false;
@@ -123,26 +125,6 @@ impl Lane {
 }
 
 impl Receiver {
-    /// What is cheap: the right peer, and a sequence number that was not delivered yet.
-    fn check_before_tag(&self, header: &Header, data: &DataHeader, weaken: &Weaken) -> Result<(), DropReason> {
-        if self.origin.mac() != header.source {
-            return Err(DropReason::WrongPeer);
-        }
-        if weaken.replay_window {
-            return Ok(());
-        }
-        self.window.check(data.sequence).map_err(refusal)
-    }
-
-    /// The frame is authentic: its number is spent, and its clear parts must fit.
-    fn check_after_tag(&mut self, data: &DataHeader, inner: &InnerHeader, weaken: &Weaken) -> Result<(), DropReason> {
-        self.window.enter(data.sequence);
-        if self.key.spin.at(data.sequence) != data.spin && !weaken.tag {
-            return Err(DropReason::BadSpin);
-        }
-        if inner.compressed { Err(DropReason::Compressed) } else { Ok(()) }
-    }
-
     /// Puts the plain Ethernet header in front of the payload and checks who it says it is from.
     fn restore(
         &self,
@@ -185,13 +167,6 @@ impl Receiver {
             plaintext.copy_from_slice(body);
         }
         InnerHeader::parse(plaintext).map(|(inner, _)| inner).map_err(|_| DropReason::InnerMalformed)
-    }
-}
-
-fn refusal(refused: Refused) -> DropReason {
-    match refused {
-        Refused::TooOld => DropReason::TooOld,
-        Refused::Replayed => DropReason::Replayed,
     }
 }
 

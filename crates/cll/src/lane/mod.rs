@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
+use shield::{Checks, Outpost, Switches, Window};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::hold::Hold;
@@ -18,7 +19,6 @@ use crate::limits::SWEEP_INTERVAL;
 use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::origin::Origin;
 use crate::settings::Settings;
-use crate::window::Window;
 
 /// Sends to one peer.
 struct Sender {
@@ -35,7 +35,7 @@ struct Receiver {
     association: AssociationId,
     origin: Arc<Origin>,
     key: ReceiveKey,
-    window: Window,
+    checks: Checks,
     awaits_first_frame: bool,
 }
 
@@ -45,6 +45,8 @@ pub struct Lane {
     ledger: Ledger,
     senders: BTreeMap<MacAddress, Sender>,
     receivers: BTreeMap<u32, Receiver>,
+    switches: Switches,
+    outpost: Option<Box<dyn Outpost>>,
     legacy: BTreeMap<MacAddress, Origin>,
     hold: Hold,
     activity: BTreeMap<AssociationId, Activity>,
@@ -60,6 +62,8 @@ impl Lane {
         let legacy = settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect();
         Lane {
             wire_frame_max: settings.wire_frame_max(),
+            switches: settings.switches(),
+            outpost: None,
             settings,
             ledger: Ledger::new(),
             senders: BTreeMap::new(),
@@ -68,6 +72,18 @@ impl Lane {
             hold: Hold::default(),
             activity: BTreeMap::new(),
             report_at: None,
+        }
+    }
+
+    /// Has the cheap checks made in front of this lane as well, for all keys that are installed from now on.
+    pub fn set_outpost(&mut self, outpost: Box<dyn Outpost>) {
+        self.outpost = Some(outpost);
+    }
+
+    /// Enters what was dropped in front of this lane.
+    pub fn add_outpost_to_ledger(&self, ledger: &mut Ledger) {
+        if let Some(outpost) = &self.outpost {
+            shield::outpost::enter(&**outpost, ledger);
         }
     }
 
@@ -107,8 +123,19 @@ impl Lane {
     fn install_receiver(&mut self, incoming: Incoming) {
         let Incoming { association, origin, key, awaits_first_frame } = incoming;
         let index = key.receiver_index;
-        let receiver = Receiver { association, origin, key, window: Window::new(), awaits_first_frame };
-        self.receivers.insert(index, receiver);
+        let peer = origin.mac();
+        // The outpost learns of a key here, before the peer can have it: our answer is still in the port.
+        let window = self.outpost.as_mut().map_or_else(Window::new, |outpost| outpost.admit(index, peer, &key.nonces));
+        let checks = Checks::new(peer, &key.nonces, window);
+        self.receivers.insert(index, Receiver { association, origin, key, checks, awaits_first_frame });
+    }
+
+    /// The window goes before its memory may serve another.
+    fn remove_receiver(&mut self, index: u32) {
+        let removed = self.receivers.remove(&index).is_some();
+        if let Some(outpost) = self.outpost.as_mut().filter(|_| removed) {
+            outpost.dismiss(index);
+        }
     }
 
     fn install_sender(&mut self, now: Now, outgoing: Outgoing, out: &mut Outputs<'_>) {
@@ -201,7 +228,7 @@ impl bump::Lane for Lane {
         match order.0 {
             OrderKind::Receive(incoming) => self.install_receiver(*incoming),
             OrderKind::Send(outgoing) => self.install_sender(now, *outgoing, &mut out),
-            OrderKind::StopReceiving(index) => drop(self.receivers.remove(&index)),
+            OrderKind::StopReceiving(index) => self.remove_receiver(index),
             OrderKind::StopSending(peer, association) => {
                 if self.senders.get(&peer).is_some_and(|sender| sender.association == association) {
                     self.senders.remove(&peer);

@@ -1,8 +1,8 @@
 //! From the stack to the wire (paper, section 5.3): which frames leave, and how they are sealed.
 
 use bump::{Checksum, DropReason, Fate, Frame, GsoKind, Meta, Now, Side};
-use wire::cll::data::{HEADER_LEN, INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
-use wire::cll::{DataHeader, InnerHeader};
+use wire::cll::InnerHeader;
+use wire::cll::data::{INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
 use wire::ethernet::{self, Header};
 use wire::layer::{protocol, transport_checksum};
 use wire::offload::{Cut, Kind, Plan, complete_checksum};
@@ -12,11 +12,6 @@ use super::{Lane, Outputs, Sender};
 use crate::hold::Kept;
 use crate::limits::SEQUENCE_LAST;
 use crate::message::Request;
-
-/// Where the sealed body starts.
-const BODY_AT: usize = ethernet::HEADER_LEN + HEADER_LEN;
-/// Where the payload starts.
-const PAYLOAD_AT: usize = BODY_AT + INNER_HEADER_LEN;
 
 impl Lane {
     /// The rules for a frame of the stack, in order. `None` means that control decides.
@@ -248,20 +243,22 @@ impl Seal {
         write: impl FnOnce(&mut [u8]) -> bool,
         out: &mut Outputs<'_>,
     ) -> Result<(), DropReason> {
-        let frame_len = PAYLOAD_AT + len.max(PAYLOAD_MIN) + TAG_LEN;
+        let body_at = sender.body_at();
+        let payload_at = body_at + INNER_HEADER_LEN;
+        let frame_len = payload_at + len.max(PAYLOAD_MIN) + TAG_LEN;
         if frame_len > self.wire_frame_max {
             return Err(DropReason::TooBig);
         }
         // Room first: a full port must not cost a sequence number.
         let room = out.sink.reserve(Side::WIRE, frame_len).ok_or(DropReason::PortFull)?;
         let frame = &mut room[..frame_len];
-        if !write(&mut frame[PAYLOAD_AT - ethernet::HEADER_LEN..PAYLOAD_AT + len]) {
+        if !write(&mut frame[payload_at - ethernet::HEADER_LEN..payload_at + len]) {
             return Err(DropReason::BadSuperFrame);
         }
-        frame[PAYLOAD_AT + len..frame_len - TAG_LEN].fill(0);
+        frame[payload_at + len..frame_len - TAG_LEN].fill(0);
         let sequence = sender.take_sequence()?;
         self.write_headers(sender, sequence, frame);
-        frame[BODY_AT..PAYLOAD_AT].copy_from_slice(&inner.emit());
+        frame[body_at..payload_at].copy_from_slice(&inner.emit());
         sender.seal(sequence, frame)?;
         out.sink.commit(Side::WIRE, frame_len, Meta::plain());
         Ok(())
@@ -269,12 +266,7 @@ impl Seal {
 
     fn write_headers(&self, sender: &Sender, sequence: u32, frame: &mut [u8]) {
         frame[..ethernet::HEADER_LEN].copy_from_slice(&self.ethernet.emit());
-        let header = DataHeader {
-            receiver_index: sender.key.receiver_index,
-            sequence,
-            spin: sender.key.spin.at(sequence),
-            second_nonce: None,
-        };
+        let header = sender.key.nonces.header(sender.key.receiver_index, sequence);
         header.emit(&mut frame[ethernet::HEADER_LEN..]);
     }
 }
@@ -293,12 +285,17 @@ fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &
 }
 
 impl Sender {
+    /// Where the sealed body starts in a frame.
+    fn body_at(&self) -> usize {
+        ethernet::HEADER_LEN + self.key.nonces.header_len()
+    }
+
     /// Encrypts the body in place, or only authenticates it, and writes the tag to the end of `frame`.
     fn seal(&self, sequence: u32, frame: &mut [u8]) -> Result<(), DropReason> {
         let tag_at = frame.len() - TAG_LEN;
         let (sealed, tag_place) = frame.split_at_mut(tag_at);
         let tag = if self.key.confidential {
-            let (clear, body) = sealed.split_at_mut(BODY_AT);
+            let (clear, body) = sealed.split_at_mut(self.body_at());
             self.key.key.seal(u64::from(sequence), clear, body)
         } else {
             self.key.key.seal(u64::from(sequence), sealed, &mut [])

@@ -381,7 +381,7 @@ pub const ALL: &[Attack] = &[
         number: 44,
         name: "bit flips in header, ciphertext and tag",
         tools: &["impairing link"],
-        reasons: &["bad-tag"],
+        reasons: &["bad-tag", "bad-spin"],
         strike: flipping::flipped_bits,
         ..COMMON
     },

@@ -9,6 +9,7 @@ mod echo;
 mod first_ping;
 mod gate;
 mod mode;
+mod nonces;
 mod paper;
 mod peers;
 mod plot;
@@ -31,6 +32,7 @@ use crate::cleanup;
 use crate::failure::Failure;
 use crate::guard;
 use gate::{Gate, Verdict};
+use nonces::NoncesPart;
 use row::Row;
 use scrub::ScrubPart;
 
@@ -70,6 +72,14 @@ enum Experiment {
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<ScrubPart>,
+    },
+    /// What forged frames take from honest ones, with the layers in front of the tag and without, and what nonces cost.
+    Nonces {
+        #[command(flatten)]
+        options: Options,
+        /// Measure only these parts.
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<NoncesPart>,
     },
     /// One TCP stream through other tunnels, beside the plain path and ours.
     Peers {
@@ -199,6 +209,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
                 plot::draw(&scrub::FIGURES, &rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
+        }
+        Experiment::Nonces { options, only } => {
+            let program = options.program();
+            let rows = nonces::run(run, program.as_deref(), options.schedule(), only)?;
+            show(&rows, &gate::of_parts(&nonces::GATES, only), options)
         }
         Experiment::Peers { options } => {
             let program = options.program();

@@ -59,6 +59,11 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     Summary::of(samples).map(|summary| summary.median)
 }
 
+/// The value below which this share of ascending samples lies; `None` without samples.
+pub fn quantile_of(sorted: &[f64], share: f64) -> Option<f64> {
+    (!sorted.is_empty()).then(|| quantile(sorted, share))
+}
+
 /// One value per pair of the interleaved schedule, missing where a run failed.
 pub type Series = Vec<Option<f64>>;
 

@@ -19,6 +19,7 @@ use identity::HostIdentity;
 use identity::aead::Suite;
 use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
+use shield::Layers;
 use system::clock::Clock;
 use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
@@ -216,6 +217,25 @@ pub(crate) enum Trains {
     Off,
 }
 
+/// Where forged frames end, see [`shield::Layers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LayersName {
+    None,
+    Twin,
+    Kernel,
+}
+
+impl LayersName {
+    fn layers(self) -> Layers {
+        match self {
+            LayersName::None => Layers::None,
+            LayersName::Twin => Layers::Twin,
+            LayersName::Kernel => Layers::Kernel,
+        }
+    }
+}
+
 /// Section `[cll]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -229,6 +249,8 @@ pub(crate) struct Cll {
     pub(crate) clock_tolerance_s: u64,
     pub(crate) pass: Vec<String>,
     pub(crate) trains: Trains,
+    pub(crate) layers: LayersName,
+    pub(crate) slow_nonce: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -245,6 +267,8 @@ impl Default for Cll {
             clock_tolerance_s: cll::limits::CLOCK_TOLERANCE.as_secs(),
             pass: Vec::new(),
             trains: Trains::Auto,
+            layers: LayersName::Kernel,
+            slow_nonce: false,
             legacy: Vec::new(),
         }
     }
@@ -437,6 +461,14 @@ impl Config {
         Ok(weaken)
     }
 
+    /// Where forged frames are to end. A laboratory that weakens checks sees every frame: the kernel's are never weakened.
+    pub(crate) fn layers(&self) -> Layers {
+        match self.cll.layers.layers() {
+            Layers::Kernel if self.lab.as_ref().is_some_and(|lab| !lab.weaken.is_empty()) => Layers::Twin,
+            layers => layers,
+        }
+    }
+
     /// The link layer's settings for `identity` on an interface with this MTU.
     pub(crate) fn settings(
         &self,
@@ -448,6 +480,8 @@ impl Config {
         settings.ethertype = EtherType(self.cll.ethertype);
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
+        settings.slow_nonce = self.cll.slow_nonce;
+        settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);

@@ -180,6 +180,14 @@ impl Guard for Cll {
     fn report(&self, now: Instant) -> Report {
         Report::Associations(self.control.peers(now))
     }
+
+    /// With what was dropped in front of the lanes.
+    fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::new();
+        self.add_to_ledger(&mut ledger);
+        self.lanes.iter().for_each(|lane| lane.add_outpost_to_ledger(&mut ledger));
+        ledger
+    }
 }
 
 impl Guard for sarp::Host {

@@ -10,6 +10,7 @@ use cll::Effect;
 use identity::HostIdentity;
 use system::takeover::{self, Change, Follower, Taken, state};
 
+use super::outpost::Standing;
 use super::refresh::Refresh;
 use super::reports;
 use crate::config::{Config, Mode, OnExit, Trains};
@@ -27,6 +28,8 @@ pub(super) struct Interface {
     refresh: Option<Refresh>,
     taken: Taken,
     follower: Follower,
+    /// Where forged frames of the link layer end.
+    layers: Option<Standing>,
     legacy: Vec<Effect>,
     carrier: bool,
 }
@@ -38,6 +41,7 @@ impl Interface {
         identity: Option<Arc<HostIdentity>>,
         taken: Taken,
         follower: Follower,
+        layers: Option<Standing>,
     ) -> Interface {
         Interface {
             config: config.clone(),
@@ -46,6 +50,7 @@ impl Interface {
             refresh: None,
             taken,
             follower,
+            layers,
             legacy: Vec::new(),
             carrier: true,
         }
@@ -204,6 +209,7 @@ impl Ward for Interface {
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
             sarp: self.sarp(snapshot),
+            layers: self.layers.as_ref().map(reports::layers),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),

@@ -2,10 +2,12 @@
 //!
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
+//! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
+mod outpost;
 mod plan;
 mod refresh;
 mod reports;

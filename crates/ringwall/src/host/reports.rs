@@ -3,12 +3,14 @@
 use bump::{Ledger, Now, Side};
 use cll::PeerReport;
 use sarp::{KeyReport, LeaseReport};
+use shield::kernel::COUNTED;
 
+use super::outpost::Standing;
 use super::refresh::OwnKeyStanding;
 use crate::config;
 use crate::daemon::Report;
 pub(crate) use crate::daemon::reports::{drops, ports};
-use crate::protocol::{Answer, Distributor, Frames, Key, Lease, OwnKey, Peer, Sarp};
+use crate::protocol::{Answer, Distributor, Frames, Key, Layers, Lease, OwnKey, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -64,6 +66,17 @@ pub(super) fn sarp(report: &sarp::Report, now: Now, whole: &config::Config, dist
         verifications: report.verifications,
         leases: report.leases.iter().map(lease).collect(),
         own_key: None,
+    }
+}
+
+/// Where forged frames end.
+pub(super) fn layers(standing: &Standing) -> Layers {
+    let counts = COUNTED.iter().zip(standing.dropped_in_kernel());
+    Layers {
+        wanted: standing.wanted.word().to_owned(),
+        in_force: standing.in_force.word().to_owned(),
+        reason: standing.reason.clone(),
+        dropped_in_kernel: counts.map(|(reason, count)| (reason.word().to_owned(), count)).collect(),
     }
 }
 

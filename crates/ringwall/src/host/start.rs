@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bump::Generator;
 use identity::HostIdentity;
+use shield::kernel::Own;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
@@ -22,6 +23,7 @@ use wire::cll::data::OVERHEAD_MAX;
 use wire::cll::train;
 
 use super::interface::Interface;
+use super::outpost::{self, Outpost, Standing};
 use super::plan::{Duty, Plan, SignedArp};
 use super::revert;
 use crate::config::{Config, Mode, OnExit, Trains};
@@ -47,19 +49,13 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
         None => Ok(()),
     };
     let prepared = prepare(&config, plan.identity(), taken, arm);
-    let (ports, supervisor) = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
-    carry_out(plan, file, &config, ports, clock, supervisor)
+    let prepared = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
+    carry_out(plan, file, &config, prepared, clock)
 }
 
 /// Makes the bump that the plan says, and lets it work.
-fn carry_out(
-    plan: Plan,
-    file: &Path,
-    config: &Config,
-    ports: Opened,
-    mut clock: Clock,
-    mut supervisor: Supervisor<Interface>,
-) -> Result<(), Failure> {
+fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut clock: Clock) -> Result<(), Failure> {
+    let Prepared { ports, outpost, mut supervisor } = prepared;
     let trains = config.cll.trains == Trains::Always;
     match plan {
         Plan::Null => {
@@ -70,7 +66,11 @@ fn carry_out(
         Plan::Cll(identity) => {
             let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
             let mut ports = ports.tap()?;
-            let cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
+            let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
+            // There is one lane, and no key yet.
+            if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
+                lane.set_outpost(Box::new(outpost));
+            }
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
             serve(cll, tools, Load::new(trains), ports, clock, supervisor)
         }
@@ -89,25 +89,52 @@ fn carry_out(
     }
 }
 
+/// What is ready when the first frame may be read.
+struct Prepared {
+    ports: Opened,
+    outpost: Option<Outpost>,
+    supervisor: Supervisor<Interface>,
+}
+
 /// Everything between the take-over and the first frame.
 fn prepare(
     config: &Config,
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(Opened, Supervisor<Interface>), Failure> {
+) -> Result<Prepared, Failure> {
     if let Some(identity) = identity {
         // Without an inner device, after a crash, the card's address was not known before.
         check_interface(config, identity, taken.inner_mac)?;
     }
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
     let ports = open_ports(config, &mut taken)?;
+    let (outpost, standing) = open_outpost(config, identity, &ports);
     takeover::flush_neighbours(&config.host.interface)?;
-    let interface = Interface::new(config, identity.cloned(), taken, follower);
+    let interface = Interface::new(config, identity.cloned(), taken, follower, standing);
     let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
     arm()?;
     drop_privileges(config)?;
-    Ok((ports, supervisor))
+    Ok(Prepared { ports, outpost, supervisor })
+}
+
+/// The cheap checks of CLL frames in front of the wire's port.
+fn open_outpost(
+    config: &Config,
+    identity: Option<&Arc<HostIdentity>>,
+    ports: &Opened,
+) -> (Option<Outpost>, Option<Standing>) {
+    let (Some(identity), Opened::Tap(ports), Mode::Cll) = (identity, ports, config.host.mode) else {
+        return (None, None);
+    };
+    let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
+    let own = Own { mac, ethertype, strangers_pass: false };
+    let (outpost, standing) = outpost::open(config.layers(), own, &ports.wire);
+    if let Some(reason) = &standing.reason {
+        let interface = config.host.interface.as_str();
+        tracing::warn!(interface, "{reason}; forged frames are dropped by this program instead");
+    }
+    (outpost, Some(standing))
 }
 
 /// A start that failed leaves nothing half done: what it took goes back. An interface that had been closed before stays

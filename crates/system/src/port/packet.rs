@@ -24,6 +24,7 @@ use super::train::{TrainOptions, Unloading};
 use super::tunnel_way::TunnelWay;
 use super::vnet::PACKET_LEN;
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender};
+use crate::bpf;
 
 /// How long to wait when the queue behind the device is full: 100 full frames at 1 Gbit/s.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(1);
@@ -54,6 +55,16 @@ impl PacketPort {
             }
         }
         Ok(PacketPort { receiver, sender })
+    }
+}
+
+impl PacketPort {
+    /// Has `program` judge every frame before this port hears it.
+    ///
+    /// # Errors
+    /// The program is no socket filter.
+    pub fn filter_by(&self, program: &bpf::Program) -> io::Result<()> {
+        program.attach_to(self)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{Error, EtherType, Field, ethernet};
 /// Bytes of the header in clear without a second nonce.
 pub const HEADER_LEN: usize = 14;
 /// Bytes of a second, slower spinning nonce.
-pub const SECOND_NONCE_LEN: usize = 4;
+pub const SLOW_NONCE_LEN: usize = 4;
 /// Bytes of the sealed inner header.
 pub const INNER_HEADER_LEN: usize = 3;
 /// Bytes of the authentication tag.
@@ -27,14 +27,14 @@ pub const TAG_LEN: usize = 16;
 /// All that sealing adds to a frame today.
 pub const OVERHEAD: usize = HEADER_LEN + INNER_HEADER_LEN + TAG_LEN;
 /// What must be kept free in the MTU, so that a second nonce can be switched on without touching it again.
-pub const OVERHEAD_MAX: usize = OVERHEAD + SECOND_NONCE_LEN;
+pub const OVERHEAD_MAX: usize = OVERHEAD + SLOW_NONCE_LEN;
 /// The shortest inner payload. Shorter ones are filled with zeros, so that no card pads a sealed frame to Ethernet's
 /// minimum and thereby moves its tag.
 pub const PAYLOAD_MIN: usize = ethernet::MIN_LEN - ethernet::HEADER_LEN - OVERHEAD;
 
 const _: () = assert!(OVERHEAD_MAX <= 40, "all overhead per data frame stays within 40 bytes");
 
-const FLAG_SECOND_NONCE: u8 = 0x01;
+const FLAG_SLOW_NONCE: u8 = 0x01;
 const INNER_CHECKSUM_PARTIAL: u8 = 0x01;
 const INNER_COMPRESSED: u8 = 0x02;
 
@@ -48,7 +48,7 @@ pub struct DataHeader {
     /// Keyed function of the sequence number, checked before anything costly.
     pub spin: u32,
     /// A second nonce that changes more slowly.
-    pub second_nonce: Option<u32>,
+    pub slow_nonce: Option<u32>,
 }
 
 impl DataHeader {
@@ -63,14 +63,14 @@ impl DataHeader {
         let mut reader = Reader::new(bytes, Field::CllHeader);
         let _version_and_type = reader.u8()?;
         let flags = reader.u8()?;
-        if flags & !FLAG_SECOND_NONCE != 0 {
+        if flags & !FLAG_SLOW_NONCE != 0 {
             return Err(Error::Unsupported(Field::CllHeader));
         }
         let header = DataHeader {
             receiver_index: reader.u32()?,
             sequence: reader.u32()?,
             spin: reader.u32()?,
-            second_nonce: if flags & FLAG_SECOND_NONCE != 0 { Some(reader.u32()?) } else { None },
+            slow_nonce: if flags & FLAG_SLOW_NONCE != 0 { Some(reader.u32()?) } else { None },
         };
         Ok((header, reader.rest()))
     }
@@ -78,17 +78,17 @@ impl DataHeader {
     /// Bytes that [`emit`](DataHeader::emit) writes.
     #[must_use]
     pub fn emitted_len(&self) -> usize {
-        HEADER_LEN + if self.second_nonce.is_some() { SECOND_NONCE_LEN } else { 0 }
+        HEADER_LEN + if self.slow_nonce.is_some() { SLOW_NONCE_LEN } else { 0 }
     }
 
     /// Writes the header to the start of `out`, which has room for it.
     pub fn emit(&self, out: &mut [u8]) {
         out[0] = PacketType::Unicast.first_byte();
-        out[1] = if self.second_nonce.is_some() { FLAG_SECOND_NONCE } else { 0 };
+        out[1] = if self.slow_nonce.is_some() { FLAG_SLOW_NONCE } else { 0 };
         out[2..6].copy_from_slice(&self.receiver_index.to_be_bytes());
         out[6..10].copy_from_slice(&self.sequence.to_be_bytes());
         out[10..14].copy_from_slice(&self.spin.to_be_bytes());
-        if let Some(second) = self.second_nonce {
+        if let Some(second) = self.slow_nonce {
             out[14..18].copy_from_slice(&second.to_be_bytes());
         }
     }
@@ -147,8 +147,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_header_survives_emit_and_parse(index: u32, sequence: u32, spin: u32, second: Option<u32>) {
-            let header = DataHeader { receiver_index: index, sequence, spin, second_nonce: second };
-            let mut bytes = [0xa5; HEADER_LEN + SECOND_NONCE_LEN + 1];
+            let header = DataHeader { receiver_index: index, sequence, spin, slow_nonce: second };
+            let mut bytes = [0xa5; HEADER_LEN + SLOW_NONCE_LEN + 1];
             header.emit(&mut bytes);
             let (parsed, rest) = DataHeader::parse(&bytes).expect("valid");
             prop_assert_eq!(parsed, header);
@@ -167,7 +167,7 @@ mod tests {
                 again[header.emitted_len()..].copy_from_slice(rest);
                 prop_assert_eq!(again, bytes);
             } else {
-                prop_assert!(bytes.len() < HEADER_LEN + SECOND_NONCE_LEN * usize::from(flags));
+                prop_assert!(bytes.len() < HEADER_LEN + SLOW_NONCE_LEN * usize::from(flags));
             }
         }
 

@@ -36,6 +36,7 @@ const PROTECTION_CONFIDENTIAL: u8 = 0x01;
 const AGREEMENT_X25519: u8 = 1;
 const COMPRESSION_NONE: u8 = 0;
 const NONCE_KIND_SPINNING: u8 = 0x01;
+const NONCE_KIND_SLOW: u8 = 0x02;
 
 /// What one side will do with the frames it *sends*, and where it wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Offer {
     pub suite: u8,
     /// Whether the payload is encrypted or only authenticated.
     pub confidential: bool,
+    /// Whether a slow nonce stands beside the spinning one.
+    pub slow_nonce: bool,
     /// How many lanes this side sends on, 1 to [`LANES_MAX`].
     pub lanes: u8,
     /// Receiver index for the peer's lane 0; lane `n` uses this plus `n`. The low three bits are zero.
@@ -70,11 +73,12 @@ impl Offer {
         if !receiver_index.is_multiple_of(u32::from(LANES_MAX)) {
             return Err(invalid);
         }
-        if compression != COMPRESSION_NONE || nonce_kinds != NONCE_KIND_SPINNING {
+        if compression != COMPRESSION_NONE || nonce_kinds & !NONCE_KIND_SLOW != NONCE_KIND_SPINNING {
             return Err(Error::Unsupported(Field::CllHandshake));
         }
         let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
-        Ok(Offer { suite, confidential, lanes, receiver_index, lifetime_s })
+        let slow_nonce = nonce_kinds & NONCE_KIND_SLOW != 0;
+        Ok(Offer { suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
     }
 
     fn emit(&self, out: &mut Vec<u8>) {
@@ -82,7 +86,8 @@ impl Offer {
         out.extend_from_slice(&[AGREEMENT_X25519, self.suite, protection, self.lanes]);
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
         out.extend_from_slice(&self.lifetime_s.to_be_bytes());
-        out.extend_from_slice(&[COMPRESSION_NONE, NONCE_KIND_SPINNING]);
+        let slow = if self.slow_nonce { NONCE_KIND_SLOW } else { 0 };
+        out.extend_from_slice(&[COMPRESSION_NONE, NONCE_KIND_SPINNING | slow]);
     }
 }
 
@@ -233,7 +238,14 @@ mod tests {
             },
             timestamp_ms: 0x0102_0304_0506_0708,
             nonce: [0x22; 16],
-            offer: Offer { suite: 1, confidential: true, lanes: 1, receiver_index: 0x1000, lifetime_s: 1800 },
+            offer: Offer {
+                suite: 1,
+                confidential: true,
+                slow_nonce: false,
+                lanes: 1,
+                receiver_index: 0x1000,
+                lifetime_s: 1800,
+            },
             key_share: [0x33; 32],
             cookie: [0; 16],
             certificate,
@@ -246,10 +258,10 @@ mod tests {
         fn a_message_survives_emit_and_parse(
             certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
             signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
-            confidential: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8,
+            confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8,
         ) {
             let mut message = example(&certificate, &signature);
-            message.offer = Offer { suite, confidential, lanes, receiver_index: slot * 8, lifetime_s };
+            message.offer = Offer { suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
             let bytes = message.emit();
             prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
         }

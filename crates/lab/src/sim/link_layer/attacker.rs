@@ -155,7 +155,7 @@ impl Attacker {
             receiver_index: self.random.number(),
             sequence: self.random.number(),
             spin: self.random.number(),
-            second_nonce: None,
+            slow_nonce: None,
         };
         let mut frame = Header { destination, source, ethertype: EtherType::CLL }.emit().to_vec();
         frame.resize(ETHERNET_LEN + data::HEADER_LEN, 0);

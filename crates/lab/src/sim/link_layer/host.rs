@@ -187,6 +187,7 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     let mut settings = Settings::new(identity, WIRE_MTU);
     settings.send_suite = plan.suite;
     settings.confidential = plan.confidential;
+    settings.slow_nonce = plan.slow_nonce;
     settings.lanes = plan.lanes;
     if let Some(lifetime) = scenario.lifetime {
         settings.lifetime = lifetime + plan.lifetime_more;

@@ -40,6 +40,8 @@ pub struct HostPlan {
     pub lanes: u8,
     pub suite: Suite,
     pub confidential: bool,
+    /// Whether it puts a slow nonce beside the spinning one.
+    pub slow_nonce: bool,
     /// How much longer than the others' at least it wants its associations to live.
     pub lifetime_more: Duration,
 }
@@ -194,6 +196,7 @@ fn draw_host(random: &mut Generator, identity: usize, part: Part) -> HostPlan {
         lanes: 1 + random.below(3) as u8,
         suite: Suite::ALL[random.below(Suite::ALL.len() as u64) as usize],
         confidential: !random.chance(5),
+        slow_nonce: random.chance(3),
         lifetime_more: Duration::from_secs(random.below(10)),
     }
 }

@@ -1,0 +1,272 @@
+//! The hosts: a receiver that has one processor for itself, with its receive path, and on the other one two peers, the stream's
+//! sender and the attacker.
+//!
+//! The kernel receives for the receiver in a thread of its own (threaded NAPI) that comes before the daemon, as an interrupt does:
+//! a flood can starve the daemon. The bridge hands on what a wire would carry, or frames would be received where they are sent.
+//! Forged frames are those of a second peer, some of which were taken off the wire before they arrived; it says little meanwhile.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
+use shield::Layers;
+
+use super::flood::{self, Attack, Pace};
+use super::stream::{PAYLOAD_LEN, Sample, Stream};
+use crate::bench::cpu;
+use crate::bench::work::Work;
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{Daemon, Site};
+use crate::net::lan::{self, INTERFACE};
+use crate::net::talk::{Mailbox, Ping};
+use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, link, process};
+
+/// The processor of sender, peers, bridge and attacker.
+pub const SENDER_CORE: usize = 0;
+/// The receiver's.
+pub const RECEIVER_CORE: usize = 1;
+/// How urgent its receive path is, among real-time threads.
+const RECEIVE_PRIORITY: &str = "5";
+/// Frames that the attacker has.
+const FRAMES: usize = 64;
+/// How urgent the stream's sender is, and the daemons that seal for it.
+pub const STREAM_PRIORITY: &str = "10";
+/// Share of the stream that must leave its sender: what is lost there is not the receiver's loss.
+const VALID_ON_WIRE_MIN: f64 = 0.995;
+/// How far a flood runs ahead of the stream.
+const AHEAD: Duration = Duration::from_millis(250);
+/// How long a datagram may be on its way when nothing disturbs it.
+const SOON: Duration = Duration::from_millis(300);
+const PORT: u16 = 7001;
+
+/// What a run showed.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub goodput_mbit: f64,
+    pub forged_per_second: f64,
+    /// Share of the stream that its sender's daemon put on the wire.
+    pub valid_on_wire: f64,
+    pub delay_median_ms: f64,
+    pub delay_p99_ms: f64,
+    pub memory_mib: f64,
+    pub memory_grown_mib: f64,
+}
+
+/// What counters show at one moment: frames on the wire, and the daemon's memory.
+struct Seen {
+    valid: f64,
+    forged: f64,
+    memory_mib: f64,
+}
+
+/// The hosts, ready.
+pub struct Stage {
+    // Ends before the hosts do.
+    _talk: Ping,
+    receiver: Daemon,
+    _peers: [Daemon; 2],
+    delivered: Vec<Frame>,
+    held: Vec<Frame>,
+    lan: Lan,
+}
+
+impl Stage {
+    /// Sets the hosts up, with `layers` at the receiver.
+    ///
+    /// # Errors
+    /// They cannot be set up.
+    pub fn open(run: &Run, program: &Path, layers: Layers) -> Result<Stage, Failure> {
+        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
+        let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
+        let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
+        let (a, b, c) = (a?, b?, c?);
+        receive_in_a_thread(&lan, &a)?;
+        let receiver = start(&site, &lan, &a, layers)?;
+        let peers = [start(&site, &lan, &b, Layers::Kernel)?, start(&site, &lan, &c, Layers::Kernel)?];
+        for peer in [&b, &c] {
+            lan.acquaint(peer, &a)?;
+        }
+        place(&receiver, RECEIVER_CORE, None)?;
+        peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some(STREAM_PRIORITY)))?;
+        place_receive_path()?;
+        let (held, delivered) = take_frames(&lan, &a, &c)?;
+        let talk = Ping::start(&c, &a, &lan.directory)?;
+        Ok(Stage { _talk: talk, receiver, _peers: peers, delivered, held, lan })
+    }
+
+    /// Runs the stream, alone or under an attack.
+    ///
+    /// # Errors
+    /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
+    pub fn measure(&self, attack: Option<(Attack, Pace)>, seconds: u32) -> Result<Measured, Failure> {
+        cpu::settle()?;
+        let time = Duration::from_secs(seconds.into());
+        let before = self.look()?;
+        let sample = self.play(attack, time)?;
+        let after = self.look()?;
+        let measured = Measured {
+            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
+            forged_per_second: (after.forged - before.forged) / (AHEAD + time).as_secs_f64(),
+            valid_on_wire: (after.valid - before.valid) / sample.sent as f64,
+            delay_median_ms: sample.delay_median_ms,
+            delay_p99_ms: sample.delay_p99_ms,
+            memory_mib: after.memory_mib,
+            memory_grown_mib: after.memory_mib - before.memory_mib,
+        };
+        match attack {
+            Some((_, pace)) if measured.forged_per_second < pace.least_per_second() => {
+                Err(busy(&format!("a flood of {:.0} frames a second for {}", measured.forged_per_second, pace.name())))
+            }
+            _ if measured.valid_on_wire < VALID_ON_WIRE_MIN => {
+                Err(busy(&format!("only {:.3} of the stream came to the wire", measured.valid_on_wire)))
+            }
+            _ => Ok(measured),
+        }
+    }
+
+    /// Lets the stream run, and the attack from a little before its beginning to its end.
+    fn play(&self, attack: Option<(Attack, Pace)>, time: Duration) -> Result<Sample, Failure> {
+        let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
+        let stream = Stream::open(b, a)?;
+        let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
+        let forged = attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace));
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let stop = &stop;
+            let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
+            thread::sleep(AHEAD);
+            let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
+            match flood.map(thread::ScopedJoinHandle::join) {
+                Some(Err(_)) => Err(Failure::Unreadable("the flood ended".to_owned())),
+                Some(Ok(Err(failure))) => Err(failure),
+                _ => sample,
+            }
+        })
+    }
+
+    fn look(&self) -> Result<Seen, Failure> {
+        let (b, m) = (self.lan.host("b")?, self.lan.host("m")?);
+        Ok(Seen { valid: self.sent_by(b)?, forged: self.sent_by(m)?, memory_mib: self.memory_mib()? })
+    }
+
+    /// Frames that the wire of `host` has carried from it.
+    fn sent_by(&self, host: &Host) -> Result<f64, Failure> {
+        let text = self.lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
+        let said: Value = serde_json::from_str(&text).unwrap_or_default();
+        let count = said[0]["stats64"]["rx"]["packets"].as_f64();
+        count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
+    }
+
+    fn memory_mib(&self) -> Result<f64, Failure> {
+        let ended = || Failure::Unreadable("the receiver's daemon has ended".to_owned());
+        let path = format!("/proc/{}/status", self.receiver.id().ok_or_else(ended)?);
+        let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+        kib.map(|kib| kib / 1024.0).ok_or_else(ended)
+    }
+}
+
+fn busy(what: &str) -> Failure {
+    Failure::Unreadable(format!("{what}: the machine is busy, or too slow"))
+}
+
+/// Starts the daemon of `host` and waits until it guards the interface.
+fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
+    let mut daemon = site.launch(lan, host, |identity, directory| {
+        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(identity, directory), layers.word())
+    })?;
+    daemon.await_ready()?;
+    let said = daemon.status()?;
+    match said["layers"]["in_force"].as_str() {
+        Some(in_force) if in_force == layers.word() => Ok(daemon),
+        _ => Err(Failure::Unreadable(format!("layers of {}: {}", host.name, said["layers"]))),
+    }
+}
+
+/// Has the kernel receive for `host` in a thread, and the bridge hand on single frames.
+fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
+    lan::set_offloads(&lan.bridge, &Lan::port(host), &["tso", "off", "gso", "off", "tx-udp-segmentation", "off"])?;
+    lan::set_offloads(&host.namespace, INTERFACE, &["gro", "on"])?;
+    let mut command = Command::new("ip");
+    let script = format!("echo 1 > /sys/class/net/{INTERFACE}/threaded");
+    command.args(["netns", "exec", host.namespace.name(), "sh", "-c", &script]);
+    process::must(command).map(drop)
+}
+
+/// Binds the receive threads, of which only the receiver's interface has any, to its processor.
+fn place_receive_path() -> Result<(), Failure> {
+    let prefix = format!("napi/{INTERFACE}-");
+    let mut found = false;
+    for entry in fs::read_dir("/proc").map_err(Failure::io("reading /proc"))?.flatten() {
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        if name.starts_with(&prefix) {
+            let thread = entry.file_name().to_string_lossy().into_owned();
+            order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
+            order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
+            found = true;
+        }
+    }
+    if found { Ok(()) } else { Err(Failure::Unreadable("the kernel has no receive thread for the card".to_owned())) }
+}
+
+/// Binds all threads of a daemon to a processor, with this real-time priority if any.
+fn place(daemon: &Daemon, core: usize, priority: Option<&str>) -> Result<(), Failure> {
+    let id = daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?.to_string();
+    order("taskset", &["-apc", &core.to_string(), &id])?;
+    priority.map_or(Ok(()), |priority| order("chrt", &["-a", "-f", "-p", priority, &id]))
+}
+
+/// Binds the calling thread to a processor, with this real-time priority if any.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn sit_on(core: usize, priority: Option<&str>) -> Result<(), Failure> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set)
+        .map_err(|error| Failure::Io { doing: "choosing a processor".to_owned(), source: error.into() })?;
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    priority.map_or(Ok(()), |priority| order("chrt", &["-f", "-p", priority, &own]))
+}
+
+fn order(program: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    process::must(command).map(drop)
+}
+
+/// Frames of `c` to `a` as the wire had them: such that never arrived, because the bridge did not know `a` then, and such that did.
+fn take_frames(lan: &Lan, a: &Host, c: &Host) -> Result<(Vec<Frame>, Vec<Frame>), Failure> {
+    let port = Lan::port(a);
+    lan.bridge.ip(&format!("link set {port} nomaster"))?;
+    let held = say_all(lan, a, c, "held");
+    lan.bridge.ip(&format!("link set {port} master br0"))?;
+    let held = held?;
+    lan.acquaint(c, a)?;
+    Ok((held, say_all(lan, a, c, "delivered")?))
+}
+
+/// Lets `c` say so many things to `a`; the frames in which it did.
+fn say_all(lan: &Lan, a: &Host, c: &Host, label: &str) -> Result<Vec<Frame>, Failure> {
+    let watch = Watch::start(&lan.bridge, &Lan::port(c), Direction::In, &lan.directory, label)?;
+    let (from, _to) = (Mailbox::open(c, PORT)?, Mailbox::open(a, PORT)?);
+    for _ in 0..FRAMES {
+        from.send(a, PORT, &[0x5a; PAYLOAD_LEN]);
+        // One by one, so that none waits for another and rides in a train with it.
+        process::pause(Duration::from_millis(2))?;
+    }
+    process::pause(SOON)?;
+    let mut frames = watch.stop()?;
+    frames.retain(|frame| frame.is_between(c.mac, a.mac) && frame.0.len() > PAYLOAD_LEN);
+    match frames.len() {
+        FRAMES => Ok(frames),
+        other => Err(Failure::Unreadable(format!("{other} frames of {FRAMES} that were to be {label}"))),
+    }
+}

@@ -1,0 +1,277 @@
+//! The program in the kernel and its twin judge the same frames: mutated, forged, replayed and honest ones.
+//!
+//! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
+
+use std::collections::BTreeMap;
+
+use bump::{DropReason, Generator};
+use shield::{Checks, NonceKeys, Nonces, Outpost as _, Switches};
+use system::port::PacketOptions;
+use system::privilege::{self, Capability};
+use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
+use wire::cll::{DataHeader, PacketType, train};
+use wire::ethernet::{HEADER_LEN, Header};
+use wire::{Error, EtherType, MacAddress};
+
+use super::*;
+
+const OWN: Own = Own { mac: MacAddress([2, 0, 0, 0, 0, 1]), ethertype: EtherType::CLL, strangers_pass: false };
+const SWITCHES: Switches = Switches { nonces_first: true, nonces_last: false, window: true };
+const PEERS: u8 = 6;
+const FRAMES_DEFAULT: u64 = 30_000;
+
+/// Both, with the peers that they know.
+struct Pair {
+    program: Program,
+    counters: Shared,
+    post: Outpost,
+    twin: BTreeMap<u32, Checks>,
+    senders: Vec<Sender>,
+    random: Generator,
+}
+
+/// The other end of a key.
+struct Sender {
+    mac: MacAddress,
+    index: u32,
+    nonces: Nonces,
+    next: u32,
+}
+
+impl Pair {
+    fn open(seed: u64) -> Pair {
+        let (maps, program) = load().expect("root may load a socket filter");
+        let counters = maps.counters.clone();
+        let mut bytes = [5; 32];
+        bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut pair = Pair {
+            program,
+            counters,
+            post: KernelPost::new(maps, OWN),
+            twin: BTreeMap::new(),
+            senders: Vec::new(),
+            random: Generator::from_seed(bytes),
+        };
+        pair.let_strangers_pass(false);
+        (0..PEERS).for_each(|number| pair.admit(number));
+        pair
+    }
+
+    /// The word behind the counters is the time from which on the next frame with an unknown index passes.
+    fn let_strangers_pass(&self, pass: bool) {
+        self.counters.words()[kernel::COUNTED.len()].store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed);
+    }
+
+    fn number(&mut self, below: u32) -> u32 {
+        u32::from_be_bytes(self.random.bytes()) % below
+    }
+
+    fn admit(&mut self, number: u8) {
+        let mac = MacAddress([2, 0, 0, 0, number, 9]);
+        let keys = NonceKeys {
+            spin: self.random.bytes().into(),
+            slow: number.is_multiple_of(2).then(|| self.random.bytes().into()),
+        };
+        let index = u32::from_be_bytes(self.random.bytes());
+        let window = self.post.admit(index, mac, &keys);
+        self.twin.insert(index, Checks::new(mac, &keys, window));
+        let next = self.number(1 << 31);
+        self.senders.push(Sender { mac, index, nonces: Nonces::new(&keys), next });
+    }
+
+    /// The first peer's key is replaced by another.
+    fn rotate(&mut self) {
+        let Sender { mac, index, .. } = self.senders.remove(0);
+        self.twin.remove(&index);
+        self.post.dismiss(index);
+        self.admit(mac.0[4]);
+    }
+
+    /// A frame of a known peer, whole and honest but for its seal; its number is the next, an old, or a distant one.
+    fn honest(&mut self) -> Vec<u8> {
+        let which = self.number(u32::from(PEERS)) as usize;
+        let (how, back, far) = (self.number(40), self.number(300), self.number(1 << 26));
+        let (distant, padding) = (self.number(20_000), self.number(60) as usize);
+        let sender = &mut self.senders[which];
+        let sequence = match how {
+            0 => sender.next.saturating_add(far),
+            1 => sender.next.saturating_sub(distant),
+            2..10 => sender.next.saturating_sub(back),
+            _ => sender.next,
+        };
+        // A sender that went unheard goes on from where it is.
+        let goes_on = how >= 10 || (how == 0 && far <= shield::limits::FAR_AHEAD_FRAMES);
+        sender.next = if goes_on { sequence.saturating_add(1) } else { sender.next };
+        let header = sender.nonces.header(sender.index, sequence);
+        let ethernet = Header { destination: OWN.mac, source: sender.mac, ethertype: EtherType::CLL };
+        let mut frame = ethernet.emit().to_vec();
+        frame.resize(HEADER_LEN + header.emitted_len() + INNER_HEADER_LEN + TAG_LEN + padding, 0xa5);
+        header.emit(&mut frame[HEADER_LEN..]);
+        frame
+    }
+
+    /// Another frame of it: as it is, in a datagram, cut, lengthened, or with a few bytes changed.
+    fn frame(&mut self) -> (Vec<u8>, u32) {
+        let mut frame = self.honest();
+        if self.number(3) == 0 {
+            let messages = frame.split_off(HEADER_LEN);
+            let whole = [&frame[..], &messages[..]].concat();
+            frame = [&train::head(&whole, messages.len()).expect("short")[..], &messages].concat();
+        }
+        for _ in 0..self.number(4).saturating_sub(1) {
+            let (at, bit) = (self.number(frame.len().min(64) as u32) as usize, self.number(8));
+            frame[at] ^= 1 << bit;
+        }
+        if self.number(10) == 0 {
+            let len = self.number(frame.len() as u32 + 30) as usize;
+            frame.resize(len, 7);
+        }
+        let gso_size = if self.number(20) == 0 { 1 + self.number(100) } else { 0 };
+        (frame, gso_size)
+    }
+
+    /// What the kernel's program drops `frame` for.
+    fn kernel(&self, frame: &[u8], gso_size: u32) -> Option<DropReason> {
+        let before = self.post.dropped();
+        let verdict = self.program.try_on(frame, gso_size).expect("a verdict");
+        let after = self.post.dropped();
+        let counted =
+            kernel::COUNTED.iter().zip(before.iter().zip(after)).filter(|(_, (before, after))| **before != *after);
+        let counted: Vec<_> = counted.map(|(reason, _)| *reason).collect();
+        assert_eq!(counted.len(), usize::from(verdict == 0), "each drop has one counter");
+        counted.first().copied()
+    }
+
+    /// What the twin drops it for. Frames that are none of its business pass, and so does a whole train.
+    fn twin(&self, frame: &[u8], gso_size: u32) -> Result<Option<DataHeader>, DropReason> {
+        let Ok((ethernet, mut message)) = Header::parse(frame) else { return Ok(None) };
+        if ethernet.destination != OWN.mac {
+            return Ok(None);
+        }
+        match ethernet.ethertype {
+            EtherType::CLL => {}
+            EtherType::IPV4 if gso_size == 0 => match train::messages(frame) {
+                Some(range) => message = &frame[range],
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }
+        match PacketType::of(message) {
+            Ok(PacketType::Unicast) => {}
+            Err(Error::Unsupported(_)) => return Err(DropReason::BadVersion),
+            // Types of later versions are the lane's business.
+            _ if !message.is_empty() => return Ok(None),
+            _ => return Err(DropReason::Malformed),
+        }
+        let (header, sealed) = DataHeader::parse(message).map_err(|_| DropReason::Malformed)?;
+        if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
+            return Err(DropReason::Malformed);
+        }
+        let checks = self.twin.get(&header.receiver_index).ok_or(DropReason::UnknownIndex)?;
+        checks.before_tag(ethernet.source, &header, SWITCHES)?;
+        Ok(Some(header))
+    }
+
+    /// Shows one frame to both; how it ended.
+    fn step(&mut self) -> Option<DropReason> {
+        let (frame, gso_size) = self.frame();
+        let (kernel, twin) = (self.kernel(&frame, gso_size), self.twin(&frame, gso_size));
+        assert_eq!(kernel, twin.err(), "{frame:02x?} in segments of {gso_size}");
+        if let Ok(Some(header)) = twin
+            && self.number(4) > 0
+        {
+            let checks = self.twin.get_mut(&header.receiver_index).expect("known");
+            checks.after_tag(&header, SWITCHES).expect("compared before");
+        }
+        kernel
+    }
+}
+
+fn is_skipped(name: &str) -> bool {
+    let tried = Map::create(Shape { hashed: false, shared: false, value_len: 8, entries: 1 });
+    if let Err(error) = &tried {
+        eprintln!("SKIPPED {name}: needs root and a kernel with BPF: {error}");
+    }
+    tried.is_err()
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn without_the_privilege_the_twin_is_in_force_and_says_why() {
+    if is_skipped("without_the_privilege_the_twin_is_in_force_and_says_why") {
+        return;
+    }
+    // Deaf, on the loopback interface: no frame of this machine gets in.
+    let options = PacketOptions { deaf: true, ..PacketOptions::new(1) };
+    let port = PacketPort::open(&options).expect("a port");
+    let unprivileged = std::thread::spawn(move || {
+        privilege::keep(&[Capability::NetAdmin]).expect("root may drop");
+        open(Layers::Kernel, OWN, &port)
+    });
+    let (post, standing) = unprivileged.join().expect("the thread ends well");
+    assert!(post.is_none());
+    assert_eq!((standing.wanted, standing.in_force), (Layers::Kernel, Layers::Twin));
+    let reason = standing.reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("does not take the shield's program") && !reason.contains('\n'), "{reason}");
+    assert_eq!(standing.dropped_in_kernel(), Count::default());
+}
+
+#[test]
+fn kernel_and_twin_agree() {
+    if is_skipped("kernel_and_twin_agree") {
+        return;
+    }
+    let mut pair = Pair::open(setting("RINGWALL_TWIN_SEED", 1));
+    let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
+    for turn in 0..setting("RINGWALL_TWIN_FRAMES", FRAMES_DEFAULT) {
+        if turn % 5_000 == 4_999 {
+            pair.rotate();
+        }
+        let fate = pair.step();
+        *fates.entry(fate.map_or("passed", DropReason::word)).or_default() += 1;
+    }
+    // Every layer had something to do, or the test says nothing about it.
+    for reason in kernel::COUNTED {
+        assert!(fates.contains_key(reason.word()), "no frame was dropped for {}: {fates:?}", reason.word());
+    }
+    assert!(fates["passed"] > 1000, "{fates:?}");
+    eprintln!("{fates:?}");
+}
+
+#[test]
+fn keys_change_without_a_gap_and_windows_begin_empty() {
+    if is_skipped("keys_change_without_a_gap_and_windows_begin_empty") {
+        return;
+    }
+    let mut pair = Pair::open(7);
+    for round in 0..3 * shield::limits::KERNEL_WINDOWS_MAX {
+        let sender = pair.senders.last().expect("some");
+        let mut frame = Header { destination: OWN.mac, source: sender.mac, ethertype: EtherType::CLL }.emit().to_vec();
+        let header = sender.nonces.header(sender.index, sender.next);
+        frame.resize(HEADER_LEN + header.emitted_len() + 40, 0);
+        header.emit(&mut frame[HEADER_LEN..]);
+        assert_eq!(pair.kernel(&frame, 0), None, "round {round}");
+        let index = header.receiver_index;
+        pair.twin.get_mut(&index).expect("known").after_tag(&header, SWITCHES).expect("compared before");
+        assert_eq!(pair.kernel(&frame, 0), Some(DropReason::Replayed), "round {round}");
+        pair.rotate();
+    }
+}
+
+#[test]
+fn now_and_then_an_unknown_index_passes() {
+    if is_skipped("now_and_then_an_unknown_index_passes") {
+        return;
+    }
+    let mut pair = Pair::open(9);
+    let mut frame = pair.honest();
+    frame[HEADER_LEN + 2] ^= 0xff;
+    assert_eq!(pair.kernel(&frame, 0), Some(DropReason::UnknownIndex));
+    pair.let_strangers_pass(true);
+    assert_eq!(pair.kernel(&frame, 0), None);
+    let passed = (0..100).filter(|_| pair.kernel(&frame, 0).is_none()).count();
+    assert!(passed < 100, "one passes, and then none for a while");
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""Makes shield.bpf of shield.c with clang: the instructions of its program as the kernel takes them, and nothing else.
+
+Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place in MAPS; whoever loads
+the program puts the map's descriptor there. `--check` only compares.
+"""
+
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+SOURCE, MADE = HERE / "shield.c", HERE / "shield.bpf"
+# The compiler of Debian 12; another version may make other instructions of the same source.
+CLANG = "clang-14"
+PROGRAM = "socket"
+MAPS = [b"settings", b"receivers", b"windows", b"counters"]
+SYMBOL_TABLE, RELOCATIONS = 2, 9
+PSEUDO_MAP_FD = 1
+
+
+def compiled():
+    """The object file of the source."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = pathlib.Path(directory) / "shield.o"
+        flags = "-O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -c".split()
+        # Where Debian keeps this machine's part of the kernel's headers.
+        headers = [f"-I{path}" for path in pathlib.Path("/usr/include").glob("*-linux-gnu")]
+        subprocess.run([CLANG, *flags, *headers, SOURCE, "-o", made], check=True)
+        return made.read_bytes()
+
+
+def sections(elf):
+    """Name, type, content and linked section of each section (System V ABI, chapter 4)."""
+    table_at, = struct.unpack_from("<Q", elf, 0x28)
+    entry_len, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table_at + entry_len * at) for at in range(count)]
+    names = elf[headers[names_index][4]:]
+    for name, kind, _, _, at, length, link, *_ in headers:
+        yield names[name:].split(b"\0")[0].decode(), kind, elf[at:at + length], link
+
+
+def instructions(elf):
+    found = list(sections(elf))
+    index_of = {name: at for at, (name, *_) in enumerate(found)}
+    code = bytearray(found[index_of[PROGRAM]][2])
+    symbols, names = next((content, found[link][2]) for _, kind, content, link in found if kind == SYMBOL_TABLE)
+    relocations = next(content for name, kind, content, _ in found if kind == RELOCATIONS and name.endswith(PROGRAM))
+    for at in range(0, len(relocations), 16):
+        offset, info = struct.unpack_from("<QQ", relocations, at)
+        name, = struct.unpack_from("<I", symbols, 24 * (info >> 32))
+        code[offset + 1] |= PSEUDO_MAP_FD << 4
+        struct.pack_into("<I", code, offset + 4, MAPS.index(names[name:].split(b"\0")[0]))
+    return bytes(code)
+
+
+def main():
+    made = instructions(compiled())
+    if sys.argv[1:] != ["--check"]:
+        MADE.write_bytes(made)
+    elif made != MADE.read_bytes():
+        sys.exit(f"{MADE} was not made of {SOURCE}: run {__file__}")
+    print(f"{MADE.name}: {len(made) // 8} instructions")
+
+
+main()

@@ -1,0 +1,238 @@
+// The cheap checks of the shield, in the kernel: a socket filter in front of the daemon's packet socket (record 0027).
+//
+// It is the twin of `Checks` in crates/shield/src/checks.rs and drops only what that would drop, so that a forged frame ends
+// before it costs a copy and a wake-up. Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
+// replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf`; numbers on the wire are big-endian,
+// this machine is little-endian.
+#include <linux/bpf.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+
+#define SECTION(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define big16(x) __builtin_bswap16(x)
+#define big32(x) __builtin_bswap32(x)
+
+// Verdicts of a socket filter: how much of the frame to keep.
+enum { DROP = 0, PASS = 0x7fffffff };
+
+// Why a frame is dropped; the order is that of `kernel::COUNTED`.
+enum reason { BAD_VERSION, MALFORMED, UNKNOWN_INDEX, WRONG_PEER, TOO_FAR, TOO_OLD, BAD_SLOW_NONCE, BAD_SPIN, REPLAYED, REASONS, GOOD };
+
+// Names of the maps; their shapes are in `kernel.rs`.
+struct map { u32 unused; };
+struct map settings SECTION("maps");
+struct map receivers SECTION("maps");
+struct map windows SECTION("maps");
+struct map counters SECTION("maps");
+
+// What the daemon says of itself. One entry.
+struct settings {
+    u64 stranger_interval_ns; // an unknown index passes once in so long: it may be a peer that outlived our restart
+    u8 mac[6];
+    u16 ethertype;
+    u32 strangers_pass; // there were more receivers than the map holds
+    u32 reserved;
+};
+
+// What is known of one receiver index, which is the key of its map.
+struct receiver {
+    u64 spin[2]; // keys of SipHash, each half little-endian
+    u64 slow[2];
+    u8 peer[6];
+    u8 has_slow;
+    u8 reserved;
+    u32 slot; // of its window, or NO_WINDOW
+    u32 reserved_too;
+};
+
+enum {
+    NO_WINDOW = 0xffffffff,
+    WINDOW_FRAMES = 8192,
+    WINDOW_BLOCKS = 2 * WINDOW_FRAMES / 64,
+    FAR_AHEAD_FRAMES = 1 << 24,
+    SLOW_SHIFT = 10, // a slow nonce serves 1024 frames
+};
+
+// A replay window: the newest number with SEEN above it, then a ring of bits.
+struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
+#define SEEN (1ULL << 32)
+
+struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; };
+
+static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static long (*const load)(const void *packet, u32 at, void *to, u32 len) = (void *)BPF_FUNC_skb_load_bytes;
+
+// Everything that a message is judged by. Fields of the header stand as on the wire, aligned by the two bytes in front.
+struct header {
+    u16 filler;
+    u8 kind, flags;
+    u32 index, sequence, spin, slow;
+};
+
+struct ethernet { u8 destination[6], source[6]; u16 ethertype; u16 filler; };
+struct datagram {
+    u8 version, service; u16 total_len, identification, fragment; u8 ttl, protocol; u16 checksum;
+    u8 source[4], destination[4];
+    u16 source_port, port, len, udp_checksum;
+};
+
+enum { ETHERNET_LEN = 14, IP_LEN = 20, UDP_LEN = 8, TRAIN_AT = ETHERNET_LEN + IP_LEN + UDP_LEN };
+enum { HEADER_LEN = 14, SLOW_LEN = 4, LEN_MIN = HEADER_LEN + 3 + 16 };
+enum { IPV4 = 0x0800, UDP = 17, TRAIN_PORT = 52000 };
+enum { VERSION = 0x20, UNICAST = 0x21, HAS_SLOW = 1 };
+
+INLINE u64 rotated(u64 word, int bits) { return word << bits | word >> (64 - bits); }
+
+#define SIP_ROUND                                                                       \
+    v0 += v1; v1 = rotated(v1, 13) ^ v0; v0 = rotated(v0, 32);                          \
+    v2 += v3; v3 = rotated(v3, 16) ^ v2;                                                \
+    v0 += v3; v3 = rotated(v3, 21) ^ v0;                                                \
+    v2 += v1; v1 = rotated(v1, 17) ^ v2; v2 = rotated(v2, 32);
+
+// The low half of SipHash-2-4 over the four bytes of `word`, as they lie in memory.
+INLINE u32 siphash(const u64 key[2], u32 word) {
+    u64 message = 4ULL << 56 | word;
+    u64 v0 = key[0] ^ 0x736f6d6570736575, v1 = key[1] ^ 0x646f72616e646f6d;
+    u64 v2 = key[0] ^ 0x6c7967656e657261, v3 = key[1] ^ 0x7465646279746573 ^ message;
+    SIP_ROUND SIP_ROUND
+    v0 ^= message;
+    v2 ^= 0xff;
+    SIP_ROUND SIP_ROUND SIP_ROUND SIP_ROUND
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+INLINE int same(const u8 a[6], const u8 b[6]) {
+    return *(const u16 *)a == *(const u16 *)b && *(const u16 *)(a + 2) == *(const u16 *)(b + 2) &&
+           *(const u16 *)(a + 4) == *(const u16 *)(b + 4);
+}
+
+INLINE struct window *window_of(const struct receiver *receiver) {
+    u32 slot = receiver->slot;
+    return slot == NO_WINDOW ? 0 : find(&windows, &slot);
+}
+
+// What may be asked at all: neither before the window nor so far ahead that no peer could have come there unheard.
+INLINE enum reason near(u64 head, u32 sequence) {
+    u32 newest = head;
+    if (!(head & SEEN))
+        return GOOD;
+    if (sequence > newest)
+        return sequence - newest > FAR_AHEAD_FRAMES ? TOO_FAR : GOOD;
+    return newest - sequence >= WINDOW_FRAMES ? TOO_OLD : GOOD;
+}
+
+// Whether the number has been delivered, where the window says so.
+INLINE int is_used(const struct window *window, u64 head, u32 sequence) {
+    if (!(head & SEEN) || sequence > (u32)head)
+        return 0;
+    return window->blocks[sequence / 64 % WINDOW_BLOCKS] >> sequence % 64 & 1;
+}
+
+// One message with a known header, in the order of cost.
+INLINE enum reason judge(const struct receiver *receiver, const u8 source[6], const struct header *header) {
+    u32 sequence = big32(header->sequence);
+    struct window *window;
+    enum reason reason;
+    u64 head = 0;
+
+    if (!same(receiver->peer, source))
+        return WRONG_PEER;
+    if (receiver->has_slow != header->flags)
+        return MALFORMED;
+    window = window_of(receiver);
+    if (window)
+        head = window->head;
+    reason = near(head, sequence);
+    if (reason != GOOD)
+        return reason;
+    if (receiver->has_slow && siphash(receiver->slow, big32(sequence >> SLOW_SHIFT)) != big32(header->slow))
+        return BAD_SLOW_NONCE;
+    if (siphash(receiver->spin, header->sequence) != big32(header->spin))
+        return BAD_SPIN;
+    return window && is_used(window, head, sequence) ? REPLAYED : GOOD;
+}
+
+// An unknown index may be that of a peer that does not know yet that we have started again.
+INLINE int stranger_passes(const struct settings *own, struct counters *books) {
+    u64 now = nanoseconds();
+    if (own->strangers_pass)
+        return 1;
+    if (now < books->next_stranger_ns)
+        return 0;
+    books->next_stranger_ns = now + own->stranger_interval_ns;
+    return 1;
+}
+
+// The message of `len` bytes at `at`.
+INLINE enum reason judge_at(struct __sk_buff *packet, const struct settings *own, struct counters *books, const u8 source[6],
+                            u32 at, u32 len) {
+    struct header header = {};
+    struct receiver *receiver;
+    u32 index;
+
+    if (len < LEN_MIN ? load(packet, at, &header.kind, 1) : load(packet, at, &header.kind, HEADER_LEN + SLOW_LEN))
+        return MALFORMED;
+    if ((header.kind & 0xf0) != VERSION)
+        return BAD_VERSION;
+    if (header.kind != UNICAST)
+        return GOOD;
+    if (len < LEN_MIN || header.flags & ~HAS_SLOW || (header.flags && len < LEN_MIN + SLOW_LEN))
+        return MALFORMED;
+    index = big32(header.index);
+    receiver = find(&receivers, &index);
+    if (!receiver)
+        return stranger_passes(own, books) ? GOOD : UNKNOWN_INDEX;
+    return judge(receiver, source, &header);
+}
+
+INLINE int is_address_of(const u8 address[4], const u8 mac[6]) {
+    return address[0] == 169 && address[1] == 254 && address[2] == 1 + mac[4] % 254 && address[3] == mac[5];
+}
+
+// Bytes of the message behind the headers of a train (docs/protocol.md, section 18), or 0 if the frame is none, or a whole train:
+// a card may have joined honest messages to forged ones, and shares what the forged ones cost among many.
+INLINE u32 carried_len(struct __sk_buff *packet, const struct ethernet *ethernet) {
+    struct datagram datagram;
+    u32 len;
+
+    if (packet->gso_size || load(packet, ETHERNET_LEN, &datagram, IP_LEN + UDP_LEN))
+        return 0;
+    len = big16(datagram.len);
+    if (datagram.version != 0x45 || datagram.protocol != UDP || datagram.fragment & big16(0x3fff))
+        return 0;
+    if (!is_address_of(datagram.source, ethernet->source) || !is_address_of(datagram.destination, ethernet->destination))
+        return 0;
+    if (datagram.port != big16(TRAIN_PORT) || len <= UDP_LEN || len + IP_LEN != big16(datagram.total_len))
+        return 0;
+    return ETHERNET_LEN + IP_LEN + len <= packet->len ? len - UDP_LEN : 0;
+}
+
+SECTION("socket")
+int shield(struct __sk_buff *packet) {
+    u32 zero = 0, at = ETHERNET_LEN, len = packet->len - ETHERNET_LEN;
+    struct settings *own = find(&settings, &zero);
+    struct counters *books = find(&counters, &zero);
+    struct ethernet ethernet = {};
+    enum reason reason;
+
+    if (!own || !books || load(packet, 0, &ethernet, ETHERNET_LEN) || !same(ethernet.destination, own->mac))
+        return PASS;
+    if (ethernet.ethertype == big16(IPV4)) {
+        at = TRAIN_AT;
+        len = carried_len(packet, &ethernet);
+        if (!len)
+            return PASS;
+    } else if (ethernet.ethertype != big16(own->ethertype)) {
+        return PASS;
+    }
+    reason = judge_at(packet, own, books, ethernet.source, at, len);
+    if (reason >= REASONS)
+        return PASS;
+    __sync_fetch_and_add(&books->dropped[reason], 1);
+    return DROP;
+}

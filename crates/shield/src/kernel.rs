@@ -1,0 +1,112 @@
+//! The kernel's program and the shapes of its maps; its source is `bpf/shield.c`.
+//!
+//! Values in maps are read by the program on this machine and stand in its own byte order, but for the keys of SipHash, which are
+//! defined as little-endian, as the program is.
+
+use bump::DropReason;
+use wire::{EtherType, MacAddress};
+
+use crate::checks::NonceKeys;
+use crate::limits::{KERNEL_RECEIVERS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL};
+use crate::spin::KEY_LEN;
+use crate::window::WORDS;
+
+/// The instructions, made of `bpf/shield.c` by `bpf/make.py`. Where one names a map it holds the map's place in [`MAPS`].
+pub const PROGRAM: &[u8] = include_bytes!("../bpf/shield.bpf");
+
+/// What the program counts, in its order.
+pub const COUNTED: [DropReason; 9] = [
+    DropReason::BadVersion,
+    DropReason::Malformed,
+    DropReason::UnknownIndex,
+    DropReason::WrongPeer,
+    DropReason::TooFar,
+    DropReason::TooOld,
+    DropReason::BadSlowNonce,
+    DropReason::BadSpin,
+    DropReason::Replayed,
+];
+
+/// Frames dropped in the kernel, for each of [`COUNTED`].
+pub type Count = [u64; COUNTED.len()];
+
+/// Bytes of what is known of this host.
+pub const SETTINGS_LEN: usize = 24;
+/// Bytes of what is known of a receiver index.
+pub const RECEIVER_LEN: usize = 2 * 2 * 8 + 16;
+/// Bytes of a window.
+pub const WINDOW_LEN: usize = WORDS * 8;
+/// Bytes of the counters and of the time of the next stranger.
+pub const COUNTERS_LEN: usize = (COUNTED.len() + 1) * 8;
+/// Stands for no window.
+const NO_WINDOW: u32 = u32::MAX;
+
+/// The shape of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapShape {
+    /// Whether keys are receiver indices; otherwise they are places.
+    pub hashed: bool,
+    /// Whether this program shares its memory.
+    pub shared: bool,
+    /// Bytes of a value.
+    pub value_len: usize,
+    /// Most entries.
+    pub entries: u32,
+}
+
+/// Place of the map of what is known of this host.
+pub const SETTINGS: usize = 0;
+/// Place of the map of receiver indices.
+pub const RECEIVERS: usize = 1;
+/// Place of the map of windows.
+pub const WINDOWS: usize = 2;
+/// Place of the map of counters.
+pub const COUNTERS: usize = 3;
+
+/// The maps, in the order of their places.
+pub const MAPS: [MapShape; 4] = [
+    MapShape { hashed: false, shared: false, value_len: SETTINGS_LEN, entries: 1 },
+    MapShape { hashed: true, shared: false, value_len: RECEIVER_LEN, entries: KERNEL_RECEIVERS_MAX },
+    MapShape { hashed: false, shared: true, value_len: WINDOW_LEN, entries: KERNEL_WINDOWS_MAX },
+    MapShape { hashed: false, shared: true, value_len: COUNTERS_LEN, entries: 1 },
+];
+
+/// What the kernel must know of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// The site's EtherType.
+    pub ethertype: EtherType,
+    /// Frames with an unknown index pass, because not all are known.
+    pub strangers_pass: bool,
+}
+
+impl Own {
+    /// As the program reads it.
+    #[must_use]
+    pub fn emit(&self) -> [u8; SETTINGS_LEN] {
+        let interval_ns = u64::try_from(STRANGER_INTERVAL.as_nanos()).unwrap_or(u64::MAX);
+        let mut out = [0; SETTINGS_LEN];
+        out[..8].copy_from_slice(&interval_ns.to_ne_bytes());
+        out[8..14].copy_from_slice(&self.mac.0);
+        out[14..16].copy_from_slice(&self.ethertype.0.to_ne_bytes());
+        out[16..20].copy_from_slice(&u32::from(self.strangers_pass).to_ne_bytes());
+        out
+    }
+}
+
+/// What the program reads of a receiver index.
+#[must_use]
+pub fn receiver(peer: MacAddress, keys: &NonceKeys, slot: Option<u32>) -> [u8; RECEIVER_LEN] {
+    const PEER_AT: usize = 2 * KEY_LEN;
+    let mut out = [0; RECEIVER_LEN];
+    out[..KEY_LEN].copy_from_slice(&keys.spin[..]);
+    if let Some(slow) = &keys.slow {
+        out[KEY_LEN..PEER_AT].copy_from_slice(&slow[..]);
+    }
+    out[PEER_AT..PEER_AT + 6].copy_from_slice(&peer.0);
+    out[PEER_AT + 6] = u8::from(keys.slow.is_some());
+    out[PEER_AT + 8..PEER_AT + 12].copy_from_slice(&slot.unwrap_or(NO_WINDOW).to_ne_bytes());
+    out
+}

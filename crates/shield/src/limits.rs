@@ -1,0 +1,24 @@
+//! Every limit of the shield, with its unit and its reason.
+
+use std::time::Duration;
+
+/// Sequence numbers behind the newest that are still accepted once. Parallel queues reorder by hundreds of frames;
+/// 8,192 leaves room and costs 2 KiB for each key.
+pub const REPLAY_WINDOW_FRAMES: u32 = 8192;
+/// How far a sequence number may be ahead of the newest that was delivered. A peer that goes unheard is asked for a new
+/// handshake after 10 s, in which it would have to send 1.6 million frames a second to come this far.
+pub const FAR_AHEAD_FRAMES: u32 = 1 << 24;
+
+/// Frames that a slow nonce serves, as a power of two: an observer may use what he saw for milliseconds, and the receiver
+/// computes it once in a thousand frames.
+pub const SLOW_SHIFT: u32 = 10;
+/// Sequence numbers on either side of the newest for which [`SpinTable`](crate::spin::SpinTable) holds nonces.
+pub const TABLE_REACH: u32 = 8192;
+
+/// Receiver indices that the kernel knows. With more, it lets unknown ones pass and the twin decides.
+pub const KERNEL_RECEIVERS_MAX: u32 = 65_536;
+/// Replay windows that the kernel sees, 2 KiB each. What is received beyond is looked up by the twin alone.
+pub const KERNEL_WINDOWS_MAX: u32 = 1024;
+/// A frame with an unknown index passes the kernel once in so long: it may be a peer's that outlived our restart, whom a
+/// handshake helps. That is more than are ever answered.
+pub const STRANGER_INTERVAL: Duration = Duration::from_millis(15);

@@ -1,0 +1,373 @@
+//! Programs in the kernel, loaded by system calls alone: no loader library, and no compiler where they are used.
+//!
+//! The kernel's verifier has proved before a program runs that it ends and reads nothing but the frame and its maps. A program
+//! lives as long as whoever holds it, so nothing is left behind when the daemon ends, however it does.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+// Commands of linux/bpf.h.
+const MAP_CREATE: libc::c_long = 0;
+const MAP_UPDATE: libc::c_long = 2;
+const MAP_DELETE: libc::c_long = 3;
+const PROG_LOAD: libc::c_long = 5;
+const PROG_TEST_RUN: libc::c_long = 10;
+
+// Kinds and flags of maps.
+const HASH: u32 = 1;
+const ARRAY: u32 = 2;
+const NO_PREALLOC: u32 = 1;
+const MMAPABLE: u32 = 1 << 10;
+
+// A load of 64 bits, and what its source register says when it is a map's descriptor.
+const LOAD_64: u8 = 0x18;
+const PSEUDO_MAP_FD: u8 = 1;
+
+/// From `asm-generic/socket.h`, Linux 3.19.
+const SO_ATTACH_BPF: i32 = 50;
+
+/// One instruction as the kernel reads it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// What to do.
+    pub operation: u8,
+    /// Destination in the low half, source in the high one.
+    pub registers: u8,
+    /// Of a jump or an address.
+    pub offset: i16,
+    /// A constant.
+    pub operand: i32,
+}
+
+impl Instruction {
+    /// Bytes of an instruction.
+    pub const LEN: usize = size_of::<Instruction>();
+
+    /// The instructions in `code`, which a compiler for little-endian machines wrote; what is left over is ignored.
+    #[must_use]
+    pub fn read(code: &[u8]) -> Vec<Instruction> {
+        let read = |&[operation, registers, a, b, c, d, e, f]: &[u8; Instruction::LEN]| Instruction {
+            operation,
+            registers,
+            offset: i16::from_le_bytes([a, b]),
+            operand: i32::from_le_bytes([c, d, e, f]),
+        };
+        code.as_chunks().0.iter().map(read).collect()
+    }
+}
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In front of a socket.
+    SocketFilter,
+    /// At the hook of this number, for frames of a device.
+    Device(u32),
+}
+
+/// How a map is made. Keys are numbers of four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Whether keys are any numbers; otherwise they are places from 0.
+    pub hashed: bool,
+    /// Whether [`Map::share`] is wanted; only where keys are places.
+    pub shared: bool,
+    /// Bytes of a value.
+    pub value_len: usize,
+    /// Most entries.
+    pub entries: u32,
+}
+
+/// A map: what a program looks things up in.
+#[derive(Debug)]
+pub struct Map {
+    descriptor: OwnedFd,
+    shape: Shape,
+}
+
+/// The head of `union bpf_attr` for [`MAP_CREATE`]; the kernel takes the rest as zero.
+#[repr(C)]
+struct Create {
+    kind: u32,
+    key_len: u32,
+    value_len: u32,
+    entries: u32,
+    flags: u32,
+}
+
+/// The same for [`MAP_UPDATE`] and [`MAP_DELETE`].
+#[repr(C)]
+struct Entry {
+    map: u32,
+    padding: u32,
+    key_at: u64,
+    value_at: u64,
+    flags: u64,
+}
+
+impl Map {
+    /// Makes an empty map.
+    ///
+    /// # Errors
+    /// No privilege, or no memory.
+    pub fn create(shape: Shape) -> io::Result<Map> {
+        let (kind, flags) = match (shape.hashed, shape.shared) {
+            (true, _) => (HASH, NO_PREALLOC),
+            (false, true) => (ARRAY, MMAPABLE),
+            (false, false) => (ARRAY, 0),
+        };
+        let value_len = u32::try_from(shape.value_len).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut create = Create { kind, key_len: 4, value_len, entries: shape.entries, flags };
+        // SAFETY: there is no pointer in it.
+        let descriptor = unsafe { open(MAP_CREATE, &mut create) }?;
+        Ok(Map { descriptor, shape })
+    }
+
+    /// Enters `value` under `key`, or replaces what is there.
+    ///
+    /// # Errors
+    /// The map is full, or the value has another length.
+    pub fn put(&self, key: u32, value: &[u8]) -> io::Result<()> {
+        if value.len() != self.shape.value_len {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut entry = self.entry(&key, value.as_ptr());
+        // SAFETY: the kernel reads a key of four bytes and a value of the map's length, which is that of `value`.
+        unsafe { call(MAP_UPDATE, &mut entry) }.map(drop)
+    }
+
+    /// Forgets `key`.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn remove(&self, key: u32) -> io::Result<()> {
+        let mut entry = self.entry(&key, std::ptr::null());
+        // SAFETY: the kernel reads a key of four bytes.
+        unsafe { call(MAP_DELETE, &mut entry) }.map(drop)
+    }
+
+    fn entry(&self, key: &u32, value: *const u8) -> Entry {
+        let map = self.descriptor.as_raw_fd().cast_unsigned();
+        Entry { map, padding: 0, key_at: std::ptr::from_ref(key) as u64, value_at: value as u64, flags: 0 }
+    }
+
+    /// The map's memory, if it was made for that.
+    ///
+    /// # Errors
+    /// It was not.
+    pub fn share(&self) -> io::Result<Shared> {
+        let stride = self.shape.value_len.next_multiple_of(size_of::<AtomicU64>());
+        let len = stride * self.shape.entries as usize;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let descriptor = self.descriptor.as_raw_fd();
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, descriptor, 0) };
+        match NonNull::new(start.cast()).filter(|_| start != libc::MAP_FAILED) {
+            Some(start) => Ok(Shared(Arc::new(Mapping { start, words: len / size_of::<AtomicU64>() }))),
+            None => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Memory of a map, in words of eight bytes; each entry begins with a word.
+#[derive(Clone, Debug)]
+pub struct Shared(Arc<Mapping>);
+
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: all access is by atomic operations on memory that stays mapped as long as this lives.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, of this length, and nobody refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<AtomicU64>()) };
+    }
+}
+
+impl Shared {
+    /// All words. The program may read and write them at the same time.
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is page-aligned, so many words long, was zeroed by the kernel, and lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr(), self.0.words) }
+    }
+}
+
+/// A program that the kernel has accepted.
+#[derive(Debug)]
+pub struct Program {
+    descriptor: OwnedFd,
+}
+
+/// The head of `union bpf_attr` for [`PROG_LOAD`].
+#[repr(C)]
+struct Load {
+    kind: u32,
+    instructions: u32,
+    at: u64,
+    license: u64,
+    log_level: u32,
+    log_len: u32,
+    log_at: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    interface: u32,
+    hook: u32,
+}
+
+/// The same for [`PROG_TEST_RUN`].
+#[repr(C)]
+struct TestRun {
+    program: u32,
+    verdict: u32,
+    len_in: u32,
+    len_out: u32,
+    at_in: u64,
+    at_out: u64,
+    repeat: u32,
+    duration_ns: u32,
+    context_len_in: u32,
+    context_len_out: u32,
+    context_at_in: u64,
+    context_at_out: u64,
+}
+
+/// `struct __sk_buff` up to the size of a super-frame's segments, in words.
+const CONTEXT_WORDS: usize = 45;
+const GSO_SIZE_AT: usize = CONTEXT_WORDS - 1;
+
+impl Program {
+    /// Has the kernel check and take `instructions`. Where one names a map, it holds the map's place in `maps`. `name` is for
+    /// whoever lists the kernel's programs.
+    ///
+    /// # Errors
+    /// No privilege, a kernel that lacks what the program needs, a map that is not there, or a processor of the other byte order.
+    pub fn load(kind: Kind, name: &str, instructions: &[Instruction], maps: &[Map]) -> io::Result<Program> {
+        let instructions = with_maps(instructions, maps)?;
+        let license = c"Apache-2.0";
+        let (kind, hook) = match kind {
+            Kind::SocketFilter => (1, 0),
+            Kind::Device(hook) => (3, hook),
+        };
+        let mut load = Load {
+            kind,
+            instructions: instructions.len() as u32,
+            at: instructions.as_ptr() as u64,
+            license: license.as_ptr() as u64,
+            log_level: 0,
+            log_len: 0,
+            log_at: 0,
+            kernel_version: 0,
+            flags: 0,
+            name: [0; 16],
+            interface: 0,
+            hook,
+        };
+        // The last byte stays zero.
+        load.name.iter_mut().take(15).zip(name.bytes()).for_each(|(to, from)| *to = from);
+        // SAFETY: both pointers in `load` are to values that outlive the call, with the lengths that it states.
+        let descriptor = unsafe { open(PROG_LOAD, &mut load) }?;
+        Ok(Program { descriptor })
+    }
+
+    /// Has everything that `socket` would hear judged by this program first, in place of any filter before it.
+    ///
+    /// # Errors
+    /// The program is of another kind.
+    pub fn attach_to(&self, socket: impl AsFd) -> io::Result<()> {
+        let (value, len) = (self.descriptor.as_raw_fd(), size_of::<i32>() as u32);
+        let socket = socket.as_fd().as_raw_fd();
+        let at = (&raw const value).cast();
+        // SAFETY: the pointer and the length describe `value`, which outlives the call.
+        match unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, SO_ATTACH_BPF, at, len) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The program's verdict on `frame` without any socket, for tests: how many bytes a socket filter keeps. `gso_size` is the size
+    /// of a super-frame's segments, or 0.
+    ///
+    /// # Errors
+    /// No privilege, or a frame longer than a page less what the kernel keeps beside it.
+    pub fn try_on(&self, frame: &[u8], gso_size: u32) -> io::Result<u32> {
+        // The kernel takes an Ethernet header off before it shows a frame to a socket filter in this way.
+        let frame = [&[0; 14], frame].concat();
+        let mut context = [0_u32; CONTEXT_WORDS];
+        context[GSO_SIZE_AT] = gso_size;
+        let mut run = TestRun {
+            program: self.descriptor.as_raw_fd().cast_unsigned(),
+            verdict: 0,
+            len_in: frame.len() as u32,
+            len_out: 0,
+            at_in: frame.as_ptr() as u64,
+            at_out: 0,
+            repeat: 1,
+            duration_ns: 0,
+            context_len_in: size_of_val(&context) as u32,
+            context_len_out: 0,
+            context_at_in: context.as_ptr() as u64,
+            context_at_out: 0,
+        };
+        // SAFETY: both pointers in `run` are to values that outlive the call, with the lengths that it states.
+        unsafe { call(PROG_TEST_RUN, &mut run) }?;
+        Ok(run.verdict)
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Puts descriptors in the places of maps.
+fn with_maps(instructions: &[Instruction], maps: &[Map]) -> io::Result<Vec<Instruction>> {
+    if cfg!(target_endian = "big") && !maps.is_empty() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let place = |instruction: &Instruction| {
+        if (instruction.operation, instruction.registers >> 4) != (LOAD_64, PSEUDO_MAP_FD) {
+            return Ok(*instruction);
+        }
+        let map = usize::try_from(instruction.operand).ok().and_then(|place| maps.get(place));
+        let map = map.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Instruction { operand: map.descriptor.as_raw_fd(), ..*instruction })
+    };
+    instructions.iter().map(place).collect()
+}
+
+/// Calls `bpf`, which answers with a descriptor.
+///
+/// # Safety
+/// As [`call`].
+pub(crate) unsafe fn open<T>(command: libc::c_long, attributes: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller vouches for it.
+    let descriptor = unsafe { call(command, attributes) }?;
+    // SAFETY: the kernel has just opened it for us, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Calls `bpf`.
+///
+/// # Safety
+/// `attributes` must be what `command` reads and writes, and its pointers valid for as much as it says.
+unsafe fn call<T>(command: libc::c_long, attributes: &mut T) -> io::Result<i32> {
+    // SAFETY: the kernel uses `attributes` within the size given, and the caller vouches for what it points to.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
+    i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(io::Error::last_os_error)
+}
