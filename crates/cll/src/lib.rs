@@ -7,6 +7,7 @@
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`, replay: `window`
+//! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
 //! Beyond the paper: candidates and promotion, challenges, liveness, a replay window, the spinning nonce, a tag under the
@@ -24,6 +25,7 @@ mod lane;
 pub mod limits;
 mod message;
 mod origin;
+mod revocation;
 mod self_test;
 mod settings;
 mod spin;

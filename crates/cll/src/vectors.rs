@@ -190,6 +190,7 @@ impl Scene {
         let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, arp, request.nonce, [0; 16]);
         let answer = Answer {
             settings: Arc::clone(&self.responder.settings),
+            revoked: Arc::default(),
             unix_s: START_UNIX_S,
             request: self.request().to_vec(),
             unsigned_reply,
@@ -201,6 +202,7 @@ impl Scene {
     fn finish(&self) -> Finished {
         let finish = Finish {
             settings: Arc::clone(&self.initiator.settings),
+            revoked: Arc::default(),
             unix_s: START_UNIX_S,
             request: self.request().to_vec(),
             reply: self.reply().to_vec(),

@@ -115,7 +115,7 @@ impl Judge {
             self.violate(at, host, "frames without fate", format!("{balance}"));
         }
         let others = self.facts.len() - 1;
-        let keys_max = others * usize::from(LANES_MAX) * (2 + limits::CANDIDATES_PER_PEER_MAX);
+        let keys_max = others * usize::from(LANES_MAX) * (1 + limits::LEAVING_PER_PEER_MAX + limits::CANDIDATES_PER_PEER_MAX);
         let within = lanes().all(|lane| {
             lane.held_bytes() <= limits::HELD_BYTES_MAX
                 && lane.sending_to() <= others
