@@ -36,6 +36,8 @@ mod window;
 use std::sync::Arc;
 
 use bump::{Generator, Now, Sink, Whole};
+use identity::Verified;
+use identity::revocation::RevocationList;
 
 pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
@@ -56,4 +58,9 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
     cll.with_control(now, sink, |control, _, out| control.start(out));
     cll
+}
+
+/// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
+pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.revoke(now, list, sink, out));
 }

@@ -256,6 +256,48 @@ fn certificates_are_judged_again() {
 }
 
 #[test]
+fn a_revocation_ends_what_there_is_and_lets_nothing_new_begin() {
+    let mut site = Site::new(1);
+    let identities = [site.identity(1), site.identity(2)];
+    let list = site.revocation_of(&identities[0]);
+    let mut lan = Lan::new(identities.map(settings));
+    lan.ask(0, 2);
+    lan.send(1, datagram(2, 1, b"hello"));
+    lan.revoke(1, &list);
+    assert!(!lan.hosts[1].established_with(1));
+    assert_eq!((lan.hosts[1].count("ended"), lan.hosts[1].cll.lanes[0].receiving_keys()), (1, 0));
+    let before = lan.hosts[1].delivered.len();
+    lan.send(0, datagram(1, 2, b"I am still here"));
+    lan.pass(seconds(30));
+    lan.ask(0, 2);
+    lan.send(1, datagram(2, 1, b"are you?"));
+    lan.pass(seconds(30));
+    assert_eq!(lan.hosts[1].delivered.len(), before);
+    assert!(lan.hosts[1].drops(DropReason::BadCertificate) > 0);
+    assert!(lan.hosts[1].events.iter().any(|event| event.to_string().contains("was revoked")));
+}
+
+#[test]
+fn a_revocation_that_comes_in_the_middle_of_a_rollover_counts() {
+    let mut site = Site::new(1);
+    let identities = [site.identity(1), site.identity(2)];
+    let list = site.revocation_of(&identities[0]);
+    let mut lan =
+        Lan::new(identities.map(|identity| Settings { rekey_every: Some(seconds(10)), ..settings(identity) }));
+    lan.ask(0, 2);
+    talk(&mut lan, seconds(9));
+    // Host 1 asks and hears nothing; then it learns who it asked.
+    lan.wire = Box::new(|frame, _, _| frame.len() < KEYS_LEN_MIN);
+    lan.pass(seconds(2));
+    assert_eq!(lan.hosts[1].cll.control.open_rollovers(), 1);
+    lan.revoke(1, &list);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.pass(seconds(40));
+    assert_eq!((rollovers(&lan, 0), lan.hosts[1].cll.control.open_rollovers()), (0, 0));
+    assert!(!lan.hosts[1].established_with(1));
+}
+
+#[test]
 fn an_association_that_nobody_uses_ends_and_the_next_frame_makes_another() {
     let mut lan = pair(|settings| settings.idle = seconds(60));
     lan.pass(seconds(55));

@@ -39,7 +39,9 @@ impl fmt::Display for BadRevocationList {
         match self {
             BadRevocationList::Malformed(part) => write!(f, "no revocation list that is read here: its {part}"),
             BadRevocationList::ForeignIssuer => f.write_str("another site's authority issued it"),
-            BadRevocationList::BadSignature => f.write_str("the authority's signature does not match"),
+            BadRevocationList::BadSignature => f.write_str(
+                "the authority's signature does not match: damaged, forged, or from a site of the same name",
+            ),
         }
     }
 }

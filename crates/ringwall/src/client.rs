@@ -218,6 +218,9 @@ fn print_status(status: &Status) {
         say!("warning: {warning}");
     }
     say!("peers: {}", status.peers);
+    if let Some(revoked) = status.revoked {
+        say!("revoked certificates: {revoked}");
+    }
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }

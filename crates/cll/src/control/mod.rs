@@ -199,7 +199,7 @@ impl Control {
     }
 
     /// The site has taken certificates back: nobody with one of them is believed from now on, and what there is with them ends.
-    pub fn revoke(
+    pub(crate) fn revoke(
         &mut self,
         now: Now,
         list: Arc<Verified<RevocationList>>,

@@ -21,6 +21,7 @@ mod hostile;
 mod liveness;
 mod paper;
 mod peers;
+mod rollover;
 mod sarp;
 mod sarp_input;
 mod sarp_life;

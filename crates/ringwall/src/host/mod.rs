@@ -3,6 +3,7 @@
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
+//! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
@@ -10,6 +11,7 @@ mod plan;
 mod refresh;
 mod reports;
 mod revert;
+mod revocation;
 mod start;
 
 use std::path::PathBuf;

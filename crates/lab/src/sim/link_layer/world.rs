@@ -34,6 +34,13 @@ const BEYOND: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// Frames that arrived together.
 type Received = Vec<(Vec<u8>, Meta)>;
 
+/// The randomness of `seed`.
+pub fn generator(seed: u64) -> Generator {
+    let mut seed_bytes = [0; 32];
+    seed_bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    Generator::from_seed(seed_bytes)
+}
+
 /// The world of one run.
 pub struct World {
     scenario: Scenario,
@@ -46,6 +53,8 @@ pub struct World {
     trace: Trace,
     random: Generator,
     next_number: u64,
+    /// How often keys were replaced through an association, on either side.
+    renewals: u64,
     job_lost_one_in: u64,
     /// Whether to tell what happens while it happens.
     tells: bool,
@@ -54,10 +63,19 @@ pub struct World {
 impl World {
     /// The world of `seed`. `weaken` is what the laboratory switches off on the honest hosts.
     pub fn new(seed: u64, identities: &[Arc<HostIdentity>], weaken: Weaken, tells: bool) -> World {
-        let mut seed_bytes = [0; 32];
-        seed_bytes[..8].copy_from_slice(&seed.to_be_bytes());
-        let mut random = Generator::from_seed(seed_bytes);
+        let mut random = generator(seed);
         let scenario = Scenario::draw(&mut random);
+        World::of(scenario, random, identities, weaken, tells)
+    }
+
+    /// The world of this scenario.
+    pub fn of(
+        scenario: Scenario,
+        mut random: Generator,
+        identities: &[Arc<HostIdentity>],
+        weaken: Weaken,
+        tells: bool,
+    ) -> World {
         let numbers = 0..scenario.hosts.len();
         let hosts: Vec<Host> =
             numbers.map(|number| Host::new(number, &scenario, identities, weaken, &mut random)).collect();
@@ -74,6 +92,7 @@ impl World {
             judge: Judge::new(&scenario),
             trace: Trace::default(),
             next_number: 1,
+            renewals: 0,
             job_lost_one_in: scenario.job_lost_one_in,
             hosts,
             random,
@@ -130,6 +149,7 @@ impl World {
             summary: self.scenario.summary(),
             events: self.trace.events(),
             deliveries: self.judge.deliveries(),
+            renewals: self.renewals,
             violations: self.judge.into_violations(),
             ledger,
             hash: self.trace.hash(),
@@ -177,6 +197,7 @@ impl World {
     /// Carries away what a call into a link layer brought forth, and has the judge look at all of it.
     fn absorb(&mut self, host: usize, outcome: Outcome, thoroughly: bool) {
         for event in &outcome.events {
+            self.renewals += u64::from(matches!(event, cll::Event::Renewed { .. }));
             if self.tells {
                 println!("{:.6} host {host}: {event}", self.at.since(START).as_secs_f64());
             }

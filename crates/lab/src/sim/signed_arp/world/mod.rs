@@ -150,6 +150,7 @@ impl World {
         }
         self.judge.close(self.at, &self.stations);
         Report {
+            renewals: 0,
             summary: self.scenario.summary(),
             events: self.trace.events(),
             deliveries: self.judge.deliveries(),
