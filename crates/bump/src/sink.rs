@@ -28,6 +28,22 @@ pub fn copy(sink: &mut dyn Sink, to: Side, bytes: &[u8], meta: Meta) -> bool {
     true
 }
 
+/// Copies `parts`, one behind the other, towards `to`, and zeros behind them up to `min_len` bytes; false when the port had no
+/// room.
+pub fn copy_parts(sink: &mut dyn Sink, to: Side, parts: &[&[u8]], min_len: usize, meta: Meta) -> bool {
+    let written: usize = parts.iter().map(|part| part.len()).sum();
+    let len = written.max(min_len);
+    let Some(mut room) = sink.reserve(to, len) else { return false };
+    for part in parts {
+        let (front, rest) = room.split_at_mut(part.len());
+        front.copy_from_slice(part);
+        room = rest;
+    }
+    room[..len - written].fill(0);
+    sink.commit(to, len, meta);
+    true
+}
+
 /// A sink that keeps what it is given: the in-memory port of tests, the lab and fuzzers.
 #[derive(Debug, Default)]
 pub struct Collected {

@@ -72,6 +72,9 @@ const _: () = assert!(
     KEY_REQUESTS_PER_SECOND * 2 <= REQUESTS_PER_HOST_PER_SECOND,
     "each request may be sent twice in a second and still leaves room"
 );
+/// Who was proved to the stack so short a time ago is not proved again because he asks: of two strangers the one who answered
+/// asks next.
+pub const TOLD_JUST_NOW: Duration = Duration::from_millis(100);
 /// Keys that are asked for in a second before their owners have answered.
 pub const KEYS_AHEAD_PER_SECOND: u32 = 8;
 const _: () =

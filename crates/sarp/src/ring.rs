@@ -6,10 +6,11 @@ use std::net::Ipv4Addr;
 use bump::Instant;
 use identity::Verified;
 use identity::distributor::HostRecord;
+use wire::MacAddress;
 
 use crate::clock::Stamp;
 use crate::host::KeyReport;
-use crate::limits::{RING_MAX, UNKNOWN_MAX, UNKNOWN_TIME};
+use crate::limits::{RING_MAX, TOLD_JUST_NOW, UNKNOWN_MAX, UNKNOWN_TIME};
 
 /// A key that a distributor vouched for.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) last_stamp: Stamp,
     /// When this key came, by the S-ARP clock. What was said before cannot be told from a replay, unless it answers a question.
     pub(crate) known_since: Stamp,
+    /// Which hardware address of it the stack was told last, and when.
+    told: Option<(MacAddress, Instant)>,
     used_at: Instant,
 }
 
@@ -52,6 +55,19 @@ impl Ring {
         self.entries.contains_key(&ip)
     }
 
+    /// The stack was told that `ip` has the hardware address `mac`.
+    pub(crate) fn note_told(&mut self, now: Instant, ip: Ipv4Addr, mac: MacAddress) {
+        if let Some(entry) = self.entries.get_mut(&ip) {
+            entry.told = Some((mac, now));
+        }
+    }
+
+    /// Whether the stack was told so just now.
+    pub(crate) fn was_just_told(&self, now: Instant, ip: Ipv4Addr, mac: MacAddress) -> bool {
+        let told = self.entries.get(&ip).and_then(|entry| entry.told);
+        told.is_some_and(|(told, at)| told == mac && now.since(at) < TOLD_JUST_NOW)
+    }
+
     /// Whether a distributor has just said that it knows no key for `ip`.
     pub(crate) fn is_unknown(&self, now: Instant, ip: Ipv4Addr) -> bool {
         self.unknown_until.get(&ip).is_some_and(|&until| now < until)
@@ -71,7 +87,7 @@ impl Ring {
         }
         self.make_room();
         let (last_stamp, known_since) = (Stamp::default(), clock);
-        self.entries.insert(ip, Entry { record, fetched_at: now, last_stamp, known_since, used_at: now });
+        self.entries.insert(ip, Entry { record, fetched_at: now, last_stamp, known_since, told: None, used_at: now });
         Learnt::New
     }
 

@@ -616,6 +616,35 @@ fn arp_behind_a_tag_passes_neither_way() {
     assert_eq!((one.drops(DropReason::Vlan), one.stack.others, one.stack.heard.len()), (6, 0, 0));
 }
 
+/// How many signatures a station has checked.
+fn checks_by(lan: &mut Lan, number: u8) -> u64 {
+    let now = lan.now;
+    lan.station(number).host.report(now).verifications
+}
+
+/// Broke `was_just_told` by answering false: the second question was checked as well.
+#[test]
+fn who_was_proved_just_now_is_not_proved_again_because_he_asks() {
+    let mut lan = lan(1);
+    lan.add(2, |settings| settings.sign_requests = true);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let mut checks_of_a_question = |told: bool| {
+        lan.station(1).stack.table.clear();
+        if told {
+            lan.ask(1, 2);
+            lan.run(sarp::limits::TOLD_JUST_NOW / 2);
+        }
+        let before = checks_by(&mut lan, 1);
+        lan.ask(2, 1);
+        lan.run(SECOND);
+        checks_by(&mut lan, 1) - before
+    };
+    assert_eq!([true, false].map(&mut checks_of_a_question), [0, 1]);
+    assert_eq!((lan.station(1).knows(2), lan.station(2).knows(1)), (Some(mac(2)), Some(mac(1))));
+}
+
 #[test]
 fn a_signed_request_that_proves_nothing_is_answered_and_teaches_nothing() {
     let mut lan = lan(1);

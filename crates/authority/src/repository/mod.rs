@@ -14,10 +14,10 @@ pub mod sqlite;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use identity::certificate::Role;
 use identity::certificate::names::{BadNames, Names};
+use smallvec::SmallVec;
 use wire::MacAddress;
 
 use crate::directory::Sharing;
@@ -219,8 +219,8 @@ pub struct Holder {
     pub mac: Option<MacAddress>,
     /// The number of its key's algorithm.
     pub algorithm: u8,
-    /// Its public key, as S-ARP carries it.
-    pub key: Arc<[u8]>,
+    /// Its public key, as S-ARP carries it; an Ed25519 key lies in place, so that to copy one touches no other memory.
+    pub key: SmallVec<[u8; 32]>,
     /// Whether the site still stands by it.
     pub standing: Standing,
     /// Last second of its period, in Unix seconds.
@@ -230,7 +230,7 @@ pub struct Holder {
 impl From<HostEntry> for Holder {
     fn from(entry: HostEntry) -> Holder {
         let HostEntry { mac, algorithm, key, standing, not_after_unix, .. } = entry;
-        Holder { mac, algorithm, key: key.into(), standing, not_after_unix }
+        Holder { mac, algorithm, key: SmallVec::from_slice(&key), standing, not_after_unix }
     }
 }
 

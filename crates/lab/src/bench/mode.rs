@@ -3,8 +3,11 @@
 //! Every way has its own hosts and its own bridge, so that all stand ready at once, a pair of runs lies seconds apart,
 //! and nobody's broadcast wakes the others' daemons in a measurement.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
+
+use wire::MacAddress;
 
 use super::rate::{Overhead, Rate};
 use super::tcp::{self, Direction, Ends, Sample};
@@ -12,12 +15,12 @@ use super::work::Work;
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
-use crate::net::{Forwarding, Host, Lan, LanPlan, Running, lan, process};
+use crate::net::{Forwarding, Host, Lan, LanPlan, Namespace, Running, lan, process};
 
 /// How long a daemon that is ready may go on preparing key pairs in the background.
 const PREPARE: Duration = Duration::from_millis(300);
 
-/// The host that loads the key distributor.
+/// Whose hardware address those have who load the key distributor.
 const LOAD_HOST: &str = "m";
 
 /// One way that frames take between two stacks.
@@ -133,6 +136,33 @@ impl Track {
     }
 }
 
+/// The far end of a host's cable, out of its bridge, with the addresses of somebody who speaks there. A bridge would take a
+/// tenth of one of two processors from those who are measured.
+#[derive(Debug)]
+pub struct Cable {
+    /// Where the end is.
+    pub namespace: Namespace,
+    /// What it is called.
+    pub interface: String,
+    /// The address of who speaks there.
+    pub ip: Ipv4Addr,
+    /// The hardware address.
+    pub mac: MacAddress,
+    bridge: String,
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        // What fails here is seen by whoever needs the host again.
+        let _failure = self.namespace.ip(&format!("link set {} master {}", self.interface, self.bridge));
+    }
+}
+
+/// The bridge of the hosts of a mode, whose first is `host`.
+fn bridge_of(host: &Host) -> String {
+    format!("br-{}", host.name)
+}
+
 /// The hosts of all modes.
 #[derive(Debug)]
 pub struct Arena {
@@ -151,7 +181,7 @@ impl Arena {
     pub fn open(run: &Run, modes: &[Mode], program: Option<&Path>) -> Result<Arena, Failure> {
         let mut hosts: Vec<_> = modes.iter().flat_map(|mode| mode.hosts()).collect();
         if modes.contains(&Mode::Sarp) {
-            hosts.extend([DISTRIBUTOR, LOAD_HOST]);
+            hosts.push(DISTRIBUTOR);
         }
         let plan = LanPlan { hosts, forwarding: Forwarding::Switch, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
@@ -175,12 +205,16 @@ impl Arena {
         self.track(Mode::Sarp).map(|_| self.lan.host(DISTRIBUTOR).cloned()).transpose()
     }
 
-    /// The host that loads the key distributor, on the same bridge.
+    /// The distributor's cable, pulled out of the bridge until what is returned is dropped; `None` if there is no distributor.
     ///
     /// # Errors
-    /// There is no such host on the LAN.
-    pub fn load_host(&self) -> Result<Option<Host>, Failure> {
-        self.track(Mode::Sarp).map(|_| self.lan.host(LOAD_HOST).cloned()).transpose()
+    /// `ip` fails.
+    pub fn distributors_cable(&self) -> Result<Option<Cable>, Failure> {
+        let (Some(distributor), Some(track)) = (self.distributor()?, self.track(Mode::Sarp)) else { return Ok(None) };
+        let (namespace, interface) = (self.lan.bridge.clone(), Lan::port(&distributor));
+        namespace.ip(&format!("link set {interface} nomaster"))?;
+        let (ip, mac) = lan::address_of(LOAD_HOST);
+        Ok(Some(Cable { namespace, interface, bridge: bridge_of(&track.a), ip, mac }))
     }
 
     /// The track of `mode`, if it works.
@@ -199,7 +233,7 @@ impl Arena {
     fn open_track(&self, mode: Mode) -> Result<Track, Failure> {
         let [a, b] = mode.hosts().map(|name| self.lan.host(name).cloned());
         let (a, b) = (a?, b?);
-        self.separate(mode, &[&a, &b])?;
+        self.separate(&[&a, &b])?;
         let distributor = if mode == Mode::Sarp { Some(self.start_distributor(&a)?) } else { None };
         let daemons = match mode.work() {
             None => Vec::new(),
@@ -222,18 +256,15 @@ impl Arena {
     fn start_distributor(&self, host: &Host) -> Result<Daemon, Failure> {
         let site = self.site.as_ref().ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
         let distributor = self.lan.host(DISTRIBUTOR)?;
-        let bridge = format!("br-{}", host.name);
-        for member in [distributor, self.lan.host(LOAD_HOST)?] {
-            self.lan.bridge.ip(&format!("link set {} master {bridge}", Lan::port(member)))?;
-        }
+        self.lan.bridge.ip(&format!("link set {} master {}", Lan::port(distributor), bridge_of(host)))?;
         let mut daemon = site.guard(&self.lan, distributor, &Setting { sarp: true, ..Setting::default() })?;
         daemon.await_ready()?;
         Ok(daemon)
     }
 
     /// Gives the hosts a bridge of their own.
-    fn separate(&self, mode: Mode, hosts: &[&Host]) -> Result<(), Failure> {
-        let bridge = format!("br-{}", mode.hosts()[0]);
+    fn separate(&self, hosts: &[&Host; 2]) -> Result<(), Failure> {
+        let bridge = bridge_of(hosts[0]);
         self.lan.bridge.ip(&format!("link add {bridge} type bridge mcast_snooping 0"))?;
         self.lan.bridge.ip(&format!("link set {bridge} up"))?;
         for host in hosts {

@@ -257,7 +257,7 @@ fn pair(here: &Namespace, near: &str, there: &Namespace, far: &str) -> Result<()
 }
 
 /// Addresses of the host called `name`. The attacker's stand out in captures and tables.
-pub(crate) fn address_of(name: &str) -> (Ipv4Addr, MacAddress) {
+pub fn address_of(name: &str) -> (Ipv4Addr, MacAddress) {
     let number = match name.as_bytes().first() {
         Some(b'm') => 0x66,
         Some(&letter @ b'a'..=b'k') => letter - b'a' + 1,

@@ -237,8 +237,8 @@ fn signed_questions_are_answered_by_all() {
     perform(&["k", "a", "b", "c"], |stage| {
         let [a, b, c] = ["a", "b", "c"].map(|name| stage.host(name));
         let _distributor = sign(stage, "k", Plan::distributor())?;
-        let near = sign(stage, "a", Plan::sarp().sarp_line("sign_requests = true").knowing(c))?;
-        let far = sign(stage, "b", Plan::sarp())?;
+        let near = sign(stage, "a", Plan::sarp().knowing(c))?;
+        let far = sign(stage, "b", Plan::sarp().sarp_line("sign_requests = false"))?;
         reach(&b.namespace, a.ip, SOON)?;
         let sent = watch_sent(stage, a)?;
         for other in [b, c] {

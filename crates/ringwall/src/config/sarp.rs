@@ -44,7 +44,7 @@ impl Default for Sarp {
     fn default() -> Self {
         Sarp {
             window_s: sarp::limits::WINDOW.as_secs(),
-            sign_requests: false,
+            sign_requests: true,
             refresh_key_every: None,
             distributors: Vec::new(),
             known_hosts: Vec::new(),

@@ -10,7 +10,7 @@ use system::wait::Waker;
 use super::guard::Guard;
 
 /// Jobs that may wait; what comes beyond is lost, and the handshake is repeated.
-const JOBS_WAITING_MAX: usize = 256;
+const JOBS_WAITING_MAX: usize = 512;
 
 /// The data path's end of the worker.
 pub(crate) struct Worker<G: Guard> {

@@ -242,9 +242,8 @@ impl Host {
     /// Sends an ARP message, padded with zeros so that no old bytes leak (the paper's footnote 2).
     fn send(&mut self, call: &mut Call<'_>, to: MacAddress, message: &[u8]) -> bool {
         let header = Header { destination: to, source: self.settings.mac, ethertype: EtherType::ARP };
-        let mut frame = [&header.emit()[..], message].concat();
-        frame.resize(frame.len().max(MIN_LEN), 0);
-        let sent = sink::copy(call.sink, Side::WIRE, &frame, Meta::plain());
+        let parts = [&header.emit()[..], message];
+        let sent = sink::copy_parts(call.sink, Side::WIRE, &parts, MIN_LEN, Meta::plain());
         self.ledger.emitted[Side::WIRE as usize] += u64::from(sent);
         sent
     }
@@ -252,8 +251,8 @@ impl Host {
     /// Tells the stack what is proved, as a plain ARP message to it alone.
     fn tell_stack(&mut self, call: &mut Call<'_>, arp: &Arp) -> bool {
         let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
-        let frame = [&header.emit()[..], &arp.emit()].concat();
-        let told = sink::copy(call.sink, Side::STACK, &frame, Meta::plain());
+        let parts = [&header.emit()[..], &arp.emit()];
+        let told = sink::copy_parts(call.sink, Side::STACK, &parts, 0, Meta::plain());
         self.ledger.emitted[Side::STACK as usize] += u64::from(told);
         told
     }

@@ -180,7 +180,8 @@ impl Host {
         self.not_for_our_question(now, &message.arp).or((!is_tied).then_some(DropReason::SarpNonce))
     }
 
-    /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking.
+    /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking. Nor is
+    /// anybody proved whom the stack heard of just now.
     fn signed_request(&mut self, call: &mut Call<'_>, message: &Message<'_>, data: Resolution, frame: &[u8]) -> Fate {
         let (now, arp) = (call.now.since_boot, &message.arp);
         let provable = self.ring.contains(arp.sender_ip) && self.clock.read(now).is_some();
@@ -188,10 +189,11 @@ impl Host {
             // Nothing is proved, but it costs little to ask: it may be our own clock that is wrong.
             self.ask_for_time(now);
         }
+        let teaches = provable && !self.ring.was_just_told(now, arp.sender_ip, arp.sender_mac);
         match (arp.sender_ip == arp.target_ip, provable) {
             (true, true) => self.check(call, message, Purpose::Announcement, false, frame),
             (true, false) => Fate::Dropped(DropReason::SarpUnasked),
-            (false, true) if self.is_own(now, arp.target_ip) => {
+            (false, _) if teaches && self.is_own(now, arp.target_ip) => {
                 self.check(call, message, Purpose::Request, false, frame)
             }
             (false, _) => self.answer(call, arp, data.nonce, frame),
@@ -333,6 +335,7 @@ impl Host {
         if !self.tell_stack(call, arp) {
             return Fate::Dropped(DropReason::PortFull);
         }
+        self.ring.note_told(now, arp.sender_ip, arp.sender_mac);
         match purpose {
             Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
             Purpose::Request => self.answer(call, arp, resolution_of(message).nonce, &checking.frame),

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use identity::certificate::Role;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use smallvec::SmallVec;
 use wire::MacAddress;
 
 use super::seconds;
@@ -51,7 +52,8 @@ pub(super) fn find(connection: &Connection, ip: Ipv4Addr) -> Result<Option<HostE
 pub(super) fn holder(connection: &Connection, ip: Ipv4Addr) -> Result<Option<Holder>, StoreError> {
     let row = connection.prepare_cached(FIND)?.query_row([ip.to_bits()], columns).optional()?;
     row.map(|row| {
-        let (mac, key, standing) = (row.mac.map(MacAddress), row.key.into(), standing(row.is_revoked));
+        let (mac, standing) = (row.mac.map(MacAddress), standing(row.is_revoked));
+        let key = SmallVec::from_slice(&row.key);
         Ok(Holder { mac, algorithm: row.algorithm, key, standing, not_after_unix: unsigned(row.not_after)? })
     })
     .transpose()

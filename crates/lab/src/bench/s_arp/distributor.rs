@@ -1,7 +1,8 @@
 //! What a key distributor can bear: requests for keys that it answers in a second, and what a forged request costs it.
 //!
-//! The load comes over the wire from one host in the name of many, with tags as each of them would make. The yardstick is how
-//! often one core signs, measured in the same minutes; a distributor that does nothing but sign would reach it.
+//! The load comes over the distributor's own cable from one host in the name of many, with tags as each of them would make.
+//! The yardstick is how often one core signs, measured in the same minutes; a distributor that does nothing but sign would
+//! reach it.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -38,7 +39,8 @@ const APPLICATION_LEN: usize = 200;
 /// # Errors
 /// The lab is interrupted.
 pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let (Some(site), Some(load), Some(distributor)) = (&arena.site, arena.load_host()?, arena.distributor()?) else {
+    let (Some(site), Some(load), Some(distributor)) = (&arena.site, arena.distributors_cable()?, arena.distributor()?)
+    else {
         return Ok(Vec::new());
     };
     eprintln!("ringwall-lab: {HOSTS} hosts into the repository");
@@ -175,7 +177,7 @@ impl Forger {
         let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
         let question = Question { host, nonce: random.bytes() };
         let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
-        let unsigned = unsigned(parties.from.mac, parties.to.mac, wanted, &question);
+        let unsigned = unsigned(parties, wanted, &question);
         let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
         if let (Forger::Member, Some(head)) = (self, unsigned.first_chunk()) {
             credential[..CHECK_LEN].copy_from_slice(&parties.members.check(head));

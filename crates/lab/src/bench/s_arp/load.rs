@@ -15,15 +15,15 @@ use wire::sarp::data::{Answer, NONCE_LEN, Question, Record};
 use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
+use super::super::mode::Cable;
 use super::distributor::HOSTS;
 use crate::failure::Failure;
 use crate::guard::{filled_address, filled_key};
 use crate::net::Host;
-use crate::net::lan::INTERFACE;
 use crate::net::link;
 
 /// Requests that may be unanswered at a time; fewer than a distributor lets wait.
-const UNDER_WAY_MAX: usize = 240;
+const UNDER_WAY_MAX: usize = 480;
 /// Requests made for each second of the run, more than any distributor here answers.
 const PREPARED_PER_SECOND: usize = 160_000;
 /// How long the load rests between two looks. A distributor that answers 80,000 in a second answers 40 meanwhile.
@@ -64,7 +64,7 @@ pub(super) struct Borne {
 
 /// Who asks whom, and with what.
 pub(super) struct Parties<'a> {
-    pub(super) from: &'a Host,
+    pub(super) from: &'a Cable,
     pub(super) to: &'a Host,
     pub(super) members: &'a MemberKey,
     pub(super) master: &'a RequestMaster,
@@ -161,8 +161,8 @@ impl Load {
 }
 
 /// A port that hears what a distributor answers.
-pub(super) fn open_port(from: &Host) -> Result<PacketPort, Failure> {
-    from.namespace.enter(|| link::open_for_arp(INTERFACE))
+pub(super) fn open_port(from: &Cable) -> Result<PacketPort, Failure> {
+    from.namespace.enter(|| link::open_for_arp(&from.interface))
 }
 
 /// Puts a frame where the next flush finds it; false when there is no room.
@@ -178,19 +178,19 @@ fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Genera
     let mut nonce: [u8; NONCE_LEN] = random.bytes();
     nonce[..8].copy_from_slice(&at.to_be_bytes());
     let question = Question { host: key.host(), nonce };
-    let unsigned = unsigned(parties.from.mac, parties.to.mac, wanted, &question);
+    let unsigned = unsigned(parties, wanted, &question);
     let credential = key.credential(parties.members, &unsigned);
     let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &credential));
     Request { frame, host: key.host(), nonce, wanted, is_open: false }
 }
 
 /// What a request for the key of the made-up host `wanted` says in front of its credential.
-pub(super) fn unsigned(source: MacAddress, target_mac: MacAddress, wanted: u32, question: &Question) -> Vec<u8> {
+pub(super) fn unsigned(parties: &Parties<'_>, wanted: u32, question: &Question) -> Vec<u8> {
     let arp = Arp {
         operation: Operation::Request,
-        sender_mac: source,
-        sender_ip: std::net::Ipv4Addr::new(10, 77, 0, 102),
-        target_mac,
+        sender_mac: parties.from.mac,
+        sender_ip: parties.from.ip,
+        target_mac: parties.to.mac,
         target_ip: filled_address(wanted),
     };
     let unix_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -135,7 +135,8 @@ impl Bench {
     }
 
     fn guard(&mut self, site: Site, paper: bool) -> Result<(), Failure> {
-        let setting = Setting { sarp: true, paper, ..Setting::default() };
+        // The paper's questions are plain.
+        let setting = Setting { sarp: true, paper, sarp_lines: "sign_requests = false", ..Setting::default() };
         let start = |host: &Host| -> Result<Daemon, Failure> {
             let mut daemon = site.guard(&self.lan, host, &setting)?;
             daemon.await_ready()?;
