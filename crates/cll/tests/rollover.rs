@@ -263,6 +263,9 @@ fn a_revocation_ends_what_there_is_and_lets_nothing_new_begin() {
     let mut lan = Lan::new(identities.map(settings));
     lan.ask(0, 2);
     lan.send(1, datagram(2, 1, b"hello"));
+    lan.restart(0);
+    lan.ask(0, 2);
+    assert!(lan.hosts[1].cll.control.peers(lan.at).len() > 1, "one in use and one that leaves");
     lan.revoke(1, &list);
     assert!(!lan.hosts[1].established_with(1));
     assert_eq!((lan.hosts[1].count("ended"), lan.hosts[1].cll.lanes[0].receiving_keys()), (1, 0));

@@ -210,8 +210,13 @@ impl Control {
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
+            let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
             for association in self.peers.take_all(mac) {
-                self.stop_all(&mut call, &association, EndCause::Revoked);
+                if Some(association.id) == in_use {
+                    self.stop_all(&mut call, &association, EndCause::Revoked);
+                } else {
+                    self.stop_receiving(&mut call, &association);
+                }
             }
         }
     }
