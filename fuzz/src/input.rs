@@ -65,10 +65,12 @@ impl<'a> Input<'a> {
             3 => Checksum::Bad,
             _ => Checksum::Partial { start: self.word(), offset: u16::from(self.byte()) },
         };
-        let gso = match self.below(6) {
+        let gso = match self.below(8) {
             0 => Some(GsoKind::TcpV4),
             1 => Some(GsoKind::TcpV6),
             2 => Some(GsoKind::Udp),
+            3 => Some(GsoKind::TunnelledTcpV4),
+            4 => Some(GsoKind::TunnelledTcpV6),
             _ => None,
         };
         let gso = gso.map(|kind| Gso { kind, size: self.word(), ecn: self.chance() });

@@ -1,8 +1,8 @@
 //! Frames as they enter a bump: bytes, and everything the kernel said about them beside the bytes.
 //!
 //! Metadata is explicit because losing it is how inline systems break networks: a partial checksum sent as if it were
-//! complete, a VLAN tag left in auxiliary data, a tunnelled segment mistaken for a plain one. Ports turn whatever the
-//! kernel's own header cannot express into plain frames, so that a bump never has to guess.
+//! complete, a VLAN tag left in auxiliary data, a tunnelled segment mistaken for a plain one. Ports turn whatever they
+//! cannot describe, or could not send as one, into plain frames, so that a bump never has to guess.
 
 /// The two sides of a bump. A host's sides are *stack* and *wire*, a gateway's *trusted* and *untrusted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +62,19 @@ pub enum GsoKind {
     TcpV6,
     /// UDP datagrams of equal length, over either IP version.
     Udp,
+    /// TCP over IPv4 in a tunnel in UDP. From the outside it is one datagram as long as all pieces together; the partial
+    /// checksum is the inner segment's, and whoever cuts it counts the outer headers on as well.
+    TunnelledTcpV4,
+    /// The same with TCP over IPv6.
+    TunnelledTcpV6,
+}
+
+impl GsoKind {
+    /// Whether outer headers stand in front of the packet that is cut.
+    #[must_use]
+    pub fn is_tunnelled(self) -> bool {
+        matches!(self, GsoKind::TunnelledTcpV4 | GsoKind::TunnelledTcpV6)
+    }
 }
 
 /// A frame that stands for several: its payload is to be cut every `size` bytes.
@@ -98,6 +111,12 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// Whether the frame is a super-frame inside of a tunnel.
+    #[must_use]
+    pub fn is_tunnelled(&self) -> bool {
+        self.gso.is_some_and(|gso| gso.kind.is_tunnelled())
+    }
+
     /// Metadata of a frame about which nothing is known.
     #[must_use]
     pub fn plain() -> Meta {

@@ -150,6 +150,9 @@ fn print_gate(status: &GateStatus) {
     }
     let taken = if status.adopted { "adopted" } else { "new" };
     say!("cards: {taken}, on exit {}; what is cut anew fits {} bytes", status.on_exit, status.mtu);
+    for (probe, outcome) in &status.probes {
+        say!("{probe}: {outcome}");
+    }
     let changed: Vec<_> = status.changed_rules.iter().map(|(rule, action)| format!("{rule} = {action}")).collect();
     let changed = if changed.is_empty() { String::new() } else { format!(", but {}", changed.join(", ")) };
     say!("preset: {}{changed}", status.preset);

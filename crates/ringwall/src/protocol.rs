@@ -107,6 +107,8 @@ pub(crate) struct GateStatus {
     pub(crate) mtu: usize,
     pub(crate) adopted: bool,
     pub(crate) on_exit: String,
+    /// What was found out about the kernel.
+    pub(crate) probes: BTreeMap<String, String>,
     pub(crate) frames: GateFrames,
     /// TCP connections that are remembered.
     pub(crate) flows: usize,

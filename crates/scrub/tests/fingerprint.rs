@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use bump::{Gso, GsoKind, Meta, Side};
+use bump::{Checksum, Gso, GsoKind, Meta, Side};
 use icmp::{Gate, HOSTS, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram, message, ping, pong, rest};
 use scrub::settings::IcmpTiming;
 use scrub::{Action, Preset, Rule, Settings};
@@ -110,6 +110,26 @@ fn a_super_frame_takes_the_identifications_of_its_segments() {
         assert_eq!((left.gso, out.len()), (meta.gso, sent.len()), "it stays whole");
         assert!(seen.insert(identification(&out)));
     }
+}
+
+/// From the outside it is one long datagram, whose checksum nobody has completed yet.
+#[test]
+fn a_super_frame_in_a_tunnel_stays_whole_and_is_scrubbed_as_one_datagram() {
+    let gso = Some(Gso { kind: GsoKind::TunnelledTcpV4, size: 1000, ecn: false });
+    let meta = Meta { gso, checksum: Checksum::Partial { start: 84, offset: 16 }, ..Meta::plain() };
+    let mut gate = balanced();
+    for (from, source, destination) in [(TRUSTED, INSIDE, OUTSIDE), (UNTRUSTED, OUTSIDE, INSIDE)] {
+        let mut sent = Ip { dont_fragment: false, ..datagram(source, destination, [40000, 4789], &[7; 4070]) }.frame();
+        // A sum of the pseudo header that is no right checksum.
+        sent[40..42].copy_from_slice(&[0x12, 0x34]);
+        let (_, out, left) = gate.pass_with(from, &sent, meta).pop().expect("it passes");
+        assert_eq!(left, meta);
+        assert_eq!(identification(&out) == identification(&sent), from == UNTRUSTED);
+        assert_eq!((&out[..18], &out[26..]), (&sent[..18], &sent[26..]));
+    }
+    let mut strict = Gate::new(Settings::preset(Preset::Strict));
+    let sent = datagram(OUTSIDE, INSIDE, [40000, 4789], &[7; 4070]).frame();
+    assert!(strict.pass_with(UNTRUSTED, &sent, meta).is_empty(), "nobody listed it");
 }
 
 /// The paper's figure 9: requests come every 20 ms and answers may leave every 50 ms, so that one in three is answered.

@@ -9,6 +9,7 @@
 pub mod capture;
 pub mod clock;
 mod files;
+mod ingress;
 pub mod memory;
 pub mod namespace;
 mod netlink;

@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
+use crate::port::vnet;
+
 /// Bytes of the vnet header before each frame (`struct virtio_net_hdr_v1`: with the buffer count).
 pub const VNET_HEADER_LEN: usize = 12;
 
@@ -25,6 +27,10 @@ const OFFLOADS: [(libc::c_uint, &str); 4] = [
     (libc::TUN_F_CSUM, "checksum"),
     (0, "none"),
 ];
+
+/// `TUN_F_UDP_TUNNEL_GSO` and `TUN_F_UDP_TUNNEL_GSO_CSUM` of linux/if_tun.h, Linux 6.17.
+const TUNNELS: libc::c_uint = 0x80;
+const TUNNEL_CHECKSUMS: libc::c_uint = 0x100;
 
 /// Times that a queue is asked for that somebody still has open.
 const ATTACH_ATTEMPTS: u32 = 50;
@@ -61,6 +67,36 @@ pub(crate) fn open(options: TapOptions<'_>) -> io::Result<(Vec<OwnedFd>, &'stati
         set_persistent(first.as_fd(), true)?;
     }
     Ok((queues, offloads))
+}
+
+/// A TAP that takes super-frames inside of tunnels, without a name of its choice and gone with its descriptor, and its interface index;
+/// in the calling thread's network namespace. Up to `send_bytes` of what was written to it may be under way.
+///
+/// # Errors
+/// Fails where the kernel does not know tunnels on a TAP: before Linux 6.17.
+pub(crate) fn open_for_tunnels(send_bytes: usize) -> io::Result<(OwnedFd, u32)> {
+    let tap = attach(TapOptions { name: "tunnels%d", queues: 1, multi_queue: false, index: None }, None)?;
+    give(tap.as_fd(), libc::TUNSETVNETHDRSZ, vnet::TUNNEL_LEN as libc::c_int)?;
+    // What it would hand over to a reader; older kernels refuse what they do not know, and so say what they cannot take either.
+    let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | TUNNELS | TUNNEL_CHECKSUMS;
+    // SAFETY: TUNSETOFFLOAD takes its flags by value.
+    check(unsafe { libc::ioctl(tap.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offloads)) })?;
+    give(tap.as_fd(), libc::TUNSETSNDBUF, libc::c_int::try_from(send_bytes).unwrap_or(libc::c_int::MAX))?;
+    let index = interface_index(tap.as_fd())?;
+    Ok((tap, index))
+}
+
+/// The interface index of the device that `queue` belongs to, in the calling thread's network namespace.
+fn interface_index(queue: BorrowedFd<'_>) -> io::Result<u32> {
+    // SAFETY: `ifreq` is plain data for which all zero bytes are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // SAFETY: TUNGETIFF writes one `ifreq`, which lives until the call returns.
+    check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNGETIFF, &raw mut request) })?;
+    // SAFETY: the kernel wrote a name that ends with a zero.
+    match unsafe { libc::if_nametoindex(request.ifr_name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
 }
 
 /// Tells the stack whether the wire below the TAP has a carrier.

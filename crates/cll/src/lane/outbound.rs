@@ -193,8 +193,8 @@ impl Cutting {
         };
         let Some(gso) = frame.meta.gso else { return Self::of_single(frame.bytes, partial) };
         let kind = match gso.kind {
-            GsoKind::TcpV4 => Kind::TcpV4,
-            GsoKind::TcpV6 => Kind::TcpV6,
+            GsoKind::TcpV4 | GsoKind::TunnelledTcpV4 => Kind::TcpV4,
+            GsoKind::TcpV6 | GsoKind::TunnelledTcpV6 => Kind::TcpV6,
             GsoKind::Udp => Kind::Udp,
         };
         let plan = Plan::new(frame.bytes, partial.map(|(start, _)| start), Cut { kind, size: gso.size })

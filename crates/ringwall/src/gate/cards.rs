@@ -21,6 +21,8 @@ pub(super) struct Cards {
     trusted: String,
     gateway: Gateway,
     follower: GatewayFollower,
+    /// What was found out about the kernel.
+    probes: BTreeMap<String, String>,
     /// What the operator should know, such as that nothing is scrubbed.
     warnings: Vec<String>,
 }
@@ -31,9 +33,10 @@ impl Cards {
         trusted: &str,
         gateway: Gateway,
         follower: GatewayFollower,
+        probes: BTreeMap<String, String>,
         warnings: Vec<String>,
     ) -> Cards {
-        Cards { gate, trusted: trusted.to_owned(), gateway, follower, warnings }
+        Cards { gate, trusted: trusted.to_owned(), gateway, follower, probes, warnings }
     }
 
     /// Enters what happened to a card; an error if it cannot go on.
@@ -133,6 +136,7 @@ impl Ward for Cards {
             mtu: self.gate.mtu.unwrap_or(self.gateway.mtu() as usize),
             adopted: self.gateway.adopted,
             on_exit: self.gate.on_exit.word().to_owned(),
+            probes: self.probes.clone(),
             frames: frames(&snapshot.ledger),
             flows,
             memory_bytes,

@@ -3,6 +3,7 @@
 //! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
 //! privileges, and only then read the first frame.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -128,12 +129,14 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     let gate = &plan.gate;
     let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
     let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
-    let ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
-    let mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
+    let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
+    let probes = BTreeMap::from([("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, warnings);
+    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, probes, warnings);
     let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
     drop_privileges(plan)?;
     Ok(Prepared { keys, settings, ports, mirror, supervisor })
@@ -145,12 +148,27 @@ fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failur
         return Err(Failure::new(format!("the gateway has no {} card", role.word())));
     };
     let hears = role != Role::Mirror;
-    let options =
-        PacketOptions { promiscuous: hears, all_multicast: hears, deaf: !hears, ..PacketOptions::new(card.index) };
+    let options = PacketOptions {
+        promiscuous: hears,
+        all_multicast: hears,
+        deaf: !hears,
+        tunnels: true,
+        ..PacketOptions::new(card.index)
+    };
     gateway
         .inside(|| PacketPort::open(&options))
         .map_err(|error| failed(plan, "entering the cards' namespace", &error))?
         .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
+}
+
+/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece; whether they do, or why not.
+fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
+    let mut ports: Vec<_> = ports.collect();
+    if let Some(error) = ports.iter().find_map(|port| port.sender.tunnels_refused()) {
+        return format!("no: cut into plain frames, because the kernel (before Linux 6.17) refuses: {error}");
+    }
+    ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    "yes, in one piece".to_owned()
 }
 
 /// What is allowed and yet worth knowing, one line each.

@@ -320,7 +320,8 @@ fn meta(choices: &mut Choices<'_>) -> Meta {
         2 => Checksum::Partial { start: choices.word(), offset: choices.byte().into() },
         _ => Checksum::Unknown,
     };
-    let kind = choices.of(&[None, None, Some(GsoKind::TcpV4), Some(GsoKind::TcpV6), Some(GsoKind::Udp)]);
+    let kinds = [GsoKind::TcpV4, GsoKind::TcpV6, GsoKind::Udp, GsoKind::TunnelledTcpV4, GsoKind::TunnelledTcpV6];
+    let kind = choices.once_in(2).then(|| choices.of(&kinds));
     let gso = kind.map(|kind| Gso { kind, size: choices.word(), ecn: choices.once_in(2) });
     Meta { checksum, gso, ..Meta::default() }
 }

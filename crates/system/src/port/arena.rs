@@ -71,6 +71,12 @@ impl Arena {
         capacity <= ARENA_BYTES - HEADROOM
     }
 
+    /// The first `len` bytes of the latest reservation, or all of it if it is shorter.
+    pub(crate) fn written(&self, len: usize) -> &[u8] {
+        let written = &self.memory[self.reserved.clone()];
+        &written[..len.min(written.len())]
+    }
+
     /// Makes a frame of the first `len` bytes of the latest reservation and returns its index. `None`, and a panic in
     /// debug builds, when there is no such reservation.
     pub(crate) fn commit(&mut self, len: usize, meta: Meta) -> Option<usize> {

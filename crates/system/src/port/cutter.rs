@@ -1,18 +1,19 @@
 //! Super-frames that metadata cannot describe, turned into plain frames before a bump sees them.
 //!
 //! The kernel's header names only one transport header. When that is not the outer one, the frame is a tunnel's (VXLAN,
-//! GRE, IP in IP), and whoever took it for plain TCP would write lengths and checksums into the wrong places.
+//! GRE, IP in IP), and whoever took it for plain TCP would write lengths and checksums into the wrong places. Where all ports
+//! can send it as it is (record 0025) metadata say that it is tunnelled, and it stays whole.
 
 use bump::{Checksum, Frame, Gso, GsoKind, Meta};
-use wire::layer;
 use wire::offload::{Cut, Kind, Plan, SUPER_FRAME_MAX_BYTES};
+use wire::{ethernet, layer};
 
 /// How `wire` says what `gso` says.
 #[must_use]
 pub fn cut_of(gso: Gso) -> Cut {
     let kind = match gso.kind {
-        GsoKind::TcpV4 => Kind::TcpV4,
-        GsoKind::TcpV6 => Kind::TcpV6,
+        GsoKind::TcpV4 | GsoKind::TunnelledTcpV4 => Kind::TcpV4,
+        GsoKind::TcpV6 | GsoKind::TunnelledTcpV6 => Kind::TcpV6,
         GsoKind::Udp => Kind::Udp,
     };
     Cut { kind, size: gso.size }
@@ -42,6 +43,22 @@ pub fn segment_meta(plan: &Plan, meta: &Meta) -> Meta {
 pub(crate) fn is_tunnelled(frame: &[u8], meta: &Meta) -> bool {
     let (Some(_), Checksum::Partial { start, .. }) = (meta.gso, meta.checksum) else { return false };
     layer::transport_layer(frame).is_none_or(|(_, outer)| outer != usize::from(start))
+}
+
+/// The metadata of a tunnelled super-frame that may stay whole, because it can be sent as one: TCP in a tunnel in UDP, without
+/// tags. `None` for what must be cut, among it whatever contradicts itself.
+pub(crate) fn kept_whole(frame: &[u8], meta: &Meta) -> Option<Meta> {
+    let gso = meta.gso?;
+    let kind = match gso.kind {
+        GsoKind::TcpV4 => GsoKind::TunnelledTcpV4,
+        GsoKind::TcpV6 => GsoKind::TunnelledTcpV6,
+        _ => return None,
+    };
+    let is_tagged = meta.vlan.is_some() || layer::network_layer(frame)?.1 != ethernet::HEADER_LEN;
+    let plan = plan_of(frame, meta).ok()?;
+    // The kernel takes a single piece for a plain frame, whose outer checksum nobody would complete.
+    let is_fit = !is_tagged && plan.udp_tunnel().is_some() && plan.segments() > 1;
+    is_fit.then_some(Meta { gso: Some(Gso { kind, ..gso }), ..*meta })
 }
 
 /// A tunnelled super-frame on its way out in pieces.

@@ -18,6 +18,7 @@ mod ring;
 mod send_slab;
 pub mod tap;
 pub mod train;
+mod tunnel_way;
 pub mod vnet;
 
 use std::io;
@@ -243,3 +244,5 @@ impl<S: Port> Ports<S> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tunnel_tests;

@@ -1,9 +1,9 @@
 //! The wire's port: a packet socket with vnet headers on one interface.
 //!
 //! Receiving takes many frames per call into buffers that hold super-frames, or finds small ones in a ring without any call;
-//! sending hands many frames per call over from the arena. What the kernel's header cannot say is repaired here: VLAN tags come out of auxiliary data into
-//! metadata and go back into the frame, tunnelled super-frames are cut. What the kernel can cut, it is given whole: frames
-//! of one flow leave as a train.
+//! sending hands many frames per call over from the arena. What the kernel's header cannot say is repaired here: VLAN tags come
+//! out of auxiliary data into metadata and go back into the frame, tunnelled super-frames are cut or have a way out of their own.
+//! What the kernel can cut, it is given whole: frames of one flow leave as a train.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,15 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{Batch, Frame, Meta};
+use rustix::io::Errno;
 
 use super::arena::Arena;
-use super::cutter::{Cutter, is_tunnelled};
+use super::cutter::{Cutter, is_tunnelled, kept_whole, plan_of, segment_meta};
 use super::limits::SEND_BATCH_MAX_FRAMES;
 use super::packet_socket::{self, PacketOptions, PortError};
 use super::receive_slab::ReceiveSlab;
 use super::ring::ReceiveRing;
 use super::send_slab::SendSlab;
 use super::train::{TrainOptions, Unloading};
+use super::tunnel_way::TunnelWay;
 use super::vnet::PACKET_LEN;
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender};
 
@@ -44,7 +46,14 @@ impl PacketPort {
         let (socket, ring) = packet_socket::open(options)?;
         let (socket, source) = (Arc::new(socket), ring.map_or_else(|| Source::Calls(ReceiveSlab::new()), Source::Ring));
         let receiver = PacketReceiver::new(Arc::clone(&socket), source, options.trains);
-        Ok(PacketPort { receiver, sender: PacketSender::new(socket, options.trains) })
+        let mut sender = PacketSender::new(socket, options.trains);
+        if options.tunnels {
+            match TunnelWay::open(options.interface_index, options.buffer_bytes) {
+                Ok(way) => sender.tunnels = Some(way),
+                Err(error) => sender.tunnels_refused = Some(error),
+            }
+        }
+        Ok(PacketPort { receiver, sender })
     }
 }
 
@@ -97,6 +106,7 @@ pub struct PacketReceiver {
     cutter: Cutter,
     trains: Option<TrainOptions>,
     unloading: Option<Unloading>,
+    keeps_tunnels: bool,
     counters: ReceiveCounters,
 }
 
@@ -110,8 +120,15 @@ impl PacketReceiver {
             cutter: Cutter::new(),
             trains,
             unloading: None,
+            keeps_tunnels: false,
             counters: ReceiveCounters::default(),
         }
+    }
+
+    /// From now on super-frames inside of tunnels are handed over in one piece, where every port that they may leave by
+    /// [carries](PacketSender::carries_tunnels) them.
+    pub fn keep_tunnels(&mut self) {
+        self.keeps_tunnels = true;
     }
 
     /// Asks the kernel how many frames it dropped since the last call, and enters them into the counters.
@@ -132,7 +149,14 @@ impl PacketReceiver {
         if self.unloading.is_some() {
             return None;
         }
-        if !is_tunnelled(frame, &meta) {
+        let goes_whole = if !is_tunnelled(frame, &meta) {
+            Some(meta)
+        } else if self.keeps_tunnels {
+            kept_whole(frame, &meta)
+        } else {
+            None
+        };
+        if let Some(meta) = goes_whole {
             self.counters.frames += 1;
             self.counters.bytes += frame.len() as u64;
             return Some((whole.len(), meta));
@@ -228,6 +252,8 @@ pub struct PacketSender {
     slab: SendSlab,
     trains: Option<TrainOptions>,
     couples_now: bool,
+    tunnels: Option<TunnelWay>,
+    tunnels_refused: Option<io::Error>,
     backlog: Backlog,
     last_error: Option<i32>,
     counters: SendCounters,
@@ -241,6 +267,8 @@ impl PacketSender {
             slab: SendSlab::new(),
             trains: trains.filter(|trains| trains.couple),
             couples_now: true,
+            tunnels: None,
+            tunnels_refused: None,
             backlog: Backlog::None,
             last_error: None,
             counters: SendCounters::default(),
@@ -269,6 +297,63 @@ impl PacketSender {
     #[must_use]
     pub fn may_couple(&self) -> bool {
         self.trains.is_some()
+    }
+
+    /// Whether super-frames inside of tunnels leave in one piece; where they do not, they are cut here.
+    #[must_use]
+    pub fn carries_tunnels(&self) -> bool {
+        self.tunnels.is_some()
+    }
+
+    /// Why the kernel does not take super-frames inside of tunnels, if it was asked and refused.
+    #[must_use]
+    pub fn tunnels_refused(&self) -> Option<&io::Error> {
+        self.tunnels_refused.as_ref()
+    }
+
+    /// Sends the first waiting frame, a super-frame inside of a tunnel; false when the rest has to wait.
+    fn send_tunnelled(&mut self) -> bool {
+        let index = self.arena.waiting().start;
+        let meta = self.arena.entry(index).meta;
+        let sent = self.tunnels.as_ref().map_or(Err(Errno::NOSYS), |way| way.send(self.arena.frame_mut(index), &meta));
+        match sent {
+            Ok(()) => self.arena.advance(1),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::NOBUFS) => {
+                self.backlog = Backlog::After(QUEUE_FULL_WAIT);
+                self.counters.backlogs += 1;
+                return false;
+            }
+            Err(error) => {
+                // From now on they are cut as they are committed.
+                self.tunnels_refused = self.tunnels.take().map(|_| error.into()).or(self.tunnels_refused.take());
+                self.last_error = Some(error.raw_os_error());
+                self.counters.errors += 1;
+                self.arena.advance(1);
+            }
+        }
+        true
+    }
+
+    /// Commits the pieces of the super-frame of `len` bytes that was written last.
+    fn commit_in_pieces(&mut self, len: usize, meta: &Meta) {
+        let whole = self.arena.written(len).to_vec();
+        let Ok(plan) = plan_of(&whole, meta) else {
+            self.counters.errors += 1;
+            return;
+        };
+        for piece in 0..plan.segments() {
+            let room = self.reserve(plan.segment_len(piece));
+            match room.and_then(|room| plan.write(&whole, piece, room)) {
+                Some(len) => self.commit(len, segment_meta(&plan, meta)),
+                None => self.counters.errors += 1,
+            }
+        }
+    }
+
+    /// Whether the frame that is to leave next is a super-frame inside of a tunnel.
+    fn begins_with_tunnelled(&self) -> bool {
+        self.arena.entry(self.arena.waiting().start).meta.is_tunnelled()
     }
 
     /// Decides what a failed call means for the first waiting frame; true when the rest may be tried at once.
@@ -318,6 +403,9 @@ impl Sender for PacketSender {
     }
 
     fn commit(&mut self, len: usize, meta: Meta) {
+        if meta.is_tunnelled() && self.tunnels.is_none() {
+            return self.commit_in_pieces(len, &meta);
+        }
         if self.arena.commit(len, meta).is_some() {
             self.counters.frames += 1;
             self.counters.bytes += len as u64;
@@ -328,6 +416,12 @@ impl Sender for PacketSender {
     fn flush(&mut self) -> Backlog {
         self.backlog = Backlog::None;
         while !self.arena.is_empty() {
+            if self.begins_with_tunnelled() {
+                if self.send_tunnelled() {
+                    continue;
+                }
+                break;
+            }
             let trains = self.trains.as_ref().filter(|_| self.couples_now);
             match self.slab.send(&self.socket, &mut self.arena, trains) {
                 Ok(sent) => {

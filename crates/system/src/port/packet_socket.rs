@@ -34,6 +34,8 @@ pub struct PacketOptions {
     pub ring: Option<RingSlots>,
     /// Which frames travel in trains, if any do.
     pub trains: Option<TrainOptions>,
+    /// Super-frames inside of tunnels can be sent in one piece, if the kernel knows how.
+    pub tunnels: bool,
 }
 
 impl PacketOptions {
@@ -50,6 +52,7 @@ impl PacketOptions {
             buffer_bytes: SOCKET_BUFFER_BYTES,
             ring: None,
             trains: None,
+            tunnels: false,
         }
     }
 

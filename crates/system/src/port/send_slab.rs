@@ -91,7 +91,8 @@ impl SendSlab {
         self.heads_used = 0;
         let Range { start: mut next, end } = arena.waiting();
         let end = end.min(next + SEND_BATCH_MAX_FRAMES);
-        while next < end {
+        // What is tunnelled has another way out, and what follows it waits for it.
+        while next < end && !arena.entry(next).meta.is_tunnelled() {
             let frames = trains.map_or(1, |options| options.coupled(arena, next..end));
             let first_vector = self.vectors_used;
             if frames == 1 || !self.load_train(arena, next..next + frames) {

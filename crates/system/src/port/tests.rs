@@ -30,7 +30,7 @@ const TRANSFER_BYTES: usize = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether this test may make namespaces; says loudly when not.
-fn may_run(name: &str) -> bool {
+pub(super) fn may_run(name: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
         eprintln!("SKIPPED {name}: it makes network namespaces and needs root");
@@ -38,11 +38,11 @@ fn may_run(name: &str) -> bool {
     root
 }
 
-fn namespace() -> OwnedFd {
+pub(super) fn namespace() -> OwnedFd {
     create(|| std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")).expect("a namespace")
 }
 
-fn ip(namespace: &OwnedFd, arguments: &str) {
+pub(super) fn ip(namespace: &OwnedFd, arguments: &str) {
     run_inside(namespace.as_fd(), || {
         let (program, arguments) = arguments.split_once(' ').expect("a command");
         let output = Command::new(program).args(arguments.split(' ')).output().expect(program);
@@ -51,7 +51,11 @@ fn ip(namespace: &OwnedFd, arguments: &str) {
     .expect("inside");
 }
 
-fn packet_port(namespace: &OwnedFd, name: &str, adjust: impl FnOnce(&mut PacketOptions) + Send) -> PacketPort {
+pub(super) fn packet_port(
+    namespace: &OwnedFd,
+    name: &str,
+    adjust: impl FnOnce(&mut PacketOptions) + Send,
+) -> PacketPort {
     run_inside(namespace.as_fd(), || {
         let mut options = PacketOptions::new(interface_index(name).expect(name));
         adjust(&mut options);
@@ -75,7 +79,7 @@ fn tap_port(namespace: &OwnedFd, address: &str) -> TapPort {
 }
 
 /// A veth pair `a`, `b` in `namespace`, both up.
-fn veth(namespace: &OwnedFd, a: &str, b: &str) {
+pub(super) fn veth(namespace: &OwnedFd, a: &str, b: &str) {
     ip(namespace, &format!("ip link add {a} type veth peer name {b}"));
     ip(namespace, &format!("ip link set {a} up"));
     ip(namespace, &format!("ip link set {b} up"));
@@ -127,9 +131,9 @@ impl Drop for Forwarder {
 }
 
 #[derive(Debug)]
-struct Totals {
-    received: [super::ReceiveCounters; 2],
-    sent: [super::SendCounters; 2],
+pub(super) struct Totals {
+    pub(super) received: [super::ReceiveCounters; 2],
+    pub(super) sent: [super::SendCounters; 2],
 }
 
 /// One turn of the loop; true when it was told to stop.
@@ -248,8 +252,9 @@ fn tcp_crosses_two_taps_and_a_wire_cut_and_joined() {
     }
 }
 
-/// Two guests with all their offloads, joined by two packet sockets; `tunnel` puts VXLAN between them.
-fn through_the_middle(tunnel: bool) -> Totals {
+/// Two guests with all their offloads, joined by two packet sockets; `tunnel` puts VXLAN between them, whose super-frames the
+/// sockets keep whole if `keeps` says so.
+pub(super) fn through_the_middle(tunnel: bool, keeps: bool) -> Totals {
     let (guest_a, middle, guest_b) = (namespace(), namespace(), namespace());
     let mut addresses = ["10.9.1.1", "10.9.1.2"];
     for (guest, name, address) in [(&guest_a, "1", addresses[0]), (&guest_b, "2", addresses[1])] {
@@ -267,7 +272,12 @@ fn through_the_middle(tunnel: bool) -> Totals {
         }
         addresses = ["10.9.2.1", "10.9.2.2"];
     }
-    let (a, b) = (packet_port(&middle, "m1", |_| {}), packet_port(&middle, "m2", |_| {}));
+    let open = |name| packet_port(&middle, name, |options| options.tunnels = keeps);
+    let (mut a, mut b) = (open("m1"), open("m2"));
+    if keeps {
+        a.receiver.keep_tunnels();
+        b.receiver.keep_tunnels();
+    }
     let (report, totals) = mpsc::channel();
     let forwarder = Forwarder::start((a.receiver, a.sender), (b.receiver, b.sender), report);
     let there = transfer(&guest_a, &guest_b, addresses[1], TRANSFER_BYTES);
@@ -282,7 +292,7 @@ fn super_frames_of_guests_pass_whole_inward_and_cut_outward() {
     if !may_run("super_frames_of_guests_pass_whole_inward_and_cut_outward") {
         return;
     }
-    let totals = through_the_middle(false);
+    let totals = through_the_middle(false, false);
     assert!(totals.received.iter().all(|side| side.super_frames > 100 && side.segments == 0), "{totals:?}");
     assert!(totals.sent[0].super_frames > 100, "{totals:?}");
     assert_eq!(totals.sent[1].super_frames, 0, "{totals:?}");
@@ -294,14 +304,14 @@ fn tunnelled_super_frames_are_cut_by_the_port() {
     if !may_run("tunnelled_super_frames_are_cut_by_the_port") {
         return;
     }
-    let totals = through_the_middle(true);
+    let totals = through_the_middle(true, false);
     assert!(totals.received.iter().all(|side| side.super_frames > 100 && side.segments > 1000), "{totals:?}");
     assert!(totals.received.iter().all(|side| side.unreadable == 0), "{totals:?}");
     assert!(totals.sent.iter().all(|side| side.super_frames == 0 && side.errors == 0), "{totals:?}");
 }
 
 /// A numbered frame of `len` bytes.
-fn frame(number: u32, len: usize) -> Vec<u8> {
+pub(super) fn frame(number: u32, len: usize) -> Vec<u8> {
     let mut frame = vec![0x5a; len];
     frame[..6].fill(0xff);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -310,7 +320,7 @@ fn frame(number: u32, len: usize) -> Vec<u8> {
     frame
 }
 
-fn send(port: &mut PacketPort, bytes: &[u8], meta: Meta) {
+pub(super) fn send(port: &mut PacketPort, bytes: &[u8], meta: Meta) {
     port.sender.reserve(bytes.len()).expect("room").copy_from_slice(bytes);
     port.sender.commit(bytes.len(), meta);
 }

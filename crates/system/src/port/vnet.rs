@@ -5,19 +5,27 @@
 //! 12 only since Linux 6.5, so 10 are used there.
 
 use bump::{Checksum, Gso, GsoKind, Meta};
+use wire::offload::UdpTunnel;
 
 /// Length of the header on a TAP device, with the unused count of buffers at its end.
 pub const LEN: usize = 12;
 /// Length of the header on a packet socket.
 pub const PACKET_LEN: usize = 10;
 
+/// Length of the header on a TAP that knows tunnels, since Linux 6.17 (`virtio_net_hdr_v1_hash_tunnel`): behind the others a
+/// hash that nobody needs, and the places of outer transport and inner network header.
+pub const TUNNEL_LEN: usize = 24;
+
 const NEEDS_CHECKSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
+const TUNNEL_CHECKSUM: u8 = 8;
 
 const GSO_NONE: u8 = 0;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP: u8 = 5;
+const GSO_TUNNEL_V4: u8 = 0x20;
+const GSO_TUNNEL_V6: u8 = 0x40;
 const GSO_ECN: u8 = 0x80;
 
 /// What a header says. `None` when it names a kind of super-frame that this program never allowed.
@@ -56,8 +64,8 @@ pub(crate) fn write(meta: &Meta, frame: &[u8]) -> [u8; LEN] {
     }
     if let Some(gso) = meta.gso {
         let kind = match gso.kind {
-            GsoKind::TcpV4 => GSO_TCP_V4,
-            GsoKind::TcpV6 => GSO_TCP_V6,
+            GsoKind::TcpV4 | GsoKind::TunnelledTcpV4 => GSO_TCP_V4,
+            GsoKind::TcpV6 | GsoKind::TunnelledTcpV6 => GSO_TCP_V6,
             GsoKind::Udp => GSO_UDP,
         };
         header[1] = kind | if gso.ecn { GSO_ECN } else { 0 };
@@ -69,13 +77,25 @@ pub(crate) fn write(meta: &Meta, frame: &[u8]) -> [u8; LEN] {
     header
 }
 
+/// The header on a TAP of [`TUNNEL_LEN`] bytes for the tunnelled super-frame `frame`, whose outer headers are those of `tunnel`.
+pub(crate) fn write_tunnelled(meta: &Meta, tunnel: UdpTunnel, frame: &[u8]) -> [u8; TUNNEL_LEN] {
+    let mut header = [0; TUNNEL_LEN];
+    header[..LEN].copy_from_slice(&write(meta, frame));
+    header[0] |= if tunnel.has_checksum { TUNNEL_CHECKSUM } else { 0 };
+    header[1] |= if tunnel.is_v6 { GSO_TUNNEL_V6 } else { GSO_TUNNEL_V4 };
+    // These two are little-endian on every machine.
+    header[TUNNEL_LEN - 4..TUNNEL_LEN - 2].copy_from_slice(&(tunnel.transport as u16).to_le_bytes());
+    header[TUNNEL_LEN - 2..].copy_from_slice(&(tunnel.inner_network as u16).to_le_bytes());
+    header
+}
+
 /// Length of the transport header of a super-frame whose transport segment is `segment`.
 fn transport_header_len(gso: Option<Gso>, segment: Option<&[u8]>) -> usize {
     match gso.map(|gso| gso.kind) {
-        Some(GsoKind::TcpV4 | GsoKind::TcpV6) => {
+        Some(GsoKind::Udp) => wire::udp::HEADER_LEN,
+        Some(_) => {
             segment.and_then(|segment| wire::tcp::View::new(segment).ok()).map_or(0, |header| header.header_len())
         }
-        Some(GsoKind::Udp) => wire::udp::HEADER_LEN,
         None => 0,
     }
 }

@@ -4,35 +4,16 @@
 //! It only ever passes what the rules pass, so it is a matter of speed: it spares the rules, and on the way in also the queue between
 //! the two ends of the pair. It lives as long as the daemon that holds it; a kernel without it, or a daemon that is gone, leaves
 //! everything to the rules. The kernel's verifier has proved before it runs that it ends and reads nothing but the frame.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::Kept;
+use crate::ingress::{
+    ADD, CALL, COPY, EXIT, FROM_BIG_ENDIAN, Instruction, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_BYTE,
+    LOAD_HALF, LOAD_WORD, REDIRECT, REDIRECT_PEER, SET, attach, instruction,
+};
 use crate::namespace::run_inside;
-
-// Commands, kinds and helpers of linux/bpf.h.
-const PROG_LOAD: libc::c_long = 5;
-const LINK_CREATE: libc::c_long = 28;
-const SCHED_CLS: u32 = 3;
-const TCX_INGRESS: u32 = 46;
-const REDIRECT: i32 = 23;
-const REDIRECT_PEER: i32 = 155;
-
-// Operations.
-const LOAD_BYTE: u8 = 0x71;
-const LOAD_HALF: u8 = 0x69;
-const LOAD_WORD: u8 = 0x61;
-const COPY: u8 = 0xbf;
-const SET: u8 = 0xb7;
-const ADD: u8 = 0x07;
-const FROM_BIG_ENDIAN: u8 = 0xdc;
-const JUMP_IF_EQUAL: u8 = 0x15;
-const JUMP_UNLESS_EQUAL: u8 = 0x55;
-const JUMP_IF_BEYOND: u8 = 0x2d;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
 
 // Fields of `struct __sk_buff`.
 const ADDRESSEE: i16 = 4;
@@ -55,17 +36,6 @@ const NEXT: i32 = -1;
 // Where jumps lead, before the program is put together.
 const TO_RULES: i16 = i16::MAX;
 const TO_SHORTCUT: i16 = i16::MAX - 1;
-
-/// One instruction as the kernel reads it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Instruction {
-    operation: u8,
-    /// Destination in the low half, source in the high one.
-    registers: u8,
-    offset: i16,
-    operand: i32,
-}
 
 /// Which way a program takes frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +66,6 @@ pub(super) fn open(namespace: BorrowedFd<'_>, kept: Kept, card: u32, outer: u32)
 /// A frame without a tag is redirected to the interface `target` if it is IPv6 or, where DHCP is kept, TCP over IPv4;
 /// where it is not, if it is IPv4. Register 1 comes in as the frame's description.
 fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
-    let instruction = |operation, to: u8, from: u8, offset, operand| {
-        let registers = from << 4 | to;
-        Instruction { operation, registers, offset, operand }
-    };
     let mut program = vec![
         instruction(LOAD_WORD, 2, 1, HAS_TAG, 0),
         instruction(JUMP_UNLESS_EQUAL, 2, 0, TO_RULES, 0),
@@ -139,66 +105,4 @@ fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
         }
     }
     program
-}
-
-/// The head of `union bpf_attr` for [`PROG_LOAD`]; the kernel takes the rest as zero.
-#[repr(C)]
-struct Load {
-    kind: u32,
-    instructions: u32,
-    at: u64,
-    license: u64,
-    log_level: u32,
-    log_len: u32,
-    log_at: u64,
-    kernel_version: u32,
-    flags: u32,
-    name: [u8; 16],
-    interface: u32,
-    hook: u32,
-}
-
-/// The head of `union bpf_attr` for [`LINK_CREATE`].
-#[repr(C)]
-struct Attach {
-    program: u32,
-    interface: u32,
-    hook: u32,
-    flags: u32,
-}
-
-/// Puts `program` in front of what else is at the ingress of `interface`, in the calling thread's namespace.
-fn attach(interface: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
-    let license = c"Apache-2.0";
-    let load = Load {
-        kind: SCHED_CLS,
-        instructions: program.len() as u32,
-        at: program.as_ptr() as u64,
-        license: license.as_ptr() as u64,
-        log_level: 0,
-        log_len: 0,
-        log_at: 0,
-        kernel_version: 0,
-        flags: 0,
-        name: *b"ringwall_join\0\0\0",
-        interface: 0,
-        hook: TCX_INGRESS,
-    };
-    // SAFETY: both pointers in `load` are to values that outlive the call, with the lengths that it states.
-    let loaded = unsafe { call(PROG_LOAD, &load) }?;
-    let attach = Attach { program: loaded.as_fd().as_raw_fd().cast_unsigned(), interface, hook: TCX_INGRESS, flags: 0 };
-    // SAFETY: there is no pointer in it.
-    unsafe { call(LINK_CREATE, &attach) }
-}
-
-/// Calls `bpf`, which answers with a descriptor.
-///
-/// # Safety
-/// `attributes` must be what `command` reads, and its pointers valid for as much as it says.
-unsafe fn call<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads `attributes` with the size given, and the caller vouches for what it points to.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
-    let descriptor = i32::try_from(result).ok().filter(|descriptor| *descriptor >= 0);
-    // SAFETY: the kernel has just opened it for us, and nobody else knows of it.
-    descriptor.map(|open| unsafe { OwnedFd::from_raw_fd(open) }).ok_or_else(io::Error::last_os_error)
 }

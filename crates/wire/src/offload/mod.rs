@@ -9,7 +9,7 @@ pub mod coalesce;
 pub mod segment;
 
 pub use coalesce::Run;
-pub use segment::{Cut, Kind, Plan};
+pub use segment::{Cut, Kind, Plan, UdpTunnel};
 
 use crate::checksum::{self, Sum};
 use crate::{Error, EtherType, Field, ethernet, ipv4, ipv6, layer};

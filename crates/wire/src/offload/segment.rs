@@ -93,6 +93,12 @@ impl Network {
         Ok(Network::V6 { at, source: header.source(), destination: header.destination() })
     }
 
+    /// Where it begins.
+    fn at(&self) -> usize {
+        let (Network::V4 { at, .. } | Network::V6 { at, .. }) = *self;
+        at
+    }
+
     /// Sum of the pseudo header of a transport segment of `len` bytes.
     fn pseudo_header(&self, protocol: u8, len: usize) -> Sum {
         // A plan admits no frame beyond SUPER_FRAME_MAX_BYTES, and every IP packet in it fits its 16-bit length field.
@@ -129,6 +135,19 @@ struct Tunnel {
 struct OuterUdp {
     at: usize,
     has_checksum: bool,
+}
+
+/// Where the layers of a super-frame in a UDP tunnel are, in bytes from the first of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpTunnel {
+    /// The outer UDP header.
+    pub transport: usize,
+    /// Whether it has a checksum.
+    pub has_checksum: bool,
+    /// Whether IPv6 stands in front of it.
+    pub is_v6: bool,
+    /// The inner IP header.
+    pub inner_network: usize,
 }
 
 /// How one super-frame is cut. Holds offsets and addresses only; the frame is passed again to be written.
@@ -193,6 +212,34 @@ impl Plan {
     #[must_use]
     pub fn is_tunnelled(&self) -> bool {
         self.tunnel.is_some()
+    }
+
+    /// The tunnel around the packet that is cut, if it is one in UDP.
+    #[must_use]
+    pub fn udp_tunnel(&self) -> Option<UdpTunnel> {
+        let tunnel = self.tunnel?;
+        let OuterUdp { at: transport, has_checksum } = tunnel.udp?;
+        let is_v6 = matches!(tunnel.network, Network::V6 { .. });
+        Some(UdpTunnel { transport, has_checksum, is_v6, inner_network: self.network.at() })
+    }
+
+    /// Writes the sums of pseudo headers into the checksums of `frame`, which somebody else will cut: those that the kernel counts
+    /// on, the inner one and that of a tunnel in UDP. Whatever stood there would show in every piece.
+    ///
+    /// `None` when `frame` is not the one that was planned.
+    pub fn begin_checksums(&self, frame: &mut [u8]) -> Option<()> {
+        if frame.len() != self.frame_len {
+            return None;
+        }
+        let begin = |frame: &mut [u8], network: &Network, protocol: u8, at: usize, offset: usize| {
+            let sum = network.pseudo_header(protocol, frame.len() - at).fold();
+            put(frame, at + offset, sum);
+        };
+        begin(frame, &self.network, self.kind.protocol(), self.transport, self.kind.checksum_offset());
+        if let Some(Tunnel { network, udp: Some(OuterUdp { at, has_checksum: true }) }) = &self.tunnel {
+            begin(frame, network, protocol::UDP, *at, udp::CHECKSUM);
+        }
+        Some(())
     }
 
     /// Where the partial checksum of every segment starts and, counted from there, is stored.
@@ -297,7 +344,7 @@ impl Tunnel {
         inner: &Network,
         transport: usize,
     ) -> Result<Tunnel, Error> {
-        let (Network::V4 { at: inner_at, .. } | Network::V6 { at: inner_at, .. }) = *inner;
+        let inner_at = inner.at();
         let mut udp = None;
         match protocol {
             protocol::IPV4 | protocol::IPV6 if inner_at == behind => {}

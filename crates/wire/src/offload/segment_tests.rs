@@ -238,6 +238,21 @@ fn a_tunnelled_super_frame_is_patched_inside_and_outside() {
 }
 
 #[test]
+fn the_layers_of_a_tunnel_in_udp_are_named_and_of_no_other() {
+    let data = payload(3000);
+    let tunnel = |frame: &[u8], transport, kind| {
+        Plan::new(frame, Some(transport), Cut { kind, size: 1000 }).expect("a plan").udp_tunnel()
+    };
+    let inner = tcp_v4(&data, |_| {});
+    let named = UdpTunnel { transport: 34, has_checksum: true, is_v6: false, inner_network: 64 };
+    assert_eq!(tunnel(&vxlan(&inner, true), 84, Kind::TcpV4), Some(named));
+    let bare = UdpTunnel { has_checksum: false, ..named };
+    assert_eq!(tunnel(&vxlan(&tcp_v6(&data), false), 104, Kind::TcpV6), Some(bare));
+    assert_eq!(tunnel(&inner, 34, Kind::TcpV4), None);
+    assert_eq!(tunnel(&gre(&inner), 72, Kind::TcpV4), None);
+}
+
+#[test]
 fn gre_and_ip_in_ip_are_cut_and_what_counts_packets_is_refused() {
     let inner = tcp_v4(&payload(3000), |_| {});
     let mut outer = gre(&inner);
@@ -326,6 +341,31 @@ proptest! {
             joined.extend(if tunnelled { checked(&body[8..]).2 } else { body });
         }
         prop_assert_eq!(joined, data);
+    }
+
+    /// Whoever cuts what was begun anew makes the frames that would have been made, whatever stood in the checksums.
+    #[test]
+    fn begun_checksums_change_no_piece(
+        len in 1_usize..9000, size in 8_u16..3000, is_tunnelled: bool, has_checksum: bool, left: [u16; 2]
+    ) {
+        let inner = tcp_v4(&payload(len), |_| {});
+        let (mut frame, transport) = if is_tunnelled { (vxlan(&inner, has_checksum), 84) } else { (inner, 34) };
+        let pieces = cut(&frame, Some(transport), Kind::TcpV4, size);
+        frame[transport + tcp::CHECKSUM..][..2].copy_from_slice(&left[0].to_be_bytes());
+        if is_tunnelled && has_checksum {
+            frame[40..42].copy_from_slice(&left[1].max(1).to_be_bytes());
+        }
+        let plan = Plan::new(&frame, Some(transport), Cut { kind: Kind::TcpV4, size }).expect("a plan");
+        prop_assert_eq!(plan.begin_checksums(&mut frame), Some(()));
+        prop_assert_eq!(cut(&frame, Some(transport), Kind::TcpV4, size), pieces);
+        // Completed as one frame, from the inside out, all of it is right as well.
+        complete_checksum(&mut frame, transport, tcp::CHECKSUM).expect("inside");
+        if is_tunnelled {
+            if has_checksum {
+                complete_checksum(&mut frame, 34, udp::CHECKSUM).expect("inside");
+            }
+            checked(&checked(&frame).2[8..]);
+        }
     }
 
     #[test]

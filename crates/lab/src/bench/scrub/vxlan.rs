@@ -17,8 +17,8 @@ const TUNNEL: &str = "vx0";
 const TRUSTED: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 const UNTRUSTED: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
 
-/// One stream in the tunnel, on all ways in turns: with super-frames, which a bridge passes on as they are and a gateway must cut
-/// because the kernel's header cannot say what they are, and without.
+/// One stream in the tunnel, on all ways in turns: with super-frames, which a bridge passes on as they are and a gateway
+/// must cut where the kernel cannot be told what they are (record 0025), and without.
 ///
 /// # Errors
 /// `ip` or `ethtool` fails, or the lab is interrupted.
