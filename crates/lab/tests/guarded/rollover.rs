@@ -36,23 +36,23 @@ fn keys_are_replaced_every_second_under_load_and_nothing_is_lost() {
             sender.await_output("sent ", SOON + Duration::from_secs(2 * seconds))?;
             sent.push(number_after(&sender.output(), "sent "));
         }
-        let lost_at_ports = overflows(&near)? + overflows(&far)? - before[0] - before[1];
+        let mut lost = 0;
         for (mut receiver, sent) in receivers.into_iter().zip(sent.into_iter().rev()) {
-            let all = process::until("every datagram", SOON, || {
+            // What ports lost never comes; then the whole time is waited for.
+            let _some_lost = process::until("every datagram", SOON, || {
                 Ok(receiver.output().contains(&format!("distinct {sent}\n")))
             });
             let output = receiver.output();
             receiver.ensure_alive()?;
             let distinct = number_after(output.rsplit_once('\n').map_or(&output, |(lines, _)| lines), "distinct ");
-            eprintln!("{distinct} of {sent} datagrams, {lost_at_ports} frames lost at ports");
+            eprintln!("{distinct} of {sent} datagrams");
+            lost += sent - distinct;
             assert!(sent > u64::from(RATE_PER_SECOND) * seconds / 4, "the load was no load: {sent}");
-            assert!(
-                all.is_ok() || sent - distinct <= lost_at_ports,
-                "{} lost, {lost_at_ports} at ports",
-                sent - distinct
-            );
             assert!(!output.contains("twice"), "{output}");
         }
+        let lost_at_ports = overflows(&near)? + overflows(&far)? - before[0] - before[1];
+        eprintln!("{lost} datagrams lost, {lost_at_ports} frames lost at ports");
+        assert!(lost <= lost_at_ports, "the link layers lost some: {lost} datagrams, {lost_at_ports} at ports");
         for guarded in [&near, &far] {
             let peers = guarded.json(&["peers"])?;
             let rollovers = in_use(&peers).and_then(|peer| peer["rollovers"].as_u64());
