@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh
 
-source=crates/lab/receivers
+source=crates/lab/stacks
 built=${CARGO_TARGET_DIR:-$PWD/target}/receivers
 mkdir -p "$built"
 

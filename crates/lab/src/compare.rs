@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ringwall_lab::receivers::comparison::{self, Row};
 use ringwall_lab::receivers::{Carrier, Comparison, Found, Plan};
+use ringwall_lab::stacks::receiving;
 use rustix::process::geteuid;
 
 use crate::cleanup;
@@ -41,7 +42,7 @@ impl Args {
         let own = std::env::current_exe().map_err(Failure::io("finding this program"))?;
         let programs = self.programs.clone().unwrap_or_else(|| comparison::programs_beside(&own));
         let run = if geteuid().is_root() { Some(cleanup::begin_transient()?) } else { None };
-        Ok(Found::start(&programs, run))
+        Ok(receiving::find(&programs, run))
     }
 }
 

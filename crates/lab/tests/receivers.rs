@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use ringwall_lab::cleanup;
 use ringwall_lab::receivers::comparison::{self, Row};
 use ringwall_lab::receivers::{Carrier, Comparison, Found, Plan};
+use ringwall_lab::stacks::receiving;
 
 /// Scripts of each carrier against real receivers and against models alone.
 const CASES: u64 = 100;
@@ -25,7 +26,7 @@ fn programs() -> PathBuf {
 /// Real receivers, those that this machine cannot run said by name.
 fn found(test: &str) -> Found {
     let run = rustix::process::geteuid().is_root().then(|| cleanup::begin_transient().expect("a run"));
-    let found = Found::start(&programs(), run);
+    let found = receiving::find(&programs(), run);
     for missing in &found.missing {
         eprintln!("SKIPPED {test}, receiver {missing}");
     }

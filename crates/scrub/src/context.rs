@@ -59,6 +59,13 @@ impl<'a> Context<'a> {
         acts
     }
 
+    /// Ends the packet's flow by `rule`, whatever its action is; the reason for which the packet is dropped.
+    pub(crate) fn severed(&mut self, rule: Rule) -> DropReason {
+        self.counters.count(rule);
+        self.severed_by.get_or_insert(rule);
+        DropReason::FlowSevered
+    }
+
     /// The rule for which the packet's flow must end.
     pub(crate) fn severed_by(&self) -> Option<Rule> {
         self.severed_by

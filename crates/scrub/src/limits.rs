@@ -63,6 +63,9 @@ pub const EXTENSION_HEADERS_MAX: usize = 5;
 /// How long a connection may take from one segment of its handshake to the next: longer than the gap between the first five
 /// SYNs of a host that tries again (1, 2, 4, 8 and 16 s).
 pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the two sides of a connection that is older than the keys may say what does not agree, before it is ended. In
+/// that time a host has sent the first unacknowledged byte again at least twice (RFC 6298, section 2).
+pub const PROOF_TIME: Duration = Duration::from_secs(5);
 /// How long an established connection may be silent (RFC 5382, REQ-5: not less than 2 hours 4 minutes).
 pub const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 /// How long a connection may be silent after its first FIN (RFC 5382, REQ-5: not less than 4 minutes).

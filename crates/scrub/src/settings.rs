@@ -66,6 +66,26 @@ pub const OPTION_ORDER: OptionOrder = [
     OptionKind::Sack,
 ];
 
+/// Which connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// None: they end.
+    No,
+    /// Those whose numbers are the trusted host's own, to the byte. What else there is was shifted with keys that are lost, and
+    /// is ended for both sides.
+    Unshifted,
+    /// All: an earlier run had the same keys, or there was none.
+    All,
+}
+
+impl Adopt {
+    /// What is left of it where no earlier run had the keys.
+    #[must_use]
+    pub fn with_new_keys(self) -> Adopt {
+        if self == Adopt::All { Adopt::Unshifted } else { self }
+    }
+}
+
 /// An address block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -89,8 +109,10 @@ pub struct Settings {
     pub out_of_order: OutOfOrder,
     /// In which order TCP options leave.
     pub option_order: OptionOrder,
-    /// Whether connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
-    pub adopt: bool,
+    /// Connections that are older than the scrubber.
+    pub adopt: Adopt,
+    /// Subnets on the links, as far as they are known: of each the last address is for all its hosts, and no other is.
+    pub subnets: Vec<Network>,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
     pub ethertypes: Vec<EtherType>,
     /// Pairs that may speak encrypted and opaque protocols where only listed ones may.
@@ -128,7 +150,8 @@ impl Settings {
             both_directions: preset == Preset::Strict,
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
             option_order: OPTION_ORDER,
-            adopt: false,
+            adopt: Adopt::No,
+            subnets: Vec::new(),
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),
             tunnels: Vec::new(),
@@ -152,6 +175,15 @@ impl Settings {
 }
 
 impl Network {
+    /// Whether `address` is its last one, which is for all its hosts where it is a subnet of IPv4. Two hosts on a link need no such
+    /// address (RFC 3021).
+    #[must_use]
+    pub fn is_last(&self, address: IpAddr) -> bool {
+        let IpAddr::V4(bits) = address else { return false };
+        let host_bits = u32::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0);
+        self.prefix_len <= 30 && self.contains(address) && bits.to_bits() & host_bits == host_bits
+    }
+
     /// Whether `address` lies in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bump::DropReason as Reason;
 use bump::Side;
-use scrub::settings::OutOfOrder;
+use scrub::settings::{Adopt, OutOfOrder};
 use scrub::{Action, Event, Rule};
 
 use tcp_support::*;
@@ -449,7 +449,7 @@ fn case_83_a_timestamp_one_tick_old_is_made_the_last_one() {
 #[test]
 fn case_84_after_24_days_any_timestamp_passes() {
     let mut settings = plain();
-    settings.adopt = false;
+    settings.adopt = Adopt::No;
     let mut gate = stamped();
     // The clock of timestamps may have gone half way round; the connection itself is kept alive by the server.
     for _ in 0..25 * 24 {
@@ -597,7 +597,7 @@ fn case_93_segments_longer_than_the_receiver_takes_never_leave_where_that_is_on(
 #[test]
 fn case_94_a_connection_that_fell_silent_is_refused_also_where_connections_are_adopted() {
     let mut settings = plain();
-    settings.adopt = true;
+    settings.adopt = Adopt::All;
     let mut gate = Gate::established(settings);
     gate.client(said(C, b"root"));
     gate.wait(Duration::from_secs(7441));

@@ -8,6 +8,7 @@ use bump::{DropReason, Meta, Side, VlanTag};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use icmp::{Gate, INSIDE, INSIDE_V6, Ip, OUTSIDE, OUTSIDE_V6, datagram};
+use scrub::settings::Network;
 use scrub::{Action, Preset, Rule, Settings};
 
 const UNTRUSTED: Side = Side::UNTRUSTED;
@@ -103,6 +104,34 @@ fn a_packet_to_one_host_in_a_frame_to_all_does_not_leave() {
     };
     assert_eq!(to_all(INSIDE_V6), Some(DropReason::IpAddress));
     assert_eq!(to_all(Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 9)), None);
+}
+
+/// Where the subnets are known, hosts whose addresses end as a last one could are hosts.
+#[test]
+fn of_a_known_subnet_only_the_last_address_is_for_all() {
+    let network = |address: [u8; 4], prefix_len| Network { address: Ipv4Addr::from(address).into(), prefix_len };
+    let subnets = vec![network([192, 0, 2, 64], 26), network([198, 51, 100, 0], 22), network([203, 0, 113, 6], 31)];
+    let passes = |destination: [u8; 4], protocol| {
+        let mut frame = Ip::new(OUTSIDE, Ipv4Addr::from(destination), protocol, vec![0; 20]).frame();
+        frame[..6].fill(0xff);
+        let settings = Settings { subnets: subnets.clone(), ..Settings::preset(Preset::Balanced) };
+        Gate::new(settings).pass(UNTRUSTED, &frame).is_ok()
+    };
+    for (host, is_for_all) in [
+        ([192, 0, 2, 127], true),
+        ([192, 0, 2, 67], false),
+        ([192, 0, 2, 95], false),
+        ([198, 51, 103, 255], true),
+        ([198, 51, 100, 255], false),
+        ([203, 0, 113, 7], false),
+        ([255; 4], true),
+        // Of a subnet that nobody listed nothing is known.
+        ([192, 0, 2, 191], true),
+        ([192, 0, 2, 190], false),
+    ] {
+        assert_eq!(passes(host, 253), is_for_all, "{host:?}");
+    }
+    assert!(!passes([192, 0, 2, 127], 6), "TCP speaks to one host");
 }
 
 #[test]

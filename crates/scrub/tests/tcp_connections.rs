@@ -9,7 +9,7 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, DropReason as Reason, Meta, Now, Side, VlanTag};
-use scrub::settings::{OptionKind, OutOfOrder};
+use scrub::settings::{Adopt, OptionKind, OutOfOrder};
 use scrub::{Action, Event, Keys, Preset, Rule, Scrubber, Settings};
 
 use tcp_support::*;
@@ -78,7 +78,7 @@ fn shifts_follow_from_the_key_and_the_connection() {
 fn a_connection_survives_a_restart_by_adoption_shifts_included() {
     for trusted_first in [true, false] {
         let mut settings = balanced();
-        settings.adopt = true;
+        settings.adopt = Adopt::All;
         let mut gate = Gate::new(settings.clone());
         let (shift, stamp_shift) = open_shifted(&mut gate);
         gate.scrubber = Scrubber::new(settings, keys());
@@ -107,7 +107,7 @@ fn a_connection_survives_a_restart_by_adoption_shifts_included() {
 #[test]
 fn an_adopted_connection_is_not_stuck_behind_lost_acknowledgements() {
     for both_directions in [false, true] {
-        let settings = Settings { adopt: true, both_directions, ..plain() };
+        let settings = Settings { adopt: Adopt::All, both_directions, ..plain() };
         let mut gate = Gate::established(settings.clone());
         gate.server(seg(ACK, S, C).data(&[7; 1000]));
         gate.client(seg(ACK, C, S));
@@ -125,7 +125,7 @@ fn an_adopted_connection_is_not_stuck_behind_lost_acknowledgements() {
 fn a_connection_older_than_any_scrubber_is_adopted_with_its_own_numbers() {
     for trusted_first in [true, false] {
         let mut settings = balanced();
-        settings.adopt = true;
+        settings.adopt = Adopt::All;
         let mut gate = Gate::new(settings);
         if trusted_first {
             // It leaves shifted, the client does not understand it, and says where it stands.
@@ -140,10 +140,68 @@ fn a_connection_older_than_any_scrubber_is_adopted_with_its_own_numbers() {
     }
 }
 
+/// A scrubber whose keys are new, and which so cannot know what an earlier run did with the numbers.
+fn with_new_keys() -> Gate {
+    Gate::new(Settings { adopt: Adopt::Unshifted, ..balanced() })
+}
+
+#[test]
+fn with_new_keys_a_connection_is_adopted_whose_numbers_agree_to_the_byte() {
+    // At rest, whoever speaks first; and under way, where segments beyond the first that was not passed on are lost.
+    let mut gate = with_new_keys();
+    let asked = gate.client(seg(ACK, C, S).data(b"GET"));
+    assert_eq!((asked.to_server().sequence, asked.to_server().data.len()), (C - 1, 0), "a question, and no data");
+    assert_eq!(gate.server(seg(ACK, S, C)).to_client().sequence, S);
+    assert_eq!(gate.client(seg(ACK, C, S).data(b"GET")).to_server().data, b"GET");
+    let mut gate = with_new_keys();
+    for number in 0..3 {
+        let asked = gate.server(seg(ACK, S + 1000 * number, C).data(&[7; 1000]));
+        assert_eq!((asked.to_client().sequence, asked.to_client().data.len()), (S + 1000 * number - 1, 0));
+    }
+    for late in [2000, 1000] {
+        assert!(gate.client(seg(ACK, C, S - late)).to_server().data.is_empty(), "on its way before");
+    }
+    assert_eq!(gate.client(seg(ACK, C, S)).to_server().acknowledgement, S);
+    let again = gate.server(seg(ACK, S, C).data(&[7; 1000]));
+    assert_eq!((again.to_client().sequence, again.to_client().data.len()), (S, 1000));
+    assert_eq!(gate.client(seg(ACK, C, S + 1000)).to_server().acknowledgement, S + 1000);
+}
+
+/// What was shifted with keys that are lost is neither shifted anew nor passed on as it is, however near the numbers are.
+#[test]
+fn with_new_keys_a_connection_that_was_shifted_before_is_ended_and_no_byte_of_it_goes_on() {
+    for lost_shift in [1, 999, 1001, 30_000, 1 << 20, 1 << 31, u32::MAX] {
+        let mut gate = with_new_keys();
+        let as_seen = S.wrapping_add(lost_shift);
+        let mut bytes = 0;
+        for _ in 0..10 {
+            bytes += gate.server(seg(ACK, S, C).data(&[7; 1000])).to_client().data.len();
+            bytes += gate.client(seg(ACK, C, as_seen).data(b"GET")).to_server().data.len();
+            gate.wait(Duration::from_millis(499));
+        }
+        assert_eq!(bytes, 0, "shifted by {lost_shift}");
+        gate.wait(Duration::from_millis(499));
+        let out = gate.client(seg(ACK, C, as_seen).data(b"GET"));
+        assert_eq!(out.dropped, Some(Reason::FlowSevered));
+        // Both hosts hear it at exactly the number that they wait for.
+        assert_eq!((out.to_client().flags, out.to_client().sequence), (RST | ACK, as_seen));
+        assert_eq!((out.to_server().flags, out.to_server().sequence), (RST | ACK, C));
+        assert_eq!(gate.events(), [Event::Severed { rule: Rule::TcpHandshake, flow: gate.id() }]);
+        gate.server(seg(ACK, S, C).data(b"more")).is_dropped_for(Reason::FlowSevered);
+    }
+}
+
+/// What begins under the new keys is shifted, and taken over with them later.
+#[test]
+fn with_new_keys_new_connections_are_shifted() {
+    let mut gate = with_new_keys();
+    assert_ne!(open_shifted(&mut gate).0, 0);
+}
+
 #[test]
 fn nothing_is_adopted_that_the_server_does_not_know() {
     let mut settings = balanced();
-    settings.adopt = true;
+    settings.adopt = Adopt::All;
     let mut gate = Gate::new(settings.clone());
     gate.client(seg(ACK, C, S).data(b"evil"));
     let out = gate.server(seg(RST, S, 0));

@@ -19,7 +19,7 @@ use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::find_program;
 use crate::net::process;
-use crate::stacks::Stack;
+use crate::stacks::standing::Stack;
 
 pub use path::Path;
 
@@ -217,6 +217,7 @@ pub fn judge(rows: &[Row]) -> Vec<Verdict> {
             continue;
         }
         let (guesses, signatures) = (kinds(&of, guesses), kinds(&of, signature));
+        let measured = kinds(&of, measured);
         let count = of.len();
         let mut say = |what: String, holds| verdicts.push(Verdict { what: format!("{}: {what}", guard.name()), holds });
         match guard {
@@ -228,6 +229,7 @@ pub fn judge(rows: &[Row]) -> Vec<Verdict> {
                 );
             }
             Guard::Strict => {
+                say(format!("nmap measures {measured} kind of stack"), Some(measured == 1));
                 say(format!("nmap guesses {guesses} kind of stack"), Some(guesses == 1));
                 say(format!("p0f sees {signatures} kind of signature"), Some(signatures == 1));
             }
@@ -254,6 +256,15 @@ fn kinds(rows: &[&Row], of: fn(&Row) -> Vec<&str>) -> usize {
 
 fn guesses(row: &Row) -> Vec<&str> {
     row.nmap.iter().map(String::as_str).collect()
+}
+
+/// What nmap measured, but what it says of itself and of the moment, and what differs from run to run of any stack whose sequence
+/// numbers are random: how random they looked. Unlike a guess this is not a matter of a threshold.
+fn measured(row: &Row) -> Vec<&str> {
+    const OF_THE_RUN: [&str; 3] = ["SP=", "GCD=", "ISR="];
+    let tests = row.nmap_fields.iter().filter(|(test, _)| *test != "SCAN");
+    let fields = tests.flat_map(|(test, values)| std::iter::once(test.as_str()).chain(values.split('%')));
+    fields.filter(|field| !OF_THE_RUN.iter().any(|prefix| field.starts_with(prefix))).collect()
 }
 
 fn signature(row: &Row) -> Vec<&str> {
@@ -319,6 +330,17 @@ mod tests {
         assert!(failures(&same).is_empty());
         let wrong = [row("a", Guard::Strict, "x", "closed"), row("b", Guard::Strict, "y", "filtered")];
         assert_eq!(failures(&wrong).len(), 3, "{:?}", failures(&wrong));
+        let mut unlike = same.clone();
+        unlike[0].nmap_fields = [("SCAN", "M=1"), ("SEQ", "SP=106%GCD=1%ISR=10D%TI=Z"), ("T5", "R=Y%DF=Y")]
+            .map(|(test, values)| (test.to_owned(), values.to_owned()))
+            .into();
+        unlike[1].nmap_fields = unlike[0].nmap_fields.clone();
+        unlike[1]
+            .nmap_fields
+            .extend([("SCAN".to_owned(), "M=2".to_owned()), ("SEQ".to_owned(), "SP=EE%TI=Z".to_owned())]);
+        assert!(failures(&unlike).is_empty(), "{:?}", failures(&unlike));
+        unlike[1].nmap_fields.insert("T5".to_owned(), "R=Y%DF=N".to_owned());
+        assert_eq!(failures(&unlike), ["strict: nmap measures 2 kind of stack"]);
         let alike = [row("a", Guard::None, "x", "closed"), row("b", Guard::None, "x", "closed")];
         assert_eq!(failures(&alike).len(), 2);
     }

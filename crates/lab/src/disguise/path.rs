@@ -15,7 +15,7 @@ use super::Guard;
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::net::{Namespace, Running, process};
-use crate::stacks::{ADDRESS, INTERFACE, PROBER, Stack, Standing};
+use crate::stacks::standing::{ADDRESS, INTERFACE, PROBER, Stack, Standing};
 
 /// How long the gateway may take until it carries frames, and the stack until it answers, with room for a loaded machine.
 const READY_LIMIT: Duration = Duration::from_secs(20);

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::path::Path;
 use crate::failure::Failure;
 use crate::net::{Running, process};
-use crate::stacks::{ADDRESS, CALLED_PORT, INTERFACE, OPEN_PORT, PROBER};
+use crate::stacks::standing::{ADDRESS, CALLED_PORT, INTERFACE, OPEN_PORT, PROBER};
 
 /// The tools that the prober cannot do without.
 pub(super) const TOOLS: [&str; 2] = ["nmap", "p0f"];

@@ -1,33 +1,26 @@
 //! One attack, many receivers: who reads what, without the scrubber and behind it.
 //!
 //! A receiver is a host with one narrow side: frames in, frames out, and the bytes that its application read. Some are real
-//! (the kernel, and others' stacks in programs of their own or in this one), some are models of published policies. Without the
+//! (`stacks::receiving`, which knows this room and not the other way round), some are models of published policies. Without the
 //! scrubber they disagree about overlapping fragments and segments, which is what evasion lives on; behind it none may.
 //!
-//! Reading order: `attack` (what is sent), `trial` (one case at one receiver), `comparison` (all cases at all receivers), then the
-//! receivers `model`, `embedded` (smoltcp), `program` (gVisor, lwIP), `kernel`.
+//! Reading order: `attack` (what is sent), `trial` (one case at one receiver), `comparison` (all cases at all receivers), `model`.
 
 pub mod attack;
 pub mod comparison;
-mod embedded;
 mod gate;
-mod kernel;
 pub mod model;
-mod neighbour;
+pub(crate) mod neighbour;
 pub mod packet;
-mod program;
 mod relations;
 mod script;
 mod trial;
-
-use std::path::Path;
 
 pub use attack::{Attack, Carrier};
 pub use comparison::{Comparison, Plan};
 pub use model::Model;
 pub use trial::transcript;
 
-use crate::cleanup::Run;
 use crate::failure::Failure;
 
 /// What an application read.
@@ -73,29 +66,4 @@ pub struct Found {
     pub receivers: Vec<Box<dyn Receiver>>,
     /// Those that do not, and why.
     pub missing: Vec<String>,
-}
-
-impl Found {
-    /// Starts every real receiver. Programs are looked for in `programs`, where `packaging/receivers.sh` puts them; the kernel
-    /// needs a `run` whose namespace it is in, which needs root.
-    #[must_use]
-    pub fn start(programs: &Path, run: Option<&Run>) -> Found {
-        let mut found = Found::default();
-        match run {
-            Some(run) => found.add("Linux", kernel::Kernel::start(run)),
-            None => found.missing.push("Linux: needs root for a namespace of its own".to_owned()),
-        }
-        found.add("smoltcp", Ok(embedded::Embedded::new()));
-        for name in program::NAMES {
-            found.add(name, program::Program::start(name, programs));
-        }
-        found
-    }
-
-    fn add<R: Receiver + 'static>(&mut self, name: &str, started: Result<R, Failure>) {
-        match started {
-            Ok(receiver) => self.receivers.push(Box::new(receiver)),
-            Err(failure) => self.missing.push(format!("{name}: {failure}")),
-        }
-    }
 }

@@ -17,7 +17,7 @@ const IPV6_LEN: usize = 40;
 
 /// What a frame of a receiver is, as far as its link goes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// It asks for the attacker; this answers it.
     Question(Vec<u8>),
     /// It concerns its link alone.
@@ -27,7 +27,7 @@ pub(super) enum Said {
 }
 
 /// Looks at a frame that a receiver sent.
-pub(super) fn judge(frame: &[u8]) -> Said {
+pub(crate) fn judge(frame: &[u8]) -> Said {
     match layer::network_layer(frame) {
         Some((EtherType::ARP, at)) => question_v4(&frame[at..]).map_or(Said::Chatter, Said::Question),
         Some((EtherType::IPV6, at)) if layer::transport_of(frame, EtherType::IPV6, at).is_some_and(is_icmp) => {

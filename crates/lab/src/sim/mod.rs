@@ -1,13 +1,20 @@
 //! The in-memory floor of the lab: real bumps on a simulated LAN under virtual time.
 //!
 //! One seed is one run. There is a world for each mode: `link_layer` (mode `cll`) and `signed_arp` (mode `sarp`, with key
-//! distributors and DHCP). They share `agenda` (virtual time), `fabric` (hub or switch, and what it does to frames), `captured`
-//! (what an attacker does with frames), `trace` and `report`.
+//! distributors and DHCP). Both take the same `course`: `agenda` (virtual time), `fabric` (hub or switch, and what it does to
+//! frames), `faults`, `trace` and `report`. Their hosts have the same `clock` and `ports`, and their attackers the same `captured`
+//! (what is done with frames of others).
 
 mod agenda;
 mod captured;
+#[cfg(test)]
+mod checks;
+mod clock;
+mod course;
 mod fabric;
+mod faults;
 mod link_layer;
+mod ports;
 mod report;
 mod signed_arp;
 mod trace;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use scrub::settings::{IcmpTiming, Network, OPTION_ORDER, OptionKind, OptionOrder, OutOfOrder, Pair};
+use scrub::settings::{Adopt, IcmpTiming, Network, OPTION_ORDER, OptionKind, OptionOrder, OutOfOrder, Pair};
 use scrub::{Action, Preset, Rule, Settings};
 use serde::{Deserialize, Serialize};
 use system::takeover;
@@ -152,6 +152,8 @@ pub(crate) struct Gate {
     /// All five that can be ordered, each once.
     pub(crate) option_order: Vec<TcpOption>,
     pub(crate) adopt: bool,
+    /// IPv4 subnets on either link.
+    pub(crate) subnets: Vec<String>,
     pub(crate) icmp: Icmp,
     pub(crate) icmp_interval_ms: u64,
     pub(crate) icmp_quote_len: usize,
@@ -186,7 +188,8 @@ impl Default for Gate {
             both_directions: None,
             out_of_order: None,
             option_order: usual_order(),
-            adopt: settings.adopt,
+            adopt: settings.adopt != Adopt::No,
+            subnets: Vec::new(),
             icmp: Icmp::Limit,
             icmp_interval_ms: scrub::limits::ICMP_INTERVAL.as_millis() as u64,
             icmp_quote_len: settings.icmp_quote_len,
@@ -259,7 +262,8 @@ impl Gate {
             None => settings.out_of_order,
         };
         settings.option_order = self.option_order(file)?;
-        settings.adopt = self.adopt;
+        settings.adopt = if self.adopt { Adopt::All } else { Adopt::No };
+        settings.subnets = subnets(file, &self.subnets)?;
         settings.icmp = self.icmp(file)?;
         settings.icmp_quote_len = self.icmp_quote_len;
         settings.icmp_echo_max_bytes = self.icmp_echo_max_bytes;
@@ -391,6 +395,17 @@ fn pairs(file: &Path, key: &str, listed: &[[String; 2]]) -> Result<Vec<Pair>, Fa
     listed.iter().map(|[one, other]| Ok((read(one)?, read(other)?))).collect()
 }
 
+fn subnets(file: &Path, listed: &[String]) -> Result<Vec<Network>, Failure> {
+    check_len(file, "subnets", listed.len())?;
+    let wrong =
+        |what: String| Failure::file(file, format!("gate.subnets: {what}"), "write a subnet of IPv4 as 192.0.2.0/24");
+    let read = |text: &String| match network(text) {
+        Ok(subnet) if subnet.address.is_ipv6() => Err(wrong(format!("\"{text}\" has no address for all"))),
+        outcome => outcome.map_err(wrong),
+    };
+    listed.iter().map(read).collect()
+}
+
 fn check_len(file: &Path, key: &str, len: usize) -> Result<(), Failure> {
     if len <= LIST_MAX {
         return Ok(());
@@ -470,6 +485,8 @@ mod tests {
             ("[gate.rules]\ntcp-fim = \"off\"\n", "tcp-fim", "gate rules"),
             ("[gate.rules]\ntcp-fin = \"on\"\n", "gate.rules.tcp-fin", "off, scrub or sever"),
             ("[gate]\nencrypted = [[\"10.0.0.0/33\", \"::/0\"]]\n", "gate.encrypted", "192.0.2.0/24"),
+            ("[gate]\nsubnets = [\"192.0.2.0/33\"]\n", "gate.subnets", "192.0.2.0/24"),
+            ("[gate]\nsubnets = [\"2001:db8::/64\"]\n", "gate.subnets: \"2001:db8::/64\"", "IPv4"),
             ("[gate]\nethertypes = [1500]\n", "gate.ethertypes: 0x05dc", "lldp"),
             ("[gate]\nicmp_interval_ms = 2000\n", "gate.icmp_interval_ms", "at most 1000"),
             ("[gate]\nmtu = 100\n", "gate.mtu = 100", "1280 to 65535"),

@@ -18,11 +18,19 @@ use crate::failure::Failure;
 const FILE_LEN: usize = 3 * KEY_LEN;
 const REMEDY: &str = "remove it; flows whose numbers are shifted end then";
 
+/// The keys of a gateway.
+pub(super) enum Kept {
+    /// Those of the run before.
+    Before(Keys),
+    /// They were made just now: no earlier run had them, or the file in which it kept its own is lost.
+    New(Keys),
+}
+
 /// The keys in `file`, which is made if there is none. The caller holds the lock of the gateway.
-pub(super) fn load_or_make(file: &Path) -> Result<Keys, Failure> {
+pub(super) fn load_or_make(file: &Path) -> Result<Kept, Failure> {
     match File::open(file) {
-        Ok(opened) => read(opened).map_err(|error| Failure::file(file, error, REMEDY)),
-        Err(error) if error.kind() == ErrorKind::NotFound => make(file),
+        Ok(opened) => read(opened).map(Kept::Before).map_err(|error| Failure::file(file, error, REMEDY)),
+        Err(error) if error.kind() == ErrorKind::NotFound => make(file).map(Kept::New),
         Err(error) => Err(Failure::file(file, error, REMEDY)),
     }
 }
@@ -61,13 +69,17 @@ mod tests {
     fn keys_outlive_a_restart_and_are_readable_by_root_only() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("eth1.keys");
-        let first = load_or_make(&file).expect("made");
-        let again = load_or_make(&file).expect("there");
+        let made = |file: &Path| match load_or_make(file).expect("made") {
+            Kept::New(keys) => keys,
+            Kept::Before(_) => panic!("nobody had made any"),
+        };
+        let first = made(&file);
+        let Kept::Before(again) = load_or_make(&file).expect("there") else { panic!("the same as before") };
         assert_eq!((first.tables, first.sequence), (again.tables, again.sequence));
         assert_ne!(first.tables, first.sequence);
         let mode = |file: &Path| std::fs::metadata(file).expect("there").mode() & 0o777;
         assert_eq!(mode(&file), 0o600);
-        let other = load_or_make(&directory.path().join("eth2.keys")).expect("made");
+        let other = made(&directory.path().join("eth2.keys"));
         assert_ne!(other.tables, first.tables);
     }
 
@@ -76,12 +88,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("eth1.keys");
+        let refusal = |file: &Path| load_or_make(file).err().expect("refused").to_string();
         load_or_make(&file).expect("made");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("ours");
-        let line = load_or_make(&file).expect_err("readable by a group").to_string();
+        let line = refusal(&file);
         assert!(line.contains("eth1.keys: others than root may read it; remove it"), "{line}");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("ours");
         std::fs::write(&file, [0; 47]).expect("ours");
-        assert!(load_or_make(&file).expect_err("short").to_string().contains("too short"));
+        assert!(refusal(&file).contains("too short"));
     }
 }

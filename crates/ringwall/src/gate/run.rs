@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use scrub::{Scrubber, Settings};
+use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports};
@@ -15,7 +15,7 @@ use system::privilege::{self, Capability};
 use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 
 use super::cards::Cards;
-use super::keys;
+use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
 use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName};
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// What is ready before the first frame.
 struct Prepared {
-    keys: scrub::Keys,
+    keys: Keys,
     settings: Settings,
     ports: Ports<PacketPort>,
     mirror: Option<PacketPort>,
@@ -127,8 +127,7 @@ struct Prepared {
 
 fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
-    let keys = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
-    let settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    let (keys, settings) = keys_and_settings(plan, &gateway)?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
@@ -140,6 +139,20 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
     drop_privileges(plan)?;
     Ok(Prepared { keys, settings, ports, mirror, supervisor })
+}
+
+/// The keys of the run before, or new ones, with which connections are adopted otherwise.
+fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
+    let gate = &plan.gate;
+    let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    match kept {
+        Kept::Before(keys) => Ok((keys, settings)),
+        Kept::New(keys) => {
+            settings.adopt = settings.adopt.with_new_keys();
+            Ok((keys, settings))
+        }
+    }
 }
 
 /// A port on the card with `role`. Frames for every address pass a gateway; a mirror hears nothing.

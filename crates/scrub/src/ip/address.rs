@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::layer::protocol;
 
+use crate::settings::Network;
+
 /// IGMP (RFC 3376).
 pub(crate) const IGMP: u8 = 2;
 /// ICMP for IPv6 (RFC 4443).
@@ -49,16 +51,20 @@ fn is_tcp_to_group(protocol: u8, is_group: bool) -> bool {
     is_group && protocol == protocol::TCP
 }
 
-/// Whether more than one host may be meant by `address`: a group, all hosts, or all of some subnet. Of which subnets there are
-/// the scrubber knows nothing, but the last address of each ends in two ones at least (RFC 1122, section 3.2.1.3; RFC 3021).
-pub(crate) fn may_be_for_all(address: IpAddr, protocol: u8) -> bool {
+/// Whether more than one host may be meant by `address`: a group, all hosts, or all of a subnet. In those of `subnets` that is the
+/// last address. Of others the scrubber knows nothing, but the last address of each ends in two ones at least (RFC 1122, section
+/// 3.2.1.3; RFC 3021).
+pub(crate) fn may_be_for_all(address: IpAddr, protocol: u8, subnets: &[Network]) -> bool {
     match address {
-        IpAddr::V4(address) => {
-            let may_be_last = address.to_bits() & 3 == 3 && protocol != protocol::TCP;
-            address.is_multicast() || may_be_last
-        }
+        IpAddr::V4(address) => address.is_multicast() || protocol != protocol::TCP && may_be_last(address, subnets),
         IpAddr::V6(address) => address.is_multicast(),
     }
+}
+
+fn may_be_last(address: Ipv4Addr, subnets: &[Network]) -> bool {
+    let mut around = subnets.iter().filter(|subnet| subnet.contains(address.into())).peekable();
+    let is_known = around.peek().is_some();
+    address.to_bits() & 3 == 3 && (!is_known || around.any(|subnet| subnet.is_last(address.into())))
 }
 
 /// Whether packets to `address` never cross a router, or are for groups, so that any hop limit carries them.

@@ -65,7 +65,8 @@ pub(crate) fn read<'a>(
 
 /// Drops a packet to one host in a frame to all.
 pub(crate) fn agree_with_link(context: &mut Context<'_>, link: &Link<'_>, ip: &Ip) -> Result<(), DropReason> {
-    let disagrees = link.is_to_all() && context.scrubs() && !address::may_be_for_all(ip.destination(), ip.protocol());
+    let is_for_all = |subnets| address::may_be_for_all(ip.destination(), ip.protocol(), subnets);
+    let disagrees = link.is_to_all() && context.scrubs() && !is_for_all(&context.settings.subnets);
     context.refuse_if(disagrees, Rule::EthernetBroadcast, DropReason::IpAddress)
 }
 

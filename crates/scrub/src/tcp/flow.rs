@@ -237,7 +237,8 @@ impl State {
         match self {
             State::AwaitAck(state) => Some(state.next()),
             State::Established(established) => Some(established.halves.each_ref().map(|half| half.in_sequence)),
-            State::AwaitSynAck(_) | State::AwaitProof(_) | State::Ended(_) => None,
+            State::AwaitProof(state) => state.next(),
+            State::AwaitSynAck(_) | State::Ended(_) => None,
         }
     }
 

@@ -43,7 +43,7 @@ use crate::limits::{BLOCKED_MAX, FRAGMENTS_MEMORY_PART};
 use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::scrubber::Event;
-use crate::settings::Settings;
+use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
 use events::Events;
 use flow::{Class, Ending, Flow, Key, State, Work, seconds};
@@ -165,11 +165,8 @@ impl Flows {
         if !segment.opens() && !self.may_adopt(context, key, segment)? {
             return Ok(());
         }
-        let is_trusted = context.from == Side::TRUSTED;
-        // The receiver would find the signature wrong if the number that it covers were another.
-        let is_signed = is_trusted && segment.options.is_signed();
-        let mut shift = if is_signed { Shift::default() } else { Shift::of(context, &self.secret, key) };
-        if !is_trusted {
+        let mut shift = self.first_shift(context, key, segment);
+        if context.from == Side::UNTRUSTED {
             shift.back(segment);
         }
         let (memory, events, made) = (&mut self.memory, &mut self.events, &mut self.made);
@@ -178,7 +175,7 @@ impl Flows {
         let state = if work.segment.opens() {
             State::AwaitSynAck(AwaitSynAck::begin(&mut work))
         } else {
-            let mut state = State::AwaitProof(AwaitProof::default());
+            let mut state = State::AwaitProof(AwaitProof::begin(work.seconds()));
             state.receive(&mut work)?;
             state
         };
@@ -200,6 +197,14 @@ impl Flows {
         Ok(())
     }
 
+    /// The shift of a connection that begins with `segment`, to be taken back if it turns out that none was used before.
+    fn first_shift(&self, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> Shift {
+        // The receiver would find the signature wrong if the number that it covers were another.
+        let is_signed = context.from == Side::TRUSTED && segment.options.is_signed();
+        let is_older_than_keys = !segment.opens() && context.settings.adopt == Adopt::Unshifted;
+        if is_signed || is_older_than_keys { Shift::default() } else { Shift::of(context, &self.secret, key) }
+    }
+
     /// Whether a segment in the middle of an unknown connection may begin its adoption. `Ok(false)` lets it pass unjudged.
     fn may_adopt(
         &mut self,
@@ -210,7 +215,7 @@ impl Flows {
         if !context.on(Rule::TcpHandshake) {
             return Ok(false);
         }
-        if context.settings.adopt && adoption::may_begin(segment) {
+        if context.settings.adopt != Adopt::No && adoption::may_begin(segment) {
             return Ok(true);
         }
         if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bump::sink::Collected;
 use bump::{Bump, Checksum, Frame, Instant, Ledger, Meta, Now, Side};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use scrub::settings::Adopt;
 use scrub::{Action, Keys, Preset, Rule, Scrubber, Settings};
 use wire::layer::{
     self,
@@ -180,7 +181,7 @@ pub(crate) fn run_any(data: &[u8]) {
             settings.rules.set(*rule, choices.of(&[Action::Off, Action::Scrub, Action::Sever]));
         }
     }
-    settings.adopt = choices.once_in(2);
+    settings.adopt = [Adopt::No, Adopt::Unshifted, Adopt::All][choices.below(3)];
     settings.flows_max = choices.of(&[1, 3, 1000]);
     settings.memory_max_bytes = choices.of(&[0, 100, 1 << 20]);
     let mut gate = Gate::new(settings);

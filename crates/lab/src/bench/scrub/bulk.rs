@@ -8,9 +8,12 @@ use super::track::{Track, Way};
 use super::turns::{in_turns, rows_of};
 use crate::bench::Schedule;
 use crate::bench::row::Row;
-use crate::bench::stats::median;
+use crate::bench::stats::{median, paired};
 use crate::bench::tcp::Direction;
 use crate::failure::Failure;
+
+/// Name of the ratio of `strict` to `balanced`, among a row's statistics.
+const VERSUS_BALANCED: &str = "vs_balanced";
 
 /// Table II of the paper: crossover cable, bridge, scrubber, in Mbit/s.
 const PAPER: [(Way, f64); 3] = [(Way::Wire, 359.13), (Way::Bridge, 333.81), (Way::Scrubber, 322.30)];
@@ -33,6 +36,23 @@ pub fn measure(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure
         row.paper = way.map(|(_, mbit)| *mbit);
     }
     Ok(rows)
+}
+
+/// What the preset `strict` costs: a stream with offloads through it, in turn with the same stream through `balanced`.
+///
+/// # Errors
+/// As [`measure`].
+pub fn strict(tracks: &[Track], schedule: Schedule) -> Result<Vec<Row>, Failure> {
+    tracks.iter().try_for_each(|track| track.set_offloads(true))?;
+    let stream = |track: &Track| Ok(track.stream(Direction::Forward, schedule.seconds)?.goodput_mbit);
+    let runs = in_turns(tracks, schedule, "bulk/strict", stream)?;
+    let versus_balanced = match (runs.get(&Way::Strict), runs.get(&Way::Scrubber)) {
+        (Some(strict), Some(balanced)) => paired(strict, balanced, |one, other| one / other),
+        _ => None,
+    };
+    let is_strict = |row: &Row| row.row.ends_with(&Way::Strict.suffix());
+    let rows = rows_of("bulk", "Mbit/s", &runs).into_iter().filter(is_strict);
+    Ok(rows.map(|row| row.with_stat(VERSUS_BALANCED, versus_balanced)).collect())
 }
 
 fn streams(tracks: &[Track], schedule: Schedule, name: &str, direction: Direction) -> Result<Vec<Row>, Failure> {

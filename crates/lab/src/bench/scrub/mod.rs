@@ -49,6 +49,8 @@ const MANY_FLOWS: usize = 4096;
 pub enum ScrubPart {
     /// TCP throughput with and without offloads; table II.
     Bulk,
+    /// TCP throughput in the preset `strict`.
+    Strict,
     /// Round trips.
     Latency,
     /// Small datagrams of one flow and of many.
@@ -124,6 +126,9 @@ pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubP
     let wanted = |part| is_wanted(only, &part);
     raise_descriptor_limit();
     let mut rows = between_hosts(run, program, schedule, &wanted)?;
+    if wanted(ScrubPart::Strict) && program.is_some() {
+        rows.extend(bulk::strict(&open(run, &Way::PRICED, program)?, schedule.lighter())?);
+    }
     if wanted(ScrubPart::Tables) {
         rows.extend(tables::measure(open(run, &Way::FINGERPRINTS, program)?, schedule.lighter())?);
     }

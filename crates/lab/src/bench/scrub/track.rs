@@ -40,6 +40,8 @@ pub enum Way {
     FingerprintFragments,
     /// The gateway where bytes behind a hole are dropped, as in the paper.
     Drop,
+    /// The gateway with every rule on.
+    Strict,
     /// The gateway.
     Scrubber,
 }
@@ -51,6 +53,8 @@ impl Way {
     pub const FINGERPRINTS: [Way; 5] = [Way::Wire, Way::Bridge, Way::Null, Way::Fingerprint, Way::FingerprintFragments];
     /// Those of figures 5 and 6.
     pub const PAGES: [Way; 5] = [Way::Wire, Way::Bridge, Way::Null, Way::Squid, Way::Scrubber];
+    /// Those beside which the preset `strict` shows its price.
+    pub const PRICED: [Way; 4] = [Way::Bridge, Way::Null, Way::Strict, Way::Scrubber];
     /// Those behind a lossy hop.
     pub const LOSSY: [Way; 3] = [Way::Bridge, Way::Drop, Way::Scrubber];
 
@@ -64,6 +68,7 @@ impl Way {
             Way::Fingerprint => "fingerprint",
             Way::FingerprintFragments => "fingerprint_fragments",
             Way::Drop => "drop",
+            Way::Strict => "strict",
             Way::Scrubber => "scrubber",
         }
     }
@@ -93,6 +98,7 @@ impl Way {
             Way::Fingerprint => ["tf", "uf", "gf"],
             Way::FingerprintFragments => ["tr", "ur", "gr"],
             Way::Drop => ["td", "ud", "gd"],
+            Way::Strict => ["tx", "ux", "gx"],
             Way::Scrubber => ["ts", "us", "gs"],
         }
     }
@@ -108,6 +114,7 @@ impl Way {
             Way::Wire | Way::Bridge | Way::Squid => None,
             Way::Null | Way::Scrubber => Some(""),
             Way::Drop => Some("out_of_order = \"drop\"\n"),
+            Way::Strict => Some("preset = \"strict\"\n"),
             Way::FingerprintFragments => Some(REASSEMBLING),
             Way::Fingerprint => Some(PASSING),
         }

@@ -5,6 +5,7 @@ use cll::Job;
 
 use super::scenario::Step;
 use super::stack::Output;
+use crate::sim::course::Happening;
 
 /// Something that is due.
 pub enum Event {
@@ -24,9 +25,8 @@ pub enum Event {
     FaultsStop,
 }
 
-impl Event {
-    /// A letter for the trace.
-    pub fn letter(&self) -> u8 {
+impl Happening for Event {
+    fn letter(&self) -> u8 {
         match self {
             Event::Arrive { .. } => b'a',
             Event::Poll { .. } => b'p',
@@ -45,8 +45,7 @@ impl Event {
         }
     }
 
-    /// The host that must be awake for it.
-    pub fn host(&self) -> Option<usize> {
+    fn host(&self) -> Option<usize> {
         match self {
             Event::Poll { host }
             | Event::FromStack { host, .. }
@@ -58,5 +57,9 @@ impl Event {
             | Event::Pass { host } => Some(*host),
             _ => None,
         }
+    }
+
+    fn arrival(port: usize, frame: Vec<u8>) -> Event {
+        Event::Arrive { port, frame }
     }
 }

@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bump::frame::Frames;
-use bump::{Bump, ClockTrust, Generator, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Wall};
-use cll::{Cll, Completion, Effect, Event, Job, Legacy, Settings, Weaken};
+use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
+use cll::{Cll, Completion, Effect, Job, Legacy, Settings, Weaken};
 use identity::HostIdentity;
 use wire::cll::handshake::LANES_MAX;
 use wire::cll::{DataHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::judge::PASSED;
-use super::scenario::{Clock, HostPlan, Part, Scenario};
-use super::site::{self, START_UNIX_S};
+use super::scenario::{HostPlan, Part, Scenario};
+use super::site;
 use super::stack::Stack;
 use crate::sim::agenda::START;
+use crate::sim::clock::{Clock, Clocks};
+use crate::sim::ports::{self, Ports};
 
 const WIRE_MTU: u16 = 1500;
 /// Frames that the card keeps while the program is busy. More than any flood of the attacker, whose worth is judged by
@@ -46,53 +47,14 @@ pub struct Host {
     /// Books of earlier lives.
     pub past: Ledger,
     settings: Option<Settings>,
-    booted_before: Duration,
-    clock: Clock,
+    clocks: Clocks,
     random: Generator,
     keys: Generator,
     port_full_one_in: u64,
 }
 
 /// What one call into a link layer brought forth.
-#[derive(Default)]
-pub struct Outcome {
-    /// Frames for the wire.
-    pub wire: Vec<Vec<u8>>,
-    /// Frames for the stack.
-    pub stack: Vec<(Vec<u8>, Meta)>,
-    /// Work to be done elsewhere.
-    pub jobs: Vec<(Ticket, Job)>,
-    /// News.
-    pub events: Vec<Event>,
-}
-
-/// The two ports of a link layer; they may have no room.
-struct Ports<'a> {
-    outcome: Outcome,
-    room: Vec<u8>,
-    full_one_in: u64,
-    random: &'a mut Generator,
-}
-
-impl Sink for Ports<'_> {
-    fn reserve(&mut self, _to: Side, capacity: usize) -> Option<&mut [u8]> {
-        if self.random.chance(self.full_one_in) {
-            return None;
-        }
-        self.room.clear();
-        // A byte that nobody wrote shows in the output instead of looking like padding.
-        self.room.resize(capacity, 0xa5);
-        Some(&mut self.room)
-    }
-
-    fn commit(&mut self, to: Side, len: usize, meta: Meta) {
-        let frame = self.room[..len].to_vec();
-        match to {
-            Side::WIRE => self.outcome.wire.push(frame),
-            Side::STACK => self.outcome.stack.push((frame, meta)),
-        }
-    }
-}
+pub type Outcome = ports::Outcome<Cll>;
 
 impl Host {
     /// A host of `scenario`, not started yet. `identities` are the pool's, `weaken` what the laboratory switches off.
@@ -116,33 +78,22 @@ impl Host {
             ring: VecDeque::new(),
             past: Ledger::new(),
             settings: identity.map(|identity| settings(Arc::clone(identity), &plan, scenario, weaken)),
-            booted_before: Duration::from_secs(random.below(1_000_000)),
-            clock: plan.clock,
+            clocks: Clocks::new(plan.clock, random),
             random: Generator::from_seed(random.bytes()),
             keys: Generator::from_seed(random.bytes()),
-            port_full_one_in: scenario.port_full_one_in,
+            port_full_one_in: scenario.faults.port_full_one_in,
             plan,
         }
     }
 
-    /// The clocks of this host at the moment `at` of the run.
+    /// What the clocks of this host show at the moment `at` of the run.
     pub fn now(&self, at: Instant) -> Now {
-        let since_start = at.since(START).as_millis() as u64;
-        let wall = match self.clock {
-            Clock::Missing => None,
-            Clock::Epoch => Some((900_000 + since_start, ClockTrust::Wrong)),
-            Clock::Off(error_ms) => {
-                let true_ms = START_UNIX_S * 1000 + since_start;
-                Some((true_ms.saturating_add_signed(error_ms), ClockTrust::Plausible))
-            }
-        };
-        let wall = wall.map(|(unix_ms, trust)| Wall { unix_ms, trust });
-        Now { since_boot: at + self.booted_before, wall }
+        self.clocks.now(at)
     }
 
     /// Sets the wall clock.
     pub fn set_clock(&mut self, error_ms: i64) {
-        self.clock = Clock::Off(error_ms);
+        self.clocks.wall = Clock::Off(error_ms);
     }
 
     /// The port always has room from now on.
@@ -150,14 +101,9 @@ impl Host {
         self.port_full_one_in = 0;
     }
 
-    /// The moment of the run that this host's own clock calls `own`.
-    fn moment(&self, own: Instant) -> Instant {
-        own - self.booted_before
-    }
-
     /// When the link layer next has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.link.as_ref()?.deadline().map(|own| self.moment(own))
+        self.link.as_ref()?.deadline().map(|own| self.clocks.moment(own))
     }
 
     /// The program starts, anew if it ran before. A start flushes the neighbours (paper, section 5.2).
@@ -169,8 +115,7 @@ impl Host {
         let seed = self.random.bytes();
         let mut ports = Ports::new(0, &mut self.random);
         let mut cll = cll::start(now, settings, Generator::from_seed(seed), &mut ports);
-        let mut outcome = ports.outcome;
-        drain(&mut cll, &mut self.stack, &mut outcome);
+        let outcome = drain(&mut cll, &mut self.stack, ports);
         self.link = Some(cll);
         outcome
     }
@@ -212,9 +157,7 @@ impl Host {
         let Some(cll) = &mut self.link else { return Outcome::default() };
         let mut ports = Ports::new(self.port_full_one_in, &mut self.random);
         act(cll, now, &mut ports);
-        let mut outcome = ports.outcome;
-        drain(cll, &mut self.stack, &mut outcome);
-        outcome
+        drain(cll, &mut self.stack, ports)
     }
 
     /// The lane that sees a frame: by receiver index for sealed ones, as a fan-out does it, by any steady rule for others.
@@ -231,22 +174,13 @@ impl Host {
     }
 }
 
-impl<'a> Ports<'a> {
-    fn new(full_one_in: u64, random: &'a mut Generator) -> Self {
-        Ports { outcome: Outcome::default(), room: Vec::new(), full_one_in, random }
-    }
-}
-
-fn drain(cll: &mut Cll, stack: &mut Stack, outcome: &mut Outcome) {
-    while let Some(job) = cll.next_job() {
-        outcome.jobs.push(job);
-    }
-    while let Some(event) = cll.next_event() {
-        outcome.events.push(event);
-    }
+/// What a call came to; its effects reach the stack at once.
+fn drain(cll: &mut Cll, stack: &mut Stack, ports: Ports<'_>) -> Outcome {
+    let outcome = ports.outcome(cll);
     while let Some(Effect::PermanentNeighbour { ip, mac }) = cll.next_effect() {
         stack.set_permanent(ip, mac);
     }
+    outcome
 }
 
 fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, weaken: Weaken) -> Settings {

@@ -164,7 +164,7 @@ impl Judge {
         let flow = self.scenario.flows[number];
         let with_legacy = [flow.from, flow.to].iter().any(|&end| self.facts[end].part == Part::Legacy);
         // A legacy host believes any ARP message, also a forged or damaged one, so then nobody owes it anything.
-        let harmed = self.scenario.attack_every.is_some() || self.scenario.harm.corrupted_one_in != 0;
+        let harmed = self.scenario.attack_every.is_some() || self.scenario.faults.harm.corrupted_one_in != 0;
         if with_legacy && harmed {
             return;
         }

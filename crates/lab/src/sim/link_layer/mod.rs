@@ -20,6 +20,7 @@ mod world;
 
 use cll::Weaken;
 
+use super::course;
 use super::report::Report;
 use crate::failure::Failure;
 use world::World;
@@ -29,7 +30,7 @@ use world::World;
 /// # Errors
 /// The simulated site could not be made.
 pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
-    Ok(World::new(seed, site::pool()?, weaken, tells).run())
+    Ok(course::run(World::new(seed, site::pool()?, weaken, tells)))
 }
 
 /// One run of an hour in which keys are replaced all the time.
@@ -37,5 +38,6 @@ pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failur
 /// # Errors
 /// The simulated site could not be made.
 pub fn simulate_rollover(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
-    Ok(World::of(rollover::scenario(rollover::SPAN), world::generator(seed), site::pool()?, weaken, tells).run())
+    let scenario = rollover::scenario(rollover::SPAN);
+    Ok(course::run(World::of(scenario, world::generator(seed), site::pool()?, weaken, tells)))
 }

@@ -7,9 +7,11 @@ use std::time::Duration;
 use identity::aead::Suite;
 
 use super::datagram::Shape;
-use super::scenario::{Clock, Flow, HostPlan, Part, Scenario};
+use super::scenario::{Flow, HostPlan, Part, Scenario};
 use crate::sim::agenda::START;
+use crate::sim::clock::Clock;
 use crate::sim::fabric::{Harm, Kind};
+use crate::sim::faults::Faults;
 
 /// How long there is traffic, in virtual time.
 pub const SPAN: Duration = Duration::from_secs(60 * 60);
@@ -30,19 +32,17 @@ pub fn scenario(span: Duration) -> Scenario {
             flows.push(flow(from, to, flows.len() as u64));
         }
     }
+    let harm = Harm { doubled_one_in: 10, late_one_in: 5, late_by_max: LATE_BY_MAX, ..Harm::default() };
     Scenario {
         hosts,
         fabric: Kind::Switch,
-        harm: Harm { doubled_one_in: 10, late_one_in: 5, late_by_max: LATE_BY_MAX, ..Harm::default() },
         flows,
         steps: Vec::new(),
         attack_every: None,
         lifetime: None,
         rekey_after_frames: Some(REKEY_AFTER_FRAMES),
         rekey_every: Some(REKEY_EVERY),
-        job_delay_max: Duration::from_millis(20),
-        job_lost_one_in: 0,
-        port_full_one_in: 0,
+        faults: Faults { harm, ..Faults::none(Duration::from_millis(20)) },
         passes: false,
         clean: true,
         faults_stop: START + span,

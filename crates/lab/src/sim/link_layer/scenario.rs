@@ -6,9 +6,11 @@ use bump::{Generator, Instant};
 use identity::aead::Suite;
 
 use super::datagram::Shape;
-use super::site::{POOL, ROUTER, START_UNIX_S};
+use super::site::{POOL, ROUTER};
 use crate::sim::agenda::START;
-use crate::sim::fabric::{Harm, Kind, draw_harm};
+use crate::sim::clock::{Clock, START_UNIX_S};
+use crate::sim::fabric::Kind;
+use crate::sim::faults::Faults;
 
 /// Honest hosts must talk again within this time once faults stop.
 pub const RECOVERY: Duration = Duration::from_secs(15);
@@ -16,17 +18,6 @@ pub const RECOVERY: Duration = Duration::from_secs(15);
 pub const CALM: Duration = Duration::from_secs(15);
 /// After the last datagram nothing may still be held, once every handshake had the time to give up.
 pub const DRAIN: Duration = Duration::from_secs(20);
-
-/// How a host's wall clock goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// It is off by so many milliseconds and nobody knows.
-    Off(i64),
-    /// It started in 1970 and the host knows that this is wrong.
-    Epoch,
-    /// There is none.
-    Missing,
-}
 
 /// What a host is in this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +74,7 @@ pub enum Step {
 pub struct Scenario {
     pub hosts: Vec<HostPlan>,
     pub fabric: Kind,
-    pub harm: Harm,
+    pub faults: Faults,
     pub flows: Vec<Flow>,
     pub steps: Vec<(Instant, usize, Step)>,
     /// Time between two deeds of the attacker, if there is one.
@@ -91,9 +82,6 @@ pub struct Scenario {
     pub lifetime: Option<Duration>,
     pub rekey_after_frames: Option<u32>,
     pub rekey_every: Option<Duration>,
-    pub job_delay_max: Duration,
-    pub job_lost_one_in: u64,
-    pub port_full_one_in: u64,
     /// Whether an EtherType passes in clear by configuration.
     pub passes: bool,
     /// Nothing goes wrong and nobody attacks, so nothing may be lost either.
@@ -113,14 +101,11 @@ impl Scenario {
         let mut scenario = Scenario {
             flows: draw_flows(random, &hosts, clean),
             steps: Vec::new(),
-            harm: Harm::default(),
             attack_every: None,
             lifetime: random.chance(3).then(|| Duration::from_secs(14 + random.below(30))),
             rekey_after_frames: random.chance(4).then(|| 60 + random.below(300) as u32),
             rekey_every: None,
-            job_delay_max: Duration::from_micros(1 + random.below(job_delay_max_micros)),
-            job_lost_one_in: 0,
-            port_full_one_in: 0,
+            faults: Faults::none(Duration::from_micros(1 + random.below(job_delay_max_micros))),
             passes: random.chance(4),
             hosts,
             fabric,
@@ -134,9 +119,7 @@ impl Scenario {
     }
 
     fn draw_trouble(&mut self, random: &mut Generator, span: Duration) {
-        self.harm = draw_harm(random);
-        self.job_lost_one_in = if random.chance(3) { 5 + random.below(30) } else { 0 };
-        self.port_full_one_in = if random.chance(4) { 5 + random.below(100) } else { 0 };
+        self.faults = Faults::draw(self.faults.job_delay_max, random);
         self.attack_every = (!random.chance(4)).then(|| Duration::from_millis(5 + random.below(60)));
         for _ in 0..random.below(5) {
             let at = START + Duration::from_millis(random.below(span.as_millis() as u64));

@@ -9,13 +9,12 @@ use identity::{HostIdentity, Role};
 use wire::MacAddress;
 
 use crate::failure::Failure;
+use crate::sim::clock::START_UNIX_S;
 
 /// Hosts of the site.
 pub const POOL: usize = 6;
 /// The host of the site that is a router, the last one.
 pub const ROUTER: usize = POOL - 1;
-/// The moment at which every run starts, in seconds since 1970; the certificates are issued an hour before.
-pub const START_UNIX_S: u64 = 1_800_000_000;
 
 const SEED: [u8; 32] = *b"ringwall-lab sim: one small site";
 const AGE_S: u64 = 3600;

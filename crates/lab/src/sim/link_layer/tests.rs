@@ -6,34 +6,26 @@ use cll::Weaken;
 
 use super::world::{World, generator};
 use super::{rollover, simulate, site};
+use crate::sim::report::Report;
+use crate::sim::{checks, course};
+
+fn run(seed: u64, weaken: Weaken) -> Report {
+    simulate(seed, weaken, false).expect("a site")
+}
 
 /// The violations of a few runs with this layer switched off, by rule.
 fn rules(weaken: Weaken, seeds: std::ops::Range<u64>) -> Vec<&'static str> {
-    seeds
-        .flat_map(|seed| simulate(seed, weaken, false).expect("a site").violations.kept)
-        .map(|violation| violation.rule)
-        .collect()
+    checks::rules(|seed| run(seed, weaken), seeds)
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for seed in [1, 7, 11] {
-        let [first, second] = [(), ()].map(|()| simulate(seed, Weaken::default(), false).expect("a site"));
-        assert_eq!(first.hash, second.hash, "seed {seed}");
-        assert_eq!(first.events, second.events);
-    }
-    let other = simulate(2, Weaken::default(), false).expect("a site");
-    assert_ne!(simulate(1, Weaken::default(), false).expect("a site").hash, other.hash);
+    checks::the_same_seed_gives_the_same_run(|seed| run(seed, Weaken::default()), &[1, 7, 11]);
 }
 
 #[test]
 fn a_few_runs_hold_every_invariant_and_deliver() {
-    for seed in 100..112 {
-        let report = simulate(seed, Weaken::default(), false).expect("a site");
-        let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
-        assert_eq!(report.violations.count, 0, "seed {seed}: {violations:?}");
-        assert!(report.deliveries > 50, "seed {seed} ({}): {} deliveries", report.summary, report.deliveries);
-    }
+    checks::runs_hold_every_invariant_and_deliver(|seed| run(seed, Weaken::default()), 100..112, 50);
 }
 
 #[test]
@@ -58,7 +50,8 @@ fn a_missing_cross_layer_check_is_caught() {
 #[test]
 fn keys_are_replaced_under_load_without_a_loss() {
     let scenario = rollover::scenario(Duration::from_secs(120));
-    let report = World::of(scenario, generator(1), site::pool().expect("a site"), Weaken::default(), false).run();
+    let world = World::of(scenario, generator(1), site::pool().expect("a site"), Weaken::default(), false);
+    let report = course::run(world);
     let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
     assert_eq!(report.violations.count, 0, "{violations:?}");
     assert!(report.renewals > 80 && report.deliveries > 50_000, "{} {}", report.renewals, report.deliveries);

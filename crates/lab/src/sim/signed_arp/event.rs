@@ -4,6 +4,7 @@ use bump::Ticket;
 use sarp::Job;
 
 use super::scenario::Step;
+use crate::sim::course::Happening;
 
 /// Something that is due.
 pub enum Event {
@@ -20,9 +21,8 @@ pub enum Event {
     AskAll,
 }
 
-impl Event {
-    /// A letter for the trace.
-    pub fn letter(&self) -> u8 {
+impl Happening for Event {
+    fn letter(&self) -> u8 {
         match self {
             Event::Arrive { .. } => b'a',
             Event::FromStack { .. } => b's',
@@ -38,8 +38,7 @@ impl Event {
         }
     }
 
-    /// The station that must be awake for it.
-    pub fn station(&self) -> Option<usize> {
+    fn host(&self) -> Option<usize> {
         match self {
             Event::FromStack { station, .. }
             | Event::Job { station, .. }
@@ -47,5 +46,9 @@ impl Event {
             | Event::Curiosity { station } => Some(*station),
             _ => None,
         }
+    }
+
+    fn arrival(port: usize, frame: Vec<u8>) -> Event {
+        Event::Arrive { port, frame }
     }
 }

@@ -20,6 +20,7 @@ mod world;
 
 use sarp::Weaken;
 
+use super::course;
 use super::report::Report;
 use crate::failure::Failure;
 use world::World;
@@ -29,5 +30,5 @@ use world::World;
 /// # Errors
 /// The simulated site could not be made.
 pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
-    Ok(World::new(seed, weaken, tells)?.run())
+    World::new(seed, weaken, tells).map(course::run)
 }

@@ -14,6 +14,7 @@ use wire::sarp::data::Refusal;
 use super::scenario::Plan;
 use super::site::{self, Pool};
 use crate::failure::Failure;
+use crate::sim::clock::START_UNIX_S;
 
 /// Where files cost no disk.
 const MEMORY: &str = "/dev/shm";
@@ -60,7 +61,7 @@ impl Repository {
         let mut numbers = Vec::new();
         for plan in plans {
             numbers.push(match new_host(plan, pool) {
-                Some(host) => store.add(&host, Sharing::Refused, site::START_UNIX_S).map_err(unreadable)?,
+                Some(host) => store.add(&host, Sharing::Refused, START_UNIX_S).map_err(unreadable)?,
                 None => 0,
             });
         }
@@ -107,8 +108,8 @@ fn new_host(plan: &Plan, pool: &Pool) -> Option<NewHost> {
         addresses: certificate.addresses().to_vec(),
         algorithm,
         key: key.to_vec(),
-        not_before_unix: site::START_UNIX_S - 3600,
-        not_after_unix: site::START_UNIX_S + 30 * 86_400,
+        not_before_unix: START_UNIX_S - 3600,
+        not_after_unix: START_UNIX_S + 30 * 86_400,
         subnets: leased.into_iter().collect(),
     })
 }

@@ -6,7 +6,9 @@ use bump::{Generator, Instant};
 
 use super::site::{CLIENTS, DISTRIBUTORS, INSIDER, PLAIN, SERVERS, STATIC};
 use crate::sim::agenda::START;
-use crate::sim::fabric::{Harm, Kind, draw_harm};
+use crate::sim::clock::Clock;
+use crate::sim::fabric::Kind;
+use crate::sim::faults::Faults;
 
 /// Hosts with an address of their own must find each other again within this time once faults stop.
 pub const RECOVERY: Duration = Duration::from_secs(15);
@@ -36,17 +38,6 @@ pub enum Part {
     Known,
     /// A host without S-ARP that nobody lists.
     Plain,
-}
-
-/// How a wall clock stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// It is off by so many milliseconds and nobody knows.
-    Off(i64),
-    /// It started in 1970 and the host knows that this is wrong.
-    Epoch,
-    /// There is none.
-    Missing,
 }
 
 /// One machine of a run.
@@ -88,7 +79,7 @@ pub enum Step {
 pub struct Scenario {
     pub plans: Vec<Plan>,
     pub fabric: Kind,
-    pub harm: Harm,
+    pub faults: Faults,
     /// When what happens to which machine.
     pub steps: Vec<(Instant, usize, Step)>,
     /// Time between two deeds of the attacker, if there is one.
@@ -96,9 +87,6 @@ pub struct Scenario {
     /// Longest time between two questions of one host.
     pub ask_every_max: Duration,
     pub lease_s: u32,
-    pub job_delay_max: Duration,
-    pub job_lost_one_in: u64,
-    pub port_full_one_in: u64,
     /// Nothing goes wrong and nobody attacks.
     pub clean: bool,
     pub faults_stop: Instant,
@@ -115,15 +103,12 @@ impl Scenario {
         let mut scenario = Scenario {
             plans: draw_plans(random, clean),
             fabric: if random.chance(3) { Kind::Switch } else { Kind::Hub },
-            harm: Harm::default(),
             steps: Vec::new(),
             attack_every: None,
             ask_every_max: Duration::from_millis(500 + random.below(6_000)),
             // No shorter than the time for which a distributor keeps an address that was proposed.
             lease_s: 100 + random.below(60) as u32,
-            job_delay_max: Duration::from_micros(1 + random.below(job_delay_max_micros)),
-            job_lost_one_in: 0,
-            port_full_one_in: 0,
+            faults: Faults::none(Duration::from_micros(1 + random.below(job_delay_max_micros))),
             clean,
             faults_stop: START + span,
             someone_falls: false,
@@ -135,9 +120,7 @@ impl Scenario {
     }
 
     fn draw_trouble(&mut self, random: &mut Generator, span: Duration) {
-        self.harm = draw_harm(random);
-        self.job_lost_one_in = if random.chance(3) { 5 + random.below(30) } else { 0 };
-        self.port_full_one_in = if random.chance(4) { 5 + random.below(100) } else { 0 };
+        self.faults = Faults::draw(self.faults.job_delay_max, random);
         self.attack_every = (!random.chance(5)).then(|| Duration::from_millis(40 + random.below(300)));
         for _ in 0..random.below(9) {
             let at = START + Duration::from_millis(random.below(span.as_millis() as u64));

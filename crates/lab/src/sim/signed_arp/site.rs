@@ -13,9 +13,7 @@ use sarp::Distributor;
 use wire::MacAddress;
 
 use crate::failure::Failure;
-
-/// The moment at which every run starts, in seconds since 1970; the certificates are issued an hour before.
-pub const START_UNIX_S: u64 = 1_800_000_000;
+use crate::sim::clock::START_UNIX_S;
 
 /// Places in the pool: machines that can be distributors, DHCP servers, hosts with an address, hosts without, the liar.
 pub const DISTRIBUTORS: [u8; 3] = [101, 102, 103];

@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::frame::Frames;
-use bump::{Bump, ClockTrust, Generator, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Wall, time};
+use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket, time};
 use identity::distributor::MemberKey;
 use identity::signing::SigningKey;
 use sarp::akd::Akd;
-use sarp::{Completion, Event, Host, Job, KnownHost, Settings, Weaken};
+use sarp::{Completion, Host, Job, KnownHost, Settings, Weaken};
 
 use super::dhcp::client::Client;
 use super::dhcp::server::Server;
 use super::repository::Repository;
-use super::scenario::{Clock, Part, Plan, Scenario};
-use super::site::{self, Pool, START_UNIX_S};
+use super::scenario::{Part, Plan, Scenario};
+use super::site::{self, Pool};
 use super::stack::Stack;
 use crate::sim::agenda::START;
+use crate::sim::clock::Clocks;
+use crate::sim::ports::{self, Ports};
 
 /// Pieces of upkeep in one call.
 const TICK_BUDGET: usize = 16;
@@ -52,52 +54,13 @@ pub struct Station {
     pub settings: Option<Settings>,
     /// The key that distributors were asked to take, until they answer.
     pub new_key: Option<Arc<SigningKey>>,
-    booted_before: Duration,
-    pub clock: Clock,
+    pub clocks: Clocks,
     random: Generator,
     port_full_one_in: u64,
 }
 
 /// What one call brought forth.
-#[derive(Default)]
-pub struct Outcome {
-    /// Frames for the wire.
-    pub wire: Vec<Vec<u8>>,
-    /// Frames for the stack.
-    pub stack: Vec<Vec<u8>>,
-    /// Work to be done elsewhere.
-    pub jobs: Vec<(Ticket, Job)>,
-    /// News.
-    pub events: Vec<Event>,
-}
-
-/// The two ports of a bump; they may have no room.
-struct Ports<'a> {
-    outcome: Outcome,
-    room: Vec<u8>,
-    full_one_in: u64,
-    random: &'a mut Generator,
-}
-
-impl Sink for Ports<'_> {
-    fn reserve(&mut self, _to: Side, capacity: usize) -> Option<&mut [u8]> {
-        if self.random.chance(self.full_one_in) {
-            return None;
-        }
-        self.room.clear();
-        // A byte that nobody wrote shows in the output instead of looking like padding.
-        self.room.resize(capacity, 0xa5);
-        Some(&mut self.room)
-    }
-
-    fn commit(&mut self, to: Side, len: usize, _meta: Meta) {
-        let frame = self.room[..len].to_vec();
-        match to {
-            Side::WIRE => self.outcome.wire.push(frame),
-            Side::STACK => self.outcome.stack.push(frame),
-        }
-    }
-}
+pub type Outcome = ports::Outcome<Host>;
 
 impl Station {
     /// A machine of `scenario`, not started yet.
@@ -127,10 +90,9 @@ impl Station {
             past: Ledger::new(),
             settings: settings(&plan, enrolled_as, scenario, pool, weaken),
             new_key: None,
-            booted_before: Duration::from_secs(random.below(1_000_000)),
-            clock: plan.clock,
+            clocks: Clocks::new(plan.clock, random),
             random: Generator::from_seed(random.bytes()),
-            port_full_one_in: scenario.port_full_one_in,
+            port_full_one_in: scenario.faults.port_full_one_in,
             plan,
         }
     }
@@ -140,19 +102,9 @@ impl Station {
         self.settings.is_some()
     }
 
-    /// The clocks of this machine at the moment `at` of the run.
+    /// What the clocks of this machine show at the moment `at` of the run.
     pub fn now(&self, at: Instant) -> Now {
-        let since_start_ms = at.since(START).as_millis() as u64;
-        let wall = match self.clock {
-            Clock::Missing => None,
-            Clock::Epoch => Some((900_000 + since_start_ms, ClockTrust::Wrong)),
-            Clock::Off(error_ms) => {
-                let true_ms = START_UNIX_S * 1000 + since_start_ms;
-                Some((true_ms.saturating_add_signed(error_ms), ClockTrust::Plausible))
-            }
-        };
-        let wall = wall.map(|(unix_ms, trust)| Wall { unix_ms, trust });
-        Now { since_boot: at + self.booted_before, wall }
+        self.clocks.now(at)
     }
 
     /// The port always has room from now on.
@@ -162,7 +114,7 @@ impl Station {
 
     /// When it next has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        let daemon = self.host.as_ref().and_then(Bump::deadline).map(|own| own - self.booted_before);
+        let daemon = self.host.as_ref().and_then(Bump::deadline).map(|own| self.clocks.moment(own));
         let program = match &self.program {
             Program::Client(client) => Some(client.next),
             _ => None,
@@ -204,7 +156,7 @@ impl Station {
 
     /// Upkeep of the daemon.
     pub fn tick(&mut self, at: Instant) -> Outcome {
-        let own = at + self.booted_before;
+        let own = self.now(at).since_boot;
         if self.host.as_ref().and_then(Bump::deadline).is_none_or(|deadline| deadline > own) {
             return Outcome::default();
         }
@@ -225,13 +177,9 @@ impl Station {
     fn call(&mut self, at: Instant, act: impl FnOnce(&mut Host, Now, &mut Ports<'_>)) -> Outcome {
         let now = self.now(at);
         let Some(host) = &mut self.host else { return Outcome::default() };
-        let full_one_in = self.port_full_one_in;
-        let mut ports = Ports { outcome: Outcome::default(), room: Vec::new(), full_one_in, random: &mut self.random };
+        let mut ports = Ports::new(self.port_full_one_in, &mut self.random);
         act(host, now, &mut ports);
-        let mut outcome = ports.outcome;
-        outcome.jobs.extend(std::iter::from_fn(|| host.next_job()));
-        outcome.events.extend(std::iter::from_fn(|| host.next_event()));
-        outcome
+        ports.outcome(host)
     }
 }
 

@@ -3,30 +3,26 @@
 use sarp::Weaken;
 
 use super::simulate;
+use crate::sim::checks;
+use crate::sim::report::Report;
 
-/// The violations of a few runs with a layer switched off, by rule.
+fn run(seed: u64, weaken: Weaken) -> Report {
+    simulate(seed, weaken, false).expect("a site")
+}
+
+/// The violations of a few runs with this layer switched off, by rule.
 fn rules(weaken: Weaken, seeds: std::ops::Range<u64>) -> Vec<&'static str> {
-    let violations = seeds.flat_map(|seed| simulate(seed, weaken, false).expect("a site").violations.kept);
-    violations.map(|violation| violation.rule).collect()
+    checks::rules(|seed| run(seed, weaken), seeds)
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let run = |seed| simulate(seed, Weaken::default(), false).expect("a site");
-    for seed in [1, 7] {
-        assert_eq!(run(seed).hash, run(seed).hash, "seed {seed}");
-    }
-    assert_ne!(run(1).hash, run(2).hash);
+    checks::the_same_seed_gives_the_same_run(|seed| run(seed, Weaken::default()), &[1, 7]);
 }
 
 #[test]
 fn a_few_runs_hold_every_invariant_and_deliver() {
-    for seed in 100..106 {
-        let report = simulate(seed, Weaken::default(), false).expect("a site");
-        let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
-        assert_eq!(report.violations.count, 0, "seed {seed}: {violations:?}");
-        assert!(report.deliveries > 300, "seed {seed} ({}): {} deliveries", report.summary, report.deliveries);
-    }
+    checks::runs_hold_every_invariant_and_deliver(|seed| run(seed, Weaken::default()), 100..106, 300);
 }
 
 #[test]

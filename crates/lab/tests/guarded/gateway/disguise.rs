@@ -5,7 +5,7 @@ use std::time::Instant;
 use ringwall_lab::disguise::{self, Guard, Row};
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
-use ringwall_lab::stacks::Stack;
+use ringwall_lab::stacks::standing::Stack;
 
 use super::{TRUSTED, perform_with};
 use crate::stage::{Outcome, perform_alone, program};

@@ -6,6 +6,8 @@
 //! ```
 
 mod asymmetric;
+mod beside;
+mod cable;
 mod captures;
 mod disguise;
 mod floods;

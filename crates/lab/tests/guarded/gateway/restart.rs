@@ -1,6 +1,7 @@
 //! A gateway that is killed or hangs while hosts talk through it: connections go on or end, as it is configured.
 
-use std::net::Ipv4Addr;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
@@ -92,6 +93,47 @@ fn the_shift_of_sequence_numbers_is_the_same_after_a_restart() {
         assert_eq!(shifts[0], shifts[1]);
         drop((inside.stop()?, outside.stop()?));
         Ok(())
+    });
+}
+
+/// Whether the end of a connection has heard that it is over; what it hears before that is a failure.
+fn is_reset(end: &mut TcpStream) -> Result<bool, Failure> {
+    end.set_nonblocking(true).map_err(Failure::io("looking at a connection"))?;
+    match end.read(&mut [0; 64]) {
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        other => panic!("{other:?} after the keys were lost"),
+    }
+}
+
+/// As after a reboot: nobody knows any more by how much the numbers were shifted. So the connection ends at both hosts, and
+/// neither reads a byte of it.
+#[test]
+fn without_the_keys_of_the_run_before_a_shifted_connection_ends() {
+    perform_between("adopt = true", |path| {
+        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        say(&mut server, &mut client, b"before").map_err(Failure::io("talking"))?;
+        path.stop(Signal::KILL);
+        let keys = path.directory.join("run/in0.keys");
+        std::fs::remove_file(&keys).map_err(Failure::file("removing", &keys))?;
+        path.start()?;
+        for end in [&mut client, &mut server] {
+            end.write_all(b"is this right").map_err(Failure::io("talking"))?;
+        }
+        let mut waiting = vec![client, server];
+        process::until("the end of the connection at both hosts", PATIENCE, || {
+            let mut failed = Ok(());
+            waiting.retain_mut(|end| {
+                is_reset(end).map(|reset| !reset).unwrap_or_else(|failure| {
+                    failed = Err(failure);
+                    true
+                })
+            });
+            failed.map(|()| waiting.is_empty())
+        })?;
+        let events = path.ask(&["events"])?.stdout;
+        assert!(events.contains("tcp-handshake"), "{events}");
+        Stream::start(&path.untrusted, &path.trusted, TRUSTED, 5002)?.await_progress(BULK, PATIENCE)
     });
 }
 

@@ -22,11 +22,11 @@ impl World {
     /// What a host sends beside its flows.
     pub(super) fn begin_chatter(&mut self, host: usize) {
         match self.hosts[host].plan.part {
-            Part::Insider => self.schedule_in(Duration::from_secs(2), Event::Lie { host }),
+            Part::Insider => self.course.schedule_in(Duration::from_secs(2), Event::Lie { host }),
             Part::Honest => {
-                self.schedule_in(Duration::from_secs(1), Event::Babble { host });
+                self.course.schedule_in(Duration::from_secs(1), Event::Babble { host });
                 if self.scenario.passes {
-                    self.schedule_in(PASS_EVERY, Event::Pass { host });
+                    self.course.schedule_in(PASS_EVERY, Event::Pass { host });
                 }
             }
             Part::Legacy => {}
@@ -41,16 +41,16 @@ impl World {
         match step {
             Step::Crash(time) => {
                 self.hosts[host].crash();
-                self.schedule((self.at + time).min(last), Event::Restart { host });
+                self.course.schedule((self.course.at + time).min(last), Event::Restart { host });
             }
-            Step::Pause(time) => self.hosts[host].paused_until = (self.at + time).min(last),
+            Step::Pause(time) => self.hosts[host].paused_until = (self.course.at + time).min(last),
             Step::SetClock(error_ms) => self.hosts[host].set_clock(error_ms),
         }
     }
 
     pub(super) fn restart(&mut self, host: usize) {
         if self.hosts[host].link.is_none() {
-            let outcome = self.hosts[host].start(self.at);
+            let outcome = self.hosts[host].start(self.course.at);
             self.absorb(host, outcome, true);
         }
     }
@@ -59,40 +59,40 @@ impl World {
         let (Some(every), Some(attacker)) = (self.scenario.attack_every, &mut self.attacker) else { return };
         let port = self.hosts.len();
         for frame in attacker.deed() {
-            self.transmit(port, &frame);
+            self.course.transmit(port, &frame);
         }
         // On a switch a cloned address takes the victim's frames away, and no link layer can help that.
         let until = match self.scenario.fabric {
             Kind::Hub => self.scenario.traffic_stops(),
             Kind::Switch => self.scenario.faults_stop,
         };
-        if self.at < until {
-            self.schedule_in(every, Event::Attack);
+        if self.course.at < until {
+            self.course.schedule_in(every, Event::Attack);
         }
     }
 
     pub(super) fn lie(&mut self, host: usize) {
-        if self.at >= self.scenario.traffic_stops() {
+        if self.course.at >= self.scenario.traffic_stops() {
             return;
         }
         let victims: Vec<usize> = (0..self.hosts.len()).filter(|&other| other != host).collect();
         let first = self.take_numbers(1);
-        if let Some(output) = insider::lie(&mut self.random, &self.scenario, host, &victims, first) {
-            self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: true });
+        if let Some(output) = insider::lie(&mut self.course.random, &self.scenario, host, &victims, first) {
+            self.course.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: true });
         }
-        let wait = Duration::from_millis(1 + self.random.below(LIE_EVERY_MILLIS));
-        self.schedule_in(wait, Event::Lie { host });
+        let wait = Duration::from_millis(1 + self.course.random.below(LIE_EVERY_MILLIS));
+        self.course.schedule_in(wait, Event::Lie { host });
     }
 
     pub(super) fn babble(&mut self, host: usize) {
-        if self.at >= self.scenario.traffic_stops() {
+        if self.course.at >= self.scenario.traffic_stops() {
             return;
         }
         let number = self.take_numbers(1);
-        let output = babble::babble(&mut self.random, &self.scenario, host, number);
-        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
-        let wait = Duration::from_millis(1 + self.random.below(BABBLE_EVERY_MILLIS));
-        self.schedule_in(wait, Event::Babble { host });
+        let output = babble::babble(&mut self.course.random, &self.scenario, host, number);
+        self.course.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
+        let wait = Duration::from_millis(1 + self.course.random.below(BABBLE_EVERY_MILLIS));
+        self.course.schedule_in(wait, Event::Babble { host });
     }
 
     /// The stack sends what the configuration lets pass.
@@ -101,13 +101,12 @@ impl World {
         let destination = wire::MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
         let header = wire::ethernet::Header { destination, source, ethertype: PASSED };
         let output = Output::Arp([&header.emit()[..], &[0; 46]].concat());
-        self.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
-        self.schedule_in(PASS_EVERY, Event::Pass { host });
+        self.course.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
+        self.course.schedule_in(PASS_EVERY, Event::Pass { host });
     }
 
     pub(super) fn faults_stop(&mut self) {
-        self.fabric.heal();
-        self.job_lost_one_in = 0;
+        self.course.heal();
         self.attacker.iter_mut().for_each(Attacker::forget_site_key);
         for host in 0..self.hosts.len() {
             self.hosts[host].heal();

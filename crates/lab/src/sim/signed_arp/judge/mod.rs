@@ -19,10 +19,11 @@ use bump::{Bump, Instant, Ledger};
 use sarp::limits;
 
 use super::repository::Change;
-use super::scenario::{Clock, Part, Scenario};
-use super::site::{self, START_UNIX_S};
+use super::scenario::{Part, Scenario};
+use super::site;
 use super::station::Station;
 use crate::sim::agenda::START;
+use crate::sim::clock::{Clock, START_UNIX_S};
 use crate::sim::report::{Violation, Violations};
 use duties::Duties;
 use leases::Said;

@@ -20,10 +20,8 @@ use super::scenario::{Part, RECOVERY, Scenario};
 use super::site::{self, Pool};
 use super::station::{Outcome, Program, Station};
 use crate::failure::Failure;
-use crate::sim::agenda::{Agenda, START};
-use crate::sim::fabric::Fabric;
+use crate::sim::course::{self, Course};
 use crate::sim::report::Report;
-use crate::sim::trace::Trace;
 
 /// How often hosts look for those that they have not found yet, once faults have stopped.
 const ASK_AGAIN: Duration = Duration::from_secs(3);
@@ -35,21 +33,77 @@ pub struct World {
     scenario: Scenario,
     pool: &'static Pool,
     repository: Repository,
-    at: Instant,
-    agenda: Agenda<Event>,
+    course: Course<Event>,
     stations: Vec<Station>,
-    fabric: Fabric,
     attacker: Attacker,
     judge: Judge,
-    trace: Trace,
-    random: Generator,
-    job_lost_one_in: u64,
     /// Stations whose key is not to be believed, or was copied.
     compromised: Vec<usize>,
     /// Those that were taken out of the site.
     revoked: Vec<usize>,
-    /// Whether to tell what happens while it happens.
-    tells: bool,
+}
+
+impl course::World for World {
+    type Event = Event;
+
+    fn course(&mut self) -> &mut Course<Event> {
+        &mut self.course
+    }
+
+    fn end(&self) -> Instant {
+        self.scenario.end()
+    }
+
+    fn paused_until(&self, host: usize) -> Instant {
+        self.stations[host].paused_until
+    }
+
+    fn begin(&mut self) {
+        for index in 0..self.stations.len() {
+            self.stations[index].start();
+            self.schedule_upkeep(index);
+            self.course.schedule_in(Duration::from_millis(500), Event::Curiosity { station: index });
+        }
+        for (at, station, step) in self.scenario.steps.clone() {
+            self.course.schedule(at, Event::Step { station, step });
+        }
+        if let Some(every) = self.scenario.attack_every {
+            self.course.schedule_in(every, Event::Attack);
+        }
+        self.course.schedule(self.scenario.faults_stop, Event::FaultsStop);
+        for last in [self.scenario.recovered(), self.scenario.traffic_stops()] {
+            self.course.schedule(last - RECOVERY, Event::AskAll);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrive { port, frame } => self.arrive(port, frame),
+            Event::FromStack { station, frame } => self.leave_stack(station, frame),
+            Event::Job { station, life, ticket, job } if self.stations[station].life == life => {
+                let job = job.map(|job| *job);
+                let outcome = self.stations[station].complete(self.course.at, ticket, job, &self.repository);
+                self.look_at_grants();
+                self.absorb(station, outcome, true);
+            }
+            Event::Job { .. } => {}
+            Event::Tick { station } => self.tick(station),
+            Event::Curiosity { station } => self.wonder(station),
+            Event::Step { station, step } => self.step(station, step),
+            Event::Restart { station } => self.restart(station),
+            Event::Attack => self.attack(),
+            Event::FromAttacker { frame } => self.course.transmit(self.stations.len(), &frame),
+            Event::FaultsStop => self.faults_stop(),
+            Event::AskAll => self.ask_all(),
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        let ledger = self.ledger();
+        self.judge.close(self.course.at, &self.stations);
+        let deliveries = self.judge.deliveries();
+        self.course.report(self.scenario.summary(), deliveries, self.judge.into_violations(), ledger)
+    }
 }
 
 impl World {
@@ -67,22 +121,17 @@ impl World {
         let stations: Vec<Station> =
             both.map(|(plan, number)| Station::new(*plan, *number, &scenario, pool, weaken, &mut random)).collect();
         let ports = stations.len() + 1;
+        let mut course = Course::new(scenario.fabric, scenario.faults, ports, random, tells);
         let mut world = World {
-            at: START,
-            agenda: Agenda::default(),
-            fabric: Fabric::new(scenario.fabric, scenario.harm, ports, Generator::from_seed(random.bytes())),
-            attacker: attacker(&scenario, Generator::from_seed(random.bytes())),
+            attacker: attacker(&scenario, Generator::from_seed(course.random.bytes())),
             judge: Judge::new(&scenario, &numbers),
-            trace: Trace::default(),
-            job_lost_one_in: scenario.job_lost_one_in,
             compromised: Vec::new(),
             revoked: Vec::new(),
             stations,
             repository,
             pool,
-            random,
             scenario,
-            tells,
+            course,
         };
         let insider = world.stations.iter().position(|station| station.plan.part == Part::Insider);
         world.attacker.forgers.extend(insider.and_then(|index| world.forger(index)));
@@ -106,41 +155,8 @@ impl World {
         })
     }
 
-    /// Runs to the end.
-    pub fn run(mut self) -> Report {
-        self.begin();
-        let end = self.scenario.end();
-        while let Some((at, event)) = self.agenda.next() {
-            if at > end {
-                break;
-            }
-            self.at = at;
-            self.trace.note(at, event.letter(), event.station().unwrap_or(usize::MAX), &[]);
-            self.happen(event);
-        }
-        self.at = end;
-        self.finish()
-    }
-
-    fn begin(&mut self) {
-        for index in 0..self.stations.len() {
-            self.stations[index].start();
-            self.schedule_upkeep(index);
-            self.schedule_in(Duration::from_millis(500), Event::Curiosity { station: index });
-        }
-        for (at, station, step) in self.scenario.steps.clone() {
-            self.schedule(at, Event::Step { station, step });
-        }
-        if let Some(every) = self.scenario.attack_every {
-            self.schedule_in(every, Event::Attack);
-        }
-        self.schedule(self.scenario.faults_stop, Event::FaultsStop);
-        for last in [self.scenario.recovered(), self.scenario.traffic_stops()] {
-            self.schedule(last - RECOVERY, Event::AskAll);
-        }
-    }
-
-    fn finish(mut self) -> Report {
+    /// Adds up the books of all lives of all stations.
+    fn ledger(&self) -> Ledger {
         let mut ledger = Ledger::new();
         for station in &self.stations {
             ledger.add(&station.past);
@@ -148,54 +164,7 @@ impl World {
                 host.add_to_ledger(&mut ledger);
             }
         }
-        self.judge.close(self.at, &self.stations);
-        Report {
-            renewals: 0,
-            summary: self.scenario.summary(),
-            events: self.trace.events(),
-            deliveries: self.judge.deliveries(),
-            violations: self.judge.into_violations(),
-            ledger,
-            hash: self.trace.hash(),
-        }
-    }
-
-    fn schedule(&mut self, at: Instant, event: Event) {
-        self.agenda.schedule(at, event);
-    }
-
-    fn schedule_in(&mut self, time: Duration, event: Event) {
-        self.schedule(self.at + time, event);
-    }
-
-    fn micros(&mut self, below: u64) -> Duration {
-        Duration::from_micros(self.random.below(below))
-    }
-
-    fn happen(&mut self, event: Event) {
-        let paused = event.station().map(|station| self.stations[station].paused_until);
-        if let Some(until) = paused.filter(|&until| until > self.at) {
-            return self.schedule(until, event);
-        }
-        match event {
-            Event::Arrive { port, frame } => self.arrive(port, frame),
-            Event::FromStack { station, frame } => self.leave_stack(station, frame),
-            Event::Job { station, life, ticket, job } if self.stations[station].life == life => {
-                let job = job.map(|job| *job);
-                let outcome = self.stations[station].complete(self.at, ticket, job, &self.repository);
-                self.look_at_grants();
-                self.absorb(station, outcome, true);
-            }
-            Event::Job { .. } => {}
-            Event::Tick { station } => self.tick(station),
-            Event::Curiosity { station } => self.wonder(station),
-            Event::Step { station, step } => self.step(station, step),
-            Event::Restart { station } => self.restart(station),
-            Event::Attack => self.attack(),
-            Event::FromAttacker { frame } => self.transmit(self.stations.len(), &frame),
-            Event::FaultsStop => self.faults_stop(),
-            Event::AskAll => self.ask_all(),
-        }
+        ledger
     }
 
     /// Carries away what a call into a bump brought forth, and has the judge look at all of it.
@@ -204,31 +173,27 @@ impl World {
             self.hear_news(index, news);
         }
         if self.stations[index].plan.part == Part::Client {
-            self.judge.owns(self.at, index, &self.stations[index]);
+            self.judge.owns(self.course.at, index, &self.stations[index]);
         }
         for frame in outcome.wire {
-            self.judge.leaves(self.at, index, &self.stations[index], &frame);
-            self.transmit(index, &frame);
+            self.judge.leaves(self.course.at, index, &self.stations[index], &frame);
+            self.course.transmit(index, &frame);
         }
-        for frame in outcome.stack {
-            self.trace.note(self.at, b'd', index, &frame);
-            self.judge.told(self.at, index, &self.stations[index], &frame);
+        for (frame, _) in outcome.stack {
+            self.course.note(b'd', index, &frame);
+            self.judge.told(self.course.at, index, &self.stations[index], &frame);
             self.reach_stack(index, &frame);
         }
         for (ticket, job) in outcome.jobs {
             let life = self.stations[index].life;
-            let job = (!self.random.chance(self.job_lost_one_in)).then(|| Box::new(job));
-            let delay = self.micros(self.scenario.job_delay_max.as_micros() as u64 + 1);
-            self.schedule_in(delay, Event::Job { station: index, life, ticket, job });
+            self.course.work(job, |job| Event::Job { station: index, life, ticket, job });
         }
-        self.judge.after_call(self.at, index, &self.stations[index], thoroughly);
+        self.judge.after_call(self.course.at, index, &self.stations[index], thoroughly);
         self.schedule_upkeep(index);
     }
 
     fn hear_news(&mut self, index: usize, news: &News) {
-        if self.tells {
-            println!("{:.6} host {index}: {news}", self.at.since(START).as_secs_f64());
-        }
+        self.course.tell(index, news);
         let station = &mut self.stations[index];
         match news {
             News::OwnKeyChanged => {
@@ -243,11 +208,11 @@ impl World {
 
     /// A frame reaches a stack and the DHCP program above it.
     fn reach_stack(&mut self, index: usize, frame: &[u8]) {
-        let at = self.at;
+        let at = self.course.at;
         let station = &mut self.stations[index];
         let answer = match (&mut station.program, recognise(frame) == Kind::Dhcp) {
             (Program::Client(client), true) => client.receive(at, frame),
-            (Program::Server(server), true) => server.receive(at, &mut self.random, frame),
+            (Program::Server(server), true) => server.receive(at, &mut self.course.random, frame),
             _ => {
                 let reply = station.stack.receive(frame);
                 return self.stack_sends(index, reply);
@@ -257,7 +222,7 @@ impl World {
     }
 
     fn program_sends(&mut self, index: usize, frame: Option<Vec<u8>>) {
-        let at = self.at;
+        let at = self.course.at;
         let station = &mut self.stations[index];
         if let Program::Client(client) = &station.program {
             station.stack.ip = client.ip(at);
@@ -269,33 +234,33 @@ impl World {
 
     fn stack_sends(&mut self, index: usize, frames: impl IntoIterator<Item = Vec<u8>>) {
         for frame in frames {
-            let delay = self.micros(20);
-            self.schedule_in(delay, Event::FromStack { station: index, frame });
+            let delay = self.course.micros(20);
+            self.course.schedule_in(delay, Event::FromStack { station: index, frame });
         }
     }
 
     fn leave_stack(&mut self, index: usize, frame: Vec<u8>) {
-        self.trace.note(self.at, b'u', index, &frame);
+        self.course.note(b'u', index, &frame);
         if !self.stations[index].is_guarded() {
-            return self.transmit(index, &frame);
+            return self.course.transmit(index, &frame);
         }
-        self.judge.stack_says(self.at, index, &frame);
-        let outcome = self.stations[index].process(self.at, Side::STACK, frame);
+        self.judge.stack_says(self.course.at, index, &frame);
+        let outcome = self.stations[index].process(self.course.at, Side::STACK, frame);
         self.absorb(index, outcome, false);
     }
 
     fn schedule_upkeep(&mut self, index: usize) {
-        let at = self.at;
+        let at = self.course.at;
         let station = &mut self.stations[index];
         let next = station.deadline().map(|next| next.max(at));
         let Some(next) = next.filter(|next| station.tick_at.is_none_or(|scheduled| *next < scheduled)) else { return };
         station.tick_at = Some(next);
-        self.schedule(next, Event::Tick { station: index });
+        self.course.schedule(next, Event::Tick { station: index });
     }
 
     /// What is due in the daemon, the stack and the program of a station.
     fn tick(&mut self, index: usize) {
-        let at = self.at;
+        let at = self.course.at;
         let station = &mut self.stations[index];
         if station.tick_at.is_some_and(|scheduled| scheduled > at) {
             return;
@@ -312,7 +277,7 @@ impl World {
                 client.retire();
                 None
             }
-            Program::Client(client) => client.tick(at, &mut self.random),
+            Program::Client(client) => client.tick(at, &mut self.course.random),
             _ => None,
         };
         self.absorb(index, outcome, true);
@@ -320,18 +285,11 @@ impl World {
         self.program_sends(index, words);
     }
 
-    fn transmit(&mut self, port: usize, frame: &[u8]) {
-        self.trace.note(self.at, b'w', port, frame);
-        for flight in self.fabric.carry(port, frame) {
-            self.schedule_in(flight.delay, Event::Arrive { port: flight.port, frame: flight.frame });
-        }
-    }
-
     fn arrive(&mut self, port: usize, frame: Vec<u8>) {
         let Some(station) = self.stations.get(port) else { return self.attacker_sees(&frame) };
-        if station.paused_until > self.at {
+        if station.paused_until > self.course.at {
             let until = station.paused_until;
-            return self.schedule(until, Event::Arrive { port, frame });
+            return self.course.schedule(until, Event::Arrive { port, frame });
         }
         if station.plan.part == Part::Insider {
             return;
@@ -344,18 +302,18 @@ impl World {
         if !station.is_guarded() {
             return self.reach_stack(port, &frame);
         }
-        let outcome = self.stations[port].process(self.at, Side::WIRE, frame);
+        let outcome = self.stations[port].process(self.course.at, Side::WIRE, frame);
         self.absorb(port, outcome, false);
     }
 
     /// A host wants to speak with somebody.
     fn wonder(&mut self, index: usize) {
-        if self.at >= self.scenario.traffic_stops() - RECOVERY {
+        if self.course.at >= self.scenario.traffic_stops() - RECOVERY {
             return;
         }
         let addresses = self.addresses();
-        let wanted = addresses[self.random.below(addresses.len() as u64) as usize];
-        let at = self.at;
+        let wanted = addresses[self.course.random.below(addresses.len() as u64) as usize];
+        let at = self.course.at;
         // While everybody looks for everybody, nobody forgets whom he has found.
         if at < self.scenario.faults_stop || at > self.scenario.recovered() {
             self.stations[index].stack.ask(at, wanted);
@@ -363,9 +321,9 @@ impl World {
         }
         let longest = self.scenario.ask_every_max;
         // When all is calm there is less to say.
-        let longest = if self.at > self.scenario.recovered() { longest * 2 } else { longest };
-        let wait = self.micros(longest.as_micros() as u64);
-        self.schedule_in(wait, Event::Curiosity { station: index });
+        let longest = if self.course.at > self.scenario.recovered() { longest * 2 } else { longest };
+        let wait = self.course.micros(longest.as_micros() as u64);
+        self.course.schedule_in(wait, Event::Curiosity { station: index });
     }
 
     /// What one may want to reach: everybody that has an address, the liar, and nobody.
@@ -388,7 +346,7 @@ impl World {
                 (station.enrolled_as, index, mac)
             })
             .collect();
-        self.judge.granted(self.at, &changes, &liars);
+        self.judge.granted(self.course.at, &changes, &liars);
     }
 
     /// Whether others must find this station in the end, and it them.
@@ -406,10 +364,10 @@ impl World {
     /// Everybody looks for everybody that he has not found yet, again and again; at the end all must be found.
     fn ask_all(&mut self) {
         let deadlines = [self.scenario.recovered(), self.scenario.traffic_stops()];
-        let Some(last) = deadlines.into_iter().find(|last| *last >= self.at) else { return };
+        let Some(last) = deadlines.into_iter().find(|last| *last >= self.course.at) else { return };
         let at_the_end = last == self.scenario.traffic_stops();
-        let is_over = self.at == last;
-        if self.at + RECOVERY == last {
+        let is_over = self.course.at == last;
+        if self.course.at + RECOVERY == last {
             self.stations.iter_mut().for_each(|station| station.stack.flush());
         }
         let searched: Vec<usize> =
@@ -421,12 +379,12 @@ impl World {
             self.schedule_upkeep(index);
         }
         if !is_over {
-            self.schedule_in(ASK_AGAIN, Event::AskAll);
+            self.course.schedule_in(ASK_AGAIN, Event::AskAll);
         }
     }
 
     fn look_for(&mut self, index: usize, other: usize, is_over: bool) {
-        let (at, mac, ip) = (self.at, self.stations[other].stack.mac, self.stations[other].stack.ip);
+        let (at, mac, ip) = (self.course.at, self.stations[other].stack.mac, self.stations[other].stack.ip);
         let is_found = ip.is_some_and(|ip| self.stations[index].stack.knows(ip) == Some(mac));
         match ip.filter(|_| !is_found) {
             _ if is_found => {}

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use sarp::Stamp;
 
 use super::World;
+use crate::sim::clock::{Clock, START_UNIX_S};
 use crate::sim::signed_arp::event::Event;
-use crate::sim::signed_arp::scenario::{Clock, Part, RIGHT, Step};
+use crate::sim::signed_arp::scenario::{Part, RIGHT, Step};
 use crate::sim::signed_arp::site;
 use crate::sim::signed_arp::station::Program;
 
@@ -18,15 +19,13 @@ const COPY: usize = 1_000;
 impl World {
     pub(super) fn step(&mut self, index: usize, step: Step) {
         let last = self.scenario.faults_stop;
-        if self.tells {
-            println!("{:.6} host {index}: {step:?}", self.at.since(crate::sim::agenda::START).as_secs_f64());
-        }
+        self.course.tell(index, format_args!("{step:?}"));
         match step {
             Step::Crash(time) => {
                 self.crash(index);
-                self.schedule((self.at + time).min(last), Event::Restart { station: index });
+                self.course.schedule((self.course.at + time).min(last), Event::Restart { station: index });
             }
-            Step::Pause(time) => self.stations[index].paused_until = (self.at + time).min(last),
+            Step::Pause(time) => self.stations[index].paused_until = (self.course.at + time).min(last),
             Step::SetClock(clock) => self.set_clock(index, clock),
             Step::ChangeKey => self.change_key(index),
             Step::NewCard => self.new_card(index),
@@ -38,8 +37,8 @@ impl World {
     }
 
     fn crash(&mut self, index: usize) {
-        let at = self.at;
-        let begins_anew = self.random.chance(2);
+        let at = self.course.at;
+        let begins_anew = self.course.random.chance(2);
         let station = &mut self.stations[index];
         station.crash();
         if station.plan.part == Part::Client {
@@ -67,7 +66,7 @@ impl World {
     }
 
     fn set_clock(&mut self, index: usize, clock: Clock) {
-        self.stations[index].clock = clock;
+        self.stations[index].clocks.wall = clock;
         self.judge.clock_set(clock);
     }
 
@@ -75,15 +74,15 @@ impl World {
         if self.compromised.contains(&index) || self.stations[index].host.is_none() {
             return;
         }
-        if let Ok(key) = site::new_key(&mut self.random) {
-            let outcome = self.stations[index].change_key(self.at, key);
+        if let Ok(key) = site::new_key(&mut self.course.random) {
+            let outcome = self.stations[index].change_key(self.course.at, key);
             self.absorb(index, outcome, true);
         }
     }
 
     /// Only where the site binds no hardware address: otherwise the manager has to enter the new one first.
     fn new_card(&mut self, index: usize) {
-        let at = self.at;
+        let at = self.course.at;
         let station = &mut self.stations[index];
         if station.plan.is_bound || self.compromised.contains(&index) {
             return;
@@ -101,41 +100,41 @@ impl World {
     fn steal_key(&mut self, index: usize) {
         let Some(forger) = self.forger(index) else { return };
         let at_home = (forger.ip, forger.mac);
-        self.judge.key_stolen(self.at, COPY + index, at_home, forger.is_bound);
+        self.judge.key_stolen(self.course.at, COPY + index, at_home, forger.is_bound);
         self.attacker.forgers.push(forger);
         self.compromised.push(index);
     }
 
     /// The manager gives the host a new key by hand.
     fn rekey(&mut self, index: usize) {
-        let Ok(key) = site::new_key(&mut self.random) else { return };
+        let Ok(key) = site::new_key(&mut self.course.random) else { return };
         let number = self.stations[index].plan.number;
         let entered = key.record_key().is_some_and(|(algorithm, key)| self.repository.rekey(number, algorithm, key));
         if !entered {
-            return self.judge.violate(self.at, index, "key not replaced by hand", "");
+            return self.judge.violate(self.course.at, index, "key not replaced by hand", "");
         }
         self.crash(index);
         let station = &mut self.stations[index];
         station.new_key = None;
         station.settings.iter_mut().for_each(|settings| settings.key = Arc::clone(&key));
         let mac = station.stack.mac;
-        self.judge.falls(self.at, COPY + index, mac);
+        self.judge.falls(self.course.at, COPY + index, mac);
         self.restart(index);
     }
 
     fn revoke(&mut self, index: usize) {
         let station = &self.stations[index];
         if !self.repository.revoke(station.plan.number) {
-            return self.judge.violate(self.at, index, "host not revoked", "");
+            return self.judge.violate(self.course.at, index, "host not revoked", "");
         }
-        self.judge.falls(self.at, index, station.stack.mac);
+        self.judge.falls(self.course.at, index, station.stack.mac);
         self.revoked.push(index);
     }
 
     fn release(&mut self, index: usize) {
-        let at = self.at;
+        let at = self.course.at;
         let words = match &mut self.stations[index].program {
-            Program::Client(client) => client.release(at, &mut self.random),
+            Program::Client(client) => client.release(at, &mut self.course.random),
             _ => None,
         };
         self.program_sends(index, words);
@@ -145,13 +144,13 @@ impl World {
     fn stamp(&mut self) -> u64 {
         let distributors: Vec<usize> =
             (0..self.stations.len()).filter(|&one| self.stations[one].plan.part == Part::Distributor).collect();
-        let any = distributors[self.random.below(distributors.len() as u64) as usize];
-        let unix_ms = self.stations[any].now(self.at).trusted_unix_ms();
-        Stamp::from_unix_ms(unix_ms.unwrap_or(site::START_UNIX_S * 1000)).to_bits()
+        let any = distributors[self.course.random.below(distributors.len() as u64) as usize];
+        let unix_ms = self.stations[any].now(self.course.at).trusted_unix_ms();
+        Stamp::from_unix_ms(unix_ms.unwrap_or(START_UNIX_S * 1000)).to_bits()
     }
 
     fn attacks(&self) -> bool {
-        self.scenario.attack_every.is_some() && self.at < self.scenario.faults_stop
+        self.scenario.attack_every.is_some() && self.course.at < self.scenario.faults_stop
     }
 
     pub(super) fn attacker_sees(&mut self, frame: &[u8]) {
@@ -161,8 +160,8 @@ impl World {
         }
         for frame in self.attacker.see(stamp, frame, attacks) {
             self.judge.attacker_says(&frame);
-            let delay = self.micros(REACTION_MICROS);
-            self.schedule_in(delay, Event::FromAttacker { frame });
+            let delay = self.course.micros(REACTION_MICROS);
+            self.course.schedule_in(delay, Event::FromAttacker { frame });
         }
     }
 
@@ -171,14 +170,13 @@ impl World {
         let (stamp, port) = (self.stamp(), self.stations.len());
         for frame in self.attacker.deed(stamp) {
             self.judge.attacker_says(&frame);
-            self.transmit(port, &frame);
+            self.course.transmit(port, &frame);
         }
-        self.schedule_in(every, Event::Attack);
+        self.course.schedule_in(every, Event::Attack);
     }
 
     pub(super) fn faults_stop(&mut self) {
-        self.fabric.heal();
-        self.job_lost_one_in = 0;
+        self.course.heal();
         for index in 0..self.stations.len() {
             self.stations[index].heal();
             if self.stations[index].plan.part == Part::Distributor {

@@ -1,6 +1,5 @@
 // A host made of gVisor's netstack behind a pipe: frames in, frames out, and what the application read. The records are those of
-// ../../src/receivers/program.rs. Its clock stands still within a
-// case, so nothing is sent again and nothing times out.
+// ../../src/stacks/receiving/program.rs. Its clock stands still within a case, so nothing is sent again and nothing times out.
 package main
 
 import (

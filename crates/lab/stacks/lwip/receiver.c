@@ -1,5 +1,5 @@
 /* A host made of lwIP (Debian's liblwip) behind a pipe: frames in, frames out, and what the application read. The records are
- * those of ../../src/receivers/program.rs. It is given to whoever attacks it, and so trusts nothing but the pipe. */
+ * those of ../../src/stacks/receiving/program.rs. It is given to whoever attacks it, and so trusts nothing but the pipe. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -9,12 +9,12 @@ use bump::{Batch, Meta};
 use system::port::{PacketPort, Receiver as _, Sender};
 use wire::MacAddress;
 
-use super::packet::{ATTACKER_MAC, ATTACKER_V4, ATTACKER_V6, PORT, RECEIVER_MAC, RECEIVER_V4, RECEIVER_V6};
-use super::{Carrier, Reading, Receiver};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::net::lan::set_offloads;
 use crate::net::{Namespace, link};
+use crate::receivers::packet::{ATTACKER_MAC, ATTACKER_V4, ATTACKER_V6, PORT, RECEIVER_MAC, RECEIVER_V4, RECEIVER_V6};
+use crate::receivers::{Carrier, Reading, Receiver};
 
 /// The host's interface and the wire's end.
 const HOST: &str = "e0";

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-use smoltcp::socket::{tcp, udp};
-use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use ::smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use ::smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use ::smoltcp::socket::{tcp, udp};
+use ::smoltcp::time::Instant;
+use ::smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
 
-use super::packet::{PORT, RECEIVER_MAC, RECEIVER_V4, RECEIVER_V6, Version};
-use super::{Carrier, Reading, Receiver};
 use crate::failure::Failure;
+use crate::receivers::packet::{PORT, RECEIVER_MAC, RECEIVER_V4, RECEIVER_V6, Version};
+use crate::receivers::{Carrier, Reading, Receiver};
 
 /// Bytes of each buffer.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -96,7 +96,7 @@ impl Embedded {
 
     fn turn(&mut self) {
         while self.interface.poll(Instant::from_millis(NOW_MS), &mut self.wire, &mut self.sockets)
-            != smoltcp::iface::PollResult::None
+            != ::smoltcp::iface::PollResult::None
         {
             self.hear();
         }

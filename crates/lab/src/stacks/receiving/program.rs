@@ -1,4 +1,4 @@
-//! Receivers that are programs of their own, because they are written in other languages: `crates/lab/receivers/`.
+//! Receivers that are programs of their own, because they are written in other languages: `crates/lab/stacks/`.
 //!
 //! Records go both ways: a letter, a length of two bytes (the higher first), and as many bytes. To the program: `F`, a frame;
 //! `R`, what was read?; `N`, begin anew. It answers each with any number of records and then `D`, done: `F`, a frame that it
@@ -8,10 +8,10 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use super::neighbour::{self, Said};
-use super::{Carrier, Reading, Receiver};
 use crate::cleanup;
 use crate::failure::Failure;
+use crate::receivers::neighbour::{self, Said};
+use crate::receivers::{Carrier, Reading, Receiver};
 
 /// The programs, by their names in the table, which are their files' names too.
 pub(super) const NAMES: [&str; 2] = ["gvisor", "lwip"];

@@ -7,7 +7,7 @@ use super::{READY_LIMIT, TAP};
 use crate::failure::Failure;
 use crate::net::{Namespace, Running, process};
 
-const SOURCE: &str = include_str!("../../stacks/lwip/host.c");
+const SOURCE: &str = include_str!("../../../stacks/lwip/host.c");
 /// Where Debian's liblwip-dev has its headers.
 const HEADERS: &str = "/usr/include/lwip";
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::phy::{self, Medium, TunTapInterface};
-use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
-use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use ::smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use ::smoltcp::phy::{self, Medium, TunTapInterface};
+use ::smoltcp::socket::tcp::{Socket, SocketBuffer, State};
+use ::smoltcp::time::{Duration, Instant};
+use ::smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
 
 use super::{ADDRESS, CALL_INTERVAL, CALLED_PORT, OPEN_PORT, PROBER, TAP};
 use crate::failure::Failure;
