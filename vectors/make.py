@@ -34,6 +34,7 @@ ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0
 BROADCAST = bytes([0xFF] * 6)
 FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
 TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE = 0x21, 0x23, 0x24, 0x28
+TYPE_ROLLOVER_REQUEST, TYPE_ROLLOVER_REPLY, TYPE_ROLLOVER_ACK, INNER_CONTROL = 0x25, 0x26, 0x27, 1
 AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
 KEY_LEN = {AES_256_GCM: 32, AES_128_GCM: 16, CHACHA20_POLY1305: 32}
 SUITE_NAME = {AES_256_GCM: "aes-256-gcm", AES_128_GCM: "aes-128-gcm", CHACHA20_POLY1305: "chacha20-poly1305"}
@@ -504,6 +505,88 @@ def handshake_file(shake):
     return out.text()
 
 
+class Rollover:
+    """New keys through the association of a handshake; `swapped`: its responder asks."""
+
+    def __init__(self, number, before, swapped, offers):
+        self.number, self.before, self.offers = number, before, offers
+        self.hosts = before.hosts[::-1] if swapped else before.hosts
+        self.swapped = swapped
+        self.nonce = self.fixed("nonce", 16)
+        self.private = [X25519PrivateKey.from_private_bytes(self.fixed(f"x25519 {side}")) for side in "ir"]
+        self.share = [Handshake.raw(key.public_key()) for key in self.private]
+        old = before.transcript
+        unsigned = self.unsigned(TYPE_ROLLOVER_REQUEST, 0)
+        self.request = unsigned + counted(self.hosts[0].key.sign(b"ringwall cll 2 rollover request" + old + unsigned))
+        unsigned = self.unsigned(TYPE_ROLLOVER_REPLY, 1)
+        signed = b"ringwall cll 2 rollover reply" + old + sha256(self.request) + unsigned
+        self.reply = unsigned + counted(self.hosts[1].key.sign(signed))
+        self.acknowledgement = bytes([TYPE_ROLLOVER_ACK, 0]) + self.nonce
+        self.shared = self.private[0].exchange(X25519PublicKey.from_public_bytes(self.share[1]))
+        label = b"ringwall cll 2 rollover transcript"
+        self.transcript = sha256(label, old, sha256(self.request), sha256(self.reply))
+
+    def fixed(self, label, length=32):
+        return fixed(f"rollover {self.number} {label}", length)
+
+    def unsigned(self, kind, side):
+        head = bytes([kind, 0]) + self.nonce + self.offers[side].emit()
+        return head + self.share[side] + counted(self.hosts[side].certificate)
+
+    def old_side(self, side):
+        """The direction of the old association in which this side of the rollover sends."""
+        directions = list(self.before.sides())
+        return directions[1 - side if self.swapped else side]
+
+    def sealed(self, name, message, sequence):
+        """Request and reply under the old keys, lane 0."""
+        side = 0 if name == "request" else 1
+        _, label, sender, receiver, offer, peers = self.old_side(side)
+        keys = lane_keys(self.before.shared, self.before.transcript, label, 0, offer.suite)
+        header = ethernet(receiver.mac, sender.mac, ETHERTYPE_CLL)
+        return data_frame(header, offer, keys, peers.receiver_index, sequence, struct.pack("!HB", INNER_CONTROL, 0) + message)
+
+    def sealed_acknowledgement(self, sequence):
+        """Under the initiator's new key."""
+        keys = lane_keys(self.shared, self.transcript, "from initiator", 0, self.offers[0].suite)
+        header = ethernet(self.hosts[1].mac, self.hosts[0].mac, ETHERTYPE_CLL)
+        inner = struct.pack("!HB", INNER_CONTROL, 0) + self.acknowledgement
+        return data_frame(header, self.offers[0], keys, self.offers[1].receiver_index, sequence, inner)
+
+
+def rollover_file(rollovers):
+    out = Vectors("Rollovers through associations of handshake-1.txt and handshake-3.txt: messages, transcript, keys of lane 0,",
+                  "and sealed frames: request and reply under lane 0 of the old keys, the acknowledgement under the new ones.")
+    for roll in rollovers:
+        prefix = f"rollover{roll.number}"
+        out.comment(f"{roll.hosts[0].name} asks {roll.hosts[1].name}, in the association of handshake {roll.before.case.number}.")
+        out.put(f"{prefix}.nonce", roll.nonce)
+        for side, name in enumerate(("initiator", "responder")):
+            offer = roll.offers[side]
+            out.put(f"{prefix}.{name}.x25519_private", roll.fixed(f"x25519 {name[0]}"))
+            out.put(f"{prefix}.{name}.suite", bytes([offer.suite]))
+            out.put(f"{prefix}.{name}.confidential", bytes([offer.confidential]))
+            out.put(f"{prefix}.{name}.lanes", bytes([offer.lanes]))
+            out.put(f"{prefix}.{name}.receiver_index", struct.pack("!I", offer.receiver_index))
+            out.put(f"{prefix}.{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
+        out.put(f"{prefix}.old_transcript", roll.before.transcript)
+        out.put(f"{prefix}.request", roll.request)
+        out.put(f"{prefix}.reply", roll.reply)
+        out.put(f"{prefix}.acknowledgement", roll.acknowledgement)
+        out.put(f"{prefix}.transcript", roll.transcript)
+        out.put(f"{prefix}.shared_secret", roll.shared)
+        for side, label in enumerate(("from initiator", "from responder")):
+            keys = lane_keys(roll.shared, roll.transcript, label, 0, roll.offers[side].suite)
+            name = label.split()[1]
+            out.put(f"{prefix}.{name}.lane0.key", keys.key)
+            out.put(f"{prefix}.{name}.lane0.iv", keys.iv)
+            out.put(f"{prefix}.{name}.lane0.spin_key", keys.spin)
+        out.put(f"{prefix}.request.wire", roll.sealed("request", roll.request, 0x01000000 + roll.number))
+        out.put(f"{prefix}.reply.wire", roll.sealed("reply", roll.reply, 0x02000000 + roll.number))
+        out.put(f"{prefix}.acknowledgement.wire", roll.sealed_acknowledgement(0x03000000 + roll.number))
+    return out.text()
+
+
 CASES = [
     Case(1, "First contact by IP address; one side encrypts, the other only authenticates.",
          Offer(AES_256_GCM, True, 1, 0x00010000, 1800), Offer(AES_256_GCM, False, 1, 0xFFFFFFF8, 3600)),
@@ -818,8 +901,15 @@ def all_files():
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
-    for case in CASES:
-        files[f"handshake-{case.number}.txt"] = handshake_file(Handshake(case, authority, alpha, omega))
+    shakes = [Handshake(case, authority, alpha, omega) for case in CASES]
+    for shake in shakes:
+        files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)
+    files["rollover.txt"] = rollover_file([
+        Rollover(1, shakes[0], False,
+                 (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),
+        Rollover(2, shakes[2], True,
+                 (Offer(AES_128_GCM, False, 3, 0x00040010, 86400), Offer(CHACHA20_POLY1305, True, 2, 0x00050018, 60))),
+    ])
     return files
 
 

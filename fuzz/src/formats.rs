@@ -2,7 +2,8 @@
 
 use wire::arp::{self, Arp};
 use wire::cll::handshake::tagged_parts;
-use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, train};
+use wire::cll::rollover::signed_part;
+use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, Rollover, train};
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
@@ -104,6 +105,15 @@ pub fn cll_handshake(data: &[u8]) {
 pub fn cll_challenge(data: &[u8]) {
     if let Ok(challenge) = Challenge::parse(data) {
         assert_eq!(challenge.emit(), data);
+    }
+}
+
+/// Rollover messages, as they stand behind the seal.
+pub fn cll_rollover(data: &[u8]) {
+    let Ok(message) = Rollover::parse(data) else { return };
+    assert_eq!(message.emit(), data);
+    if let Rollover::Keys(keys) = message {
+        assert_eq!(signed_part(data, keys.certificate.len()), keys.emit_unsigned());
     }
 }
 

@@ -36,6 +36,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("dhcp", leases::dhcp),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
+    ("cll_rollover", formats::cll_rollover),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

@@ -39,6 +39,8 @@ pub fn certificate(data: &[u8]) {
             check_is_genuine(&verified);
         }
     }
+    // No list of this site is among the seeds, so whatever verifies is forged.
+    assert!(site_anchor().verify_revocation_list(der).is_err(), "a forged revocation list verifies");
     if let Ok(verified) = site_anchor().verify_whenever(der) {
         check_is_genuine(&verified);
     }

@@ -29,7 +29,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "token" => vec![token()],
         // Waiting twice, an identity in two pieces, the farewell; a refusal without its tag.
         "applicant" => vec![
-            vec![1, 1, 4, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0, 1, 2, 6, 0, 3, 0, 0, 8, 8, 1, 2, 5, 0, 3, 0, 2, 8, 1, 4, 4, 0, 0, 0, 0],
+            vec![
+                1, 1, 4, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0, 1, 2, 6, 0, 3, 0, 0, 8, 8, 1, 2, 5, 0, 3, 0, 2, 8, 1, 4, 4,
+                0, 0, 0, 0,
+            ],
             vec![2, 3, 4, 0, 0, 0, 0, 0, 9, 1, 2, 3],
         ],
         "dhcp" => dhcp_messages(),
@@ -37,6 +40,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "train" => trains(),
         "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
         "cll_challenge" => behind_ethernet("challenge.frame"),
+        "cll_rollover" => [".request", ".reply", ".acknowledgement"]
+            .into_iter()
+            .flat_map(|name| owned(&mut vectors::ending_with(name)))
+            .collect(),
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     include_str!("../../vectors/site.txt"),
     include_str!("../../vectors/handshake-1.txt"),
     include_str!("../../vectors/handshake-2.txt"),
     include_str!("../../vectors/handshake-3.txt"),
+    include_str!("../../vectors/rollover.txt"),
 ];
 
 /// The values of one file by name.
 pub type Values = BTreeMap<&'static str, Vec<u8>>;
 
-/// The site, then the three handshakes.
+/// The site, then the three handshakes, then rollovers.
 pub fn files() -> &'static [Values] {
     static READ: OnceLock<Vec<Values>> = OnceLock::new();
     READ.get_or_init(|| FILES.iter().map(|text| read(text)).collect())

@@ -7,12 +7,14 @@
 //! request.key.pem  the master of all request keys (0600)
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
+//! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
 mod backup;
 mod enrolling;
+mod revoking;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -40,6 +42,7 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
+pub use revoking::Revoked;
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
@@ -47,6 +50,7 @@ const SITE_KEY: &str = "site.key.pem";
 const REQUEST_MASTER: &str = "request.key.pem";
 const REPOSITORY: &str = "hosts.db";
 const SHARED: &str = "etcd.json";
+const REVOKED: &str = "revoked.crl.pem";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";
@@ -141,7 +145,7 @@ impl Directory {
     ) -> Result<Self, Error> {
         let site = Site::create_for(name, validity, profile, random, unix_s)?;
         let master = RequestMaster::from_bytes(*random_bytes(random));
-        store_new(path, &site, &master).map_err(|error| error.with_file(path))?;
+        store_new(path, &site, &master, unix_s).map_err(|error| error.with_file(path))?;
         Ok(Directory { path: path.to_owned(), site })
     }
 
@@ -398,16 +402,6 @@ impl Directory {
         }
     }
 
-    /// Takes a host out of S-ARP; false if the repository does not know it.
-    ///
-    /// # Errors
-    /// What is wrong with the repository.
-    pub fn revoke(&self, name: &str) -> Result<bool, Error> {
-        // An issue that is under way would make the host good again.
-        let _lock = self.lock()?;
-        Ok(self.repository()?.revoke(name)?)
-    }
-
     /// Stores record and index, and hands the bundle out. What can be staged is staged before the first is committed; the record
     /// comes first, so that no host ever holds a certificate that the site does not know of.
     fn record(
@@ -469,7 +463,7 @@ fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHo
 }
 
 /// Builds the directory beside its place and renames it, so that it is there whole or not at all.
-fn store_new(path: &Path, site: &Site, master: &RequestMaster) -> Result<(), Error> {
+fn store_new(path: &Path, site: &Site, master: &RequestMaster, unix_s: u64) -> Result<(), Error> {
     if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
         return Err(Error::SiteExists);
     }
@@ -483,6 +477,7 @@ fn store_new(path: &Path, site: &Site, master: &RequestMaster) -> Result<(), Err
     files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(SITE_KEY), &site.site_key().to_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(REQUEST_MASTER), &master.to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(REVOKED), &revoking::first_list(site, unix_s)?, Secrecy::Public, never)?;
     drop(SqliteStore::create(&inside.join(REPOSITORY))?);
     files::write(&inside.join(ISSUED).join(INDEX), INDEX_HEADER, Secrecy::Public, never)?;
     fs::rename(inside, path)?;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use identity::certificate::names::BadNames;
 use identity::certificate::{RequestError, utc_text};
+use identity::limits::MAX_REVOKED;
 use identity::pem::PemError;
+use identity::revocation::BadRevocationList;
 use identity::{IdentityError, KeyError, Refusal};
 use wire::MacAddress;
 
@@ -48,6 +50,10 @@ pub enum Error {
     Identity(IdentityError),
     /// The certificate to install has expired.
     Expired(Refusal),
+    /// The site's list of revoked certificates is refused.
+    RevocationList(BadRevocationList),
+    /// The list of revoked certificates is full.
+    TooManyRevoked,
     /// A certificate in the site's record is refused.
     Recorded(Refusal),
     /// Another host holds this hardware address in a certificate that has not expired.
@@ -181,6 +187,12 @@ impl Error {
             Error::Expired(refusal) => write!(f, "the host's certificate is refused: {refusal}; request a new one"),
             Error::Recorded(refusal) => {
                 write!(f, "the recorded certificate is refused: {refusal}; move it out of 'issued'")
+            }
+            Error::RevocationList(bad) => {
+                write!(f, "{bad}; restore it from the last backup (`ringwall site restore`)")
+            }
+            Error::TooManyRevoked => {
+                write!(f, "{MAX_REVOKED} certificates are revoked already; wait until some expire, or found a new site")
             }
             Error::MacTaken { mac, holder } => {
                 write!(f, "{holder:?} holds {mac}; use its name to renew, or --allow-shared-addresses")

@@ -13,8 +13,9 @@ use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, KeyError, Profile, new_key_block, pem};
 use rcgen::{
-    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PublicKeyData, SerialNumber, SignatureAlgorithm,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DistinguishedName, DnType,
+    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PublicKeyData, RevokedCertParams, SerialNumber,
+    SignatureAlgorithm,
 };
 use zeroize::Zeroizing;
 
@@ -214,6 +215,37 @@ impl Site {
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone(), sarp: None })
+    }
+}
+
+impl Site {
+    /// A signed list that takes back the certificates with these serial numbers, in PEM.
+    ///
+    /// # Errors
+    /// [`Error::BadTime`], or a failure of the encoder.
+    pub fn revocation_list(&self, serials: &[&[u8]], unix_s: u64) -> Result<String, Error> {
+        if unix_s > MAX_UNIX_S {
+            return Err(Error::BadTime(unix_s));
+        }
+        let epoch = rcgen::date_time_ymd(1970, 1, 1);
+        let entry = |serial: &&[u8]| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(serial),
+            revocation_time: epoch + Duration::from_secs(unix_s),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: epoch + Duration::from_secs(unix_s),
+            // The format wants one; that no newer list is needed before is not promised, and hosts do not look at it.
+            next_update: epoch + Duration::from_secs(self.anchor.not_after_unix().max(unix_s)),
+            crl_number: SerialNumber::from(unix_s),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(entry).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = params.signed_by(&self.issuer)?;
+        self.anchor.verify_revocation_list(list.der()).map_err(Error::RevocationList)?;
+        Ok(pem::encode(pem::REVOCATION_LIST, list.der()).to_string())
     }
 }
 

@@ -79,6 +79,7 @@ fn a_new_site_has_its_files_and_keeps_its_secrets() {
         ("site/hosts.db", 0o600),
         ("site/issued/index.tsv", 0o644),
         ("site/request.key.pem", 0o600),
+        ("site/revoked.crl.pem", 0o644),
         ("site/site.key.pem", 0o600),
     ];
     assert_eq!(tree(place.path()), expected.map(|(name, mode)| (name.to_owned(), mode)));
@@ -98,7 +99,7 @@ fn a_site_is_never_overwritten() {
     fs::write(place.path().join("note"), "mine").expect("written");
     assert!(matches!(init(&place.path().join("note")).expect_err("refused").reason(), Error::SiteExists));
     assert_eq!(fs::read(place.path().join("note")).expect("there"), b"mine");
-    assert_eq!(tree(place.path()).len(), 7, "nothing is left behind");
+    assert_eq!(tree(place.path()).len(), 8, "nothing is left behind");
 }
 
 #[test]
@@ -374,9 +375,9 @@ fn identities_name_no_distributor_that_is_revoked_or_something_else_by_now() {
     }
     assert_eq!(names_after("a", 1, Role::Host), ["k", "l", "n"]);
     names_after("l", 10, Role::Host);
-    assert!(site.revoke("k").expect("written"));
+    assert!(site.revoke("k", NOW_UNIX_S).expect("written").in_repository);
     assert_eq!(names_after("a", 1, Role::Host), ["n"]);
-    assert!(!site.revoke("nobody").expect("read"));
+    assert!(!site.revoke("nobody", NOW_UNIX_S).expect("read").found());
     for number in 20..27 {
         names_after(&format!("more-{number}"), number, Role::Distributor);
     }
@@ -601,4 +602,60 @@ fn a_file_that_is_no_backup_leaves_nothing() {
     fs::write(place.path().join("text"), "no database").expect("written");
     assert!(matches!(restore(&place.path().join("text")).reason(), Error::NoBackup));
     assert!(matches!(restore(&place.path().join("missing")).reason(), Error::Io(_)));
+}
+
+#[test]
+fn what_is_revoked_is_on_the_list_until_it_expires_and_what_is_issued_later_is_not() {
+    let (place, site) = new_site();
+    let issue = |name: &str, number: u8, seed: u8| {
+        let output = place.path().join(format!("{name}.pem"));
+        let delivery = Delivery { overwrite: Overwrite::Force, ..to(&output) };
+        site.issue_identity(&request(name, number), &delivery, &mut random(seed), NOW_UNIX_S).expect("issued");
+        let identity = HostIdentity::from_pem(&files::read(&output).expect("there")).expect("identity");
+        identity.certificate().clone()
+    };
+    let list = || site.revocation_list().expect("readable").expect("there from the start");
+    assert!(list().is_empty());
+    let (first, second, other) = (issue("a", 1, 2), issue("a", 1, 3), issue("b", 2, 4));
+    assert_eq!(site.revoke("a", NOW_UNIX_S).expect("written").certificates, 2);
+    assert!(list().names(&first) && list().names(&second) && !list().names(&other));
+    let again = issue("a", 1, 5);
+    assert!(!list().names(&again), "another serial number");
+    let before = list().issued_unix();
+    assert_eq!(site.revoke("b", NOW_UNIX_S).expect("written").certificates, 1);
+    assert!(list().names(&first) && list().names(&other) && !list().names(&again));
+    assert!(list().issued_unix() > before, "newer, also within a second");
+    let later = first.not_after_unix() + 1;
+    site.revoke("nobody", later).expect("written");
+    assert!(list().is_empty(), "expired certificates prove nothing anyway");
+}
+
+#[test]
+fn a_list_that_another_authority_signed_or_somebody_changed_is_refused() {
+    let (place, site) = new_site();
+    let file = place.path().join("site/revoked.crl.pem");
+    let own = fs::read_to_string(&file).expect("there");
+    let other =
+        Directory::init(&place.path().join("o"), "other", SITE_VALIDITY, Profile::Modern, &mut random(9), NOW_UNIX_S);
+    drop(other.expect("made"));
+    fs::copy(place.path().join("o/revoked.crl.pem"), &file).expect("copied");
+    assert!(site.revocation_list().expect_err("foreign").to_string().contains("another site's authority"));
+    let der = identity::pem::single(&own, identity::pem::REVOCATION_LIST).expect("one block");
+    for at in 0..der.len() {
+        let mut changed = der.to_vec();
+        changed[at] ^= 1;
+        assert!(site.site().anchor().verify_revocation_list(&changed).is_err(), "byte {at}");
+    }
+    // The reference implementation reads it, too.
+    fs::write(&file, own).expect("written");
+    let asked = std::process::Command::new("openssl")
+        .args(["crl", "-noout", "-verify", "-CAfile"])
+        .arg(place.path().join("site/ca.crt.pem"))
+        .arg("-in")
+        .arg(&file)
+        .output();
+    match asked {
+        Ok(answer) => assert!(String::from_utf8_lossy(&answer.stderr).contains("verify OK"), "{answer:?}"),
+        Err(error) => eprintln!("SKIPPED the check by openssl: {error}"),
+    }
 }

@@ -17,6 +17,10 @@ pub enum EndCause {
     Replaced,
     /// There was no room for one more.
     Evicted,
+    /// Nobody used it.
+    Idle,
+    /// The site has taken the peer's certificate back.
+    Revoked,
 }
 
 impl EndCause {
@@ -26,6 +30,8 @@ impl EndCause {
             EndCause::Silent => "the peer is silent",
             EndCause::Replaced => "a newer one took its place",
             EndCause::Evicted => "too many peers",
+            EndCause::Idle => "nobody used it",
+            EndCause::Revoked => "the site has revoked the peer's certificate",
         }
     }
 }
@@ -47,6 +53,17 @@ pub enum Event {
         receives: String,
         /// How this host protects what it sends.
         sends: String,
+    },
+    /// The keys of an association were replaced through it.
+    Renewed {
+        /// Name in the peer's certificate.
+        name: String,
+        /// The peer.
+        mac: MacAddress,
+        /// Whether this host asked.
+        initiated: bool,
+        /// How many times since the handshake.
+        rollovers: u32,
     },
     /// An association is over.
     Ended {
@@ -93,6 +110,7 @@ impl Event {
     pub fn word(&self) -> &'static str {
         match self {
             Event::Established { .. } => "established",
+            Event::Renewed { .. } => "renewed",
             Event::Ended { .. } => "ended",
             Event::Refused { .. } => "refused",
             Event::NoAnswer { .. } => "no-answer",
@@ -108,6 +126,10 @@ impl fmt::Display for Event {
             Event::Established { name, mac, initiated, receives, sends, .. } => {
                 let who = if *initiated { "we asked" } else { "they asked" };
                 write!(f, "association with {name} ({mac}), {who}; we send {sends}, they send {receives}")
+            }
+            Event::Renewed { name, mac, initiated, rollovers } => {
+                let who = if *initiated { "we asked" } else { "they asked" };
+                write!(f, "new keys with {name} ({mac}), {who}; rollover {rollovers} since the handshake")
             }
             Event::Ended { name, mac, cause } => write!(f, "association with {name} ({mac}) ended: {}", cause.text()),
             Event::Refused { mac, ip, reason, detail } => {

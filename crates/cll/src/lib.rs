@@ -7,6 +7,7 @@
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`
+//! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
 //! Beyond the paper: candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
@@ -24,6 +25,7 @@ mod lane;
 pub mod limits;
 mod message;
 mod origin;
+mod revocation;
 mod self_test;
 mod settings;
 #[cfg(test)]
@@ -32,6 +34,8 @@ mod vectors;
 use std::sync::Arc;
 
 use bump::{Generator, Now, Sink, Whole};
+use identity::Verified;
+use identity::revocation::RevocationList;
 
 pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
@@ -52,4 +56,9 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
     cll.with_control(now, sink, |control, _, out| control.start(out));
     cll
+}
+
+/// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
+pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.revoke(now, list, sink, out));
 }

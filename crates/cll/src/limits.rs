@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Frames under one key before a new handshake is started beside it. RFC 9001, section 6.6 and appendix B, allow 2^28
+/// Frames under one key before a rollover replaces it. RFC 9001, section 6.6 and appendix B, allow 2^28
 /// AES-GCM packets of up to 2^11 bytes.
 pub const REKEY_AFTER_FRAMES: u32 = 1 << 28;
 /// The first sequence number is drawn below this, so that it does not tell how much was sent (paper, section 5.3).
@@ -11,13 +11,22 @@ pub const SEQUENCE_START_BELOW: u32 = 1 << 31;
 pub const SEQUENCE_LAST: u32 = u32::MAX - 1;
 const _: () = assert!(
     SEQUENCE_LAST - SEQUENCE_START_BELOW > 2 * REKEY_AFTER_FRAMES,
-    "wherever a counter starts, the handshake that replaces it has as many frames again to finish"
+    "wherever a counter starts, the rollover that replaces it has as many frames again to finish"
 );
 
 /// Shortest lifetime of an association, whatever both sides claim (paper, section 5.2).
 pub const LIFETIME_MIN: Duration = Duration::from_secs(15 * 60);
 /// Lifetime claimed by default (paper, Table 1: 30 minutes).
 pub const LIFETIME_DEFAULT: Duration = Duration::from_secs(30 * 60);
+/// An association that carries nothing for this long ends by default.
+pub const IDLE_DEFAULT: Duration = Duration::from_secs(15 * 60);
+/// The shortest time that may be configured for that. Shorter ones would have associations end between two frames of
+/// quiet hosts, and each end costs a handshake.
+pub const IDLE_MIN: Duration = Duration::from_secs(60);
+const _: () = assert!(
+    IDLE_MIN.as_secs() > SILENCE_MAX.as_secs() + HANDSHAKE_GIVE_UP.as_secs(),
+    "a peer that is gone is named as silent, not as idle"
+);
 /// How far a handshake's timestamp may be from this host's clock before the sender is challenged (paper: 2 to 5
 /// minutes).
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2 * 60);
@@ -56,6 +65,17 @@ const _: () = assert!(
 pub const CANDIDATE_LIFETIME: Duration = Duration::from_secs(30);
 /// A replaced association still opens frames for this long.
 pub const OUTGOING_GRACE: Duration = Duration::from_secs(30);
+/// Replaced associations of one peer that still open frames; the oldest goes for a new one.
+pub const LEAVING_PER_PEER_MAX: usize = 2;
+/// A rollover with a peer begins no sooner than this after the one before, whoever asks.
+pub const ROLLOVER_INTERVAL_MIN: Duration = Duration::from_secs(1);
+/// Peers whose last rollover is remembered, each for [`HANDSHAKE_GIVE_UP`]. After a power failure all associations of a very
+/// large site are of one age; they are through in a fifth of [`LIFETIME_MIN`].
+pub const ROLLOVERS_OPEN_MAX: usize = 1024;
+const _: () = assert!(
+    (PEERS_MAX / ROLLOVERS_OPEN_MAX) as u64 * HANDSHAKE_GIVE_UP.as_secs() < LIFETIME_MIN.as_secs() / 5,
+    "associations that grew old together are renewed before they end"
+);
 /// The stack has this long to answer the ARP request of a verified handshake.
 pub const STACK_ANSWER_MAX: Duration = Duration::from_secs(2);
 /// An answered request is recognised as a duplicate for this long.

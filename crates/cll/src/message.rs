@@ -47,6 +47,8 @@ pub enum Request {
     UnknownIndex(MacAddress),
     /// Many frames were sent under this association; its key should be replaced.
     Worn(AssociationId),
+    /// This sealed frame was opened under this association and carried this message of the link layer.
+    Control(AssociationId, Vec<u8>, Vec<u8>),
 }
 
 /// A key to receive with, as a lane installs it.
@@ -82,6 +84,8 @@ pub(crate) enum OrderKind {
     Seal(MacAddress, Vec<u8>),
     /// Send the peer a frame without payload.
     ShowLife(MacAddress),
+    /// Send the peer this message of the link layer.
+    Control(MacAddress, Vec<u8>),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
 }
@@ -95,6 +99,7 @@ impl std::fmt::Debug for Order {
             OrderKind::StopSending(..) => "StopSending",
             OrderKind::Seal(..) => "Seal",
             OrderKind::ShowLife(_) => "ShowLife",
+            OrderKind::Control(..) => "Control",
             OrderKind::GiveUp(_) => "GiveUp",
         })
     }

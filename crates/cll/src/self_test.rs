@@ -16,6 +16,7 @@ use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LE
 
 use crate::job::{Answer, Finish, SignRequest};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
+use crate::revocation::Revoked;
 use crate::settings::{Requirement, Settings};
 
 /// What went wrong, in words.
@@ -36,12 +37,20 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
     let require = Requirement { suites: Suite::ALL.to_vec(), confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
-    let answer =
-        Answer { settings: Arc::clone(&settings), unix_s, request: request.clone(), unsigned_reply, key_pair: theirs };
+    let revoked = Arc::<Revoked>::default();
+    let answer = Answer {
+        settings: Arc::clone(&settings),
+        revoked: Arc::clone(&revoked),
+        unix_s,
+        request: request.clone(),
+        unsigned_reply,
+        key_pair: theirs,
+    };
     let answered = answer.run().map_err(|refusal| refusal.detail)?;
     let reply = answered.reply;
     let key_pair = Arc::new(ours);
-    let finish = Finish { settings, unix_s, request, reply, key_pair, asked_ip: Some(own_ip), asked_mac: None };
+    let finish =
+        Finish { settings, revoked, unix_s, request, reply, key_pair, asked_ip: Some(own_ip), asked_mac: None };
     let finished = finish.run().map_err(|refusal| refusal.detail)?;
     exchange(&finished.keys, &answered.keys)?;
     exchange(&answered.keys, &finished.keys)

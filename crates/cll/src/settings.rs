@@ -96,6 +96,10 @@ pub struct Settings {
     pub lifetime: Duration,
     /// Shortest lifetime accepted; [`limits::LIFETIME_MIN`] outside a laboratory.
     pub lifetime_min: Duration,
+    /// An association under which no payload moves for this long ends.
+    pub idle: Duration,
+    /// Keys are replaced after this time instead of after four fifths of an association's life; for a laboratory.
+    pub rekey_every: Option<Duration>,
     /// Clock difference tolerated before a challenge.
     pub clock_tolerance: Duration,
     /// Frames under one key before it is replaced.
@@ -128,6 +132,8 @@ impl Settings {
             require: Requirement { suites: Suite::ALL.to_vec(), confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,
             lifetime_min: limits::LIFETIME_MIN,
+            idle: limits::IDLE_DEFAULT,
+            rekey_every: None,
             clock_tolerance: limits::CLOCK_TOLERANCE,
             rekey_after_frames: limits::REKEY_AFTER_FRAMES,
             wire_mtu,

@@ -18,13 +18,17 @@ use siphasher::sip::SipHasher24;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
-use wire::cll::{Challenge, Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::cll::rollover::{Keys, Kind};
+use wire::cll::{Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use crate::job::{Answer, Answered, Finish, Finished, SignRequest, transcript};
-use crate::keys::{AssociationKeys, Direction, Material, ReceiveKey, SendKey};
+use crate::job::{
+    Answer, AnswerRollover, Answered, Finish, FinishRollover, Finished, SignRequest, SignRollover, Successor,
+    transcript,
+};
+use crate::keys::{AssociationKeys, Chosen, Direction, Material, ReceiveKey, SendKey};
 use crate::limits::CLOCK_TOLERANCE;
-use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing};
+use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::origin::Origin;
 use crate::{Lane, Settings};
 
@@ -36,6 +40,7 @@ const HANDSHAKES: [&str; 4] = [
     include_str!("../../../vectors/handshake-3.txt"),
     include_str!("../../../vectors/handshake-4.txt"),
 ];
+const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
 const START_UNIX_S: u64 = 1_800_000_000;
 const WIRE_MTU: u16 = 1500;
 
@@ -193,6 +198,7 @@ impl Scene {
         let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, arp, request.nonce, [0; 16]);
         let answer = Answer {
             settings: Arc::clone(&self.responder.settings),
+            revoked: Arc::default(),
             unix_s: START_UNIX_S,
             request: self.request().to_vec(),
             unsigned_reply,
@@ -204,6 +210,7 @@ impl Scene {
     fn finish(&self) -> Finished {
         let finish = Finish {
             settings: Arc::clone(&self.initiator.settings),
+            revoked: Arc::default(),
             unix_s: START_UNIX_S,
             request: self.request().to_vec(),
             reply: self.reply().to_vec(),
@@ -437,5 +444,175 @@ fn a_host_answers_the_requests() {
         assert_eq!(sent, [expected], "a reply, or the proved question for the stack");
         let peers = host.control.peers(at.since_boot);
         assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["alpha"]);
+    }
+}
+
+/// One rollover of the vectors, through the association of a handshake.
+struct Roll {
+    scene: Scene,
+    vectors: Vectors,
+    number: u8,
+}
+
+impl Roll {
+    fn all() -> [Roll; 2] {
+        let roll = |number, handshake| {
+            let scene = Scene::all().nth(handshake).expect("a handshake");
+            Roll { scene, vectors: Vectors::read(ROLLOVERS), number }
+        };
+        [roll(1, 0), roll(2, 2)]
+    }
+
+    fn bytes(&self, name: &str) -> &[u8] {
+        self.vectors.bytes(&format!("rollover{}.{name}", self.number))
+    }
+
+    fn array<const N: usize>(&self, name: &str) -> [u8; N] {
+        self.bytes(name).try_into().expect("the right length")
+    }
+
+    /// Initiator and responder of the rollover; in the second the responder of the handshake asks.
+    fn parties(&self) -> [&Party; 2] {
+        let parties = [&self.scene.initiator, &self.scene.responder];
+        if self.number == 1 { parties } else { [parties[1], parties[0]] }
+    }
+
+    fn offer(&self, name: &str) -> Offer {
+        Offer {
+            suite: self.array::<1>(&format!("{name}.suite"))[0],
+            confidential: self.array(&format!("{name}.confidential")) == [1],
+            lanes: self.array::<1>(&format!("{name}.lanes"))[0],
+            receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
+            lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
+        }
+    }
+
+    fn key_pair(&self, name: &str) -> KeyPair {
+        KeyPair::from_random(self.array(&format!("{name}.x25519_private"))).expect("a key pair")
+    }
+
+    fn unsigned(&self, kind: Kind, name: &str, party: &Party) -> Vec<u8> {
+        let (offer, key_share) = (self.offer(name), self.key_pair(name).public());
+        let certificate = party.settings.identity.certificate().der();
+        Keys { kind, nonce: self.array("nonce"), offer, key_share, certificate, signature: &[] }.emit_unsigned()
+    }
+
+    fn successor(&self, of: &Party) -> Successor {
+        Successor { of: self.array("old_transcript"), peer: of.settings.mac }
+    }
+
+    fn answer(&self) -> Answered {
+        let [initiator, responder] = self.parties();
+        let answer = AnswerRollover {
+            settings: Arc::clone(&responder.settings),
+            revoked: Arc::default(),
+            unix_s: START_UNIX_S,
+            successor: self.successor(initiator),
+            request: self.bytes("request").to_vec(),
+            unsigned_reply: self.unsigned(Kind::Reply, "responder", responder),
+            own: Chosen { offer: self.offer("responder"), suite: responder.settings.send_suite },
+            key_pair: self.key_pair("responder"),
+        };
+        answer.run().map_err(|refusal| refusal.detail).expect("a good request")
+    }
+
+    fn finish(&self) -> Finished {
+        let [initiator, responder] = self.parties();
+        let finish = FinishRollover {
+            settings: Arc::clone(&initiator.settings),
+            revoked: Arc::default(),
+            unix_s: START_UNIX_S,
+            successor: self.successor(responder),
+            request: self.bytes("request").to_vec(),
+            reply: self.bytes("reply").to_vec(),
+            key_pair: Arc::new(self.key_pair("initiator")),
+        };
+        finish.run().map_err(|refusal| refusal.detail).expect("a good reply")
+    }
+}
+
+#[test]
+fn rollovers_are_signed_and_answered_alike() {
+    for roll in Roll::all() {
+        let [initiator, responder] = roll.parties();
+        assert_eq!(roll.array::<32>("old_transcript"), roll.scene.finish().transcript);
+        let sign = SignRollover {
+            identity: Arc::clone(&initiator.settings.identity),
+            successor: roll.successor(responder),
+            unsigned: roll.unsigned(Kind::Request, "initiator", initiator),
+        };
+        assert_eq!(sign.run().expect("signed"), roll.bytes("request"));
+        let answered = roll.answer();
+        assert_eq!(answered.reply, roll.bytes("reply"));
+        assert_eq!(
+            (answered.transcript, roll.finish().transcript),
+            (roll.array("transcript"), roll.array("transcript"))
+        );
+        assert_eq!(Rollover::Acknowledgement(roll.array("nonce")).emit(), roll.bytes("acknowledgement"));
+    }
+}
+
+#[test]
+fn keys_of_a_rollover_are_derived_alike() {
+    for roll in Roll::all() {
+        let shared = roll.key_pair("initiator").agree(&roll.key_pair("responder").public()).expect("agreed");
+        let schedule = Schedule::new(&shared, &roll.array("transcript"));
+        let ends = ["initiator", "responder"].into_iter().zip([Direction::FromInitiator, Direction::FromResponder]);
+        for ((name, direction), party) in ends.zip(roll.parties()) {
+            let suite = party.settings.send_suite;
+            let material = Material::derive(&schedule, direction, 0, suite);
+            assert_eq!(material.key(suite), roll.bytes(&format!("{name}.lane0.key")));
+            assert_eq!(*material.iv, roll.array(&format!("{name}.lane0.iv")));
+            assert_eq!(*material.spin, roll.array(&format!("{name}.lane0.spin_key")));
+        }
+    }
+}
+
+/// Each message is sealed by a lane of its sender and opened by one of its receiver, which hands it to control.
+#[test]
+fn rollover_messages_travel_sealed_alike() {
+    for roll in Roll::all() {
+        let [initiator, responder] = roll.parties();
+        let old = || {
+            let [there, back] = roll.scene.directions();
+            if roll.number == 1 { [there, back] } else { [back, there] }
+        };
+        let [asking, answering] = old();
+        check_sealed(&roll, "request", initiator, responder, asking.send, asking.receive);
+        check_sealed(&roll, "reply", responder, initiator, answering.send, answering.receive);
+        let (send, receive) = (roll.finish().keys.send, roll.answer().keys.receive);
+        check_sealed(&roll, "acknowledgement", initiator, responder, send, receive);
+    }
+}
+
+fn check_sealed(
+    roll: &Roll,
+    name: &str,
+    sender: &Party,
+    receiver: &Party,
+    send: Vec<SendKey>,
+    receive: Vec<ReceiveKey>,
+) {
+    let (mut sink, mut requests) = (Collected::new(), Mailbox::new(8));
+    let (at, association) = (now(START_UNIX_S), AssociationId(1));
+    let (message, sealed) = (roll.bytes(name).to_vec(), roll.bytes(&format!("{name}.wire")).to_vec());
+    let first_sequence = u32::from_be_bytes(sealed[20..24].try_into().expect("four bytes"));
+    let mut lane = sender.lane();
+    let key = send.into_iter().next().expect("lane 0");
+    let outgoing = Outgoing { association, peer: receiver.settings.mac, key, first_sequence };
+    lane.obey(at, Order(OrderKind::Send(Box::new(outgoing))), &mut sink, &mut requests);
+    lane.obey(at, Order(OrderKind::Control(receiver.settings.mac, message.clone())), &mut sink, &mut requests);
+    let sent: Vec<Vec<u8>> = sink.take().into_iter().map(|(_, frame, _)| frame).collect();
+    assert_eq!(sent, std::slice::from_ref(&sealed), "{name}");
+    let mut lane = receiver.lane();
+    let key = receive.into_iter().next().expect("lane 0");
+    let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
+    let incoming = Incoming { association, origin, key, awaits_first_frame: false };
+    lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
+    lane.process(at, Side::WIRE, &mut Frames::new(&mut [(sealed.clone(), Meta::plain())]), &mut sink, &mut requests);
+    assert_eq!(sink.take(), [], "nothing for the stack");
+    match requests.pop() {
+        Some(Request::Control(id, frame, opened)) => assert_eq!((id, frame, opened), (association, sealed, message)),
+        other => panic!("{name}: {other:?}"),
     }
 }

@@ -305,45 +305,6 @@ fn lost_jobs_are_tried_again() {
 }
 
 #[test]
-fn worn_keys_are_replaced_beside_the_association_and_nothing_is_lost() {
-    let mut site = Site::new(1);
-    let mut lan = Lan::new([1, 2].map(|number| {
-        let mut settings = settings(site.identity(number));
-        settings.rekey_after_frames = 50;
-        settings
-    }));
-    lan.ask(0, 2);
-    let before = lan.hosts[1].delivered.len();
-    for number in 0..500_u32 {
-        lan.pass(Duration::from_millis(200));
-        lan.send(0, datagram(1, 2, &number.to_be_bytes()));
-    }
-    assert!(lan.hosts[0].count("established") > 5);
-    assert_eq!(lan.hosts[1].payloads(EtherType::IPV4).len(), 500);
-    assert!(before > 0);
-}
-
-#[test]
-fn an_association_in_use_is_renewed_before_it_ends_and_an_idle_one_ends() {
-    let mut site = Site::new(1);
-    let mut lan = Lan::new([1, 2].map(|number| {
-        let mut settings = settings(site.identity(number));
-        settings.lifetime = seconds(20);
-        settings.lifetime_min = seconds(20);
-        settings
-    }));
-    lan.ask(0, 2);
-    for number in 0..500_u32 {
-        lan.pass(Duration::from_millis(200));
-        lan.send(0, datagram(1, 2, &number.to_be_bytes()));
-    }
-    assert_eq!(lan.hosts[1].payloads(EtherType::IPV4).len(), 500);
-    lan.pass(seconds(60));
-    assert_eq!(lan.hosts[0].cll.control.peers(lan.at).len(), 0);
-    assert_eq!(lan.hosts[0].cll.lanes[0].sending_to() + lan.hosts[1].cll.lanes[0].receiving_keys(), 0);
-}
-
-#[test]
 fn an_association_answers_only_for_addresses_in_the_peers_certificate() {
     let mut lan = Lan::pair();
     lan.wire = Box::new(|_, from, _| from != 0);

@@ -8,7 +8,7 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`schedule`], [`aead`], [`sealing`], [`site_key`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! [`revocation`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
@@ -25,6 +25,7 @@ mod paper;
 pub mod pem;
 pub mod profile;
 mod record_key;
+pub mod revocation;
 pub mod schedule;
 pub mod sealing;
 pub mod signing;

@@ -4,6 +4,11 @@
 /// about 1,500; a frame carries no more than its MTU.
 pub const MAX_CERTIFICATE_LEN: usize = 4096;
 
+/// Longest revocation list, in bytes; in PEM it stays below [`MAX_PEM_LEN`].
+pub const MAX_REVOCATION_LIST_LEN: usize = 45 * 1024;
+/// Most certificates that are taken back at a time, each of 40 bytes. An expired one need not be on a list.
+pub const MAX_REVOKED: usize = 1000;
+
 /// Most IPv4 addresses in one certificate. Each takes six bytes of a handshake message, which has to stay below 1,000.
 pub const MAX_ADDRESSES: usize = 16;
 

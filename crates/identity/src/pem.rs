@@ -11,6 +11,8 @@ use crate::limits::{MAX_PEM_BLOCKS, MAX_PEM_LEN};
 pub const CERTIFICATE: &str = "CERTIFICATE";
 /// The label of a PKCS#10 certificate request.
 pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
+/// The label of a certificate revocation list.
+pub const REVOCATION_LIST: &str = "X509 CRL";
 /// The label of a private key in PKCS#8, not encrypted.
 pub const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// The label of a site key: 32 bytes, no structure around them.

@@ -224,6 +224,9 @@ fn print_status(status: &Status) {
     if let Some(layers) = &status.layers {
         print_layers(layers);
     }
+    if let Some(revoked) = status.revoked {
+        say!("revoked certificates: {revoked}");
+    }
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }

@@ -74,6 +74,9 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     pub(crate) peers: usize,
+    /// How many certificates the list of revoked ones names, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revoked: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sarp: Option<Sarp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -299,6 +302,7 @@ pub(crate) struct Peer {
     pub(crate) router: bool,
     pub(crate) state: String,
     pub(crate) initiated: bool,
+    pub(crate) rollovers: u32,
     pub(crate) age_s: u64,
     pub(crate) remaining_s: u64,
     pub(crate) last_opened_s: Option<u64>,

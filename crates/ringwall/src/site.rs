@@ -59,12 +59,15 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site list --dir /etc/ringwall/site --json
     #[command(verbatim_doc_comment)]
     List(ListArguments),
-    /// Take a host out of S-ARP
+    /// Take a host out
     ///
-    /// Key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more, and
-    /// a TCP session that is under way goes on until it ends or pauses, because nobody asks for the address meanwhile.
-    /// A certificate that was issued to it stays good for the link layer (mode "cll") until its end. 'site issue' for the
-    /// same name takes it back.
+    /// S-ARP: key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more,
+    /// and a TCP session that is under way goes on until it ends or pauses, because nobody asks for the address meanwhile.
+    ///
+    /// Link layer (mode "cll"): its certificates go on the site's list, revoked.crl.pem. Copy that to the hosts where
+    /// cll.revocation_list names it; their daemons read it within seconds, end what they have with the host, and refuse it.
+    ///
+    /// 'site issue' for the same name makes it good again, with another certificate.
     ///
     /// Example: ringwall site revoke --name a
     #[command(verbatim_doc_comment)]
@@ -439,22 +442,25 @@ fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Resul
 fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RevokeArguments { dir, name, json } = arguments;
     let directory = Directory::open(dir)?;
-    if !directory.revoke(name)? {
-        let remedy = "see `ringwall site list` for the names that there are; one issued by an earlier version must be issued again";
-        return Err(Failure::file(dir, format!("no host {name:?} is in the repository"), remedy));
+    let revoked = directory.revoke(name, surroundings.unix_s)?;
+    if !revoked.found() {
+        let remedy = "see `ringwall site list` for the names that there are";
+        let what = format!("no host {name:?} is in the repository, and no certificate of it is still good");
+        return Err(Failure::file(dir, what, remedy));
     }
-    let unix_s = surroundings.unix_s;
-    let holds = directory.list()?.into_iter().filter(|entry| entry.name == *name).map(|entry| entry.not_after_unix);
-    let good_until = holds.max().filter(|end| *end > unix_s).map(utc_text);
-    let warning = good_until
-        .as_ref()
-        .map_or_else(String::new, |end| format!("; its certificate stays good for mode \"cll\" until {end}"));
     let roles: Vec<Role> =
         directory.list()?.into_iter().filter(|entry| entry.name == *name).map(|entry| entry.role).collect();
     let serves = roles.iter().any(|role| matches!(role, Role::Distributor | Role::DhcpServer));
     let believed = if serves { "; hosts whose identities name it believe it until these are issued again" } else { "" };
-    let value = json!({"name": name, "revoked": true, "certificate_good_until": good_until});
-    surroundings.print(*json, &value, &format!("{name} is revoked for S-ARP{warning}{believed}"))
+    let list = dir.join("revoked.crl.pem").display().to_string();
+    let certificates = revoked.certificates;
+    let value = json!({
+        "name": name, "revoked": true, "in_repository": revoked.in_repository, "certificates": certificates, "list": list
+    });
+    let copied = format!(
+        "its certificates that were still good: {certificates}, now on {list}; copy that to the hosts of mode \"cll\""
+    );
+    surroundings.print(*json, &value, &format!("{name} is revoked{believed}\n{copied} (cll.revocation_list)"))
 }
 
 fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -759,12 +765,12 @@ mod tests {
         };
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
         let printed = run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
-        assert!(printed.contains("stays good for mode \"cll\" until 2028-01-15T08:00:00Z"), "{printed}");
+        assert!(printed.contains("still good: 1, now on") && printed.contains("cll.revocation_list"), "{printed}");
         assert_eq!(standing(), Some(authority::repository::Standing::Revoked));
         run(place.path(), &format!("{issue} --force")).expect("issued again");
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
-        assert!(refused.contains("no host \"b\" is in the repository"), "{refused}");
+        assert!(refused.contains("no host \"b\" is in the repository, and no certificate"), "{refused}");
     }
 
     #[test]

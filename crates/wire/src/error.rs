@@ -29,6 +29,8 @@ pub enum Field {
     CllCertificate,
     /// The signature in a CLL handshake message.
     CllSignature,
+    /// The body of a CLL rollover message.
+    CllRollover,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

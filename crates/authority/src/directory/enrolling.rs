@@ -224,6 +224,7 @@ impl Directory {
         let _lock = self.lock()?;
         // The old key is out also if no token can be made.
         self.repository()?.revoke(name)?;
+        self.take_back(name, unix_s)?;
         self.make_token(&invitation, random, unix_s)
     }
 

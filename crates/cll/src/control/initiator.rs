@@ -301,11 +301,12 @@ impl Control {
     /// Has the opening wait for the verdict on the reply in `frame`, if it waits for a reply at all.
     fn await_verdict(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<Finish> {
         let unix_s = self.certificate_time(call.now);
-        let settings = Arc::clone(&self.settings);
+        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let opening = self.openings.by_id.get_mut(&id)?;
         let State::Reply { interval, .. } = opening.state else { return None };
         let finish = Finish {
             settings,
+            revoked,
             unix_s,
             request: opening.message.clone(),
             reply: frame[ETHERNET_LEN..].to_vec(),
@@ -368,8 +369,16 @@ impl Control {
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(&own, &reply.offer);
         let asked = opening.started;
-        let birth =
-            Birth { certificate: finished.peer, initiated_by_us: true, own, peers: reply.offer, lifetime, asked };
+        let birth = Birth {
+            certificate: finished.peer,
+            initiated_by_us: true,
+            own,
+            peers: reply.offer,
+            lifetime,
+            asked,
+            transcript: finished.transcript,
+            rollovers: 0,
+        };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);

@@ -3,6 +3,7 @@
 //! - `stack.rs`: what our own stack's ARP asks for.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
+//! - `rollover`: new keys through an association that there is.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
@@ -10,6 +11,7 @@ mod freshness;
 mod initiator;
 mod peers;
 mod responder;
+mod rollover;
 mod stack;
 mod upkeep;
 
@@ -19,7 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
+use identity::Verified;
 use identity::agreement::KeyPair;
+use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
@@ -31,11 +35,13 @@ use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::revocation::Revoked;
 use crate::settings::Settings;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
 use responder::Answers;
+use rollover::{Rollovers, Sealed};
 
 /// What a job under way belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,7 @@ enum Task {
     KeyPairs,
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
+    Rollover(rollover::RolloverId),
 }
 
 /// The slow half of the link layer.
@@ -53,6 +60,8 @@ pub struct Control {
     peers: Peers,
     openings: Openings,
     answers: Answers,
+    rollovers: Rollovers,
+    revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
     answer_budget_per_source: PerSource,
@@ -99,6 +108,8 @@ pub struct PeerReport {
     pub state: &'static str,
     /// Whether this host asked.
     pub initiated: bool,
+    /// How many rollovers led to it since the handshake.
+    pub rollovers: u32,
     /// How old the association is.
     pub age: Duration,
     /// How long it may still live.
@@ -123,6 +134,8 @@ impl Control {
             peers: Peers::default(),
             openings: Openings::default(),
             answers: Answers::default(),
+            rollovers: Rollovers::default(),
+            revoked: Arc::default(),
             answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
             answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
             challenge_budget: Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND),
@@ -177,6 +190,35 @@ impl Control {
     #[must_use]
     pub fn open_handshakes(&self) -> usize {
         self.openings.len()
+    }
+
+    /// Rollovers that are under way, whoever asked.
+    #[must_use]
+    pub fn open_rollovers(&self) -> usize {
+        self.rollovers.open()
+    }
+
+    /// The site has taken certificates back: nobody with one of them is believed from now on, and what there is with them ends.
+    pub(crate) fn revoke(
+        &mut self,
+        now: Now,
+        list: Arc<Verified<RevocationList>>,
+        sink: &mut dyn Sink,
+        out: &mut Outbox<Self>,
+    ) {
+        self.revoked = Arc::new(Revoked::by(Some(list)));
+        let revoked = Arc::clone(&self.revoked);
+        let mut call = Call { now, sink, out };
+        for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
+            let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
+            for association in self.peers.take_all(mac) {
+                if Some(association.id) == in_use {
+                    self.stop_all(&mut call, &association, EndCause::Revoked);
+                } else {
+                    self.stop_receiving(&mut call, &association);
+                }
+            }
+        }
     }
 
     fn task(&mut self, out: &mut Outbox<Control>, task: Task, job: JobKind) -> bool {
@@ -266,6 +308,7 @@ impl Control {
         self.make_room(call, mac);
         call.out.event(established(&association));
         let id = association.id;
+        self.settle_rollover(call, mac, id);
         if let Some(old) = self.peers.set_current(association) {
             self.retire(call, old);
         }
@@ -281,7 +324,7 @@ impl Control {
     /// Lets a replaced association open frames for a while, and ends the one that did so before.
     fn retire(&mut self, call: &mut Call<'_>, association: Association) {
         let until = call.now.since_boot + limits::OUTGOING_GRACE;
-        if let Some(before) = self.peers.set_leaving(association, until) {
+        if let Some(before) = self.peers.add_leaving(association, until) {
             self.peers.forget(&before);
             self.stop_receiving(call, &before);
         }
@@ -306,12 +349,15 @@ impl Control {
 
     /// Takes all keys of an association away from the lanes and says so.
     fn stop_all(&mut self, call: &mut Call<'_>, association: &Association, cause: EndCause) {
-        let mac = association.certificate.mac();
         self.stop_receiving(call, association);
+        self.stop_sending(call, association);
+        call.out.event(ended(association, cause));
+    }
+
+    fn stop_sending(&mut self, call: &mut Call<'_>, association: &Association) {
         for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::StopSending(mac, association.id));
+            call.order(lane, OrderKind::StopSending(association.certificate.mac(), association.id));
         }
-        call.out.event(Event::Ended { name: association.certificate.name().to_owned(), mac, cause });
     }
 
     fn stop_receiving(&mut self, call: &mut Call<'_>, association: &Association) {
@@ -388,6 +434,10 @@ impl bump::Control for Control {
             Request::Activity(id, activity) => self.peers.note(now.since_boot, id, activity),
             Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
             Request::Worn(id) => self.renew_worn(&mut call, id),
+            Request::Control(association, frame, message) => {
+                let fate = self.rollover_message(&mut call, &Sealed { association, frame: &frame, message: &message });
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
         }
     }
 
@@ -411,6 +461,14 @@ impl bump::Control for Control {
             (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
             (Some(Task::Answer(id)), CompletionKind::Answered(result)) => self.request_judged(&mut call, id, result),
             (Some(Task::Answer(id)), _) => self.answer_job_lost(&mut call, id),
+            (Some(Task::Rollover(id)), CompletionKind::Signed(message)) => self.rollover_signed(&mut call, id, message),
+            (Some(Task::Rollover(id)), CompletionKind::Answered(result)) => {
+                self.rollover_request_judged(&mut call, id, result);
+            }
+            (Some(Task::Rollover(id)), CompletionKind::Finished(result)) => {
+                self.rollover_reply_judged(&mut call, id, result);
+            }
+            (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
             (None, _) => {}
         }
     }
@@ -419,12 +477,13 @@ impl bump::Control for Control {
         let mut call = Call { now, sink, out };
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
+        self.repeat_rollovers(&mut call, budget);
         self.sweep(&mut call, budget);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        time::earlier(handshakes, self.next_sweep)
+        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
     }
 
     fn ledger(&self) -> &Ledger {
@@ -445,6 +504,7 @@ impl Control {
         self.key_pairs.extend(pairs);
         self.key_pairs.truncate(limits::KEY_PAIRS_AHEAD);
         self.sign_waiting(call);
+        self.sign_waiting_rollovers(call);
     }
 
     /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete SAs").
@@ -462,6 +522,10 @@ fn protection(suite: u8, confidential: bool) -> String {
 
 fn established(association: &Association) -> Event {
     let certificate = &association.certificate;
+    if association.rollovers > 0 {
+        let (name, mac) = (certificate.name().to_owned(), certificate.mac());
+        return Event::Renewed { name, mac, initiated: association.initiated_by_us, rollovers: association.rollovers };
+    }
     Event::Established {
         name: certificate.name().to_owned(),
         mac: certificate.mac(),
@@ -470,6 +534,11 @@ fn established(association: &Association) -> Event {
         receives: protection(association.peers.suite, association.peers.confidential),
         sends: protection(association.own.suite, association.own.confidential),
     }
+}
+
+fn ended(association: &Association, cause: EndCause) -> Event {
+    let certificate = &association.certificate;
+    Event::Ended { name: certificate.name().to_owned(), mac: certificate.mac(), cause }
 }
 
 fn report(association: &Association, state: &'static str, now: Instant) -> PeerReport {
@@ -482,6 +551,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         certificate_not_after_unix: certificate.not_after_unix(),
         state,
         initiated: association.initiated_by_us,
+        rollovers: association.rollovers,
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),

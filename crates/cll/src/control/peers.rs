@@ -1,4 +1,4 @@
-//! The table of associations: for each peer at most one in use, one on its way out, and a few candidates.
+//! The table of associations: for each peer at most one in use, a few on their way out, and a few candidates.
 //!
 //! A request of the peer only ever makes a candidate; the first frame that opens under a candidate proves that the peer
 //! holds the keys, and promotes it. So nothing that a stranger can send or replay removes a working association.
@@ -16,7 +16,9 @@ use wire::cll::Offer;
 use wire::cll::handshake::LANES_MAX;
 
 use crate::keys::SendKey;
-use crate::limits::{CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, SILENCE_MAX, SIMULTANEOUS};
+use crate::limits::{
+    CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, SILENCE_MAX, SIMULTANEOUS,
+};
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
 
@@ -32,13 +34,19 @@ pub(crate) struct Association {
     pub(crate) asked: Instant,
     pub(crate) born: Instant,
     pub(crate) expires: Instant,
+    /// What both sides said to make it, hashed.
+    pub(crate) transcript: [u8; 32],
+    /// How many rollovers led to it; 0 after a handshake.
+    pub(crate) rollovers: u32,
     pub(crate) last_opened: Option<Instant>,
     /// Payload was sent and nothing was opened since.
     unanswered_since: Option<Instant>,
     /// Payload was opened and nothing was sent since.
     owes_since: Option<Instant>,
-    /// Something moved since the last renewal was considered.
+    /// Payload moved since the last renewal was considered.
     pub(crate) in_use: bool,
+    /// When payload moved for the last time, or when it was born.
+    last_used: Instant,
     /// A new handshake was asked for because this association is silent.
     pub(crate) doubted: bool,
 }
@@ -51,6 +59,8 @@ pub(crate) struct Birth {
     pub(crate) peers: Offer,
     pub(crate) lifetime: Duration,
     pub(crate) asked: Instant,
+    pub(crate) transcript: [u8; 32],
+    pub(crate) rollovers: u32,
 }
 
 impl Association {
@@ -73,7 +83,10 @@ impl Association {
         } else if activity.opened_payload {
             self.owes_since.get_or_insert(now);
         }
-        self.in_use |= activity.sealed_payload || activity.opened_payload;
+        if activity.sealed_payload || activity.opened_payload {
+            self.in_use = true;
+            self.last_used = now;
+        }
     }
 
     /// Whether the peer was heard under this association lately.
@@ -95,10 +108,17 @@ impl Association {
         owes
     }
 
-    /// Whether it is used and has so little time left that a successor is due.
-    pub(crate) fn wants_successor(&self, now: Instant) -> bool {
-        let lifetime = self.expires.since(self.born);
-        self.in_use && now.since(self.born) >= lifetime.mul_f32(0.8)
+    /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four fifths of its life. The host
+    /// with the lower address waits a sixteenth longer, so that as a rule only one side asks.
+    pub(crate) fn wants_successor(&self, now: Instant, own_mac: MacAddress, rekey_every: Option<Duration>) -> bool {
+        let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8));
+        let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };
+        self.in_use && now.since(self.born) >= due + patience
+    }
+
+    /// Whether no payload has moved for so long.
+    fn is_idle(&self, now: Instant, idle: Duration) -> bool {
+        now.since(self.last_used) >= idle
     }
 
     fn initiator(&self, own_mac: MacAddress) -> MacAddress {
@@ -123,13 +143,20 @@ pub(crate) struct Leaving {
 #[derive(Default)]
 pub(crate) struct Peer {
     pub(crate) current: Option<Association>,
-    pub(crate) leaving: Option<Leaving>,
+    /// Oldest first.
+    pub(crate) leaving: Vec<Leaving>,
     pub(crate) candidates: Vec<Candidate>,
 }
 
 impl Peer {
     fn is_empty(&self) -> bool {
-        self.current.is_none() && self.leaving.is_none() && self.candidates.is_empty()
+        self.current.is_none() && self.leaving.is_empty() && self.candidates.is_empty()
+    }
+
+    fn associations(&self) -> impl Iterator<Item = &Association> {
+        let leaving = self.leaving.iter().map(|leaving| &leaving.association);
+        let candidates = self.candidates.iter().map(|candidate| &candidate.association);
+        self.current.iter().chain(leaving).chain(candidates)
     }
 
     /// Whether `new` must not replace the current association, because both sides asked at once and the host with the
@@ -168,6 +195,11 @@ impl Peers {
         self.indices.remove(&index);
     }
 
+    /// The name of the association that [`bear`](Peers::bear) makes next.
+    pub(crate) fn next_association(&self) -> AssociationId {
+        AssociationId(self.next_id + 1)
+    }
+
     /// An association that is not in the table yet.
     pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> Association {
         self.next_id += 1;
@@ -181,6 +213,9 @@ impl Peers {
             asked: birth.asked,
             born: now,
             expires: now + birth.lifetime,
+            transcript: birth.transcript,
+            rollovers: birth.rollovers,
+            last_used: now,
             last_opened: None,
             unanswered_since: None,
             owes_since: None,
@@ -211,6 +246,11 @@ impl Peers {
             .values()
             .filter_map(|peer| peer.current.as_ref())
             .find(|current| current.certificate.addresses().contains(&ip))
+    }
+
+    /// The peer of an association that is in the table.
+    pub(crate) fn peer_of(&self, id: AssociationId) -> Option<MacAddress> {
+        self.by_association.get(&id).copied()
     }
 
     pub(crate) fn current_by_mac(&self, mac: MacAddress) -> Option<&Association> {
@@ -250,12 +290,14 @@ impl Peers {
         self.by_mac.entry(mac).or_default().current.replace(association)
     }
 
-    /// Lets a replaced association open frames until `until`; returns the one that did so before.
-    pub(crate) fn set_leaving(&mut self, association: Association, until: Instant) -> Option<Association> {
+    /// Lets a replaced association open frames until `until`; returns the one that had to make room for it.
+    pub(crate) fn add_leaving(&mut self, association: Association, until: Instant) -> Option<Association> {
         let mac = association.certificate.mac();
         self.by_association.insert(association.id, mac);
-        let leaving = Leaving { association, until };
-        self.by_mac.entry(mac).or_default().leaving.replace(leaving).map(|old| old.association)
+        let leaving = &mut self.by_mac.entry(mac).or_default().leaving;
+        let evicted = (leaving.len() >= LEAVING_PER_PEER_MAX).then(|| leaving.remove(0).association);
+        leaving.push(Leaving { association, until });
+        evicted
     }
 
     /// Forgets everything about an association that is out of its peer already.
@@ -285,7 +327,8 @@ impl Peers {
                 break;
             }
             expired.extend(peer.current.take_if(|current| current.expires <= now).map(|old| (old, true)));
-            expired.extend(peer.leaving.take_if(|leaving| leaving.until <= now).map(|old| (old.association, false)));
+            let gone = peer.leaving.extract_if(.., |leaving| leaving.until <= now);
+            expired.extend(gone.map(|old| (old.association, false)));
             let (over, live) = std::mem::take(&mut peer.candidates).into_iter().partition(|one| one.until <= now);
             peer.candidates = live;
             let over: Vec<Candidate> = over;
@@ -295,6 +338,18 @@ impl Peers {
             self.forget(association);
         }
         expired
+    }
+
+    /// Takes up to `budget` associations out of use under which no payload has moved for `idle`. They are not forgotten.
+    pub(crate) fn take_idle(&mut self, now: Instant, idle: Duration, budget: usize) -> Vec<Association> {
+        let peers = self.by_mac.values_mut();
+        peers.filter_map(|peer| peer.current.take_if(|current| current.is_idle(now, idle))).take(budget).collect()
+    }
+
+    /// Hosts of which some association holds a certificate that `is_wanted` names.
+    pub(crate) fn with_certificate(&self, is_wanted: impl Fn(&HostCertificate) -> bool) -> Vec<MacAddress> {
+        let has = |peer: &Peer| peer.associations().any(|association| is_wanted(&association.certificate));
+        self.by_mac.iter().filter(|(_, peer)| has(peer)).map(|(mac, _)| *mac).collect()
     }
 
     /// Takes out the association in use with `mac`.
@@ -307,7 +362,7 @@ impl Peers {
     /// Takes out every association with `mac`.
     pub(crate) fn take_all(&mut self, mac: MacAddress) -> Vec<Association> {
         let Some(peer) = self.by_mac.remove(&mac) else { return Vec::new() };
-        let leaving = peer.leaving.map(|leaving| leaving.association);
+        let leaving = peer.leaving.into_iter().map(|leaving| leaving.association);
         let candidates = peer.candidates.into_iter().map(|candidate| candidate.association);
         let all: Vec<Association> = peer.current.into_iter().chain(leaving).chain(candidates).collect();
         for association in &all {

@@ -17,6 +17,7 @@ use super::peers::Birth;
 use super::{Call, Control, Task};
 use crate::event::Event;
 use crate::job::{Answer, Answered, JobKind, Refusal};
+use crate::keys::AssociationKeys;
 use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
 
 /// A request is recognised by who sent it, by its nonce, and by what changes when it is signed anew: to another signature
@@ -182,8 +183,8 @@ impl Control {
         let unsigned_reply = self.unsigned_reply(call, request, own, &key_pair);
         let unix_s = self.certificate_time(call.now);
         let request_message = frame[ETHERNET_LEN..].to_vec();
-        let answer =
-            Answer { settings: Arc::clone(&self.settings), unix_s, request: request_message, unsigned_reply, key_pair };
+        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
+        let answer = Answer { settings, revoked, unix_s, request: request_message, unsigned_reply, key_pair };
         if !self.task(call.out, Task::Answer(id), JobKind::Answer(Box::new(answer))) {
             self.peers.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
@@ -252,8 +253,12 @@ impl Control {
         let now = call.now.since_boot;
         let Ok(request) = Handshake::parse(&request_frame[ETHERNET_LEN..]) else { return };
         self.freshness.remember(id.mac, request.timestamp_ms, id.nonce);
-        self.add_candidate(call, own, request.offer, answered.peer, answered.keys);
-        let reply = answered.reply;
+        let Answered { peer, keys, reply, transcript } = answered;
+        let peers = request.offer;
+        let lifetime = self.agreed_lifetime(&own, &peers);
+        let (certificate, initiated_by_us, rollovers) = (peer, false, 0);
+        let birth = Birth { certificate, initiated_by_us, own, peers, lifetime, asked: now, transcript, rollovers };
+        self.add_candidate(call, birth, keys);
         let state = if arp.target_ip.is_unspecified() {
             let mut reply = reply;
             self.send_message(call, id.mac, &mut reply);
@@ -266,18 +271,10 @@ impl Control {
         self.answers.by_id.insert(id, AnswerEntry { arp, forget_at: now + ANSWER_CACHED, state });
     }
 
-    fn add_candidate(
-        &mut self,
-        call: &mut Call<'_>,
-        own: Offer,
-        peers: Offer,
-        certificate: identity::Verified<identity::certificate::HostCertificate>,
-        keys: crate::keys::AssociationKeys,
-    ) {
+    /// Makes an association that opens frames and seals none before one was opened.
+    pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth, keys: AssociationKeys) {
         let now = call.now.since_boot;
-        self.make_room(call, certificate.mac());
-        let lifetime = self.agreed_lifetime(&own, &peers);
-        let birth = Birth { certificate, initiated_by_us: false, own, peers, lifetime, asked: now };
+        self.make_room(call, birth.certificate.mac());
         let association = self.peers.bear(now, birth);
         let association_id = association.id;
         self.install_receivers(call, &association, keys.receive, true);

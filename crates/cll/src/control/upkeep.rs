@@ -1,9 +1,9 @@
-//! Associations grow old: renewal, silence, expiry (paper, sections 5.2 and 5.4).
+//! Associations grow old: renewal, silence, idleness, expiry (paper, sections 5.2 and 5.4).
 
 use bump::Instant;
 use wire::MacAddress;
 
-use super::{Call, Control};
+use super::{Call, Control, ended};
 use crate::event::EndCause;
 use crate::limits::{SWEEP_INTERVAL, UNKNOWN_ASKED_MAX};
 use crate::message::{AssociationId, OrderKind};
@@ -28,6 +28,7 @@ impl Control {
         }
         let expired = self.peers.take_expired(now, budget);
         let unfinished = expired.len() >= budget;
+        self.end_idle(call, budget);
         for (association, was_current) in expired {
             if was_current {
                 self.stop_all(call, &association, EndCause::Expired);
@@ -42,8 +43,19 @@ impl Control {
         self.next_sweep = (self.peers.len() > 0).then_some(next);
     }
 
+    /// Ends associations that nobody uses. Our keys to seal with go at once; should the peer still use its own, because its
+    /// clock counts a little differently, they are opened for a while, and what it is answered opens a new handshake.
+    fn end_idle(&mut self, call: &mut Call<'_>, budget: usize) {
+        for association in self.peers.take_idle(call.now.since_boot, self.settings.idle, budget) {
+            self.stop_sending(call, &association);
+            call.out.event(ended(&association, EndCause::Idle));
+            self.retire(call, association);
+        }
+    }
+
     fn needs(&mut self, now: Instant) -> Vec<(MacAddress, Need)> {
         let mut needs = Vec::new();
+        let (own_mac, rekey_every) = (self.settings.mac, self.settings.rekey_every);
         for (mac, peer) in self.peers.iter_mut() {
             let Some(current) = peer.current.as_mut() else { continue };
             if current.take_owed_sign_of_life(now) {
@@ -53,7 +65,7 @@ impl Control {
                 // Asked for in every sweep: while a handshake is open that does nothing.
                 current.doubted = true;
                 needs.push((*mac, Need::ProofOfLife));
-            } else if current.wants_successor(now) {
+            } else if current.wants_successor(now, own_mac, rekey_every) {
                 current.in_use = false;
                 needs.push((*mac, Need::Successor));
             }
@@ -64,17 +76,18 @@ impl Control {
     fn meet(&mut self, call: &mut Call<'_>, mac: MacAddress, need: Need) {
         match need {
             Need::SignOfLife => call.order(0, OrderKind::ShowLife(mac)),
-            // What cannot be opened now is asked for again by the next sweep.
-            Need::Successor | Need::ProofOfLife => drop(self.open_for_mac(call, mac)),
+            // What cannot be begun now is asked for again by a later sweep.
+            Need::Successor => _ = self.begin_rollover(call, mac),
+            Need::ProofOfLife => drop(self.open_for_mac(call, mac)),
         }
     }
 
-    /// Many frames were sent under one key: a new handshake beside the association replaces it.
+    /// Many frames were sent under one key: a rollover replaces it.
     pub(super) fn renew_worn(&mut self, call: &mut Call<'_>, id: AssociationId) {
         let worn = self.peers.iter().find(|(_, peer)| peer.current.as_ref().is_some_and(|current| current.id == id));
         if let Some(mac) = worn.map(|(mac, _)| *mac) {
-            // What cannot be opened now is asked for again by the lane.
-            let _ = self.open_for_mac(call, mac);
+            // What cannot be begun now is asked for again by the lane.
+            self.begin_rollover(call, mac);
         }
     }
 

@@ -67,24 +67,24 @@ impl Lane {
             Err(_) => return Some(Fate::Dropped(DropReason::Malformed)),
         };
         match kind {
-            PacketType::Unicast => Some(match self.open(now, header, frame, out) {
-                Ok(fate) => fate,
-                Err(reason) => Fate::Dropped(reason),
-            }),
+            PacketType::Unicast => {
+                self.open(now, header, frame, out).unwrap_or_else(|reason| Some(Fate::Dropped(reason)))
+            }
             PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
                 Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
             }
         }
     }
 
-    /// Opens a sealed frame and delivers what is in it. Read the order as the order of cost.
+    /// Opens a sealed frame and delivers what is in it; `None` means that control decides. Read the order as the order of
+    /// cost.
     fn open(
         &mut self,
         now: Now,
         header: &Header,
         frame: &Frame<'_>,
         out: &mut Outputs<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Option<Fate>, DropReason> {
         if header.destination != self.settings.mac {
             return Err(DropReason::NotForUs);
         }
@@ -111,7 +111,12 @@ impl Lane {
         }
         if inner.ethertype == InnerHeader::NOTHING {
             self.note(now, association, |activity| activity.opened = true);
-            return Ok(Fate::Consumed);
+            return Ok(Some(Fate::Consumed));
+        }
+        if inner.ethertype == InnerHeader::CONTROL {
+            let message = room[ETHERNET_LEN..].to_vec();
+            self.note(now, association, |activity| activity.opened = true);
+            return Ok(Self::ask_control(out, Request::Control(association, frame.bytes.to_vec(), message)));
         }
         let meta = receiver.restore(header, &inner, &self.settings.weaken, room)?;
         out.sink.commit(Side::STACK, plain_len, meta);
@@ -120,7 +125,7 @@ impl Lane {
             activity.opened = true;
             activity.opened_payload = true;
         });
-        Ok(Fate::Forwarded)
+        Ok(Some(Fate::Forwarded))
     }
 }
 

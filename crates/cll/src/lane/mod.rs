@@ -236,6 +236,7 @@ impl bump::Lane for Lane {
             }
             OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
             OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
+            OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
         }
     }

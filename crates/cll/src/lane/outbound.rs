@@ -100,10 +100,23 @@ impl Lane {
 
     /// Sends `peer` a frame without payload: "I have the key, and I live".
     pub(super) fn show_life(&mut self, peer: MacAddress, out: &mut Outputs<'_>) {
+        self.send_own(peer, InnerHeader::NOTHING, &[], out);
+    }
+
+    /// Sends `peer` a message of the link layer. What cannot be sent now is repeated by its sender.
+    pub(super) fn send_control(&mut self, peer: MacAddress, message: &[u8], out: &mut Outputs<'_>) {
+        self.send_own(peer, InnerHeader::CONTROL, message, out);
+    }
+
+    fn send_own(&mut self, peer: MacAddress, ethertype: EtherType, payload: &[u8], out: &mut Outputs<'_>) {
         let seal = self.seal_for(peer);
         let Some(sender) = self.senders.get_mut(&peer) else { return };
-        let nothing = InnerHeader { ethertype: InnerHeader::NOTHING, checksum_partial: false, compressed: false };
-        if seal.payload(sender, nothing, 0, |_| true, out).is_ok() {
+        let inner = InnerHeader { ethertype, checksum_partial: false, compressed: false };
+        let write = |place: &mut [u8]| {
+            place[ethernet::HEADER_LEN..].copy_from_slice(payload);
+            true
+        };
+        if seal.payload(sender, inner, payload.len(), write, out).is_ok() {
             self.ledger.make(Side::WIRE);
         }
     }
@@ -111,6 +124,10 @@ impl Lane {
 
 /// Frames that this version does not carry, by name.
 fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
+    if matches!(header.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
+        // Behind the seal these would be ours. As lengths they are too short for any frame.
+        return Some(DropReason::Malformed);
+    }
     if header.ethertype == EtherType::IPV6 {
         return Some(DropReason::Ipv6);
     }

@@ -12,7 +12,8 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use cll::{Cll, Completion, Event, Settings};
-use identity::HostIdentity;
+use identity::revocation::RevocationList;
+use identity::{HostIdentity, Verified};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
@@ -35,6 +36,13 @@ impl Site {
         let mut fill = |bytes: &mut [u8]| fill(&mut random, bytes);
         let site = authority::Site::create("test", &mut fill, START_UNIX_S).unwrap();
         Site { site, random }
+    }
+
+    /// The site takes back the certificate of this identity.
+    pub fn revocation_of(&self, identity: &HostIdentity) -> Arc<Verified<RevocationList>> {
+        let text = self.site.revocation_list(&[identity.certificate().serial()], START_UNIX_S).unwrap();
+        let der = identity::pem::single(&text, identity::pem::REVOCATION_LIST).unwrap();
+        Arc::new(self.site.anchor().verify_revocation_list(&der).unwrap())
     }
 
     pub fn identity(&mut self, number: u8) -> Arc<HostIdentity> {
@@ -176,6 +184,15 @@ impl Lan {
         let seed = (self.at.as_nanos() / 1_000_000) as u8;
         let now = self.hosts[host].now(self.at);
         self.hosts[host].cll = start(&self.hosts[host].settings, host as u8, seed | 1, now);
+        self.settle();
+    }
+
+    /// `host` hears of revoked certificates.
+    pub fn revoke(&mut self, host: usize, list: &Arc<Verified<RevocationList>>) {
+        let now = self.hosts[host].now(self.at);
+        let mut sink = Collected::new();
+        cll::revoke(&mut self.hosts[host].cll, now, Arc::clone(list), &mut sink);
+        self.after(host, sink);
         self.settle();
     }
 

@@ -110,6 +110,12 @@ impl HostCertificate {
         &self.der
     }
 
+    /// Its serial number, as bytes.
+    #[must_use]
+    pub fn serial(&self) -> &[u8] {
+        &self.serial
+    }
+
     /// Its serial number, in lower-case hexadecimal digits as stored.
     #[must_use]
     pub fn serial_hex(&self) -> String {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 /// A value that the site's authority vouches for.
 ///
 /// There is no public constructor, no conversion and no `Default`: the only makers are
-/// [`TrustAnchor::verify`](super::TrustAnchor::verify) and
+/// [`TrustAnchor::verify`](super::TrustAnchor::verify), its [`verify_revocation_list`](super::TrustAnchor::verify_revocation_list) and
 /// [`DistributorKey::verify`](crate::distributor::DistributorKey::verify), which have checked the signature and every field. So a
 /// function that takes `Verified<HostCertificate>` cannot be called with something a stranger sent, and no later change
 /// elsewhere can forget the check. What was verified can also run out: callers that keep one for long compare its period

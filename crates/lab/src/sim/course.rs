@@ -146,6 +146,7 @@ impl<E: Happening> Course<E> {
 
     /// What the run came to.
     pub fn report(mut self, summary: String, deliveries: u64, violations: Violations, ledger: Ledger) -> Report {
-        Report { summary, hash: self.trace.hash(), events: self.trace.events(), deliveries, violations, ledger }
+        let (hash, events) = (self.trace.hash(), self.trace.events());
+        Report { summary, hash, events, deliveries, renewals: 0, violations, ledger }
     }
 }

@@ -29,6 +29,8 @@ use crate::failure::Failure;
 use report::Report;
 use trace::hexadecimal;
 
+/// Runs in a world unless told otherwise.
+const RUNS_USUAL: u64 = 1000;
 /// Violating runs that are shown in full.
 const SHOWN_MAX: u64 = 10;
 
@@ -38,9 +40,9 @@ pub struct Args {
     /// Seed of the first run; the runs after it count up from there
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many runs, in each world
-    #[arg(long, default_value_t = 1000)]
-    runs: u64,
+    /// How many runs, in each world [default: 1000; 1 of rollover]
+    #[arg(long)]
+    runs: Option<u64>,
     /// What is simulated
     #[arg(long, value_enum, default_value_t = Scope::All)]
     world: Scope,
@@ -59,7 +61,9 @@ pub enum Scope {
     Cll,
     /// Signed ARP: hosts, key distributors, DHCP servers and clients
     Sarp,
-    /// Both, one after the other
+    /// An hour of link layers under load that replace their keys every 10 s and by frame count: nothing may be lost
+    Rollover,
+    /// Cll and sarp, one after the other
     All,
 }
 
@@ -67,6 +71,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Cll,
+    Rollover,
     Sarp,
 }
 
@@ -101,10 +106,10 @@ struct Off {
 }
 
 impl Weakness {
-    fn world(self) -> World {
+    fn is_in(self, world: World) -> bool {
         match self {
-            Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => World::Cll,
-            _ => World::Sarp,
+            Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => world != World::Sarp,
+            _ => world == World::Sarp,
         }
     }
 
@@ -129,6 +134,7 @@ impl World {
     fn word(self) -> &'static str {
         match self {
             World::Cll => "cll",
+            World::Rollover => "rollover",
             World::Sarp => "sarp",
         }
     }
@@ -138,6 +144,7 @@ impl World {
         let off = weakness.map(Weakness::off).unwrap_or_default();
         match self {
             World::Cll => link_layer::simulate(seed, off.cll, tells),
+            World::Rollover => link_layer::simulate_rollover(seed, off.cll, tells),
             World::Sarp => signed_arp::simulate(seed, off.sarp, tells),
         }
     }
@@ -151,11 +158,12 @@ impl Args {
     fn worlds(&self) -> Result<Vec<World>, Failure> {
         let asked: &[World] = match self.world {
             Scope::Cll => &[World::Cll],
+            Scope::Rollover => &[World::Rollover],
             Scope::Sarp => &[World::Sarp],
             Scope::All => &[World::Cll, World::Sarp],
         };
         let worlds: Vec<World> =
-            asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.world() == *world)).collect();
+            asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.is_in(*world))).collect();
         if worlds.is_empty() {
             return Err(Failure::Usage("--weaken names a layer of the other world: leave --world out".to_owned()));
         }
@@ -165,6 +173,8 @@ impl Args {
 
 /// All runs of a world together.
 struct Total {
+    runs: u64,
+    renewals: u64,
     hash: [u8; 32],
     events: u64,
     deliveries: u64,
@@ -184,8 +194,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         if args.verbose {
             tell_ledger(&total.ledger);
         }
-        let Total { events, deliveries, .. } = total;
-        println!("{}: {} runs, {events} events, {deliveries} deliveries", world.word(), args.runs);
+        let Total { runs, events, deliveries, renewals, .. } = total;
+        let renewed = if renewals > 0 { format!(", {renewals} times new keys") } else { String::new() };
+        println!("{}: {runs} runs, {events} events, {deliveries} deliveries{renewed}", world.word());
         println!("trace {}", hexadecimal(&total.hash));
         violations += total.violations;
     }
@@ -194,10 +205,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn run_world(args: &Args, world: World) -> Result<Total, Failure> {
-    let mut total =
-        Total { hash: [0; 32], events: 0, deliveries: 0, violations: 0, bad_runs: 0, ledger: Ledger::new() };
-    for seed in args.seed..args.seed.saturating_add(args.runs) {
-        let report = world.simulate(seed, args.weaken, args.verbose && args.runs == 1)?;
+    let runs = args.runs.unwrap_or(if world == World::Rollover { 1 } else { RUNS_USUAL });
+    let mut total = Total::of(runs);
+    for seed in args.seed..args.seed.saturating_add(runs) {
+        let report = world.simulate(seed, args.weaken, args.verbose && runs == 1)?;
         if args.verbose {
             println!("seed {seed}: {}; {} events, trace {}", report.summary, report.events, hexadecimal(&report.hash));
         }
@@ -210,10 +221,16 @@ fn run_world(args: &Args, world: World) -> Result<Total, Failure> {
 }
 
 impl Total {
+    fn of(runs: u64) -> Total {
+        let (hash, ledger) = ([0; 32], Ledger::new());
+        Total { runs, renewals: 0, hash, events: 0, deliveries: 0, violations: 0, bad_runs: 0, ledger }
+    }
+
     fn add(&mut self, report: &Report) {
         self.hash = sha256(&[&self.hash, &report.hash]);
         self.events += report.events;
         self.deliveries += report.deliveries;
+        self.renewals += report.renewals;
         self.violations += report.violations.count;
         self.bad_runs += u64::from(report.violations.count > 0);
         self.ledger.add(&report.ledger);

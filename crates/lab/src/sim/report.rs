@@ -58,6 +58,8 @@ pub struct Report {
     pub events: u64,
     /// Frames that were delivered and were right.
     pub deliveries: u64,
+    /// How often keys were replaced through an association.
+    pub renewals: u64,
     /// What did not hold.
     pub violations: Violations,
     /// The books of all bumps together.

@@ -22,6 +22,7 @@ mod layers;
 mod liveness;
 mod paper;
 mod peers;
+mod rollover;
 mod sarp;
 mod sarp_input;
 mod sarp_life;

@@ -246,6 +246,9 @@ pub(crate) struct Cll {
     pub(crate) require_suites: Vec<String>,
     pub(crate) require_confidentiality: bool,
     pub(crate) lifetime_s: u64,
+    pub(crate) idle_s: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) revocation_list: Option<PathBuf>,
     pub(crate) clock_tolerance_s: u64,
     pub(crate) pass: Vec<String>,
     pub(crate) trains: Trains,
@@ -264,6 +267,8 @@ impl Default for Cll {
             require_suites: Suite::ALL.iter().map(|suite| suite.name().to_owned()).collect(),
             require_confidentiality: false,
             lifetime_s: cll::limits::LIFETIME_DEFAULT.as_secs(),
+            idle_s: cll::limits::IDLE_DEFAULT.as_secs(),
+            revocation_list: None,
             clock_tolerance_s: cll::limits::CLOCK_TOLERANCE.as_secs(),
             pass: Vec::new(),
             trains: Trains::Auto,
@@ -300,6 +305,7 @@ pub(crate) struct Lab {
     pub(crate) weaken: Vec<String>,
     pub(crate) lifetime_min_s: Option<u64>,
     pub(crate) rekey_after_frames: Option<u32>,
+    pub(crate) rekey_every_s: Option<u64>,
     /// By how much the wall clock that the daemon sees is wrong.
     pub(crate) clock_offset_s: i32,
 }
@@ -388,6 +394,11 @@ impl Config {
         let shortest = cll::limits::LIFETIME_MIN.as_secs();
         if self.cll.lifetime_s < shortest && self.host.profile != Profile::Lab {
             let what = format!("cll.lifetime_s = {} is too short", self.cll.lifetime_s);
+            return Err(Failure::file(file, what, &format!("use at least {shortest}")));
+        }
+        let shortest = cll::limits::IDLE_MIN.as_secs();
+        if self.cll.idle_s < shortest && self.host.profile != Profile::Lab {
+            let what = format!("cll.idle_s = {} is too short", self.cll.idle_s);
             return Err(Failure::file(file, what, &format!("use at least {shortest}")));
         }
         Ok(())
@@ -484,6 +495,7 @@ impl Config {
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
+        settings.idle = Duration::from_secs(self.cll.idle_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
         settings.legacy = self.legacy(file)?;
         settings.pass = self.pass(file)?;
@@ -491,6 +503,7 @@ impl Config {
         if let Some(lab) = &self.lab {
             settings.lifetime_min = lab.lifetime_min_s.map_or(settings.lifetime_min, Duration::from_secs);
             settings.rekey_after_frames = lab.rekey_after_frames.unwrap_or(settings.rekey_after_frames);
+            settings.rekey_every = lab.rekey_every_s.map(Duration::from_secs);
         }
         Ok(settings)
     }
@@ -632,6 +645,7 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"des\"\n", "host.toml", "aes-256-gcm"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nethertype = 1500\n", "host.toml", "0x07d0"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),

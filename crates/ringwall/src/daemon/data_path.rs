@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
+use identity::Verified;
+use identity::revocation::RevocationList;
 use identity::signing::SigningKey;
 use scrub::FlowReport;
 use system::clock::Clock;
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     WireMtu(u16),
     /// Have the host's own key replaced.
     ChangeKey(Arc<SigningKey>),
+    /// Have nobody with one of these certificates believed.
+    Revoke(Arc<Verified<RevocationList>>),
     /// End.
     Stop,
 }
@@ -223,6 +227,10 @@ where
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
                 Ok(Command::ChangeKey(key)) => self.change_key(key),
+                Ok(Command::Revoke(list)) => {
+                    let now = self.clock.now();
+                    self.guard.revoke(now, list, &mut self.ports.sinks());
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
 use cll::{Cll, Effect, PeerReport};
+use identity::Verified;
+use identity::revocation::RevocationList;
 use identity::signing::SigningKey;
 use sarp::akd::Records;
 use scrub::{FlowId, FlowReport};
@@ -122,6 +124,9 @@ pub(crate) trait Guard: Bump {
     /// Has the host's own key replaced where it has one to be looked up; how that ends is in [`report`](Guard::report).
     fn change_key(&mut self, _now: Now, _new: Arc<SigningKey>, _sink: &mut dyn Sink) {}
 
+    /// The site has taken these certificates back. Only who believes certificates listens.
+    fn revoke(&mut self, _now: Now, _list: Arc<Verified<RevocationList>>, _sink: &mut dyn Sink) {}
+
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
 
@@ -175,6 +180,10 @@ impl Guard for Cll {
         for lane in &mut self.lanes {
             lane.set_wire_mtu(wire_mtu);
         }
+    }
+
+    fn revoke(&mut self, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
+        cll::revoke(self, now, list, sink);
     }
 
     fn report(&self, now: Instant) -> Report {

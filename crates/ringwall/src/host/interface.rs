@@ -13,6 +13,7 @@ use system::takeover::{self, Change, Follower, Taken, state};
 use super::outpost::Standing;
 use super::refresh::Refresh;
 use super::reports;
+use super::revocation::{Look, Revocations};
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
@@ -26,6 +27,8 @@ pub(super) struct Interface {
     distributors: Vec<protocol::Distributor>,
     /// The host's own key, where it is looked up.
     refresh: Option<Refresh>,
+    /// The certificates that the site has taken back, where a file is named.
+    revocations: Option<Revocations>,
     taken: Taken,
     follower: Follower,
     /// Where forged frames of the link layer end.
@@ -48,6 +51,7 @@ impl Interface {
             identity,
             distributors: Vec::new(),
             refresh: None,
+            revocations: None,
             taken,
             follower,
             layers,
@@ -64,6 +68,44 @@ impl Interface {
     /// Has this host's own key changed as its configuration wants.
     pub(super) fn keep_key(&mut self, refresh: Refresh) {
         self.refresh = Some(refresh);
+    }
+
+    /// Has the file with the site's revoked certificates followed.
+    pub(super) fn keep_revocations(&mut self, revocations: Revocations) {
+        self.revocations = Some(revocations);
+    }
+
+    fn follow_revocations(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
+        let Some(revocations) = &mut self.revocations else { return };
+        match revocations.look(snapshot.now.since_boot) {
+            Look::Same => return,
+            Look::Refused(why) => return journal.note("revocations", &why),
+            Look::Newer(list) => {
+                journal.note("revocations", &format!("a newer list, with {} certificates", list.len()));
+                if link.command(Command::Revoke(list)).is_err() {
+                    journal.note(
+                        "revocations",
+                        "the data path took no command, restart the daemon to have the list in force",
+                    );
+                }
+            }
+        }
+        if revocations.names_us() {
+            journal.note(
+                "revocations",
+                "this host's own certificate is revoked: its peers end their associations with it",
+            );
+        }
+    }
+
+    fn follow_own_key(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
+        let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
+        let wanted = refresh.step(report, snapshot.now.since_boot);
+        // A data path that takes no command now is asked again later.
+        let began = wanted.map(|key| link.command(Command::ChangeKey(key)));
+        if began.is_some_and(|sent| sent.is_err()) {
+            journal.note("own-key", "the data path took no command to change this host's key");
+        }
     }
 
     pub(super) fn wire_mtu(&self) -> u16 {
@@ -181,13 +223,8 @@ impl Ward for Interface {
     }
 
     fn look_after(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
-        let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
-        let wanted = refresh.step(report, snapshot.now.since_boot);
-        // A data path that takes no command now is asked again later.
-        let began = wanted.map(|key| link.command(Command::ChangeKey(key)));
-        if began.is_some_and(|sent| sent.is_err()) {
-            journal.note("own-key", "the data path took no command to change this host's key");
-        }
+        self.follow_own_key(snapshot, journal, link);
+        self.follow_revocations(snapshot, journal, link);
     }
 
     fn known(&self, snapshot: &Snapshot) -> Answer {
@@ -208,6 +245,7 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
+            revoked: self.revocations.as_ref().map(|revocations| revocations.list().len()),
             sarp: self.sarp(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
             frames: reports::frames(&snapshot.ledger),

@@ -4,6 +4,7 @@
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
+//! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
@@ -12,6 +13,7 @@ mod plan;
 mod refresh;
 mod reports;
 mod revert;
+mod revocation;
 mod start;
 
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
 use super::refresh::Refresh;
+use super::revocation::Revocations;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ pub(crate) enum Duty {
 /// What is going to guard the interface.
 pub(super) enum Plan {
     Null,
-    Cll(Arc<HostIdentity>),
+    Cll(Arc<HostIdentity>, Option<Revocations>),
     Sarp(Box<SignedArp>),
 }
 
@@ -50,7 +51,12 @@ impl Plan {
         check_duty(file, config, duty)?;
         match config.host.mode {
             Mode::Null => Ok(Plan::Null),
-            Mode::Cll => load_identity(config, now).map(Plan::Cll),
+            Mode::Cll => {
+                let identity = load_identity(config, now)?;
+                let list = config.cll.revocation_list.as_deref();
+                let revocations = list.map(|file| Revocations::open(file, &identity)).transpose()?;
+                Ok(Plan::Cll(identity, revocations))
+            }
             Mode::Sarp => {
                 let identity = load_identity(config, now)?;
                 SignedArp::make(file, config, identity, now).map(|sarp| Plan::Sarp(Box::new(sarp)))
@@ -61,7 +67,7 @@ impl Plan {
     pub(super) fn identity(&self) -> Option<&Arc<HostIdentity>> {
         match self {
             Plan::Null => None,
-            Plan::Cll(identity) => Some(identity),
+            Plan::Cll(identity, _) => Some(identity),
             Plan::Sarp(sarp) => Some(&sarp.identity),
         }
     }

@@ -63,13 +63,17 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             let tools = Tools { here: (), beside: vec![()] };
             serve(null, tools, Load::new(trains), ports.tap()?, clock, supervisor)
         }
-        Plan::Cll(identity) => {
+        Plan::Cll(identity, revocations) => {
             let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
             if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
                 lane.set_outpost(Box::new(outpost));
+            }
+            if let Some(revocations) = revocations {
+                cll::revoke(&mut cll, clock.now(), Arc::clone(revocations.list()), &mut ports.sinks());
+                supervisor.ward_mut().keep_revocations(revocations);
             }
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
             serve(cll, tools, Load::new(trains), ports, clock, supervisor)

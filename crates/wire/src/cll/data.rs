@@ -97,7 +97,8 @@ impl DataHeader {
 /// The header inside the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InnerHeader {
-    /// The EtherType that the frame had, or zero for a frame without payload that only proves that its sender lives.
+    /// The EtherType that the frame had, or one of the two below, which no frame has: both are lengths of IEEE 802.3, and
+    /// too short for one.
     pub ethertype: EtherType,
     /// The transport checksum holds only the sum of the pseudo header; the seal vouches for the rest.
     pub checksum_partial: bool,
@@ -106,8 +107,10 @@ pub struct InnerHeader {
 }
 
 impl InnerHeader {
-    /// The EtherType of a frame that carries nothing.
+    /// Stands for a frame without payload that only proves that its sender lives.
     pub const NOTHING: EtherType = EtherType(0);
+    /// Stands for a message of the link layer itself, see [`rollover`](super::rollover).
+    pub const CONTROL: EtherType = EtherType(1);
 
     /// Reads the header from the start of `plaintext` and returns it with the payload.
     ///

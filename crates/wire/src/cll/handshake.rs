@@ -56,7 +56,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn parse(reader: &mut Reader<'_>) -> Result<Offer, Error> {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Offer, Error> {
         let invalid = Error::Invalid(Field::CllHandshake);
         if reader.u8()? != AGREEMENT_X25519 {
             return Err(Error::Unsupported(Field::CllHandshake));
@@ -81,7 +81,7 @@ impl Offer {
         Ok(Offer { suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
     }
 
-    fn emit(&self, out: &mut Vec<u8>) {
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
         let protection = if self.confidential { PROTECTION_CONFIDENTIAL } else { 0 };
         out.extend_from_slice(&[AGREEMENT_X25519, self.suite, protection, self.lanes]);
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
@@ -200,13 +200,13 @@ pub fn set_site_tag(message: &mut [u8], tag: &[u8; SITE_TAG_LEN]) {
     }
 }
 
-fn append_counted(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn append_counted(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_be_bytes());
     out.extend_from_slice(&bytes[..usize::from(len)]);
 }
 
-fn read_counted<'a>(reader: &mut Reader<'a>, field: Field, len_max: usize) -> Result<&'a [u8], Error> {
+pub(super) fn read_counted<'a>(reader: &mut Reader<'a>, field: Field, len_max: usize) -> Result<&'a [u8], Error> {
     reader.now_reading(field);
     let len = usize::from(reader.u16()?);
     if len > len_max {

@@ -7,11 +7,13 @@
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod rollover;
 pub mod train;
 
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
 pub use handshake::{Handshake, Offer};
+pub use rollover::Rollover;
 
 use crate::{Error, Field};
 

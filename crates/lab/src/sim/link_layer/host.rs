@@ -196,6 +196,7 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     if let Some(frames) = scenario.rekey_after_frames {
         settings.rekey_after_frames = frames;
     }
+    settings.rekey_every = scenario.rekey_every;
     let legacy = scenario.hosts.iter().filter(|host| host.part == Part::Legacy);
     settings.legacy = legacy
         .map(|host| Legacy { mac: site::mac(host.identity), ip: site::ip(host.identity), router: false })

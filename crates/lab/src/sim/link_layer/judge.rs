@@ -115,7 +115,8 @@ impl Judge {
             self.violate(at, host, "frames without fate", format!("{balance}"));
         }
         let others = self.facts.len() - 1;
-        let keys_max = others * usize::from(LANES_MAX) * (2 + limits::CANDIDATES_PER_PEER_MAX);
+        let keys_max =
+            others * usize::from(LANES_MAX) * (1 + limits::LEAVING_PER_PEER_MAX + limits::CANDIDATES_PER_PEER_MAX);
         let within = lanes().all(|lane| {
             lane.held_bytes() <= limits::HELD_BYTES_MAX
                 && lane.sending_to() <= others
@@ -153,8 +154,7 @@ impl Judge {
         for flow in 0..self.scenario.flows.len() {
             self.check_flow(at, flow);
         }
-        let renews = self.scenario.lifetime.is_some() || self.scenario.rekey_after_frames.is_some();
-        if self.scenario.clean && !renews && self.requests_when_settled > 0 {
+        if self.scenario.clean && self.requests_when_settled > 0 {
             let detail = format!("{} handshake requests", self.requests_when_settled);
             self.violate(at, 0, "handshakes without need", detail);
         }

@@ -1,5 +1,5 @@
 //! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks, faults, traffic and attackers
-//! (`scenario`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
+//! (`scenario`, or the fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
 //! and, after every call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small
 //! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `babble` (what nobody carries).
 
@@ -10,6 +10,7 @@ mod event;
 mod host;
 mod insider;
 mod judge;
+mod rollover;
 mod scenario;
 mod site;
 mod stack;
@@ -30,4 +31,13 @@ use world::World;
 /// The simulated site could not be made.
 pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
     Ok(course::run(World::new(seed, site::pool()?, weaken, tells)))
+}
+
+/// One run of an hour in which keys are replaced all the time.
+///
+/// # Errors
+/// The simulated site could not be made.
+pub fn simulate_rollover(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
+    let scenario = rollover::scenario(rollover::SPAN);
+    Ok(course::run(World::of(scenario, world::generator(seed), site::pool()?, weaken, tells)))
 }

@@ -83,6 +83,7 @@ pub struct Scenario {
     pub attack_every: Option<Duration>,
     pub lifetime: Option<Duration>,
     pub rekey_after_frames: Option<u32>,
+    pub rekey_every: Option<Duration>,
     /// Whether an EtherType passes in clear by configuration.
     pub passes: bool,
     /// Nothing goes wrong and nobody attacks, so nothing may be lost either.
@@ -105,6 +106,7 @@ impl Scenario {
             attack_every: None,
             lifetime: random.chance(3).then(|| Duration::from_secs(14 + random.below(30))),
             rekey_after_frames: random.chance(4).then(|| 60 + random.below(300) as u32),
+            rekey_every: None,
             faults: Faults::none(Duration::from_micros(1 + random.below(job_delay_max_micros))),
             passes: random.chance(4),
             hosts,

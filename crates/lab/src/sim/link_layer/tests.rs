@@ -1,10 +1,13 @@
 //! The simulator judges the link layer; these judge the simulator.
 
+use std::time::Duration;
+
 use cll::Weaken;
 
-use super::simulate;
-use crate::sim::checks;
+use super::world::{World, generator};
+use super::{rollover, simulate, site};
 use crate::sim::report::Report;
+use crate::sim::{checks, course};
 
 fn run(seed: u64, weaken: Weaken) -> Report {
     simulate(seed, weaken, false).expect("a site")
@@ -41,4 +44,15 @@ fn a_candidate_that_is_promoted_too_early_is_caught() {
 #[test]
 fn a_missing_cross_layer_check_is_caught() {
     assert!(rules(Weaken { cross_layer: true, ..Weaken::default() }, 1..12).contains(&"lie delivered"));
+}
+
+/// Broke `retire` by forgetting replaced keys at once: datagrams were lost in every minute.
+#[test]
+fn keys_are_replaced_under_load_without_a_loss() {
+    let scenario = rollover::scenario(Duration::from_secs(120));
+    let world = World::of(scenario, generator(1), site::pool().expect("a site"), Weaken::default(), false);
+    let report = course::run(world);
+    let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
+    assert_eq!(report.violations.count, 0, "{violations:?}");
+    assert!(report.renewals > 80 && report.deliveries > 50_000, "{} {}", report.renewals, report.deliveries);
 }

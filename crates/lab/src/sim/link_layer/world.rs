@@ -32,6 +32,13 @@ const BEYOND: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// Frames that arrived together.
 type Received = Vec<(Vec<u8>, Meta)>;
 
+/// The randomness of `seed`.
+pub fn generator(seed: u64) -> Generator {
+    let mut seed_bytes = [0; 32];
+    seed_bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    Generator::from_seed(seed_bytes)
+}
+
 /// The world of one run.
 pub struct World {
     scenario: Scenario,
@@ -40,6 +47,8 @@ pub struct World {
     attacker: Option<Attacker>,
     judge: Judge,
     next_number: u64,
+    /// How often keys were replaced through an association, on either side.
+    renewals: u64,
 }
 
 impl course::World for World {
@@ -103,17 +112,28 @@ impl course::World for World {
         let links: Vec<_> = self.hosts.iter_mut().map(|host| host.link.take()).collect();
         self.judge.close(self.course.at, &links);
         let deliveries = self.judge.deliveries();
-        self.course.report(self.scenario.summary(), deliveries, self.judge.into_violations(), ledger)
+        let renewals = self.renewals;
+        let violations = self.judge.into_violations();
+        Report { renewals, ..self.course.report(self.scenario.summary(), deliveries, violations, ledger) }
     }
 }
 
 impl World {
     /// The world of `seed`. `weaken` is what the laboratory switches off on the honest hosts.
     pub fn new(seed: u64, identities: &[Arc<HostIdentity>], weaken: Weaken, tells: bool) -> World {
-        let mut seed_bytes = [0; 32];
-        seed_bytes[..8].copy_from_slice(&seed.to_be_bytes());
-        let mut random = Generator::from_seed(seed_bytes);
+        let mut random = generator(seed);
         let scenario = Scenario::draw(&mut random);
+        World::of(scenario, random, identities, weaken, tells)
+    }
+
+    /// The world of this scenario.
+    pub fn of(
+        scenario: Scenario,
+        mut random: Generator,
+        identities: &[Arc<HostIdentity>],
+        weaken: Weaken,
+        tells: bool,
+    ) -> World {
         let numbers = 0..scenario.hosts.len();
         let hosts: Vec<Host> =
             numbers.map(|number| Host::new(number, &scenario, identities, weaken, &mut random)).collect();
@@ -127,6 +147,7 @@ impl World {
             attacker: scenario.attack_every.map(|_| attacker),
             judge: Judge::new(&scenario),
             next_number: 1,
+            renewals: 0,
             hosts,
             scenario,
         }
@@ -147,6 +168,7 @@ impl World {
     /// Carries away what a call into a link layer brought forth, and has the judge look at all of it.
     fn absorb(&mut self, host: usize, outcome: Outcome, thoroughly: bool) {
         for event in &outcome.events {
+            self.renewals += u64::from(matches!(event, cll::Event::Renewed { .. }));
             self.course.tell(host, event);
         }
         for frame in outcome.wire {

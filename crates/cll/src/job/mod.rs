@@ -2,6 +2,10 @@
 //!
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
+//!
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association.
+
+mod rollover;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,10 +15,13 @@ use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::{HostIdentity, Verified, hash};
 use wire::MacAddress;
+use wire::cll::Offer;
 use wire::cll::handshake::{Handshake, append_signature};
 
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
+use crate::revocation::Revoked;
 use crate::settings::Settings;
+pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.
 const REQUEST_LABEL: &[u8] = b"ringwall cll 2 request";
@@ -34,6 +41,12 @@ pub(crate) enum JobKind {
     Answer(Box<Answer>),
     /// Judge the reply to our request.
     Finish(Box<Finish>),
+    /// Sign our request for a rollover.
+    SignRollover(SignRollover),
+    /// Judge a request for a rollover and write the reply.
+    AnswerRollover(Box<AnswerRollover>),
+    /// Judge the reply to our request for a rollover.
+    FinishRollover(Box<FinishRollover>),
 }
 
 /// What a job came to.
@@ -93,6 +106,7 @@ pub(crate) struct SignRequest {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) revoked: Arc<Revoked>,
     pub(crate) unix_s: u64,
     pub(crate) request: Vec<u8>,
     pub(crate) unsigned_reply: Vec<u8>,
@@ -103,11 +117,13 @@ pub(crate) struct Answered {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,
     pub(crate) reply: Vec<u8>,
+    pub(crate) transcript: [u8; 32],
 }
 
 #[derive(Debug)]
 pub(crate) struct Finish {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) revoked: Arc<Revoked>,
     pub(crate) unix_s: u64,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
@@ -119,6 +135,7 @@ pub(crate) struct Finish {
 pub(crate) struct Finished {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,
+    pub(crate) transcript: [u8; 32],
 }
 
 impl Job {
@@ -136,6 +153,9 @@ impl Job {
             JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
             JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
+            JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
+            JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
         })
     }
 }
@@ -162,8 +182,8 @@ impl Answer {
         let settings = &self.settings;
         let request = parse(&self.request)?;
         let signed = signed_request(&self.request, request.certificate.len());
-        let peer = judge(settings, self.unix_s, &request, &signed, false)?;
-        let peers = accept(settings, &request)?;
+        let peer = judge(settings, &self.revoked, self.unix_s, &request, &signed, false)?;
+        let peers = accept(settings, request.offer)?;
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
         let signed = signed_reply(&self.request, &reply, settings.identity.certificate().der().len());
@@ -174,7 +194,7 @@ impl Answer {
             self.key_pair.agree(&request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply })
+        Ok(Answered { peer, keys, reply, transcript })
     }
 }
 
@@ -183,16 +203,16 @@ impl Finish {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.request, &self.reply, reply.certificate.len());
-        let peer = judge(settings, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
+        let peer = judge(settings, &self.revoked, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
         self.check_asked(&reply)?;
-        let peers = accept(settings, &reply)?;
-        let own = accept_own(settings, &parse(&self.request)?)?;
+        let peers = accept(settings, reply.offer)?;
+        let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
             self.key_pair.agree(&reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys })
+        Ok(Finished { peer, keys, transcript })
     }
 
     /// The one who answers must be the one who was asked.
@@ -213,16 +233,13 @@ fn parse(message: &[u8]) -> Result<Handshake<'_>, Refusal> {
 /// Certificate, signature, and the addresses that the certificate binds: whatever follows may rely on the sender.
 fn judge(
     settings: &Settings,
+    revoked: &Revoked,
     unix_s: u64,
     message: &Handshake<'_>,
     signed: &[u8],
     signature_unchecked: bool,
 ) -> Result<Verified<HostCertificate>, Refusal> {
-    let peer = settings
-        .identity
-        .anchor()
-        .verify(message.certificate, unix_s)
-        .map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
+    let peer = judge_certificate(settings, revoked, unix_s, message.certificate)?;
     let signature = peer.verify_signature(signed, message.signature);
     if !signature_unchecked {
         signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
@@ -235,24 +252,39 @@ fn judge(
     Ok(peer)
 }
 
-fn accept(settings: &Settings, message: &Handshake<'_>) -> Result<Chosen, Refusal> {
-    let suite = settings.require.accept(&message.offer);
-    let suite = suite.ok_or_else(|| {
-        let protection = if message.offer.confidential { "encrypts" } else { "only authenticates" };
-        Refusal::new(DropReason::WeakOffer, format!("the peer {protection} with suite {}", message.offer.suite))
-    })?;
-    Ok(Chosen { offer: message.offer, suite })
+/// This site's authority issued it, it is valid now, and it was not taken back.
+fn judge_certificate(
+    settings: &Settings,
+    revoked: &Revoked,
+    unix_s: u64,
+    certificate: &[u8],
+) -> Result<Verified<HostCertificate>, Refusal> {
+    let anchor = settings.identity.anchor();
+    let peer = anchor.verify(certificate, unix_s);
+    let peer = peer.map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
+    if revoked.names(&peer) {
+        return Err(Refusal::new(
+            DropReason::BadCertificate,
+            format!("the certificate of {} was revoked", peer.name()),
+        ));
+    }
+    Ok(peer)
 }
 
-fn accept_own(settings: &Settings, message: &Handshake<'_>) -> Result<Chosen, Refusal> {
-    Ok(Chosen { offer: message.offer, suite: settings.send_suite })
+fn accept(settings: &Settings, offer: Offer) -> Result<Chosen, Refusal> {
+    let suite = settings.require.accept(&offer);
+    let suite = suite.ok_or_else(|| {
+        let protection = if offer.confidential { "encrypts" } else { "only authenticates" };
+        Refusal::new(DropReason::WeakOffer, format!("the peer {protection} with suite {}", offer.suite))
+    })?;
+    Ok(Chosen { offer, suite })
 }
 
 /// Our own reply is not signed yet; an empty signature makes it readable.
 fn parse_own(unsigned_reply: &[u8], settings: &Settings) -> Result<Chosen, Refusal> {
     let mut readable = unsigned_reply.to_vec();
     append_signature(&mut readable, &[]);
-    accept_own(settings, &parse(&readable)?)
+    Ok(Chosen { offer: parse(&readable)?.offer, suite: settings.send_suite })
 }
 
 fn signed_request(message: &[u8], certificate_len: usize) -> Vec<u8> {

@@ -1,0 +1,80 @@
+//! Certificates that the site takes back, as a list that it signs (RFC 5280, section 5) and that hosts are given.
+//!
+//! The list is its own record: it is read, added to and signed anew. Certificates that have expired drop out of it.
+
+use identity::Verified;
+use identity::certificate::HostCertificate;
+use identity::limits::MAX_REVOKED;
+use identity::pem;
+use identity::revocation::RevocationList;
+
+use super::{Directory, REVOKED};
+use crate::files::{self, Overwrite, Secrecy};
+use crate::{Error, Site};
+
+/// What became of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revoked {
+    /// The repository has the host, and says from now on that it is invalid.
+    pub in_repository: bool,
+    /// Certificates of the host that have not expired and are on the list now.
+    pub certificates: usize,
+}
+
+impl Revoked {
+    /// Whether there was anything to revoke.
+    #[must_use]
+    pub fn found(self) -> bool {
+        self.in_repository || self.certificates > 0
+    }
+}
+
+impl Directory {
+    /// Takes a host out of S-ARP, and its certificates back.
+    ///
+    /// # Errors
+    /// What is wrong with the repository, the record or the list; [`Error::TooManyRevoked`].
+    pub fn revoke(&self, name: &str, unix_s: u64) -> Result<Revoked, Error> {
+        // An issue that is under way would make the host good again.
+        let _lock = self.lock()?;
+        let in_repository = self.repository()?.revoke(name)?;
+        Ok(Revoked { in_repository, certificates: self.take_back(name, unix_s)? })
+    }
+
+    /// Puts every certificate of the host that has not expired on the list; how many those are. The caller holds the lock.
+    pub(super) fn take_back(&self, name: &str, unix_s: u64) -> Result<usize, Error> {
+        let before = self.revocation_list()?;
+        let listed = |one: &HostCertificate| before.as_ref().is_some_and(|list| list.names(one));
+        let live = self.certificates()?.into_iter().filter(|one| one.not_after_unix() >= unix_s);
+        let meant: Vec<Verified<HostCertificate>> = live.filter(|one| listed(one) || one.name() == name).collect();
+        if meant.len() > MAX_REVOKED {
+            return Err(Error::TooManyRevoked);
+        }
+        let issued_unix = before.as_ref().map_or(unix_s, |list| unix_s.max(list.issued_unix() + 1));
+        let serials: Vec<&[u8]> = meant.iter().map(|one| one.serial()).collect();
+        let text = self.site.revocation_list(&serials, issued_unix)?;
+        files::write(&self.path.join(REVOKED), &text, Secrecy::Public, Overwrite::Force)?;
+        Ok(meant.iter().filter(|one| one.name() == name).count())
+    }
+
+    /// The newest list; a site of an earlier version has none yet.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn revocation_list(&self) -> Result<Option<Verified<RevocationList>>, Error> {
+        let path = self.path.join(REVOKED);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let read = || -> Result<Verified<RevocationList>, Error> {
+            let der = pem::single(&files::read(&path)?, pem::REVOCATION_LIST)?;
+            self.site.anchor().verify_revocation_list(&der).map_err(Error::RevocationList)
+        };
+        read().map(Some).map_err(|error| error.with_file(&path))
+    }
+}
+
+/// A list without entries, for a new site.
+pub(super) fn first_list(site: &Site, unix_s: u64) -> Result<String, Error> {
+    site.revocation_list(&[], unix_s)
+}

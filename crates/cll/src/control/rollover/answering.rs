@@ -1,0 +1,228 @@
+//! Rollovers that the peer asks for: the request is judged, the answer makes a candidate, and the reply is repeated until a
+//! frame under the new keys shows that it arrived.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{DropReason, Fate, Instant, Side};
+use wire::MacAddress;
+use wire::cll::rollover::{Keys, Kind};
+use wire::cll::{NONCE_LEN, Offer};
+
+use super::{Part, RolloverId, Sealed, successor_of};
+use crate::control::peers::Birth;
+use crate::control::{Call, Control, Task};
+use crate::job::{AnswerRollover, Answered, JobKind, Refusal};
+use crate::keys::Chosen;
+use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
+use crate::message::AssociationId;
+
+/// What we wait for.
+#[derive(Debug)]
+pub(super) enum Answering {
+    /// The verdict on the request.
+    Verdict { request_frame: Vec<u8>, peers: Offer, own: Offer },
+    /// A frame under the new keys.
+    Acknowledgement { reply: Vec<u8>, made: AssociationId, next_send: Instant, interval: Duration },
+}
+
+impl Answering {
+    pub(super) fn next_send(&self) -> Option<Instant> {
+        match self {
+            Answering::Verdict { .. } => None,
+            Answering::Acknowledgement { next_send, .. } => Some(*next_send),
+        }
+    }
+
+    /// The candidate that it made.
+    pub(super) fn made(&self) -> Option<AssociationId> {
+        match self {
+            Answering::Verdict { .. } => None,
+            Answering::Acknowledgement { made, .. } => Some(*made),
+        }
+    }
+
+    /// The reply to be sent again, if there is one already.
+    pub(super) fn repeat(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let Answering::Acknowledgement { reply, next_send, interval, .. } = self else { return None };
+        *interval = (*interval * 2).min(RETRANSMIT_MAX);
+        *next_send = now + *interval;
+        Some(reply.clone())
+    }
+
+    /// The receiver index that it does not need any more, and the frame that waited for a verdict. A candidate keeps its own.
+    pub(super) fn into_rest(self) -> (Option<u32>, Option<Vec<u8>>) {
+        match self {
+            Answering::Verdict { request_frame, own, .. } => (Some(own.receiver_index), Some(request_frame)),
+            Answering::Acknowledgement { .. } => (None, None),
+        }
+    }
+}
+
+impl Control {
+    /// A request. It is believed to come from the peer, because the seal says so; all else is still to be judged.
+    pub(super) fn answer_rollover(
+        &mut self,
+        call: &mut Call<'_>,
+        sealed: &Sealed<'_>,
+        request: &Keys<'_>,
+    ) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        let mac = self.current_of(sealed)?.certificate.mac();
+        if let Some(fate) = self.answer_again(call, mac, &request.nonce) {
+            return fate;
+        }
+        self.decide_between_both(call, mac)?;
+        if !self.rollovers.has_room(now, mac) || !self.signature_budget.take(now) {
+            return Err(DropReason::HandshakeBudget);
+        }
+        self.judge_rollover(call, sealed, request)
+    }
+
+    /// The same request again: the reply was lost, or is still being made.
+    fn answer_again(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        nonce: &[u8; NONCE_LEN],
+    ) -> Option<Result<Fate, DropReason>> {
+        let last = self.rollovers.by_mac.get_mut(&mac).filter(|last| last.nonce == *nonce)?;
+        match &mut last.part {
+            Part::Asking(_) | Part::Done => Some(Err(DropReason::HandshakeUnasked)),
+            Part::Answering(answering) => {
+                if let Some(reply) = answering.repeat(call.now.since_boot) {
+                    Self::send_rollover(call, mac, &reply);
+                }
+                Some(Ok(Fate::Consumed))
+            }
+        }
+    }
+
+    /// If both sides ask at once, the host with the higher address goes first, as in the handshake (paper, section 5.4).
+    /// That cannot hang: the association lives, so its request is repeated until it is answered or given up.
+    fn decide_between_both(&mut self, call: &Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let we_ask = self.rollovers.by_mac.get(&mac).is_some_and(|last| matches!(last.part, Part::Asking(_)));
+        if !we_ask {
+            return Ok(());
+        }
+        if self.settings.mac > mac {
+            return Err(DropReason::HandshakeYields);
+        }
+        if let Some(last) = self.rollovers.by_mac.remove(&mac) {
+            self.discard_rollover(call, last, DropReason::HandshakeYields);
+        }
+        Ok(())
+    }
+
+    fn judge_rollover(
+        &mut self,
+        call: &mut Call<'_>,
+        sealed: &Sealed<'_>,
+        request: &Keys<'_>,
+    ) -> Result<Fate, DropReason> {
+        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = self.peers.draw_index(&mut self.random);
+        let own = self.offer(receiver_index);
+        let answer = AnswerRollover {
+            settings: Arc::clone(&self.settings),
+            revoked: Arc::clone(&self.revoked),
+            unix_s: self.certificate_time(call.now),
+            successor: successor_of(self.current_of(sealed)?),
+            request: sealed.message.to_vec(),
+            unsigned_reply: self.unsigned_keys(Kind::Reply, request.nonce, receiver_index, key_pair.public()),
+            own: Chosen { offer: own, suite: self.settings.send_suite },
+            key_pair,
+        };
+        let state = Answering::Verdict { request_frame: sealed.frame.to_vec(), peers: request.offer, own };
+        self.forget_older_rollover(call, answer.successor.peer);
+        let current = self.peers.current_by_mac(answer.successor.peer).ok_or(DropReason::HandshakeUnasked)?;
+        let id = self.rollovers.begin(call.now.since_boot, current, request.nonce, Part::Answering(state));
+        if self.task(call.out, Task::Rollover(id), JobKind::AnswerRollover(Box::new(answer))) {
+            return Ok(Fate::Held);
+        }
+        self.rollovers.by_mac.remove(&id.mac);
+        self.peers.return_index(receiver_index);
+        Err(DropReason::ControlBusy)
+    }
+
+    /// The peer gave its last request up and asks anew.
+    fn forget_older_rollover(&mut self, call: &Call<'_>, mac: MacAddress) {
+        if let Some(last) = self.rollovers.by_mac.remove(&mac) {
+            self.discard_rollover(call, last, DropReason::HandshakeUnasked);
+        }
+    }
+
+    /// The verdict on a request.
+    pub(in crate::control) fn rollover_request_judged(
+        &mut self,
+        call: &mut Call<'_>,
+        id: RolloverId,
+        result: Result<Box<Answered>, Refusal>,
+    ) {
+        let Some(last) = self.rollovers.by_id(id) else { return };
+        let Part::Answering(Answering::Verdict { request_frame, peers, own }) = &last.part else { return };
+        let (of, frame, peers, own) = (last.of, request_frame.clone(), *peers, *own);
+        match result {
+            Err(refusal) => {
+                self.rollovers.by_mac.remove(&id.mac);
+                self.peers.return_index(own.receiver_index);
+                self.refuse_rollover(call, id.mac, &frame, refusal);
+            }
+            Ok(answered) => {
+                self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &frame);
+                let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
+                let rollovers = current.map(|current| current.rollovers.saturating_add(1));
+                match rollovers {
+                    Some(rollovers) => self.accept_rollover(call, id, (own, peers), rollovers, *answered),
+                    None => self.peers.return_index(own.receiver_index),
+                }
+            }
+        }
+    }
+
+    /// The answer makes a candidate; until the peer shows that it has the keys, we send under the old ones.
+    fn accept_rollover(
+        &mut self,
+        call: &mut Call<'_>,
+        id: RolloverId,
+        (own, peers): (Offer, Offer),
+        rollovers: u32,
+        answered: Answered,
+    ) {
+        let now = call.now.since_boot;
+        let Answered { peer, keys, reply, transcript } = answered;
+        let lifetime = self.agreed_lifetime(&own, &peers);
+        let birth = Birth {
+            certificate: peer,
+            initiated_by_us: false,
+            own,
+            peers,
+            lifetime,
+            asked: now,
+            transcript,
+            rollovers,
+        };
+        let made = self.peers.next_association();
+        if let Some(last) = self.rollovers.by_id(id) {
+            let (next_send, interval) = (now + RETRANSMIT_FIRST, RETRANSMIT_FIRST);
+            last.part = Part::Answering(Answering::Acknowledgement { reply: reply.clone(), made, next_send, interval });
+        }
+        self.add_candidate(call, birth, keys);
+        Self::send_rollover(call, id.mac, &reply);
+    }
+
+    /// The acknowledgement. The frame in which it came has confirmed the new keys already, as any other would have.
+    pub(super) fn take_acknowledgement(
+        &mut self,
+        sealed: &Sealed<'_>,
+        nonce: &[u8; NONCE_LEN],
+    ) -> Result<Fate, DropReason> {
+        let mac = self.current_of(sealed)?.certificate.mac();
+        let last = self.rollovers.by_mac.get(&mac);
+        if last.is_some_and(|last| last.nonce == *nonce) {
+            Ok(Fate::Consumed)
+        } else {
+            Err(DropReason::HandshakeUnasked)
+        }
+    }
+}

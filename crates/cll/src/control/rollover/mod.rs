@@ -1,0 +1,240 @@
+//! Rollover (paper, section 5.4): the keys of an association are replaced through the association itself.
+//!
+//! - `asking.rs`: this host asks; `answering.rs`: the peer does.
+//!
+//! There is one rollover at a time with each peer. All three messages travel sealed: request and reply under the old keys,
+//! the acknowledgement as the first frame under the new ones. Data goes on under the old keys until the new ones are
+//! confirmed. Each side repeats what it waits for by its own timer. If nobody answers at all, a handshake beside the
+//! association takes over.
+
+mod answering;
+mod asking;
+
+use std::collections::BTreeMap;
+
+use bump::{DropReason, Fate, Instant, Side, time};
+use wire::MacAddress;
+use wire::cll::rollover::Kind;
+use wire::cll::{NONCE_LEN, Rollover};
+
+use super::peers::Association;
+use super::{Call, Control};
+use crate::event::Event;
+use crate::job::{Refusal, Successor};
+use crate::limits::{HANDSHAKE_GIVE_UP, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
+use crate::message::{AssociationId, OrderKind};
+use answering::Answering;
+use asking::Asking;
+
+/// Names a rollover for as long as the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RolloverId {
+    mac: MacAddress,
+    number: u64,
+}
+
+/// What this host does in a rollover.
+#[derive(Debug)]
+enum Part {
+    Asking(Asking),
+    Answering(Answering),
+    /// It is over, and remembered so that a late copy of its messages is recognised.
+    Done,
+}
+
+/// The last rollover with a peer.
+#[derive(Debug)]
+struct Last {
+    number: u64,
+    /// The association that it replaces.
+    of: AssociationId,
+    nonce: [u8; NONCE_LEN],
+    started: Instant,
+    part: Part,
+}
+
+impl Last {
+    fn ends(&self) -> Instant {
+        self.started + HANDSHAKE_GIVE_UP
+    }
+
+    fn next_send(&self) -> Option<Instant> {
+        match &self.part {
+            Part::Asking(asking) => asking.next_send(),
+            Part::Answering(answering) => answering.next_send(),
+            Part::Done => None,
+        }
+    }
+}
+
+/// The last rollover with each peer, for [`HANDSHAKE_GIVE_UP`] after it began.
+#[derive(Debug, Default)]
+pub(super) struct Rollovers {
+    by_mac: BTreeMap<MacAddress, Last>,
+    next_number: u64,
+}
+
+impl Rollovers {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.by_mac.values().filter_map(|last| time::earlier(last.next_send(), Some(last.ends()))).min()
+    }
+
+    /// Rollovers that are under way.
+    pub(super) fn open(&self) -> usize {
+        self.by_mac.values().filter(|last| !matches!(last.part, Part::Done)).count()
+    }
+
+    fn by_id(&mut self, id: RolloverId) -> Option<&mut Last> {
+        self.by_mac.get_mut(&id.mac).filter(|last| last.number == id.number)
+    }
+
+    /// Whether another may begin with `mac` now.
+    fn has_room(&self, now: Instant, mac: MacAddress) -> bool {
+        let rested = self.by_mac.get(&mac).is_none_or(|last| now.since(last.started) >= ROLLOVER_INTERVAL_MIN);
+        rested && self.by_mac.len() < ROLLOVERS_OPEN_MAX
+    }
+
+    /// Begins one in the place of the last with that peer.
+    fn begin(&mut self, now: Instant, of: &Association, nonce: [u8; NONCE_LEN], part: Part) -> RolloverId {
+        self.next_number += 1;
+        let id = RolloverId { mac: of.certificate.mac(), number: self.next_number };
+        self.by_mac.insert(id.mac, Last { number: id.number, of: of.id, nonce, started: now, part });
+        id
+    }
+}
+
+/// What the sealed frame of a rollover message says beside the message.
+pub(super) struct Sealed<'a> {
+    /// The association under which it was opened.
+    pub(super) association: AssociationId,
+    /// The whole sealed frame, for the books.
+    pub(super) frame: &'a [u8],
+    /// The message.
+    pub(super) message: &'a [u8],
+}
+
+impl Control {
+    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
+        let outcome = match Rollover::parse(sealed.message) {
+            Ok(Rollover::Keys(keys)) if keys.kind == Kind::Request => self.answer_rollover(call, sealed, &keys),
+            Ok(Rollover::Keys(keys)) => self.take_rollover_reply(call, sealed, &keys),
+            Ok(Rollover::Acknowledgement(nonce)) => self.take_acknowledgement(sealed, &nonce),
+            Err(_) => Err(DropReason::InnerMalformed),
+        };
+        outcome.unwrap_or_else(Fate::Dropped)
+    }
+
+    /// The association in use with the peer of `sealed`, if that is the one under which it came.
+    fn current_of(&self, sealed: &Sealed<'_>) -> Result<&Association, DropReason> {
+        let current = self.peers.peer_of(sealed.association).and_then(|mac| self.peers.current_by_mac(mac));
+        current.filter(|current| current.id == sealed.association).ok_or(DropReason::HandshakeUnasked)
+    }
+
+    fn send_rollover(call: &mut Call<'_>, mac: MacAddress, message: &[u8]) {
+        call.order(0, OrderKind::Control(mac, message.to_vec()));
+    }
+
+    /// Repeats what waits for an answer, and ends what waited for too long.
+    pub(super) fn repeat_rollovers(&mut self, call: &mut Call<'_>, budget: usize) {
+        let now = call.now.since_boot;
+        let is_due = |last: &Last| last.ends() <= now || last.next_send().is_some_and(|at| at <= now);
+        let due: Vec<MacAddress> =
+            self.rollovers.by_mac.iter().filter(|(_, last)| is_due(last)).map(|(mac, _)| *mac).take(budget).collect();
+        for mac in due {
+            if self.rollovers.by_mac.get(&mac).is_some_and(|last| last.ends() <= now) {
+                self.give_up_rollover(call, mac);
+            } else {
+                self.repeat_rollover(call, mac);
+            }
+        }
+    }
+
+    fn repeat_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let now = call.now.since_boot;
+        let Some(last) = self.rollovers.by_mac.get_mut(&mac) else { return };
+        let id = RolloverId { mac, number: last.number };
+        let message = match &mut last.part {
+            Part::Asking(asking) => asking.repeat(now),
+            Part::Answering(answering) => answering.repeat(now),
+            Part::Done => return,
+        };
+        match message {
+            Some(message) => Self::send_rollover(call, mac, &message),
+            None => self.sign_rollover(call, id),
+        }
+    }
+
+    /// Forgets a rollover whose time is over. One that this host wanted and nobody answered becomes a handshake.
+    fn give_up_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let Some(last) = self.rollovers.by_mac.remove(&mac) else { return };
+        let still_wanted = self.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
+        let was_asking = matches!(last.part, Part::Asking(_));
+        self.discard_rollover(call, last, DropReason::JobLost);
+        if was_asking && still_wanted {
+            // What cannot be opened now is asked for again by sweep and lanes.
+            let _ = self.open_for_mac(call, mac);
+        }
+    }
+
+    /// An association with `mac` came into use: the rollover that made it is done, and any other is pointless.
+    pub(super) fn settle_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, established: AssociationId) {
+        let Some(last) = self.rollovers.by_mac.get_mut(&mac) else { return };
+        match &last.part {
+            Part::Answering(answering) if answering.made() == Some(established) => last.part = Part::Done,
+            Part::Done => {}
+            Part::Asking(_) | Part::Answering(_) => {
+                if let Some(last) = self.rollovers.by_mac.remove(&mac) {
+                    self.discard_rollover(call, last, DropReason::HandshakeUnasked);
+                }
+            }
+        }
+    }
+
+    /// Gives back what a rollover held, and their fate to frames that waited for its verdict.
+    fn discard_rollover(&mut self, call: &Call<'_>, last: Last, reason: DropReason) {
+        let (index, frame) = match last.part {
+            Part::Asking(asking) => asking.into_rest(),
+            Part::Answering(answering) => answering.into_rest(),
+            Part::Done => (None, None),
+        };
+        index.into_iter().for_each(|index| self.peers.return_index(index));
+        if let Some(frame) = frame {
+            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), &frame);
+        }
+    }
+
+    /// A job for a rollover did not come back.
+    pub(super) fn rollover_job_lost(&mut self, call: &mut Call<'_>, id: RolloverId) {
+        let Some(last) = self.rollovers.by_id(id) else { return };
+        match &mut last.part {
+            Part::Asking(asking) => {
+                if let Some(frame) = asking.lose_job(call.now.since_boot) {
+                    let fate = Fate::Dropped(DropReason::JobLost);
+                    self.ledger.release(call.now.since_boot, Side::WIRE, fate, &frame);
+                }
+            }
+            // The peer repeats its request.
+            Part::Answering(_) => {
+                if let Some(last) = self.rollovers.by_mac.remove(&id.mac) {
+                    self.discard_rollover(call, last, DropReason::JobLost);
+                }
+            }
+            Part::Done => {}
+        }
+    }
+
+    /// Names the refusal of a rollover message to the operator and in the books.
+    fn refuse_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8], refusal: Refusal) {
+        let Refusal { reason, detail } = refusal;
+        let current = self.peers.current_by_mac(mac);
+        if let Some(ip) = current.and_then(|current| current.certificate.addresses().first().copied()) {
+            call.out.event(Event::Refused { mac, ip, reason, detail: format!("rollover: {detail}") });
+        }
+        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
+    }
+}
+
+fn successor_of(association: &Association) -> Successor {
+    Successor { of: association.transcript, peer: association.certificate.mac() }
+}

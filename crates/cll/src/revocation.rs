@@ -1,0 +1,24 @@
+//! Which certificates the site has taken back, as this host was last told.
+
+use std::sync::Arc;
+
+use identity::Verified;
+use identity::certificate::HostCertificate;
+use identity::revocation::RevocationList;
+
+/// The newest list that this host has, if it has one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Revoked {
+    list: Option<Arc<Verified<RevocationList>>>,
+}
+
+impl Revoked {
+    pub(crate) fn by(list: Option<Arc<Verified<RevocationList>>>) -> Revoked {
+        Revoked { list }
+    }
+
+    /// Whether `certificate` is on it.
+    pub(crate) fn names(&self, certificate: &HostCertificate) -> bool {
+        self.list.as_ref().is_some_and(|list| list.names(certificate))
+    }
+}
