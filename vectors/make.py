@@ -566,6 +566,7 @@ def rollover_file(rollovers):
             out.put(f"{prefix}.{name}.x25519_private", roll.fixed(f"x25519 {name[0]}"))
             out.put(f"{prefix}.{name}.suite", bytes([offer.suite]))
             out.put(f"{prefix}.{name}.confidential", bytes([offer.confidential]))
+            out.put(f"{prefix}.{name}.slow_nonce", bytes([offer.slow_nonce]))
             out.put(f"{prefix}.{name}.lanes", bytes([offer.lanes]))
             out.put(f"{prefix}.{name}.receiver_index", struct.pack("!I", offer.receiver_index))
             out.put(f"{prefix}.{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
@@ -908,7 +909,7 @@ def all_files():
         Rollover(1, shakes[0], False,
                  (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),
         Rollover(2, shakes[2], True,
-                 (Offer(AES_128_GCM, False, 3, 0x00040010, 86400), Offer(CHACHA20_POLY1305, True, 2, 0x00050018, 60))),
+                 (Offer(AES_128_GCM, False, 3, 0x00040010, 86400, slow_nonce=True), Offer(CHACHA20_POLY1305, True, 2, 0x00050018, 60))),
     ])
     return files
 

@@ -481,6 +481,7 @@ impl Roll {
         Offer {
             suite: self.array::<1>(&format!("{name}.suite"))[0],
             confidential: self.array(&format!("{name}.confidential")) == [1],
+            slow_nonce: self.array(&format!("{name}.slow_nonce")) == [1],
             lanes: self.array::<1>(&format!("{name}.lanes"))[0],
             receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
             lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
