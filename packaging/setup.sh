@@ -12,10 +12,11 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
     iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
-# who looks at what is behind a gateway (nmap, p0f), a network stack that stands there and reads what it lets through (lwIP), and the
-# compiler of the program in the kernel, to compare.
+# who looks at what is behind a gateway (nmap, p0f), the IPsec that a shield stands in front of (strongSwan), a network stack that
+# stands behind a gateway and reads what it lets through (lwIP), and the compiler of the program in the kernel, to compare.
 test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
-    kea-dhcp4-server isc-dhcp-server isc-dhcp-client isc-dhcp-relay dhcpcd-base etcd-server"
+    kea-dhcp4-server isc-dhcp-server isc-dhcp-client isc-dhcp-relay dhcpcd-base etcd-server \
+    strongswan-starter strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins libstrongswan-standard-plugins"
 # The LAN again, streams (iperf3), and the application-level proxy that the gateway is measured beside (squid).
 bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 squid"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
@@ -28,7 +29,7 @@ missing_packages() {
     done
 }
 
-# The packages of etcd, of DHCP servers and of Squid would start services; where a machine has a policy already, that decides.
+# The packages of etcd, of DHCP servers, of strongSwan and of Squid would start services; where a machine has a policy already, that decides.
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no
 forbid_services() {
@@ -51,6 +52,7 @@ leave_off() {
     for package in "$@"; do
         case $package in
         etcd-server) as_root systemctl disable --quiet etcd.service ;;
+        strongswan-starter) as_root systemctl disable --quiet strongswan-starter.service ;;
         isc-dhcp-server | isc-dhcp-relay | kea-dhcp4-server | squid) as_root systemctl disable --quiet "$package.service" ;;
         esac
     done

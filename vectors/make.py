@@ -894,6 +894,47 @@ def sdhcp_file(authority, alpha):
     return out.text()
 
 
+# ---- The shield in front of IPsec (docs/protocol.md, section 19) ---------------------------------------------------
+
+
+def shield_direction_key(pair_key, sender):
+    label = b"ringwall shield ipsec" + sender
+    return b"".join(struct.pack("<Q", siphash_2_4(pair_key, label + bytes([half]))) for half in (0, 1))
+
+
+def shield_once(key, number, sequence):
+    """Four rounds of a Feistel network."""
+    left, right = number >> 16, number & 0xFFFF
+    for number_of_round in range(4):
+        message = struct.pack("!QHB", sequence, right, number_of_round)
+        left, right = right, left ^ (siphash_2_4(key, message) & 0xFFFF)
+    return left << 16 | right
+
+
+def shield_index(key, spi, sequence):
+    index = shield_once(key, spi, sequence)
+    while index < 256:
+        index = shield_once(key, index, sequence)
+    return index
+
+
+def shield_file():
+    out = Vectors(
+        "Indexes on the wire, index.SENDER.SPI.SEQUENCE: what stands in place of the SPI in a packet of end SENDER",
+        "with this sequence number of 64 bits, under the pair's key of one epoch.",
+    )
+    pair_key = fixed("shield pair", 16)
+    out.put("key", pair_key)
+    for sender in (b"a", b"b"):
+        key = shield_direction_key(pair_key, sender)
+        out.put(f"direction.{sender.decode()}", key)
+        for spi in (0x100, 0xC0000001, 0xCAFEF00D, 0xFFFFFFFF):
+            for sequence in (1, 2, 0x7FFFFFFF, 0x80000000, 0x1_0000_0001):
+                index = struct.pack("!I", shield_index(key, spi, sequence))
+                out.put(f"index.{sender.decode()}.{spi:08x}.{sequence:016x}", index)
+    return out.text()
+
+
 def all_files():
     authority = Authority()
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
@@ -902,6 +943,7 @@ def all_files():
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
+    files["shield-ipsec.txt"] = shield_file()
     shakes = [Handshake(case, authority, alpha, omega) for case in CASES]
     for shake in shakes:
         files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)

@@ -16,6 +16,7 @@ pub mod offloads;
 pub mod proofs;
 pub mod scrubber;
 pub mod seeds;
+pub mod shielded;
 pub mod signed_arp;
 pub mod site;
 pub mod vectors;
@@ -47,4 +48,5 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_bump", link_layer::cll_bump),
     ("sarp_bump", signed_arp::sarp_bump),
     ("scrub", scrubber::scrub),
+    ("shield_ipsec", shielded::shield_ipsec),
 ];

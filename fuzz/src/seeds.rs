@@ -55,6 +55,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "certificate" => certificates(),
         "pem" => pem_files(),
         "null_bump" => vec![null_script()],
+        "shield_ipsec" => esp_scripts(),
         "cll_bump" => scripts(),
         // A question that is answered; a replay of each frame that this took; lies; time.
         "sarp_bump" => vec![
@@ -238,6 +239,23 @@ fn pem_files() -> Vec<Vec<u8>> {
     });
     all.extend(request.map(|der| [&[3][..], &der].concat()));
     all
+}
+
+/// ESP in UDP between the two ends, twice towards the wire and once from it, and raw ESP.
+fn esp_scripts() -> Vec<Vec<u8>> {
+    let packet = |protocol: u8, payload: &[u8]| {
+        let addresses = [10, 0, 0, 1, 10, 0, 0, 254];
+        let len = (20 + payload.len()) as u16;
+        let ip = [&[0x45, 0][..], &len.to_be_bytes(), &[0, 1, 0, 0, 64, protocol, 0, 0], &addresses].concat();
+        [&[2; 12][..], &[8, 0], &ip, payload].concat()
+    };
+    let esp = [0xc0, 0xff, 0xee, 1, 0, 0, 0, 5, 9, 9, 9, 9];
+    let udp = [&[0x11, 0x94, 0x11, 0x94, 0, 20, 0x12, 0x34][..], &esp].concat();
+    let script = |frame: &[u8]| {
+        let batch = |from: u8| [&[from, 1][..], &(frame.len() as u16).to_be_bytes(), frame, &[0, 5, 0]].concat();
+        [batch(1), batch(1), batch(0)].concat()
+    };
+    vec![script(&packet(17, &udp)), script(&packet(50, &esp))]
 }
 
 fn null_script() -> Vec<u8> {

@@ -349,8 +349,8 @@ fn takes(source: &str, words: &[&str]) -> bool {
 
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
-    let source =
-        ["mod.rs", "sarp.rs", "dhcp.rs", "gate.rs"].map(|name| read(&format!("crates/ringwall/src/config/{name}")));
+    let source = ["mod.rs", "sarp.rs", "dhcp.rs", "gate.rs", "shield.rs"]
+        .map(|name| read(&format!("crates/ringwall/src/config/{name}")));
     let source = source.concat();
     let manual = read("docs/operating.md");
     let mut wrong = Vec::new();
@@ -364,13 +364,17 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         ("dhcp", "Dhcp", Some("host.toml")),
         ("dhcp.relays", "Relay", Some("host.toml")),
         ("gate", "Gate", Some("gate.toml")),
+        ("shield", "Shield", Some("host.toml")),
+        ("shield.peers", "ShieldPeer", Some("host.toml")),
         ("lab", "Lab", None),
     ] {
         let example = example.map(|name| (name, read(&format!("packaging/{name}"))));
         let start = source.find(&format!("pub(crate) struct {kind} {{")).expect("the section");
         let fields = &source[start..item_end(&source, start)];
         let keys = fields.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split(':').next());
-        for key in keys.filter(|key| !key.starts_with("struct") && !["legacy", "known_hosts", "relays"].contains(key)) {
+        for key in
+            keys.filter(|key| !key.starts_with("struct") && !["legacy", "known_hosts", "relays", "peers"].contains(key))
+        {
             if !manual.contains(&format!("| `{section}.{key}` |")) {
                 wrong.push(format!("docs/operating.md lacks {section}.{key}"));
             }

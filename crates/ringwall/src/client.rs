@@ -12,7 +12,7 @@ use clap::Args;
 use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, OwnKey, Peer, Sarp, Status};
+use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, OwnKey, Pair, Peer, Sarp, Shield, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -230,6 +230,9 @@ fn print_status(status: &Status) {
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }
+    if let Some(shield) = &status.shield {
+        print_shield(shield);
+    }
     print_frames(status);
     if !status.not_carried.is_empty() {
         say!("not carried in this version: {}", status.not_carried.join("; "));
@@ -237,6 +240,17 @@ fn print_status(status: &Status) {
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
     }
+}
+
+fn print_shield(shield: &Shield) {
+    say!(
+        "shield: {} peers with one, {} without; SPIs known: {} of {:08x} to {:08x}",
+        shield.peers_with_shield,
+        shield.peers_without_shield,
+        shield.known_spis,
+        shield.spi_min,
+        shield.spi_max
+    );
 }
 
 /// Where forged frames end, and how many did so in the kernel.
@@ -332,6 +346,7 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     let peers = match ask(&socket, &Ask::Peers)? {
         Answer::Peers { peers } => peers,
         Answer::Keys { keys } => return print_keys(&keys, args.json),
+        Answer::Pairs { pairs } => return print_pairs(&pairs, args.json),
         _ => return Err(unexpected(&socket)),
     };
     if args.json {
@@ -360,6 +375,30 @@ fn print_keys(keys: &[Key], json: bool) -> Result<(), Failure> {
     for key in keys {
         let mac = key.mac.as_deref().unwrap_or("any");
         say!("{:<16} {mac:<18} {:>5} s ago  {}", key.address, key.fetched_s, if key.heard { "yes" } else { "no" });
+    }
+    Ok(())
+}
+
+fn print_pairs(pairs: &[Pair], json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(&pairs);
+    }
+    say!("{:<40} {:<10} {:>5} {:>12} {:>12} {:>12}", "address", "epochs", "SPIs", "sealed", "passed", "dropped");
+    for pair in pairs {
+        let epochs = pair.epochs.iter().map(|number| match pair.send_epoch {
+            Some(send) if send == *number => format!("{number}*"),
+            _ => number.to_string(),
+        });
+        let epochs = if pair.has_shield { epochs.collect::<Vec<_>>().join(",") } else { "no shield".to_owned() };
+        let packets = &pair.packets;
+        let dropped = packets.unknown + packets.out_of_range + packets.used + packets.far + packets.over_budget;
+        say!(
+            "{:<40} {epochs:<10} {:>5} {:>12} {:>12} {dropped:>12}",
+            pair.address.to_string(),
+            pair.known_spis,
+            packets.sealed,
+            packets.passed
+        );
     }
     Ok(())
 }
@@ -483,12 +522,13 @@ pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
         }
         _ => return Err(unexpected(&socket)),
     };
-    let peers = match ask(&socket, &Ask::Peers)? {
-        Answer::Peers { peers } => peers,
-        Answer::Keys { .. } => Vec::new(),
+    let (peers, pairs) = match ask(&socket, &Ask::Peers)? {
+        Answer::Peers { peers } => (peers, Vec::new()),
+        Answer::Pairs { pairs } => (Vec::new(), pairs),
+        Answer::Keys { .. } => (Vec::new(), Vec::new()),
         _ => return Err(unexpected(&socket)),
     };
-    say!("{}", crate::metrics::text(&status, &peers)?.trim_end());
+    say!("{}", crate::metrics::text(&status, &peers, &pairs)?.trim_end());
     Ok(())
 }
 

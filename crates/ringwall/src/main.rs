@@ -12,6 +12,7 @@ mod host;
 mod metrics;
 mod output;
 mod protocol;
+mod shield;
 mod site;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use failure::Failure;
 use gate::GateCommand;
 use host::HostCommand;
 use output::say;
+use shield::ShieldCommand;
 use site::SiteCommand;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted, or at least ARP signed.
@@ -58,6 +60,9 @@ enum Command {
     /// Scrubs what passes between two networks, or a capture of it.
     #[command(subcommand)]
     Gate(GateCommand),
+    /// Layered nonces in front of an IPsec stack: forged packets end before it.
+    #[command(subcommand)]
+    Shield(ShieldCommand),
     /// How the daemon is.
     Status(AskArgs),
     /// Associations with other hosts.
@@ -120,6 +125,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
         Command::Gate(command) => command.run(),
+        Command::Shield(command) => command.run(),
         Command::Status(args) => client::status(&args),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),

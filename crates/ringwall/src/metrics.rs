@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::config::Profile;
 use crate::failure::Failure;
-use crate::protocol::{GateStatus, Peer, Status};
+use crate::protocol::{GateStatus, Pair, Peer, Status};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -27,13 +27,21 @@ struct PeerLabels {
     mac: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PairLabels {
+    interface: String,
+    peer: String,
+    kind: String,
+}
+
 /// All metrics of one daemon.
-pub(crate) fn text(status: &Status, peers: &[Peer]) -> Result<String, Failure> {
+pub(crate) fn text(status: &Status, peers: &[Peer], pairs: &[Pair]) -> Result<String, Failure> {
     let mut registry = Registry::with_prefix("ringwall");
     register_counters(&mut registry, status)?;
     register_gauges(&mut registry, status);
     register_sarp(&mut registry, status);
     register_peers(&mut registry, status, peers);
+    register_pairs(&mut registry, status, pairs)?;
     let mut text = String::new();
     encode(&mut text, &registry).map_err(Failure::new)?;
     Ok(text)
@@ -171,4 +179,28 @@ fn register_peers(registry: &mut Registry, status: &Status, peers: &[Peer]) {
     }
     registry.register("association_age_seconds", "Seconds since the handshake with this peer", age);
     registry.register("association_heard_seconds", "Seconds since a frame of this peer was opened", heard);
+}
+
+fn register_pairs(registry: &mut Registry, status: &Status, pairs: &[Pair]) -> Result<(), Failure> {
+    if status.shield.is_none() {
+        return Ok(());
+    }
+    let packets = Family::<PairLabels, Counter>::default();
+    let known = Family::<PairLabels, Gauge>::default();
+    for pair in pairs {
+        let labels = |kind: &str| PairLabels {
+            interface: status.interface.clone(),
+            peer: pair.address.to_string(),
+            kind: kind.to_owned(),
+        };
+        let counts = serde_json::to_value(&pair.packets).map_err(Failure::new)?;
+        for (kind, count) in counts.as_object().into_iter().flatten() {
+            packets.get_or_create(&labels(kind)).inc_by(count.as_u64().unwrap_or_default());
+        }
+        let kind = if pair.has_shield { "shield" } else { "none" };
+        known.get_or_create(&labels(kind)).set(i64::try_from(pair.known_spis).unwrap_or(i64::MAX));
+    }
+    registry.register("shield_packets", "ESP of a shield's peers, by what became of it", packets);
+    registry.register("shield_known_spis", "Associations of a shield's peers that are known", known);
+    Ok(())
 }

@@ -51,6 +51,7 @@ pub(crate) enum Answer {
     Gate(Box<GateStatus>),
     Peers { peers: Vec<Peer> },
     Keys { keys: Vec<Key> },
+    Pairs { pairs: Vec<Pair> },
     Events { events: Vec<Event> },
     Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
     Flows { flows: Vec<Flow> },
@@ -79,6 +80,8 @@ pub(crate) struct Status {
     pub(crate) revoked: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sarp: Option<Sarp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shield: Option<Shield>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<Layers>,
     pub(crate) frames: Frames,
@@ -202,6 +205,46 @@ pub(crate) struct Sarp {
     pub(crate) leases: Vec<Lease>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own_key: Option<OwnKey>,
+}
+
+/// How a shield in front of IPsec is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Shield {
+    pub(crate) peers_with_shield: usize,
+    pub(crate) peers_without_shield: usize,
+    /// Associations of all peers that are known.
+    pub(crate) known_spis: usize,
+    pub(crate) spi_min: u32,
+    pub(crate) spi_max: u32,
+    pub(crate) strangers_pass: bool,
+}
+
+/// An IPsec peer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Pair {
+    pub(crate) address: IpAddr,
+    pub(crate) has_shield: bool,
+    /// The epoch that is sent under; absent for a peer without a shield.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) send_epoch: Option<u32>,
+    /// The epochs that are taken.
+    pub(crate) epochs: Vec<u32>,
+    pub(crate) known_spis: usize,
+    pub(crate) packets: PairPackets,
+}
+
+/// ESP of one peer, by what became of it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct PairPackets {
+    pub(crate) sealed: u64,
+    pub(crate) passed: u64,
+    pub(crate) on_trial: u64,
+    pub(crate) learned: u64,
+    pub(crate) unknown: u64,
+    pub(crate) out_of_range: u64,
+    pub(crate) used: u64,
+    pub(crate) far: u64,
+    pub(crate) over_budget: u64,
 }
 
 /// The key that this host signs ARP with.

@@ -3,11 +3,13 @@
 //! - [`checks`]: the order of checks in front of a data frame's tag; [`spin`]: its nonces; [`window`]: its number
 //! - [`outpost`]: the same checks in the kernel; [`kernel`]: the program there and its maps
 //! - [`budget`]: how much of something costly strangers may cause
+//! - [`ipsec`]: a spinning index in front of an IPsec stack
 //!
 //! It trusts nobody: what passes here is still to be proved.
 
 pub mod budget;
 pub mod checks;
+pub mod ipsec;
 pub mod kernel;
 pub mod limits;
 pub mod outpost;

@@ -18,6 +18,7 @@ mod enrolment;
 mod enrolment_shared;
 mod gateway;
 mod hostile;
+mod ipsec;
 mod layers;
 mod liveness;
 mod paper;

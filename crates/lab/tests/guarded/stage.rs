@@ -161,7 +161,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    fn set(run: &'static Run, plan: &LanPlan) -> Result<Stage, Failure> {
+    /// A LAN by `plan`, and a site.
+    pub fn set(run: &'static Run, plan: &LanPlan) -> Result<Stage, Failure> {
         let directory = run.directory();
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
         let lan = Lan::create(run, plan)?;

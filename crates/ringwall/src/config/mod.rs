@@ -8,18 +8,19 @@ pub(crate) mod duration;
 mod file;
 mod gate;
 mod sarp;
+mod shield;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::shield::Layers;
 use cll::{Legacy, Requirement, Settings, Weaken};
 use identity::HostIdentity;
 use identity::aead::Suite;
 use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
-use shield::Layers;
 use system::clock::Clock;
 use system::takeover::{self, Way};
 use wire::{EtherType, MacAddress};
@@ -28,6 +29,7 @@ pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
+pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
 
 /// Where the configuration of a host is looked for.
@@ -49,6 +51,8 @@ pub(crate) struct Config {
     #[serde(default)]
     pub(crate) dhcp: Dhcp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shield: Option<Shield>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
 }
 
@@ -60,6 +64,8 @@ pub(crate) enum Mode {
     Cll,
     /// Signed ARP; everything else passes as it is.
     Sarp,
+    /// Layered nonces in front of an IPsec stack; everything else passes as it is.
+    Shield,
     /// The null bump: same ports, no protection. For benchmarks.
     Null,
 }
@@ -70,6 +76,7 @@ impl Mode {
         match self {
             Mode::Cll => "cll",
             Mode::Sarp => "sarp",
+            Mode::Shield => "shield",
             Mode::Null => "null",
         }
     }
@@ -84,7 +91,7 @@ impl Mode {
                 "IPv6",
                 "frames with VLAN tags on the wire",
             ],
-            Mode::Sarp => &["frames with VLAN tags"],
+            Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }
     }
@@ -94,6 +101,7 @@ impl Mode {
         match self {
             Mode::Cll => &[],
             Mode::Sarp => &["everything but ARP (and DHCP where [dhcp] guards it), so IPv6 neighbour discovery, too"],
+            Mode::Shield => &["everything but the IPsec stack's processor time: what passes is proved by IPsec itself"],
             Mode::Null => &["everything"],
         }
     }
@@ -358,6 +366,7 @@ impl Config {
         self.check_times(file)?;
         self.check_akd(file)?;
         self.check_dhcp(file)?;
+        self.check_shield(file)?;
         self.sarp.check(file)?;
         self.send_suite(file)?;
         self.requirement(file)?;
@@ -510,6 +519,9 @@ impl Config {
 
     /// What is allowed and yet unwise, one line each.
     pub(crate) fn warnings(&self) -> Vec<String> {
+        if let Some(shield) = &self.shield {
+            return shield.warnings();
+        }
         if self.host.mode != Mode::Sarp {
             return Vec::new();
         }
@@ -527,10 +539,11 @@ impl Config {
 
     /// What a laboratory has switched off or set wrong.
     pub(crate) fn weakened(&self) -> Vec<String> {
-        let Some(lab) = &self.lab else { return Vec::new() };
+        let shield = self.shield.iter().flat_map(Shield::weakened);
+        let Some(lab) = &self.lab else { return shield.collect() };
         let offset_s = lab.clock_offset_s;
         let clock = (offset_s != 0).then(|| format!("right time (clock_offset_s = {offset_s})"));
-        lab.weaken.iter().cloned().chain(clock).collect()
+        lab.weaken.iter().cloned().chain(clock).chain(shield).collect()
     }
 
     /// Where the daemon listens for commands.
@@ -620,6 +633,24 @@ mod tests {
         assert_eq!(Profile::Lab.of_keys(), identity::Profile::Modern);
     }
 
+    macro_rules! SHIELD {
+        ($lines:literal) => {
+            concat!("[host]\ninterface = \"eth0\"\nmode = \"shield\"\n[shield]\n", $lines)
+        };
+    }
+
+    #[test]
+    fn a_shield_says_what_it_lets_pass_and_what_is_off() {
+        let text = SHIELD!("strangers = \"pass\"\n[[shield.peers]]\naddress = \"10.0.0.9\"\n");
+        let config = load(text).expect("valid");
+        assert!(config.warnings()[0].starts_with("shield.strangers = \"pass\": "), "{:?}", config.warnings());
+        assert!(config.weakened().is_empty());
+        let text = text
+            .replace("strangers = \"pass\"", "off = [\"window\"]")
+            .replace("[shield]\n", "profile = \"lab\"\n[shield]\n");
+        assert_eq!(load(&text).expect("valid").weakened(), ["shield layer window"]);
+    }
+
     macro_rules! AKD {
         ($lines:literal) => {
             concat!("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[akd]\n", $lines, "\n")
@@ -705,6 +736,19 @@ mod tests {
                 "[host]\ninterface = \"eth0\"\n[[sarp.known_hosts]]\nip = \"10.0.0.9\"\nmac = \"x\"\n",
                 "host.toml",
                 "one host",
+            ),
+            ("[host]\ninterface = \"eth0\"\nmode = \"shield\"\n", "host.toml", "needs the section [shield]"),
+            ("[host]\ninterface = \"eth0\"\n[shield]\n", "host.toml", "needs mode = \"shield\""),
+            (SHIELD!(""), "host.toml", "0 sections [[shield.peers]]"),
+            (SHIELD!("spi_min = 255\n"), "host.toml", "charon.spi_min"),
+            (SHIELD!("spi_min = 9000\nspi_max = 8999\n"), "host.toml", "are no range"),
+            (SHIELD!("ike_per_second = 0\n"), "host.toml", "shield.ike_per_second = 0"),
+            (SHIELD!("off = [\"window\"]\n"), "host.toml", "shield.off needs profile = \"lab\""),
+            (SHIELD!("[[shield.peers]]\naddress = \"10.0.0.300\"\n"), "host.toml:6", "IP address"),
+            (
+                SHIELD!("[[shield.peers]]\naddress = \"fd00::2\"\n[[shield.peers]]\naddress = \"fd00::2\"\n"),
+                "host.toml",
+                "fd00::2 twice",
             ),
             (
                 "[host]\ninterface = \"eth0\"\n[[cll.legacy]]\nip = \"10.0.0.9\"\nmac = \"ff:ff:ff:ff:ff:ff\"\n",

@@ -15,6 +15,7 @@ use identity::Verified;
 use identity::revocation::RevocationList;
 use identity::signing::SigningKey;
 use scrub::FlowReport;
+use shield::ipsec::PeerSettings;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Block(Blocking, SyncSender<Option<bool>>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
+    /// Take other keys of a shield's peers.
+    Peers(Vec<PeerSettings>),
     /// Have the host's own key replaced.
     ChangeKey(Arc<SigningKey>),
     /// Have nobody with one of these certificates believed.
@@ -226,6 +229,7 @@ where
                     self.guard.set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
+                Ok(Command::Peers(peers)) => self.guard.set_peers(&peers),
                 Ok(Command::ChangeKey(key)) => self.change_key(key),
                 Ok(Command::Revoke(list)) => {
                     let now = self.clock.now();

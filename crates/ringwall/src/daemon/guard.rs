@@ -10,6 +10,7 @@ use identity::revocation::RevocationList;
 use identity::signing::SigningKey;
 use sarp::akd::Records;
 use scrub::{FlowId, FlowReport};
+use shield::ipsec::{PeerReport as PairReport, PeerSettings};
 use system::null::NullBump;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
@@ -34,6 +35,8 @@ pub(crate) enum Report {
     Keys(sarp::Report),
     /// What a scrubber did.
     Scrubbing(Box<Scrubbing>),
+    /// The peers of a shield in front of IPsec.
+    Shielding(Vec<PairReport>),
 }
 
 /// What a scrubber did.
@@ -123,6 +126,9 @@ pub(crate) trait Guard: Bump {
 
     /// Has the host's own key replaced where it has one to be looked up; how that ends is in [`report`](Guard::report).
     fn change_key(&mut self, _now: Now, _new: Arc<SigningKey>, _sink: &mut dyn Sink) {}
+
+    /// Peers of a shield have other keys from now on.
+    fn set_peers(&mut self, _peers: &[PeerSettings]) {}
 
     /// The site has taken these certificates back. Only who believes certificates listens.
     fn revoke(&mut self, _now: Now, _list: Arc<Verified<RevocationList>>, _sink: &mut dyn Sink) {}

@@ -18,6 +18,7 @@ use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Identity, Sarp, Status, Takeover};
+use crate::shield::KeyWatch;
 
 /// A guarded interface.
 pub(super) struct Interface {
@@ -27,6 +28,8 @@ pub(super) struct Interface {
     distributors: Vec<protocol::Distributor>,
     /// The host's own key, where it is looked up.
     refresh: Option<Refresh>,
+    /// The key files of a shield's pairs.
+    keys: Option<KeyWatch>,
     /// The certificates that the site has taken back, where a file is named.
     revocations: Option<Revocations>,
     taken: Taken,
@@ -51,6 +54,7 @@ impl Interface {
             identity,
             distributors: Vec::new(),
             refresh: None,
+            keys: None,
             revocations: None,
             taken,
             follower,
@@ -68,6 +72,11 @@ impl Interface {
     /// Has this host's own key changed as its configuration wants.
     pub(super) fn keep_key(&mut self, refresh: Refresh) {
         self.refresh = Some(refresh);
+    }
+
+    /// Has changed key files of a shield's pairs come into force.
+    pub(super) fn watch_keys(&mut self, keys: KeyWatch) {
+        self.keys = Some(keys);
     }
 
     /// Has the file with the site's revoked certificates followed.
@@ -162,10 +171,23 @@ impl Interface {
         Some(Sarp { own_key, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
     }
 
+    /// How the shield is, in that mode.
+    fn shield(&self, snapshot: &Snapshot) -> Option<protocol::Shield> {
+        let (Report::Shielding(peers), Some(section)) = (&snapshot.report, &self.config.shield) else { return None };
+        Some(crate::shield::reports::standing(section, peers))
+    }
+
+    fn follow_keys(&mut self, journal: &mut Journal, link: &Link) {
+        let changed = self.keys.as_mut().and_then(|keys| keys.changed(journal));
+        if changed.is_some_and(|peers| link.command(Command::Peers(peers)).is_err()) {
+            journal.note("keys-kept", "the data path took no command to change keys; start the daemon again");
+        }
+    }
+
     /// What was found out about the kernel and the card.
     fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
-        if self.config.host.mode == Mode::Sarp {
+        if matches!(self.config.host.mode, Mode::Sarp | Mode::Shield) {
             return probes.collect();
         }
         let trains = match (self.config.cll.trains, snapshot.may_couple) {
@@ -223,6 +245,7 @@ impl Ward for Interface {
     }
 
     fn look_after(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
+        self.follow_keys(journal, link);
         self.follow_own_key(snapshot, journal, link);
         self.follow_revocations(snapshot, journal, link);
     }
@@ -247,6 +270,7 @@ impl Ward for Interface {
             peers: reports::peer_count(&snapshot.report),
             revoked: self.revocations.as_ref().map(|revocations| revocations.list().len()),
             sarp: self.sarp(snapshot),
+            shield: self.shield(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),

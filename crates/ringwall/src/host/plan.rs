@@ -31,6 +31,7 @@ pub(crate) enum Duty {
 /// What is going to guard the interface.
 pub(super) enum Plan {
     Null,
+    Shield(Box<shield::ipsec::Settings>),
     Cll(Arc<HostIdentity>, Option<Revocations>),
     Sarp(Box<SignedArp>),
 }
@@ -51,6 +52,7 @@ impl Plan {
         check_duty(file, config, duty)?;
         match config.host.mode {
             Mode::Null => Ok(Plan::Null),
+            Mode::Shield => crate::shield::settings(config).map(|settings| Plan::Shield(Box::new(settings))),
             Mode::Cll => {
                 let identity = load_identity(config, now)?;
                 let list = config.cll.revocation_list.as_deref();
@@ -66,7 +68,7 @@ impl Plan {
 
     pub(super) fn identity(&self) -> Option<&Arc<HostIdentity>> {
         match self {
-            Plan::Null => None,
+            Plan::Null | Plan::Shield(_) => None,
             Plan::Cll(identity, _) => Some(identity),
             Plan::Sarp(sarp) => Some(&sarp.identity),
         }

@@ -35,15 +35,17 @@ pub(crate) fn known(report: &Report) -> Answer {
     match report {
         Report::Nothing | Report::Scrubbing(_) => Answer::Peers { peers: Vec::new() },
         Report::Associations(peers) => Answer::Peers { peers: peers.iter().map(peer).collect() },
+        Report::Shielding(pairs) => Answer::Pairs { pairs: pairs.iter().map(crate::shield::reports::pair).collect() },
         Report::Keys(sarp) => Answer::Keys { keys: sarp.keys.iter().map(key).collect() },
     }
 }
 
-/// How many hosts have proved themselves.
+/// How many hosts have proved themselves; of a shield, how many have an association that is known.
 pub(crate) fn peer_count(report: &Report) -> usize {
     match report {
         Report::Nothing | Report::Scrubbing(_) => 0,
         Report::Associations(peers) => peers.iter().filter(|peer| peer.state == "established").count(),
+        Report::Shielding(pairs) => pairs.iter().filter(|pair| pair.known > 0).count(),
         Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
     }
 }

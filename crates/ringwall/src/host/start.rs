@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bump::Generator;
 use identity::HostIdentity;
+use shield::ipsec::Shield;
 use shield::kernel::Own;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
@@ -29,6 +30,7 @@ use super::revert;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
+use crate::shield::KeyWatch;
 
 /// Threads that sign for a distributor, at most. One data path feeds no more than these.
 const SIGNING_THREADS_MAX: usize = 4;
@@ -62,6 +64,14 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
             let tools = Tools { here: (), beside: vec![()] };
             serve(null, tools, Load::new(trains), ports.tap()?, clock, supervisor)
+        }
+        Plan::Shield(settings) => {
+            supervisor.ward_mut().watch_keys(KeyWatch::new(config));
+            let (shield, tools) = (Shield::new(*settings), Tools { here: (), beside: vec![()] });
+            match ports {
+                Opened::Tap(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
+                Opened::Pair(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
+            }
         }
         Plan::Cll(identity, revocations) => {
             let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
@@ -171,10 +181,9 @@ fn take(config: &Config) -> Result<Taken, Failure> {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes,
         way: config.host.takeover,
-        inner: if config.host.mode == Mode::Sarp {
-            Inner::Veth { kept: kept(config) }
-        } else {
-            Inner::Tap { queues: 1 }
+        inner: match config.host.mode {
+            Mode::Sarp | Mode::Shield => Inner::Veth { kept: kept(config) },
+            Mode::Cll | Mode::Null => Inner::Tap { queues: 1 },
         },
     };
     Ok(takeover::take(&request)?)
@@ -182,13 +191,16 @@ fn take(config: &Config) -> Result<Taken, Failure> {
 
 /// What the kernel leaves to this program where it can join card and stack.
 fn kept(config: &Config) -> Kept {
+    if config.host.mode == Mode::Shield {
+        return Kept::Ipsec;
+    }
     if config.dhcp.client || config.dhcp.server { Kept::ArpAndDhcp } else { Kept::Arp }
 }
 
 /// What sealing adds to a frame, in bytes; nothing where frames pass as they are.
 fn overhead(config: &Config) -> usize {
     match (config.host.mode, config.cll.trains) {
-        (Mode::Sarp, _) => 0,
+        (Mode::Sarp | Mode::Shield, _) => 0,
         (Mode::Cll | Mode::Null, Trains::Off) => OVERHEAD_MAX,
         (Mode::Cll | Mode::Null, Trains::Auto | Trains::Always) => OVERHEAD_MAX + train::OVERHEAD,
     }
@@ -227,18 +239,22 @@ fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
         StackSide::Veth { outer_index, .. } => {
             let port = |index: u32| {
                 let options = PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) };
-                // A distributor is asked by everybody.
-                let options = match config.akd {
-                    Some(_) => {
-                        PacketOptions { buffer_bytes: SOCKET_BUFFER_BYTES, ring: Some(RingSlots::Many), ..options }
-                    }
-                    None => options,
-                };
+                let options = for_load(config, options);
                 open_packet_port(config, taken, &options)
             };
             Ok(Opened::Pair(Ports { stack: port(outer_index)?, wire: port(taken.wire_index)? }))
         }
     }
+}
+
+/// A distributor is asked by everybody. All of IPsec passes a shield, super-frames too, which no slot of a ring holds.
+fn for_load(config: &Config, options: PacketOptions) -> PacketOptions {
+    let ring = match (config.host.mode, &config.akd) {
+        (Mode::Shield, _) => None,
+        (_, Some(_)) => Some(RingSlots::Many),
+        (_, None) => return options,
+    };
+    PacketOptions { buffer_bytes: SOCKET_BUFFER_BYTES, ring, ..options }
 }
 
 fn open_packet_port(config: &Config, taken: &Taken, options: &PacketOptions) -> Result<PacketPort, Failure> {
@@ -251,7 +267,7 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
     let options = PacketOptions {
         mark: taken.mark,
         all_multicast: true,
-        trains: (config.host.mode != Mode::Sarp).then(|| TrainOptions {
+        trains: matches!(config.host.mode, Mode::Cll | Mode::Null).then(|| TrainOptions {
             ethertype: EtherType(config.cll.ethertype),
             wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
             couple: config.cll.trains != Trains::Off,

@@ -13,6 +13,8 @@ pub enum Kept {
     Arp,
     /// ARP and DHCP over IPv4.
     ArpAndDhcp,
+    /// IKE and ESP over IPv4 and IPv6, and what may turn out to be those: later fragments, and IPv6 behind extension headers.
+    Ipsec,
 }
 
 /// One instruction of a classic filter: operation, jumps if true and if false, operand.
@@ -30,6 +32,11 @@ const RETURN: u16 = 0x06;
 const ARP: u32 = 0x0806;
 const IPV4: u32 = 0x0800;
 const UDP: u32 = 17;
+const IPV6: u32 = 0x86dd;
+const ESP: u32 = 50;
+/// Ports of IKE, and of IKE and ESP behind a translator (RFC 7296, RFC 3948).
+const IKE: u32 = 500;
+const NAT_TRAVERSAL: u32 = 4500;
 /// Ports of DHCP servers and clients (RFC 2131, section 4.1).
 const PORTS: [u32; 2] = [67, 68];
 const WHOLE_FRAME: u32 = u32::MAX;
@@ -54,6 +61,53 @@ const ARP_OR_DHCP: &[Instruction] = &[
     (RETURN, 0, 0, 0),
 ];
 
+/// Where the last two instructions of [`IPSEC`] are: it takes, or it does not.
+const TAKE: u8 = 32;
+const LEAVE: u8 = 33;
+
+/// Instruction `at`: goes on at `then` if the value is `operand`, else at `otherwise`.
+const fn branch(at: u8, operand: u32, then: u8, otherwise: u8) -> Instruction {
+    (JUMP_IF_EQUAL, then - at - 1, otherwise - at - 1, operand)
+}
+
+/// ESP and UDP of either port, from or to it; of UDP later fragments, too, and of IPv6 whatever is behind another header.
+const IPSEC: &[Instruction] = &[
+    (LOAD_HALF, 0, 0, 12),
+    branch(1, IPV4, 2, 14),
+    (LOAD_BYTE, 0, 0, 23),
+    branch(3, ESP, TAKE, 4),
+    branch(4, UDP, 5, LEAVE),
+    (LOAD_HALF, 0, 0, 20),
+    (JUMP_IF_SET, TAKE - 7, 0, 0x1fff),
+    (LOAD_IP_HEADER_LEN, 0, 0, 14),
+    (LOAD_HALF_AT_INDEX, 0, 0, 14),
+    branch(9, IKE, TAKE, 10),
+    branch(10, NAT_TRAVERSAL, TAKE, 11),
+    (LOAD_HALF_AT_INDEX, 0, 0, 16),
+    branch(12, IKE, TAKE, 13),
+    branch(13, NAT_TRAVERSAL, TAKE, LEAVE),
+    branch(14, IPV6, 15, LEAVE),
+    (LOAD_BYTE, 0, 0, 20),
+    branch(16, UDP, 26, 17),
+    branch(17, 0, TAKE, 18),
+    branch(18, 43, TAKE, 19),
+    branch(19, 44, TAKE, 20),
+    branch(20, ESP, TAKE, 21),
+    branch(21, 51, TAKE, 22),
+    branch(22, 60, TAKE, 23),
+    branch(23, 135, TAKE, 24),
+    branch(24, 139, TAKE, 25),
+    branch(25, 140, TAKE, LEAVE),
+    (LOAD_HALF, 0, 0, 54),
+    branch(27, IKE, TAKE, 28),
+    branch(28, NAT_TRAVERSAL, TAKE, 29),
+    (LOAD_HALF, 0, 0, 56),
+    branch(30, IKE, TAKE, 31),
+    branch(31, NAT_TRAVERSAL, TAKE, LEAVE),
+    (RETURN, 0, 0, WHOLE_FRAME),
+    (RETURN, 0, 0, 0),
+];
+
 impl Kept {
     /// The socket's filter.
     #[must_use]
@@ -61,6 +115,7 @@ impl Kept {
         match self {
             Kept::Arp => ARP_ONLY,
             Kept::ArpAndDhcp => ARP_OR_DHCP,
+            Kept::Ipsec => IPSEC,
         }
     }
 
@@ -78,6 +133,15 @@ impl Kept {
                  meta protocol ip udp dport { 67, 68 } drop\n\
                  meta protocol ip meta l4proto != 255 goto joined\n\
                  meta protocol ip drop\n"
+            }
+            Kept::Ipsec => {
+                "meta protocol ip ip protocol 50 drop\n\
+                 meta protocol ip ip protocol 17 ip frag-off & 0x1fff != 0 drop\n\
+                 meta protocol ip udp sport { 500, 4500 } drop\n\
+                 meta protocol ip udp dport { 500, 4500 } drop\n\
+                 meta protocol ip6 ip6 nexthdr { 0, 43, 44, 50, 51, 60, 135, 139, 140 } drop\n\
+                 meta protocol ip6 udp sport { 500, 4500 } drop\n\
+                 meta protocol ip6 udp dport { 500, 4500 } drop\n"
             }
         }
     }
@@ -154,5 +218,42 @@ mod tests {
         let mut ipv6 = udp(67, 5, 0);
         ipv6[12..14].copy_from_slice(&[0x86, 0xdd]);
         assert!(!takes(Kept::ArpAndDhcp, &ipv6));
+    }
+
+    #[test]
+    fn the_filter_of_a_shield_takes_whatever_may_be_ipsec() {
+        let from_port = |port: u16| {
+            let mut frame = udp(53, 5, 0);
+            frame[34..36].copy_from_slice(&port.to_be_bytes());
+            frame
+        };
+        for (frame, taken) in [
+            (udp(500, 5, 0), true),
+            (udp(4500, 15, 0), true),
+            (udp(4501, 5, 0), false),
+            (udp(53, 5, 0x2000), false),
+            (udp(53, 5, 0x0001), true),
+            (from_port(4500), true),
+            (from_port(500), true),
+            (from_port(4499), false),
+            ([&[0xff; 12][..], &[8, 6], &[0; 46]].concat(), false),
+        ] {
+            assert_eq!(takes(Kept::Ipsec, &frame), taken, "{frame:?}");
+        }
+        for protocol in 0..=255 {
+            let mut four = udp(53, 5, 0);
+            four[23] = protocol;
+            assert_eq!(takes(Kept::Ipsec, &four), protocol == 50, "IPv4 {protocol}");
+            let mut six = vec![0; 14 + 40 + 8];
+            six[12..14].copy_from_slice(&[0x86, 0xdd]);
+            six[20] = protocol;
+            let is_header = [0, 43, 44, 50, 51, 60, 135, 139, 140].contains(&protocol);
+            assert_eq!(takes(Kept::Ipsec, &six), is_header, "IPv6 {protocol}");
+            for at in [54, 56] {
+                six[at..at + 2].copy_from_slice(&4500_u16.to_be_bytes());
+                assert_eq!(takes(Kept::Ipsec, &six), is_header || protocol == 17, "IPv6 {protocol} at {at}");
+                six[at..at + 2].fill(0);
+            }
+        }
     }
 }

@@ -25,6 +25,7 @@ const DATA_END: i16 = 80;
 const HEADERS_LEN: i32 = 34;
 const ETHERTYPE_AT: i16 = 12;
 const PROTOCOL_AT: i16 = 23;
+const NEXT_HEADER_AT: i16 = 20;
 const IPV4: i32 = 0x0800;
 const IPV6: i32 = 0x86dd;
 const TCP: i32 = 6;
@@ -64,7 +65,7 @@ pub(super) fn open(namespace: BorrowedFd<'_>, kept: Kept, card: u32, outer: u32)
 }
 
 /// A frame without a tag is redirected to the interface `target` if it is IPv6 or, where DHCP is kept, TCP over IPv4;
-/// where it is not, if it is IPv4. Register 1 comes in as the frame's description.
+/// where it is not, if it is IPv4. Where IPsec is kept, it is TCP over either. Register 1 comes in as the frame's description.
 fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
     let mut program = vec![
         instruction(LOAD_WORD, 2, 1, HAS_TAG, 0),
@@ -76,12 +77,25 @@ fn program(kept: Kept, direction: Direction, target: u32) -> Vec<Instruction> {
         instruction(JUMP_IF_BEYOND, 4, 3, TO_RULES, 0),
         instruction(LOAD_HALF, 4, 2, ETHERTYPE_AT, 0),
         instruction(FROM_BIG_ENDIAN, 4, 0, 0, 16),
-        instruction(JUMP_IF_EQUAL, 4, 0, TO_SHORTCUT, IPV6),
-        instruction(JUMP_UNLESS_EQUAL, 4, 0, TO_RULES, IPV4),
     ];
-    if kept == Kept::ArpAndDhcp {
-        program.push(instruction(LOAD_BYTE, 4, 2, PROTOCOL_AT, 0));
-        program.push(instruction(JUMP_UNLESS_EQUAL, 4, 0, TO_RULES, TCP));
+    let is_tcp = [
+        instruction(LOAD_BYTE, 5, 2, PROTOCOL_AT, 0),
+        // Where a packet of the other version goes on, its own field in the register.
+        instruction(JUMP_UNLESS_EQUAL, 5, 0, TO_RULES, TCP),
+    ];
+    let not_v4 = instruction(JUMP_UNLESS_EQUAL, 4, 0, TO_RULES, IPV4);
+    match kept {
+        Kept::Arp => program.extend([instruction(JUMP_IF_EQUAL, 4, 0, TO_SHORTCUT, IPV6), not_v4]),
+        Kept::ArpAndDhcp => {
+            program.extend([instruction(JUMP_IF_EQUAL, 4, 0, TO_SHORTCUT, IPV6), not_v4]);
+            program.extend(is_tcp);
+        }
+        Kept::Ipsec => {
+            program.push(instruction(LOAD_BYTE, 5, 2, NEXT_HEADER_AT, 0));
+            // Past the next two.
+            program.extend([instruction(JUMP_IF_EQUAL, 4, 0, 2, IPV6), not_v4]);
+            program.extend(is_tcp);
+        }
     }
     let shortcut = program.len();
     if direction == Direction::Inwards {

@@ -202,7 +202,7 @@ fn the_bulk_passes_by_a_program_and_what_is_kept_does_not() {
         return;
     }
     room.acquaint();
-    for kept in [Kept::Arp, Kept::ArpAndDhcp] {
+    for kept in [Kept::Arp, Kept::ArpAndDhcp, Kept::Ipsec] {
         let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Auto) };
         let taken = room.at_host(|| take(&wanted)).expect("a veth can move");
         assert_eq!(probe(&taken, "bulk"), "past the rules");
