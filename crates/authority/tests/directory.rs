@@ -534,6 +534,8 @@ fn a_key_that_is_no_longer_the_hosts_alone_is_replaced() {
     let second = known();
     assert!(second.key != first.key && second.number == first.number && second.subnets == [subnet]);
     assert!(matches!(by_file(&request("desk", 7)), Err(Error::SameKey)));
+    let taken_back = || site.revocation_list().expect("readable").expect("there").len();
+    assert_eq!(taken_back(), 1, "the certificate of the old key");
 
     // By token.
     let no_host = site.rekey_by_token("door", DAY, DAY, &mut random(4), NOW_UNIX_S);
@@ -547,6 +549,7 @@ fn a_key_that_is_no_longer_the_hosts_alone_is_replaced() {
     assert_eq!((third.number, third.standing), (first.number, Standing::Good));
     assert_eq!(Some((third.algorithm, &third.key[..])), identity.certificate().record_key());
     assert_eq!(third.addresses, [Ipv4Addr::new(10, 0, 0, 7)]);
+    assert_eq!(taken_back(), 2);
 }
 
 // ---- Backup ----

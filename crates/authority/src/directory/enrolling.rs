@@ -194,6 +194,10 @@ impl Directory {
         }
         let request = Request::new(name, proved.mac(), certified(&host))?.with_role(host.role);
         let request = request.with_validity(validity)?.with_subnets(host.subnets)?;
+        // As by token: what the old key proves is out also if nothing new can be issued.
+        let lock = self.lock()?;
+        self.take_back(name, unix_s)?;
+        drop(lock);
         self.issue(&request, proved, delivery, random, unix_s)
     }
 
