@@ -22,7 +22,7 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn a_few_runs_hold_every_invariant_and_deliver() {
-    checks::runs_hold_every_invariant_and_deliver(|seed| run(seed, Weaken::default()), 100..106, 300);
+    checks::runs_hold_every_invariant_and_deliver(|seed| run(seed, Weaken::default()), 100..106, 300, 300);
 }
 
 #[test]
