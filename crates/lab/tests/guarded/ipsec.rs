@@ -87,7 +87,8 @@ fn tunnel(stage: &Stage, rekey: Option<Duration>) -> Result<[Swan; 2], Failure> 
 
 fn tunnel_between(stage: &Stage, [near, far]: [IpAddr; 2], rekey: Option<Duration>) -> Result<[Swan; 2], Failure> {
     let (a, b) = (stage.host("a"), stage.host("b"));
-    let swans = [Swan::start(stage, [a, b], [near, far], rekey)?, Swan::start(stage, [b, a], [far, near], rekey)?];
+    // One end asks for new keys: two that ask at once may leave strongSwan without an association until the next time.
+    let swans = [Swan::start(stage, [a, b], [near, far], rekey)?, Swan::start(stage, [b, a], [far, near], None)?];
     swans[0].initiate(TUNNEL_LIMIT)?;
     reach(&a.namespace, inner_address(b), TUNNEL_LIMIT)?;
     Ok(swans)
