@@ -242,6 +242,8 @@ pub const ALL: &[Attack] = &[
         number: 13,
         name: "enrolled insider signs a false hardware address",
         tools: &["scapy"],
+        // The tool does not repeat the question's nonce, and what stops an insider who does is the record.
+        sarp_lines: "sign_requests = false",
         guards: &[Guard::Sarp],
         reasons: &["sarp-mac"],
         strike: signed::false_hardware_address,
