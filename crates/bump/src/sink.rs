@@ -89,3 +89,19 @@ impl Sink for Collected {
         self.room_left = self.room_left.map(|room| room - 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_lie_behind_each_other_with_zeros_up_to_the_least_length() {
+        let mut sink = Collected::with_room_for(2);
+        let parts: [&[u8]; 3] = [&[1, 2], &[], &[3]];
+        assert!(copy_parts(&mut sink, Side::WIRE, &parts, 5, Meta::plain()));
+        assert!(copy_parts(&mut sink, Side::STACK, &parts, 0, Meta::plain()));
+        assert!(!copy_parts(&mut sink, Side::WIRE, &parts, 0, Meta::plain()), "no room");
+        let left: Vec<_> = sink.take().into_iter().map(|(to, bytes, _)| (to, bytes)).collect();
+        assert_eq!(left, [(Side::WIRE, vec![1, 2, 3, 0, 0]), (Side::STACK, vec![1, 2, 3])]);
+    }
+}
