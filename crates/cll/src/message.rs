@@ -35,7 +35,9 @@ impl Activity {
 pub enum Request {
     /// The stack sent this ARP frame.
     StackArp(Vec<u8>),
-    /// The wire brought this frame with a handshake message.
+    /// The stack sent this frame to a group.
+    StackGroup(Vec<u8>),
+    /// The wire brought this frame with a handshake message, or one that is for all.
     Handshake(Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),

@@ -1,6 +1,8 @@
 //! The golden vectors of `vectors/`, which an independent program made from the written protocol alone. Everything in them
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
+mod broadcast;
+
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::sync::Arc;

@@ -4,9 +4,11 @@
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
+//! - `broadcast`: frames to groups.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
+mod broadcast;
 mod freshness;
 mod initiator;
 mod peers;
@@ -37,6 +39,7 @@ use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use broadcast::Broadcasts;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
@@ -50,6 +53,7 @@ enum Task {
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
+    Broadcast(broadcast::Duty),
 }
 
 /// The slow half of the link layer.
@@ -61,6 +65,8 @@ pub struct Control {
     openings: Openings,
     answers: Answers,
     rollovers: Rollovers,
+    broadcasts: Broadcasts,
+    wire_mtu: u16,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -127,6 +133,8 @@ impl Control {
     #[must_use]
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
         Control {
+            broadcasts: Broadcasts::new(&mut random, now, &settings),
+            wire_mtu: settings.wire_mtu,
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             settings,
             ledger: Ledger::new(),
@@ -164,6 +172,11 @@ impl Control {
     /// What does not work, in words.
     pub fn self_test(&self, keys: &mut Generator) -> Result<(), crate::SelfTestError> {
         crate::self_test::run(&self.settings, keys)
+    }
+
+    /// The wire carries packets of another size from now on, in bytes.
+    pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.wire_mtu = wire_mtu;
     }
 
     /// All associations.
@@ -209,6 +222,7 @@ impl Control {
         self.revoked = Arc::new(Revoked::by(Some(list)));
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
+        self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
             for association in self.peers.take_all(mac) {
@@ -404,6 +418,9 @@ impl Control {
             Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
+                self.group_message(call, kind, &header, frame)
+            }
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -423,6 +440,10 @@ impl bump::Control for Control {
         match request {
             Request::StackArp(frame) => {
                 let fate = self.stack_arp(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::StackGroup(frame) => {
+                let fate = self.group_frame_of_stack(&mut call, &frame);
                 self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
             }
             Request::Handshake(frame) => {
@@ -461,6 +482,7 @@ impl bump::Control for Control {
             (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
             (Some(Task::Answer(id)), CompletionKind::Answered(result)) => self.request_judged(&mut call, id, result),
             (Some(Task::Answer(id)), _) => self.answer_job_lost(&mut call, id),
+            (Some(Task::Broadcast(duty)), completion) => self.broadcast_done(&mut call, duty, completion),
             (Some(Task::Rollover(id)), CompletionKind::Signed(message)) => self.rollover_signed(&mut call, id, message),
             (Some(Task::Rollover(id)), CompletionKind::Answered(result)) => {
                 self.rollover_request_judged(&mut call, id, result);
@@ -478,12 +500,14 @@ impl bump::Control for Control {
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
         self.repeat_rollovers(&mut call, budget);
+        self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
+        let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
+        time::earlier(time::earlier(handshakes, rollovers), self.next_sweep)
     }
 
     fn ledger(&self) -> &Ledger {

@@ -3,6 +3,7 @@
 //! Outbound and inbound are read top to bottom in `outbound.rs` and `inbound.rs`; each rule is a line with its reason.
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
+mod group;
 mod inbound;
 mod outbound;
 
@@ -19,6 +20,7 @@ use crate::limits::SWEEP_INTERVAL;
 use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::origin::Origin;
 use crate::settings::Settings;
+pub(crate) use outbound::not_for_groups;
 
 /// Sends to one peer.
 struct Sender {
