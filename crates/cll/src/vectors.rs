@@ -19,7 +19,7 @@ use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
+use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use crate::job::{
@@ -110,6 +110,7 @@ impl Party {
         settings.slow_nonce = vectors.byte(&name("slow_nonce")) != 0;
         settings.lanes = vectors.byte(&name("lanes"));
         let offer = Offer {
+            agreement: Agreement::X25519,
             suite: settings.send_suite.id(),
             confidential: settings.confidential,
             slow_nonce: settings.slow_nonce,
@@ -306,7 +307,7 @@ fn requests_are_signed_and_tagged_alike() {
         assert_eq!(parsed.emit(), scene.request());
         let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
         let party = &scene.initiator;
-        assert_eq!(party.key_pair().public(), scene.vectors.array("initiator.x25519_public"));
+        assert_eq!(party.key_pair().public(), scene.vectors.bytes("initiator.x25519_public"));
         let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.arp, nonce, cookie);
         let signed = SignRequest { identity: Arc::clone(&party.settings.identity), unsigned }.run().expect("signed");
         let by_address = !parsed.arp.target_ip.is_unspecified();
@@ -319,7 +320,7 @@ fn requests_are_signed_and_tagged_alike() {
 fn replies_and_challenges_are_signed_and_tagged_alike() {
     for scene in Scene::all() {
         let reply = scene.answer().reply;
-        assert_eq!(scene.responder.key_pair().public(), scene.vectors.array("responder.x25519_public"));
+        assert_eq!(scene.responder.key_pair().public(), scene.vectors.bytes("responder.x25519_public"));
         let destination = scene.initiator.settings.mac;
         assert_eq!(scene.responder.frame(destination, reply), scene.vectors.bytes("reply.frame"));
         assert_eq!(transcript(scene.request(), scene.reply()), scene.vectors.array("transcript"));
@@ -337,7 +338,7 @@ fn replies_and_challenges_are_signed_and_tagged_alike() {
 #[test]
 fn every_key_is_derived_alike() {
     for scene in Scene::all() {
-        let shared = scene.initiator.key_pair().agree(&scene.responder.key_pair().public()).expect("agreed");
+        let shared = scene.initiator.key_pair().agree(scene.responder.key_pair().public()).expect("agreed");
         let schedule = Schedule::new(&shared, &scene.vectors.array("transcript"));
         for Way { sender, direction, .. } in scene.directions() {
             for lane in 0..sender.offer.lanes {
@@ -479,6 +480,7 @@ impl Roll {
 
     fn offer(&self, name: &str) -> Offer {
         Offer {
+            agreement: Agreement::X25519,
             suite: self.array::<1>(&format!("{name}.suite"))[0],
             confidential: self.array(&format!("{name}.confidential")) == [1],
             slow_nonce: self.array(&format!("{name}.slow_nonce")) == [1],
@@ -493,8 +495,8 @@ impl Roll {
     }
 
     fn unsigned(&self, kind: Kind, name: &str, party: &Party) -> Vec<u8> {
-        let (offer, key_share) = (self.offer(name), self.key_pair(name).public());
-        let certificate = party.settings.identity.certificate().der();
+        let (offer, key_pair) = (self.offer(name), self.key_pair(name));
+        let (certificate, key_share) = (party.settings.identity.certificate().der(), key_pair.public());
         Keys { kind, nonce: self.array("nonce"), offer, key_share, certificate, signature: &[] }.emit_unsigned()
     }
 
@@ -556,7 +558,7 @@ fn rollovers_are_signed_and_answered_alike() {
 #[test]
 fn keys_of_a_rollover_are_derived_alike() {
     for roll in Roll::all() {
-        let shared = roll.key_pair("initiator").agree(&roll.key_pair("responder").public()).expect("agreed");
+        let shared = roll.key_pair("initiator").agree(roll.key_pair("responder").public()).expect("agreed");
         let schedule = Schedule::new(&shared, &roll.array("transcript"));
         let ends = ["initiator", "responder"].into_iter().zip([Direction::FromInitiator, Direction::FromResponder]);
         for ((name, direction), party) in ends.zip(roll.parties()) {

@@ -12,7 +12,7 @@ pub mod train;
 
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
-pub use handshake::{Handshake, Offer};
+pub use handshake::{Agreement, Handshake, Offer};
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
