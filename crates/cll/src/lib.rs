@@ -25,6 +25,8 @@ mod lane;
 pub mod limits;
 mod message;
 mod origin;
+#[cfg(test)]
+mod paper_vectors;
 mod revocation;
 mod self_test;
 mod settings;

@@ -41,20 +41,20 @@ const HANDSHAKES: [&str; 4] = [
     include_str!("../../../vectors/handshake-4.txt"),
 ];
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
-const START_UNIX_S: u64 = 1_800_000_000;
-const WIRE_MTU: u16 = 1500;
+pub(crate) const START_UNIX_S: u64 = 1_800_000_000;
+pub(crate) const WIRE_MTU: u16 = 1500;
 
 /// One vector file: lines of `name = hex`, and comments.
-struct Vectors(BTreeMap<&'static str, Vec<u8>>);
+pub(crate) struct Vectors(BTreeMap<&'static str, Vec<u8>>);
 
 impl Vectors {
-    fn read(text: &'static str) -> Vectors {
+    pub(crate) fn read(text: &'static str) -> Vectors {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let pairs = lines.map(|line| line.split_once(" =").expect("name = hex"));
         Vectors(pairs.map(|(name, digits)| (name, bytes_of(digits.trim()))).collect())
     }
 
-    fn bytes(&self, name: &str) -> &[u8] {
+    pub(crate) fn bytes(&self, name: &str) -> &[u8] {
         self.0.get(name).unwrap_or_else(|| panic!("no vector {name}"))
     }
 
@@ -66,7 +66,7 @@ impl Vectors {
         u32::from_be_bytes(self.array(name))
     }
 
-    fn byte(&self, name: &str) -> u8 {
+    pub(crate) fn byte(&self, name: &str) -> u8 {
         self.array::<1>(name)[0]
     }
 
@@ -264,7 +264,7 @@ fn examples() -> [(&'static str, Option<Meta>); 5] {
     [("udp", plain), ("short", plain), ("least", plain), ("partial", Some(partial)), ("empty", None)]
 }
 
-fn now(unix_s: u64) -> Now {
+pub(crate) fn now(unix_s: u64) -> Now {
     let wall = Wall { unix_ms: unix_s * 1000, trust: ClockTrust::Synchronised };
     Now { since_boot: Instant::from_millis(unix_s * 1000), wall: Some(wall) }
 }

@@ -16,7 +16,7 @@ pub(super) use self::mars::Mars;
 pub(super) use self::seed::Seed;
 
 /// A cipher of blocks of 16 bytes, as four words.
-trait Words {
+pub(super) trait Words {
     fn encrypt(&self, block: [u32; 4]) -> [u32; 4];
     fn decrypt(&self, block: [u32; 4]) -> [u32; 4];
     fn word(bytes: [u8; 4]) -> u32;
