@@ -27,6 +27,8 @@ pub mod limits;
 mod merkle;
 mod message;
 mod origin;
+#[cfg(test)]
+mod paper_vectors;
 mod revocation;
 mod self_test;
 mod settings;
