@@ -73,10 +73,14 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<ScrubPart>,
     },
-    /// What forged frames take from honest ones, with the layers in front of the tag and without, and what nonces cost.
+    /// Figures 1 to 5 and 7 to 10 of the paper on layered nonces: streams over the size of messages, what forged frames take from honest
+    /// ones with the layers in front of the tag and without, and what authentication and nonces cost.
     Nonces {
         #[command(flatten)]
         options: Options,
+        /// Draw the paper's figures into this directory.
+        #[arg(long, value_name = "DIR")]
+        plots: Option<PathBuf>,
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
@@ -210,9 +214,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
-        Experiment::Nonces { options, only } => {
+        Experiment::Nonces { options, plots, only } => {
             let program = options.program();
             let rows = nonces::run(run, program.as_deref(), options.schedule(), only)?;
+            if let Some(directory) = plots {
+                nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
+            }
             show(&rows, &gate::of_parts(&nonces::GATES, only), options)
         }
         Experiment::Peers { options } => {
