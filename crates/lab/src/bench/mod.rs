@@ -32,7 +32,7 @@ use crate::cleanup;
 use crate::failure::Failure;
 use crate::guard;
 use gate::{Gate, Verdict};
-use nonces::NoncesPart;
+use nonces::{NoncesPart, Receive};
 use row::Row;
 use scrub::ScrubPart;
 
@@ -81,6 +81,12 @@ enum Experiment {
         /// Draw the paper's figures into this directory.
         #[arg(long, value_name = "DIR")]
         plots: Option<PathBuf>,
+        /// How the kernel's receive thread stands to the receiver's daemon.
+        #[arg(long, value_enum, default_value_t)]
+        receive: Receive,
+        /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.
+        #[arg(long, value_name = "MINUTES", conflicts_with_all = ["only", "plots", "gate"])]
+        soak: Option<u32>,
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
@@ -214,9 +220,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
-        Experiment::Nonces { options, plots, only } => {
+        Experiment::Nonces { options, receive, soak: Some(minutes), .. } => {
+            let rows = nonces::soak(run, options.program().as_deref(), *minutes, *receive)?;
+            show(&rows, &[], options)
+        }
+        Experiment::Nonces { options, plots, receive, soak: None, only } => {
             let program = options.program();
-            let rows = nonces::run(run, program.as_deref(), options.schedule(), only)?;
+            let rows = nonces::run(run, program.as_deref(), options.schedule(), only, *receive)?;
             if let Some(directory) = plots {
                 nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }

@@ -3,11 +3,13 @@
 //!
 //! - `stage.rs`: a receiver that has a processor for itself, receive path included, with two peers and an attacker
 //! - `stream.rs`: the honest stream; `flood.rs`: the forged frames
-//! - `functions.rs`: the nonces alone
+//! - `functions.rs`: the nonces alone; `associations.rs`: the checks in front of the tag with very many associations
 //! - `saturation`: figures 1 to 5, a stream that keeps its receiver busy; `peer.rs`: who seals it ahead; `message.rs`: of what
 //! - `handshakes`: floods of requests for handshakes
+//! - `soak.rs`: one flood after the other, for long
 //! - `macs`: figures 7 to 10, algorithms for authentication
 
+mod associations;
 mod flood;
 mod functions;
 mod handshakes;
@@ -15,6 +17,7 @@ mod macs;
 mod message;
 mod peer;
 mod saturation;
+mod soak;
 mod stage;
 mod stream;
 
@@ -30,6 +33,7 @@ use super::{Schedule, is_wanted, plot, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
+pub use stage::Receive;
 use stage::{Measured, Stage};
 
 /// The experiment's name in its rows.
@@ -38,7 +42,7 @@ pub const NAME: &str = "nonces";
 /// A part of `bench nonces`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NoncesPart {
-    /// The functions alone, in nanoseconds.
+    /// The functions alone, and the checks in front of a tag with one association and with 65,536, in nanoseconds.
     Functions,
     /// A stream between two hosts of CLL while forged frames arrive.
     Cll,
@@ -72,35 +76,58 @@ pub const GATES: [(NoncesPart, Gate); 7] = [
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[NoncesPart]) -> Result<Vec<Row>, Failure> {
+pub fn run(
+    run: &Run,
+    program: Option<&Path>,
+    schedule: Schedule,
+    only: &[NoncesPart],
+    receive: Receive,
+) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Functions) {
         rows.extend(functions::measure(schedule));
+        rows.extend(associations::measure(schedule));
     }
     if is_wanted(only, &NoncesPart::Macs) {
         rows.extend(macs::measure(run, schedule)?);
     }
     if let Some(program) = program {
-        rows.extend(between_hosts(run, program, schedule, only)?);
+        let found = between_hosts(run, program, schedule, only, receive)?;
+        rows.extend(found.into_iter().map(|row| row.with_note("receive_path", receive.word())));
     }
     Ok(rows)
 }
 
-fn between_hosts(run: &Run, program: &Path, schedule: Schedule, only: &[NoncesPart]) -> Result<Vec<Row>, Failure> {
+/// As [`run`] for `minutes` of floods in turn.
+///
+/// # Errors
+/// As [`run`], or there is no program, or the receiver's books do not add up.
+pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let program = program.ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
+    soak::measure(run, program, minutes, receive)
+}
+
+fn between_hosts(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    only: &[NoncesPart],
+    receive: Receive,
+) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Cll) {
         for layers in Layers::ALL {
-            rows.extend(under(run, program, layers, schedule)?);
+            rows.extend(under(run, program, (layers, receive), schedule)?);
         }
     }
     if is_wanted(only, &NoncesPart::Streams) {
-        rows.extend(saturation::streams(run, program, schedule)?);
+        rows.extend(saturation::streams(run, program, schedule, receive)?);
     }
     if is_wanted(only, &NoncesPart::Beside) {
-        rows.extend(saturation::beside(run, program, schedule)?);
+        rows.extend(saturation::beside(run, program, schedule, receive)?);
     }
     if is_wanted(only, &NoncesPart::Handshakes) {
-        rows.extend(handshakes::measure(run, program, schedule)?);
+        rows.extend(handshakes::measure(run, program, schedule, receive)?);
     }
     Ok(rows)
 }
@@ -117,8 +144,13 @@ pub fn draw(rows: &[Row], directory: &Path) -> Result<Vec<String>, Failure> {
 }
 
 /// Every attack at every pace on a receiver with these layers, each beside the stream alone.
-fn under(run: &Run, program: &Path, layers: Layers, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let stage = Stage::open(run, program, layers)?;
+fn under(
+    run: &Run,
+    program: &Path,
+    (layers, receive): (Layers, Receive),
+    schedule: Schedule,
+) -> Result<Vec<Row>, Failure> {
+    let stage = Stage::open(run, program, layers, receive)?;
     let attacks: Vec<(Attack, Pace)> =
         Attack::ALL.into_iter().flat_map(|attack| Pace::ALL.map(|pace| (attack, pace))).collect();
     let (mut quiet, mut quiet_runs) = (Series::new(), Vec::new());

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use shield::Layers;
@@ -77,6 +78,26 @@ struct Seen {
     sender: Duration,
 }
 
+/// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Receive {
+    /// It comes first, as an interrupt does: a flood can starve the daemon.
+    #[default]
+    Urgent,
+    /// The scheduler treats them alike.
+    Fair,
+}
+
+impl Receive {
+    /// The word in a row's statistics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Receive::Urgent => "urgent",
+            Receive::Fair => "fair",
+        }
+    }
+}
+
 /// The hosts, ready.
 pub struct Stage {
     // Ends before the hosts do.
@@ -95,7 +116,7 @@ impl Stage {
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path, layers: Layers) -> Result<Stage, Failure> {
+    pub fn open(run: &Run, program: &Path, layers: Layers, receive: Receive) -> Result<Stage, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
         let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
@@ -108,10 +129,34 @@ impl Stage {
         }
         place(&receiver, RECEIVER_CORE, None)?;
         peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some(STREAM_PRIORITY)))?;
-        let receive_threads = place_receive_path()?;
+        let receive_threads = place_receive_path(receive)?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
         let talk = Ping::start(&c, &a, &lan.directory)?;
         Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, lan })
+    }
+
+    /// Takes frames to forge of anew, because those from before are of keys that may be gone.
+    ///
+    /// # Errors
+    /// They do not come.
+    pub fn retake(&mut self) -> Result<(), Failure> {
+        (self.held, self.delivered) = take_frames(&self.lan, self.lan.host("a")?, self.lan.host("c")?)?;
+        Ok(())
+    }
+
+    /// Whether each frame that the receiver took has had one fate.
+    ///
+    /// # Errors
+    /// Its books do not add up, or it does not say.
+    pub fn audit(&self) -> Result<(), Failure> {
+        let frames = &self.receiver.status()?["frames"];
+        let sum = |names: &[&str]| names.iter().map(|name| frames[*name].as_u64()).sum::<Option<u64>>();
+        let taken = sum(&["received_from_stack", "received_from_wire"]);
+        let fates = sum(&["forwarded_to_wire", "forwarded_to_stack", "answered", "consumed", "held", "dropped"]);
+        if taken.is_some() && taken == fates {
+            return Ok(());
+        }
+        Err(Failure::Unreadable(format!("the receiver's books do not add up: {frames}")))
     }
 
     /// Runs the stream, alone or under an attack.
@@ -250,7 +295,7 @@ pub fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
 ///
 /// # Errors
 /// There are none.
-pub fn place_receive_path() -> Result<Vec<u32>, Failure> {
+pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
     let prefix = format!("napi/{INTERFACE}-");
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").map_err(Failure::io("reading /proc"))?.flatten() {
@@ -258,7 +303,9 @@ pub fn place_receive_path() -> Result<Vec<u32>, Failure> {
         if name.starts_with(&prefix) {
             let thread = entry.file_name().to_string_lossy().into_owned();
             order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
+            if receive == Receive::Urgent {
+                order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
+            }
             found.extend(thread.parse::<u32>());
         }
     }

@@ -18,7 +18,7 @@ use super::NAME;
 use super::flood::{self, Pace};
 use super::peer::Peer;
 use super::stage::{
-    RECEIVER_CORE, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread, start,
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread, start,
 };
 use super::stream::{PAYLOAD_LEN, Stream};
 use crate::bench::row::Row;
@@ -57,8 +57,8 @@ struct Hosts {
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program)?;
+pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let hosts = Hosts::open(run, program, receive)?;
     let floods = Forgery::ALL.into_iter().flat_map(|forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
     let mut found: Vec<_> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
     for pair in 0..schedule.pairs {
@@ -93,7 +93,7 @@ fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
 }
 
 impl Hosts {
-    fn open(run: &Run, program: &Path) -> Result<Hosts, Failure> {
+    fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, "-handshakes", None)?;
         let (a, b) = (lan.host("a")?, lan.host("b")?);
@@ -102,7 +102,7 @@ impl Hosts {
         lan.acquaint(b, a)?;
         place(&daemons[0], RECEIVER_CORE, None)?;
         place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;
-        place_receive_path()?;
+        place_receive_path(receive)?;
         Ok(Hosts { _daemons: daemons, site, lan })
     }
 

@@ -11,7 +11,7 @@ use crate::bench::cpu;
 use crate::bench::nonces::flood::Attack;
 use crate::bench::nonces::message::{self, Path as Way};
 use crate::bench::nonces::peer::Peer;
-use crate::bench::nonces::stage::{RECEIVER_CORE, place, place_receive_path, receive_in_a_thread, start};
+use crate::bench::nonces::stage::{RECEIVER_CORE, Receive, place, place_receive_path, receive_in_a_thread, start};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
@@ -84,7 +84,7 @@ impl Hosts {
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path) -> Result<Hosts, Failure> {
+    pub fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "f", "g", "b", "c"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, "-saturation", None)?;
         let mut guarded = Vec::new();
@@ -96,7 +96,7 @@ impl Hosts {
             guarded.push((layers, daemon));
         }
         receive_in_a_thread(&lan, lan.host("g")?)?;
-        let receive_threads = place_receive_path()?;
+        let receive_threads = place_receive_path(receive)?;
         Ok(Hosts { guarded, receive_threads, site, lan })
     }
 

@@ -16,6 +16,7 @@ use identity::aead::Suite;
 use shield::Layers;
 
 use super::NAME;
+use super::stage::Receive;
 use crate::bench::plot::Figure;
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};
@@ -39,8 +40,8 @@ const SUITES: &[Suite] = Suite::ALL;
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn streams(run: &Run, program: &Path, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program)?;
+pub fn streams(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let hosts = Hosts::open(run, program, receive)?;
     let lines = || std::iter::once(None).chain(SUITES.iter().copied().map(Some));
     let mut found: Vec<(usize, Option<Suite>, Vec<Option<Measured>>)> =
         SIZES.into_iter().flat_map(|size| lines().map(move |suite| (size, suite, Vec::new()))).collect();
@@ -131,8 +132,8 @@ fn figure_of(suite: Suite) -> String {
 ///
 /// # Errors
 /// As [`streams`].
-pub fn beside(run: &Run, program: &Path, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program)?;
+pub fn beside(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let hosts = Hosts::open(run, program, receive)?;
     let mut found: Vec<(Place, Vec<Option<Measured>>)> = Place::all().map(|place| (place, Vec::new())).collect();
     for pair in 0..schedule.pairs {
         eprintln!("ringwall-lab: streams beside others, pair {} of {}", pair + 1, schedule.pairs);
