@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIZE_MAX_HERE = 1 << 16, BYTES_IN_A_BATCH = 1 << 20, BATCHES = 5, TAG_MAX = 32 };
+enum { SIZE_MAX_HERE = 1 << 16, BYTES_IN_A_BATCH = 1 << 17, BATCHES = 25, TAG_MAX = 32 };
 
 static struct hmac_md5_ctx md5;
 static struct hmac_sha1_ctx sha1;

@@ -23,6 +23,8 @@ use crate::net::{Host, link, process};
 const WIRE_MTU: u16 = 1500;
 /// How long a handshake may take.
 const MEET_LIMIT: Duration = Duration::from_secs(10);
+/// How long it rests between two looks for an answer, which is how exact the time of a handshake is.
+const REST: Duration = Duration::from_micros(100);
 /// Pieces of upkeep in one call.
 const TICK_BUDGET: usize = 16;
 /// Frames sealed in one batch, as a port hands them over.
@@ -97,7 +99,7 @@ impl Peer {
             if answered {
                 return Ok(());
             }
-            process::pause(Duration::from_millis(1))?;
+            process::pause(REST)?;
             sink = self.hear()?;
         }
         Err(Failure::Late { what: format!("an answer of {} to a handshake", other.name), limit: MEET_LIMIT })

@@ -2,7 +2,8 @@
 //! handshake takes meanwhile.
 //!
 //! The receiver has a processor for itself, as in `stage.rs`. The stream is that of `stream.rs`; the honest handshakes are those of a
-//! third host, whose link layer runs here, one after the other.
+//! third host, whose link layer runs here, one after the other. What is forged is made of a request of a fourth, who is silent
+//! otherwise: whoever sends in a host's name takes its place in the switch, which is another attack (49).
 
 mod forgery;
 
@@ -46,7 +47,7 @@ struct Measured {
     forged_per_second: f64,
 }
 
-/// The hosts: a receiver, the stream's sender, who shakes hands, and the attacker.
+/// The hosts: a receiver, the stream's sender, who shakes hands, whose request is forged, and the attacker.
 struct Hosts {
     _daemons: [Daemon; 2],
     site: Site,
@@ -94,7 +95,7 @@ fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
 
 impl Hosts {
     fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
-        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
+        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, "-handshakes", None)?;
         let (a, b) = (lan.host("a")?, lan.host("b")?);
         receive_in_a_thread(&lan, a)?;
@@ -108,9 +109,9 @@ impl Hosts {
 
     /// Lets the stream run and a third host shake hands, under a flood from a little before to the end.
     fn play(&self, flood: Option<(Forgery, Pace)>, time: Duration) -> Result<Measured, Failure> {
-        let [a, b, c, m] = ["a", "b", "c", "m"].map(|name| self.lan.host(name));
-        let (a, b, c, m) = (a?, b?, c?, m?);
-        let frames = flood.map(|(forgery, pace)| Ok::<_, Failure>((self.forge(forgery, c, a)?, pace))).transpose()?;
+        let [a, b, c, f, m] = ["a", "b", "c", "f", "m"].map(|name| self.lan.host(name));
+        let (a, b, c, f, m) = (a?, b?, c?, f?, m?);
+        let frames = flood.map(|(forgery, pace)| Ok::<_, Failure>((self.forge(forgery, f, a)?, pace))).transpose()?;
         let stream = Stream::open(b, a)?;
         let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
         cpu::settle()?;
