@@ -185,12 +185,10 @@ impl Site {
     fn second_key(&self, request: &Request, random: &mut Random<'_>) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         Ok(match self.profile() {
             Profile::Modern => None,
-            Profile::Paper => {
-                Some(match request.paper_key().unwrap_or(PaperKey::Dsa(KeyLength::Bits1024)) {
-                    PaperKey::Dsa(length) => new_key_block(length, &random_bytes(random)),
-                    PaperKey::Rsa(key) => new_rsa_key_block(key, &random_bytes(random)),
-                })
-            }
+            Profile::Paper => Some(match request.paper_key().unwrap_or(PaperKey::Dsa(KeyLength::Bits1024)) {
+                PaperKey::Dsa(length) => new_key_block(length, &random_bytes(random)),
+                PaperKey::Rsa(key) => new_rsa_key_block(key, &random_bytes(random)),
+            }),
         })
     }
 

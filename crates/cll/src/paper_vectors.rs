@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Lane as _, Mailbox, Meta, Side};
-use identity::agreement::KeyPair;
 use identity::aead::Suite;
+use identity::agreement::KeyPair;
 use identity::{HostIdentity, Profile, pem};
 use wire::cll::handshake::unsigned_parts;
 use wire::cll::{Agreement, Handshake, SITE_TAG_LEN};
@@ -63,7 +63,8 @@ impl Scene {
     /// The keys that a side derives from the vectors' own messages.
     fn keys(&self, side: &str) -> AssociationKeys {
         let (request, reply) = (self.parsed("request.frame"), self.parsed("reply.frame"));
-        let chosen = |message: &Handshake<'_>, settings: &Settings| Chosen { offer: message.offer, suite: settings.send_suite };
+        let chosen =
+            |message: &Handshake<'_>, settings: &Settings| Chosen { offer: message.offer, suite: settings.send_suite };
         let ends = [chosen(&request, &self.initiator), chosen(&reply, &self.responder)];
         let (direction, [own, peers], share) = match side {
             "initiator" => (Direction::FromInitiator, ends, reply.key_share),
@@ -147,7 +148,8 @@ fn messages_are_laid_out_alike() {
 fn the_other_programs_signatures_hold() {
     for scene in Scene::all() {
         for name in ["request.frame", "reply.frame"] {
-            let judges = |message| if name == "request.frame" { scene.answers(message) } else { scene.finishes(message) };
+            let judges =
+                |message| if name == "request.frame" { scene.answers(message) } else { scene.finishes(message) };
             let mut message = scene.message(name).to_vec();
             assert!(judges(message.clone()), "{name}");
             *message.last_mut().expect("a signature") ^= 1;
@@ -169,7 +171,8 @@ fn frames_are_sealed_and_opened_alike() {
 
             let mut lane = Lane::new(Arc::clone(sender));
             let key = scene.keys(from).send.into_iter().next().expect("lane 0");
-            let first_sequence = u32::from_be_bytes(scene.bytes(&format!("{from}.first_sequence")).try_into().expect("4"));
+            let first_sequence =
+                u32::from_be_bytes(scene.bytes(&format!("{from}.first_sequence")).try_into().expect("4"));
             let outgoing = Outgoing { association, peer: receiver.mac, key, first_sequence };
             lane.obey(at, Order(OrderKind::Send(Box::new(outgoing))), &mut sink, &mut requests);
             let mut batch: Vec<_> = all("plain").into_iter().map(|frame| (frame, Meta::plain())).collect();

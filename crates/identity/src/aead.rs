@@ -44,7 +44,9 @@ impl Suite {
     pub fn of_profile(profile: Profile) -> Vec<Suite> {
         match profile {
             Profile::Modern => Suite::ALL.to_vec(),
-            Profile::Paper => PaperSuite::of_the_tables().into_iter().chain(PaperSuite::all()).map(Suite::Paper).collect(),
+            Profile::Paper => {
+                PaperSuite::of_the_tables().into_iter().chain(PaperSuite::all()).map(Suite::Paper).collect()
+            }
         }
     }
 

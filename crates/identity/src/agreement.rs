@@ -66,7 +66,9 @@ impl KeyPair {
     pub fn of_profile(profile: Profile, bytes: [u8; 32]) -> Result<Self, KeyError> {
         match profile {
             Profile::Modern => KeyPair::from_random(bytes),
-            Profile::Paper => paper::GroupKeyPair::from_random(&Zeroizing::new(bytes)).map(|pair| KeyPair(Pair::Group14(pair))),
+            Profile::Paper => {
+                paper::GroupKeyPair::from_random(&Zeroizing::new(bytes)).map(|pair| KeyPair(Pair::Group14(pair)))
+            }
         }
     }
 

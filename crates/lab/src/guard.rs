@@ -163,12 +163,7 @@ impl Site {
     ///
     /// # Errors
     /// As [`found`](Site::found).
-    pub fn found_as(
-        run: &Run,
-        program: &Path,
-        suffix: &str,
-        paper_keys: Option<PaperKeys>,
-    ) -> Result<Site, Failure> {
+    pub fn found_as(run: &Run, program: &Path, suffix: &str, paper_keys: Option<PaperKeys>) -> Result<Site, Failure> {
         let [directory, authority] = ["identities", "site"].map(|name| run.directory().join(format!("{name}{suffix}")));
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
         let site = Site { program: program.to_owned(), run: run.clone(), directory, authority, paper_keys };

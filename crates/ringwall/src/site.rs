@@ -405,7 +405,9 @@ fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Resul
     let value = json!({"site": name, "directory": dir, "profile": profile.name(), "not_after": until});
     let text = match profile {
         Profile::Modern => "back the directory up and keep it secret",
-        Profile::Paper => "its hosts sign S-ARP with DSA and SHA-1 or CLL with short RSA keys, which can be forged: NOT for real use",
+        Profile::Paper => {
+            "its hosts sign S-ARP with DSA and SHA-1 or CLL with short RSA keys, which can be forged: NOT for real use"
+        }
     };
     surroundings.print(*json, &value, &format!("site {name} is in {} until {until}; {text}", dir.display()))
 }

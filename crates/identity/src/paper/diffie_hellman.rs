@@ -62,7 +62,8 @@ impl KeyPair {
         if number <= Uint::ONE || number >= last {
             return Err(BadKeyShare);
         }
-        let mut shared = FixedMontyForm::new(&number, &GROUP).pow_bounded_exp(&*self.exponent, EXPONENT_BITS).retrieve();
+        let mut shared =
+            FixedMontyForm::new(&number, &GROUP).pow_bounded_exp(&*self.exponent, EXPONENT_BITS).retrieve();
         let bytes = Zeroizing::new(shared.to_be_bytes().as_ref().to_vec());
         shared.zeroize();
         Ok(GroupSecret(bytes))

@@ -3,7 +3,7 @@
 //! A relative of SHA-1 whose message words are taken in another order in each of the four rounds, with four sums of words
 //! among them.
 
-use digest::block_buffer::{Eager, BlockBuffer};
+use digest::block_buffer::{BlockBuffer, Eager};
 use digest::common::BlockSizeUser;
 use digest::consts::{U20, U64};
 use digest::{FixedOutput, FixedOutputReset, HashMarker, Output, OutputSizeUser, Reset, Update};
@@ -108,8 +108,7 @@ impl FixedOutputReset for Has160 {
 
 /// Works one block of 64 bytes into `state`.
 fn compress(state: &mut [u32; 5], block: &[u8]) {
-    let words: Vec<u32> =
-        block.as_chunks().0.iter().map(|bytes: &[u8; 4]| u32::from_le_bytes(*bytes)).collect();
+    let words: Vec<u32> = block.as_chunks().0.iter().map(|bytes: &[u8; 4]| u32::from_le_bytes(*bytes)).collect();
     let mut rolling = *state;
     for round in &ROUNDS {
         let taken = schedule(&words, &round.order);

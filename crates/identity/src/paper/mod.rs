@@ -38,8 +38,8 @@ use crate::profile::{KEY_RANDOM_LEN, KeyLength, PAIR_RANDOM_LEN};
 
 pub(crate) use self::diffie_hellman::{GroupSecret, KeyPair as GroupKeyPair};
 pub(crate) use self::frames::FrameKey;
-pub use self::rsa::new_rsa_key_block;
 pub(crate) use self::rsa::SigningKey as RsaSigningKey;
+pub use self::rsa::new_rsa_key_block;
 pub(crate) use self::second_key::SecondKey;
 pub use self::suite::PaperSuite;
 

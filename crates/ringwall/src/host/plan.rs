@@ -140,7 +140,10 @@ impl SignedArp {
             return Err(lacks("the certificate names no IP address, so there is nothing to speak for", remedy));
         }
         if certificate.record_key().is_none() {
-            return Err(lacks("S-ARP knows no RSA keys", "enrol with an Ed25519 or ECDSA P-256 key, in a paper site with a DSA key"));
+            return Err(lacks(
+                "S-ARP knows no RSA keys",
+                "enrol with an Ed25519 or ECDSA P-256 key, in a paper site with a DSA key",
+            ));
         }
         let refresh = Refresh::open(config, &identity)?;
         let request_key = identity.request_key().cloned();

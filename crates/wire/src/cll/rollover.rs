@@ -133,7 +133,8 @@ mod tests {
     fn example<'a>(kind: Kind, certificate: &'a [u8], signature: &'a [u8]) -> Rollover<'a> {
         let (lanes, receiver_index, lifetime_s) = (1, 0x1000, 0x708);
         let agreement = Agreement::X25519;
-        let offer = Offer { agreement, suite: 1, confidential: true, slow_nonce: false, lanes, receiver_index, lifetime_s };
+        let offer =
+            Offer { agreement, suite: 1, confidential: true, slow_nonce: false, lanes, receiver_index, lifetime_s };
         Rollover::Keys(Keys { kind, nonce: [0x22; 16], offer, key_share: &[0x33; 32], certificate, signature })
     }
 

@@ -77,8 +77,7 @@ impl Seed {
             let constant = GOLDEN_RATIO.rotate_left(round);
             *keys = [g(a.wrapping_add(c).wrapping_sub(constant)), g(b.wrapping_sub(d).wrapping_add(constant))];
             let (high, low) = ((whole >> 64) as u64, whole as u64);
-            let (high, low) =
-                if round % 2 == 0 { (high.rotate_right(8), low) } else { (high, low.rotate_left(8)) };
+            let (high, low) = if round % 2 == 0 { (high.rotate_right(8), low) } else { (high, low.rotate_left(8)) };
             whole = u128::from(high) << 64 | u128::from(low);
         }
         Some(OfWords(Keyed(rounds)))
