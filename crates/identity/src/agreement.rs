@@ -1,6 +1,7 @@
 //! Key agreement: X25519 (RFC 7748), and in the paper profile Diffie-Hellman in group 14 (RFC 3526).
 
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use zeroize::Zeroizing;
@@ -27,7 +28,7 @@ pub struct SharedSecret(pub(crate) Secret);
 /// The secret by its agreement, because each has a derivation of its own.
 pub(crate) enum Secret {
     X25519(Zeroizing<[u8; 32]>),
-    Group14(paper::GroupSecret),
+    Group14(Arc<paper::GroupSecret>),
 }
 
 impl fmt::Debug for SharedSecret {
@@ -93,7 +94,7 @@ impl KeyPair {
                     Ok(SharedSecret(Secret::X25519(Zeroizing::new(*bytes))))
                 })
             }
-            Pair::Group14(pair) => pair.agree(peer).map(|secret| SharedSecret(Secret::Group14(secret))),
+            Pair::Group14(pair) => pair.agree(peer).map(|secret| SharedSecret(Secret::Group14(Arc::new(secret)))),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! unrelated keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA256, Key};
 use zeroize::Zeroizing;
@@ -22,7 +23,7 @@ enum Derivation {
     /// HKDF's pseudorandom key.
     Hkdf(Key),
     /// The shared secret, and the transcript.
-    Kdf2(paper::GroupSecret, [u8; HASH_LEN]),
+    Kdf2(Arc<paper::GroupSecret>, [u8; HASH_LEN]),
 }
 
 impl Schedule {
@@ -31,7 +32,7 @@ impl Schedule {
     pub fn new(shared: &SharedSecret, transcript: &[u8; 32]) -> Self {
         match &shared.0 {
             Secret::X25519(secret) => Self::extract(transcript, &**secret),
-            Secret::Group14(secret) => Schedule(Derivation::Kdf2(secret.clone(), *transcript)),
+            Secret::Group14(secret) => Schedule(Derivation::Kdf2(Arc::clone(secret), *transcript)),
         }
     }
 

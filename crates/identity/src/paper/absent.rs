@@ -208,7 +208,6 @@ impl GroupKeyPair {
 }
 
 /// There is none.
-#[derive(Clone)]
 pub(crate) enum GroupSecret {}
 
 impl GroupSecret {

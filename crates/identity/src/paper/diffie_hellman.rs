@@ -71,7 +71,6 @@ impl KeyPair {
 }
 
 /// What two sides share: the number in all of its 256 bytes.
-#[derive(Clone)]
 pub(crate) struct GroupSecret(Zeroizing<Vec<u8>>);
 
 impl GroupSecret {

@@ -52,6 +52,11 @@ pub fn measure(runs: Runs) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
+/// Keeps the optimiser from leaving an operation out.
+fn used<T>(result: T) {
+    let _ = black_box(result);
+}
+
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::Unreadable(format!("table 1: {error}"))
 }
@@ -69,7 +74,7 @@ fn frames(runs: Runs, suite: Suite, kind: &str, confidential: bool) -> Result<Op
     let mut number = 0;
     let sealed = rate(runs, || {
         number += 1;
-        sealing.seal(number, &clear, &mut body).map(|tag| drop(black_box(tag))).map_err(failed)
+        sealing.seal(number, &clear, &mut body).map(used).map_err(failed)
     })?;
     let tag: [u8; TAG_LEN] = sealing.seal(0, &clear, &mut body).map_err(failed)?;
     let read = rate(runs, || opening.open(0, &clear, &body, &tag, &mut opened).map_err(failed))?;
@@ -83,15 +88,11 @@ fn agreement(runs: Runs, profile: Profile) -> Result<Vec<Row>, Failure> {
     let pair = |byte| KeyPair::of_profile(profile, [byte; 32]).map_err(failed);
     let (one, other) = (pair(5)?, pair(6)?);
     let shared = one.agree(other.public()).map_err(failed)?;
-    let made = rate(runs, || pair(7).map(|pair| drop(black_box(pair))))?;
-    let agreed = rate(runs, || one.agree(other.public()).map(|secret| drop(black_box(secret))).map_err(failed))?;
+    let made = rate(runs, || pair(7).map(used))?;
+    let agreed = rate(runs, || one.agree(other.public()).map(used).map_err(failed))?;
     let derived = rate(runs, || {
         let schedule = Schedule::new(&shared, &[1; 32]);
-        drop(black_box((
-            schedule.expand::<64>(&[b"key"]),
-            schedule.expand::<12>(&[b"iv"]),
-            schedule.expand::<16>(&[b"spin"]),
-        )));
+        used((schedule.expand::<64>(&[b"key"]), schedule.expand::<12>(&[b"iv"]), schedule.expand::<16>(&[b"spin"])));
         Ok(())
     })?;
     let row = |name: &str, rate: &Series| Row::new(NAME, format!("table1/{profile}/{name}"), "us", &microseconds(rate));
@@ -112,7 +113,7 @@ fn signatures(runs: Runs) -> Result<Vec<Row>, Failure> {
         let text = site.issue_identity(&asked, &mut fill, UNIX_S).map_err(failed)?;
         let identity = HostIdentity::from_pem(&text).map_err(failed)?;
         let signature = identity.sign(&message).map_err(failed)?;
-        let signed = rate(runs, || identity.sign(&message).map(|bytes| drop(black_box(bytes))).map_err(failed))?;
+        let signed = rate(runs, || identity.sign(&message).map(used).map_err(failed))?;
         let verified = rate(runs, || identity.certificate().verify_signature(&message, &signature).map_err(failed))?;
         let name = format!("table1/rsa-{}-{}", key.bits(), key.hash().name());
         rows.extend(Row::new(NAME, format!("{name}/sign"), "us", &microseconds(&signed)));

@@ -663,7 +663,7 @@ mod tests {
         let text = "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n";
         let config = load(text).expect("valid");
         assert_eq!(config.warnings(), [CLL_PAPER_WARNING]);
-        let suite = |config: &ConfigFile| config.send_suite(Path::new("x")).expect("a suite").name();
+        let suite = |config: &Config| config.send_suite(Path::new("x")).expect("a suite").name();
         assert_eq!(suite(&config), "twofish-128-hmac-md5");
         assert_eq!(config.requirement(Path::new("x")).expect("valid").suites.len(), 136);
         let config = load(&format!("{text}[cll]\nsend_suite = \"gost-256-hmac-has160\"\n")).expect("valid");

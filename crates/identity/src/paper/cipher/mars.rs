@@ -10,6 +10,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::{OfWords, Words};
 
 const BOX_LEN: usize = 512;
+const HALF_LEN: usize = BOX_LEN / 2;
 /// Words of an expanded key.
 const KEY_WORDS: usize = 40;
 /// Words of the array that a key is expanded in.
@@ -29,19 +30,31 @@ static BOX: LazyLock<[u32; BOX_LEN]> = LazyLock::new(|| {
             *word = u32::from_le_bytes(*bytes);
         }
     }
+    // Words of one half are to differ in three bytes at least; of two that do not, the first is tripled.
+    for at in 0..BOX_LEN {
+        let half = if at < HALF_LEN { HALF_LEN } else { BOX_LEN };
+        if words[at + 1..half].iter().any(|other| are_close(words[at], *other)) {
+            words[at] = words[at].wrapping_mul(3);
+        }
+    }
     words
 });
+
+/// Whether two of the four bytes, or more, are equal.
+fn are_close(one: u32, other: u32) -> bool {
+    (one ^ other).to_le_bytes().iter().filter(|byte| **byte == 0).count() >= 2
+}
 
 fn whole_box(index: u32) -> u32 {
     BOX[index as usize % BOX_LEN]
 }
 
 fn box_0(index: u32) -> u32 {
-    BOX[index as usize % 256]
+    BOX[index as usize % HALF_LEN]
 }
 
 fn box_1(index: u32) -> u32 {
-    BOX[256 + index as usize % 256]
+    BOX[HALF_LEN + index as usize % HALF_LEN]
 }
 
 /// MARS with a key of 128 to 256 bits.

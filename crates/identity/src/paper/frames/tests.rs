@@ -40,12 +40,12 @@ fn twofish_is_that_of_its_authors() {
     of::<twofish::Twofish>(key, ZERO, "37527be0052334b89f0cfccae87cfa20");
 }
 
-/// The vectors of the NESSIE project, set 1, number 0.
+/// The vectors of the NESSIE project, set 1, number 0; libgcrypt 1.10 has the same.
 #[test]
 fn serpent_is_that_of_its_authors() {
-    of::<serpent::Serpent>(&format!("80{}", &ZERO[2..]), ZERO, "a223aa1288463c0e2be38ebd825616c0");
+    of::<serpent::Serpent>(&format!("80{}", &ZERO[2..]), ZERO, "264e5481eff42a4606abda06c0bfda3d");
     of::<serpent::Serpent>(&format!("80{}", &ZERO_24[2..]), ZERO, "9e274ead9b737bb21efcfca548602689");
-    of::<serpent::Serpent>(&format!("80{}", &ZERO_32[2..]), ZERO, "abed96e766bf28cbc0ebd21a82ef0819");
+    of::<serpent::Serpent>(&format!("80{}", &ZERO_32[2..]), ZERO, "a223aa1288463c0e2be38ebd825616c0");
 }
 
 /// "The RC6 block cipher" (1998), appendix.
@@ -64,7 +64,7 @@ fn rc6_is_that_of_its_authors() {
 /// The vectors that IBM submitted with the key setup of August 1999.
 #[test]
 fn mars_is_that_of_its_submission() {
-    let mars = |key: &str, plaintext, ciphertext| block(Mars::new(&bytes(key)), plaintext, ciphertext);
+    let mars = |key: &str, plaintext: &str, ciphertext: &str| block(Mars::new(&bytes(key)), plaintext, ciphertext);
     mars(ZERO, ZERO, "dcc07b8dfb0738d6e30a22dfcf27e886");
     mars(ZERO, "dcc07b8dfb0738d6e30a22dfcf27e886", "33caffbddc7f1dda0f9c15fa2f30e2ff");
     mars("cb14a1776abbc1cdafe7243def2cea02", "f94512a9b42d034ec4792204d708a69b", "225da2cb64b73f79069f21a5e3cb8522");
@@ -121,7 +121,7 @@ fn cast_128_is_that_of_rfc_2144() {
 /// RFC 4269, appendix B.
 #[test]
 fn seed_is_that_of_rfc_4269() {
-    let seed = |key: &str, plaintext, ciphertext| block(Seed::new(&bytes(key)), plaintext, ciphertext);
+    let seed = |key: &str, plaintext: &str, ciphertext: &str| block(Seed::new(&bytes(key)), plaintext, ciphertext);
     let counted = "000102030405060708090a0b0c0d0e0f";
     seed(ZERO, counted, "5ebac6e0054e166819aff1cc6d346cdb");
     seed(counted, ZERO, "c11f22f20140505084483597e4370f43");
