@@ -262,6 +262,7 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) ipv6: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -282,6 +283,7 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            ipv6: true,
             legacy: Vec::new(),
         }
     }
@@ -501,6 +503,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.ipv6 = self.cll.ipv6;
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
