@@ -162,7 +162,7 @@ fn an_answer_for_an_address_that_another_has_is_not_believed() {
     lan.restart(1);
     lan.send(2, announcement(3, free(2)));
     lan.wire = Box::new(|_, from, to| from != 1 && to != 1);
-    lan.pass(seconds(11));
+    lan.pass(seconds(15));
     resolve(&mut lan, (1, local(1)), (3, free(2)));
     assert!(!lan.hosts[0].established_with(3));
     assert_eq!(lan.hosts[0].drops(DropReason::AddressTaken), 1);
