@@ -92,6 +92,27 @@ pub enum Event {
         /// The host that was asked.
         mac: Option<MacAddress>,
     },
+    /// A host that sends to groups has proved who it is and that it lives.
+    GroupSender {
+        /// Name in its certificate.
+        name: String,
+        /// The host.
+        mac: MacAddress,
+    },
+    /// A host in whose name frames to groups came did not say that it lives.
+    GroupSilent {
+        /// Their source address, which is a claim.
+        mac: MacAddress,
+    },
+    /// A group frame or an announcement that came as far as a certificate or signature was refused.
+    GroupRefused {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+        /// In the words of the check that failed.
+        detail: String,
+    },
     /// A host was asked to prove that it is there now.
     Challenged {
         /// Its source address, which is a claim.
@@ -134,6 +155,9 @@ impl Event {
             Event::Ended { .. } => "ended",
             Event::Refused { .. } => "refused",
             Event::NoAnswer { .. } => "no-answer",
+            Event::GroupSender { .. } => "group-sender",
+            Event::GroupSilent { .. } => "group-silent",
+            Event::GroupRefused { .. } => "group-refused",
             Event::Challenged { .. } => "challenged",
             Event::StackSilent { .. } => "stack-silent",
             Event::ClaimRefused { .. } => "claim-refused",
@@ -161,6 +185,11 @@ impl fmt::Display for Event {
                 let ip = ip.map_or_else(|| "any address".to_owned(), |ip| ip.to_string());
                 let mac = mac.map_or_else(|| "anybody".to_owned(), |mac| mac.to_string());
                 write!(f, "no answer to our handshake for {ip} at {mac}")
+            }
+            Event::GroupSender { name, mac } => write!(f, "group frames of {name} ({mac}) are proved"),
+            Event::GroupSilent { mac } => write!(f, "group frames came from {mac}, which does not say that it lives"),
+            Event::GroupRefused { mac, reason, detail } => {
+                write!(f, "group frame from {mac} refused ({}): {detail}", reason.word())
             }
             Event::Challenged { mac } => write!(f, "{mac} must prove that its handshake is fresh"),
             Event::ClaimRefused { name, mac, ip, reason } => {

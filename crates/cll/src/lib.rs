@@ -7,6 +7,7 @@
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`
+//! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
@@ -23,6 +24,7 @@ mod job;
 mod keys;
 mod lane;
 pub mod limits;
+mod merkle;
 mod message;
 mod neighbours;
 mod origin;
@@ -44,7 +46,7 @@ pub use job::{Completion, Job};
 pub use lane::Lane;
 pub use message::{Activity, AssociationId, Claim, Order, Request};
 pub use self_test::SelfTestError;
-pub use settings::{Legacy, Requirement, Settings, Weaken};
+pub use settings::{Broadcasting, Legacy, Requirement, Settings, Weaken};
 
 /// The link layer of one interface, on one thread.
 pub type Cll = Whole<Control, Lane>;

@@ -41,7 +41,9 @@ pub enum Request {
     StackNeighbour(Vec<u8>),
     /// A frame was opened that claims IPv6 addresses which this lane does not know for its sender's.
     Claim(Box<Claim>),
-    /// The wire brought this frame with a handshake message.
+    /// The stack sent this frame to a group.
+    StackGroup(Vec<u8>),
+    /// The wire brought this frame with a handshake message, or one that is for all.
     Handshake(Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),

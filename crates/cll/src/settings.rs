@@ -8,6 +8,7 @@ use identity::HostIdentity;
 use identity::aead::Suite;
 use shield::{Layers, Switches};
 use wire::cll::Offer;
+use wire::cll::broadcast::LEAVES_MAX;
 use wire::cll::data;
 use wire::{EtherType, MacAddress, ethernet};
 
@@ -22,6 +23,38 @@ pub struct Legacy {
     pub ip: Ipv4Addr,
     /// A plain router forwards for others, so its frames may carry any source address.
     pub router: bool,
+    /// Whether its broadcasts and multicasts are let in, in clear and only with its own addresses.
+    pub broadcast: bool,
+}
+
+/// How frames to groups travel (paper, section 5.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broadcasting {
+    /// Whether they are carried at all.
+    pub carried: bool,
+    /// Above so many frames in a second, frames share signatures.
+    pub batch_above_per_second: u32,
+    /// How long a frame waits at most for others to share its signature.
+    pub batch_delay: Duration,
+    /// Most frames that share a signature.
+    pub batch_frames: u8,
+    /// Whether frames to groups leave in clear as well, for the hosts on the legacy list.
+    pub to_legacy: bool,
+    /// Whether IGMP leaves in clear as well, for switches that listen for who is in which group.
+    pub membership_in_clear: bool,
+}
+
+impl Default for Broadcasting {
+    fn default() -> Broadcasting {
+        Broadcasting {
+            carried: true,
+            batch_above_per_second: limits::GROUP_BATCH_ABOVE_DEFAULT,
+            batch_delay: limits::GROUP_BATCH_DELAY_DEFAULT,
+            batch_frames: LEAVES_MAX,
+            to_legacy: false,
+            membership_in_clear: false,
+        }
+    }
 }
 
 /// What a peer must at least do with the frames it sends.
@@ -112,6 +145,8 @@ pub struct Settings {
     pub ipv6: bool,
     /// Hosts admitted in clear.
     pub legacy: Vec<Legacy>,
+    /// How frames to groups travel.
+    pub broadcasting: Broadcasting,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
     /// Layers switched off by a laboratory.
@@ -142,6 +177,7 @@ impl Settings {
             lanes: 1,
             ipv6: true,
             legacy: Vec::new(),
+            broadcasting: Broadcasting::default(),
             pass: Vec::new(),
             weaken: Weaken::default(),
         }

@@ -1,6 +1,8 @@
 //! The golden vectors of `vectors/`, which an independent program made from the written protocol alone. Everything in them
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
+mod broadcast;
+
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr};
@@ -436,6 +438,10 @@ fn a_host_answers_the_requests() {
             // The stack says that it has the address.
             let mut said = [(advertisement_to_all(own, scene.responder.settings.mac), Meta::plain())];
             host.process(at, Side::STACK, &mut Frames::new(&mut said), &mut sink);
+            while let Some((ticket, job)) = host.next_job() {
+                host.complete(at, ticket, job.run(&mut keys), &mut sink);
+            }
+            sink.take();
         }
         host.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink);
         while let Some((ticket, job)) = host.next_job() {

@@ -67,6 +67,7 @@ fn lan_without_ipv4(count: u8) -> Lan {
     let bare = |number: u8| authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
     let all: Vec<_> = (1..=count).map(|number| settings(site.identity_for(bare(number), common::START_UNIX_S))).collect();
     let mut lan = Lan::new(all);
+    lan.pass(seconds(1));
     for number in 1..=count {
         for address in [local(number), free(number)] {
             lan.send(usize::from(number) - 1, announcement(number, address));
@@ -130,7 +131,7 @@ fn privacy_addresses_of_one_host_pass_as_they_come() {
         assert_eq!(lan.hosts[1].delivered.last().unwrap().0, sent);
     }
     let peers = lan.hosts[1].cll.control.peers(lan.at);
-    assert_eq!(peers[0].ipv6_addresses.len(), 11);
+    assert_eq!(peers[0].ipv6_addresses.len(), 12);
     assert_eq!(lan.hosts[1].drops(DropReason::AddressTaken), 0);
 }
 
@@ -158,14 +159,17 @@ fn an_answer_for_an_address_that_another_has_is_not_believed() {
     let mut lan = lan_without_ipv4(3);
     resolve(&mut lan, (1, local(1)), (2, local(2)));
     lan.send(1, datagram(2, free(2), 1, local(1)));
-    // The association with host 2 is gone, and host 3 answers first for an address of host 2.
+    // The association with host 2 is gone, and host 3, which knows no better, answers for an address of host 2.
     lan.restart(1);
+    lan.restart(2);
+    lan.pass(seconds(1));
     lan.send(2, announcement(3, free(2)));
+    let before = lan.hosts[0].drops(DropReason::AddressTaken);
     lan.wire = Box::new(|_, from, to| from != 1 && to != 1);
     lan.pass(seconds(15));
     resolve(&mut lan, (1, local(1)), (3, free(2)));
     assert!(!lan.hosts[0].established_with(3));
-    assert_eq!(lan.hosts[0].drops(DropReason::AddressTaken), 1);
+    assert_eq!(lan.hosts[0].drops(DropReason::AddressTaken), before + 1);
 }
 
 #[test]
@@ -242,6 +246,91 @@ fn a_stack_that_lost_an_address_is_named_and_the_address_is_free() {
     let sent = datagram(3, free(2), 2, local(2));
     lan.send(2, sent.clone());
     assert_eq!(lan.hosts[1].delivered.last().unwrap().0, sent);
+}
+
+/// Host `from`, which has no such address yet, asks whether somebody has it.
+fn duplicate_question(from: u8, address: Ipv6Addr) -> Vec<u8> {
+    question(from, Ipv6Addr::UNSPECIFIED, address)
+}
+
+/// What a router says to all: a lifetime of half an hour, and its hardware address.
+fn router_advertisement(from: u8) -> Vec<u8> {
+    let mut message = vec![134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1];
+    message.extend(mac(from).0);
+    let header = wire::ipv6::header(local(from), ALL_NODES, 58, 255, message.len() as u16);
+    frame(mac(from), group_mac(ALL_NODES), &[&header[..], &message].concat())
+}
+
+#[test]
+fn who_has_an_address_defends_it() {
+    let mut lan = lan_without_ipv4(2);
+    lan.send(0, duplicate_question(1, free(2)));
+    let (header, asked) = last_heard(&lan, 1);
+    assert_eq!((header.source, asked.kind, asked.target), (mac(1), Kind::Solicitation, Some(free(2))));
+    lan.send(1, announcement(2, free(2)));
+    let (header, answered) = last_heard(&lan, 0);
+    assert_eq!((header.source, answered.kind, answered.target), (mac(2), Kind::Advertisement, Some(free(2))));
+}
+
+#[test]
+fn who_says_of_every_address_that_it_has_it_is_believed_twice() {
+    let mut lan = lan_without_ipv4(3);
+    let heard = |lan: &Lan| lan.hosts[0].delivered.len();
+    for count in 0..4 {
+        let wanted = free(100 + count);
+        lan.send(0, duplicate_question(1, wanted));
+        let before = heard(&lan);
+        lan.send(2, announcement(3, wanted));
+        assert_eq!(heard(&lan) - before, usize::from(count < 2), "denial {count}");
+        lan.pass(seconds(1));
+    }
+    assert_eq!((lan.hosts[0].count("address-denied"), lan.hosts[0].drops(DropReason::AddressTaken)), (2, 2));
+    // The address that host 1 makes of its own hardware address is not for others to deny, nor to ask for at once.
+    lan.restart(0);
+    lan.pass(seconds(1));
+    lan.send(0, duplicate_question(1, local(1)));
+    let before = heard(&lan);
+    lan.send(2, announcement(3, local(1)));
+    lan.send(2, duplicate_question(3, local(1)));
+    assert_eq!(heard(&lan), before);
+}
+
+#[test]
+fn only_a_router_advertises_itself() {
+    let mut site = Site::new(1);
+    let router = request(2).with_role(identity::Role::Router);
+    let all = [
+        settings(site.identity(1)),
+        settings(site.identity_for(router, common::START_UNIX_S)),
+        settings(site.identity(3)),
+    ];
+    let mut lan = Lan::new(all);
+    lan.pass(seconds(1));
+    lan.send(1, router_advertisement(2));
+    assert_eq!(lan.hosts[0].delivered.last().unwrap().0, router_advertisement(2));
+    let before = lan.hosts[0].delivered.len();
+    lan.send(2, router_advertisement(3));
+    assert_eq!((lan.hosts[0].delivered.len(), lan.hosts[0].drops(DropReason::InnerRole)), (before, 1));
+    lan.ask(2, 1);
+    let mut unicast = router_advertisement(3);
+    unicast[..6].copy_from_slice(&mac(1).0);
+    lan.send(2, unicast);
+    assert_eq!(lan.hosts[0].drops(DropReason::InnerRole), 2);
+}
+
+#[test]
+fn a_multicast_datagram_comes_from_its_senders_own_address() {
+    let mut lan = lan_without_ipv4(3);
+    let to_group = |from: u8, source: Ipv6Addr| {
+        let mut frame = datagram(from, source, 1, "ff02::fb".parse().unwrap());
+        frame[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 0xfb]);
+        frame
+    };
+    lan.send(1, to_group(2, free(2)));
+    assert_eq!(lan.hosts[0].delivered.last().unwrap().0, to_group(2, free(2)));
+    let before = lan.hosts[0].delivered.len();
+    lan.send(2, to_group(3, free(2)));
+    assert_eq!((lan.hosts[0].delivered.len(), lan.hosts[0].drops(DropReason::AddressTaken)), (before, 1));
 }
 
 #[test]

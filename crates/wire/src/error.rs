@@ -33,6 +33,8 @@ pub enum Field {
     CllSignature,
     /// The body of a CLL rollover message.
     CllRollover,
+    /// The body of a signed CLL group frame, an announcement or a question.
+    CllBroadcast,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -50,7 +50,7 @@ impl Control {
         if let Ok(claimed) = self.neighbours.begin_own(call.now.since_boot, target) {
             self.withdraw(call, &claimed.withdrawn);
         }
-        self.stack_tells_all(call, frame)
+        self.group_frame_of_stack(call, frame)
     }
 
     /// The stack asks who has an address.
@@ -85,7 +85,7 @@ impl Control {
         if header.destination.is_group() {
             return match self.probes.remove(&target) {
                 Some(_) => Fate::Consumed,
-                None => self.stack_tells_all(call, frame),
+                None => self.group_frame_of_stack(call, frame),
             };
         }
         if self.send_replies_that_waited(call, header.destination, target.into()) {
@@ -96,11 +96,6 @@ impl Control {
             return Fate::Forwarded;
         }
         Fate::Dropped(DropReason::DiscoveryUnasked)
-    }
-
-    /// A frame of the stack for a group.
-    fn stack_tells_all(&mut self, _call: &mut Call<'_>, _frame: &[u8]) -> Fate {
-        Fate::Dropped(DropReason::Multicast)
     }
 
     /// The peer that has an address, if its association works: it can be asked under the seal.
@@ -169,6 +164,22 @@ impl Control {
         }
         self.ledger.emitted[Side::STACK as usize] += 1;
         Fate::Forwarded
+    }
+
+    /// Judges what the cross-layer check left open of a frame of the proved host at `mac`.
+    pub(super) fn admit_passage(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        passage: Result<Passage, DropReason>,
+    ) -> Result<(), DropReason> {
+        match passage {
+            Ok(Passage::Ipv6(_)) if !self.settings.ipv6 => Err(DropReason::Ipv6),
+            _ if self.settings.weaken.cross_layer => Ok(()),
+            Ok(Passage::Ipv6(claims)) => self.admit(call, mac, &claims),
+            Ok(Passage::Free) => Ok(()),
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Judges what a frame of the proved host at `mac` claims, and tells the lanes.

@@ -4,9 +4,11 @@
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
+//! - `broadcast`: frames to groups.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
+mod broadcast;
 mod discovery;
 mod freshness;
 mod initiator;
@@ -40,6 +42,7 @@ use crate::neighbours::Neighbours;
 use crate::origin::Origin;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use broadcast::Broadcasts;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
@@ -53,6 +56,7 @@ enum Task {
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
+    Broadcast(broadcast::Duty),
 }
 
 /// The slow half of the link layer.
@@ -70,6 +74,8 @@ pub struct Control {
     probes: BTreeMap<Ipv6Addr, Instant>,
     probe_budget: Bucket,
     claims_told: Bucket,
+    broadcasts: Broadcasts,
+    wire_mtu: u16,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -138,6 +144,8 @@ impl Control {
     #[must_use]
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
         Control {
+            broadcasts: Broadcasts::new(&mut random, now, &settings),
+            wire_mtu: settings.wire_mtu,
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             neighbours: Neighbours::new(settings.identity.certificate()),
             own_origin: Origin::of(settings.identity.certificate()),
@@ -180,6 +188,11 @@ impl Control {
     /// What does not work, in words.
     pub fn self_test(&self, keys: &mut Generator) -> Result<(), crate::SelfTestError> {
         crate::self_test::run(&self.settings, keys)
+    }
+
+    /// The wire carries packets of another size from now on, in bytes.
+    pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.wire_mtu = wire_mtu;
     }
 
     /// All associations.
@@ -228,6 +241,7 @@ impl Control {
         self.revoked = Arc::new(Revoked::by(Some(list)));
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
+        self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             self.forget_addresses(&mut call, mac);
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
@@ -425,6 +439,9 @@ impl Control {
             Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
+                self.group_message(call, kind, &header, frame)
+            }
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -453,6 +470,10 @@ impl bump::Control for Control {
             Request::Claim(claim) => {
                 let fate = self.judge_claim(&mut call, &claim);
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &claim.sealed);
+            }
+            Request::StackGroup(frame) => {
+                let fate = self.group_frame_of_stack(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
             }
             Request::Handshake(frame) => {
                 let fate = self.wire_message(&mut call, &frame);
@@ -490,6 +511,7 @@ impl bump::Control for Control {
             (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
             (Some(Task::Answer(id)), CompletionKind::Answered(result)) => self.request_judged(&mut call, id, result),
             (Some(Task::Answer(id)), _) => self.answer_job_lost(&mut call, id),
+            (Some(Task::Broadcast(duty)), completion) => self.broadcast_done(&mut call, duty, completion),
             (Some(Task::Rollover(id)), CompletionKind::Signed(message)) => self.rollover_signed(&mut call, id, message),
             (Some(Task::Rollover(id)), CompletionKind::Answered(result)) => {
                 self.rollover_request_judged(&mut call, id, result);
@@ -507,12 +529,14 @@ impl bump::Control for Control {
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
         self.repeat_rollovers(&mut call, budget);
+        self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
+        let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
+        time::earlier(time::earlier(handshakes, rollovers), self.next_sweep)
     }
 
     fn ledger(&self) -> &Ledger {

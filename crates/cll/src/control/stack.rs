@@ -14,11 +14,15 @@ impl Control {
     pub(super) fn stack_arp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
-        if arp.sender_ip.is_unspecified() || arp.sender_ip == arp.target_ip {
+        if arp.sender_ip.is_unspecified() {
             return Fate::Dropped(DropReason::ArpProbe);
         }
         if arp.sender_mac != self.settings.mac || !self.settings.is_own(arp.sender_ip) {
             return Fate::Dropped(DropReason::ArpNotOurs);
+        }
+        if arp.sender_ip == arp.target_ip && header.destination.is_group() {
+            // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
+            return self.group_frame_of_stack(call, frame);
         }
         match arp.operation {
             Operation::Request => self.stack_asks(call, &header, &arp, frame),

@@ -3,8 +3,10 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `broadcast.rs` what is
+//! said to all.
 
+pub(crate) mod broadcast;
 mod rollover;
 
 use std::net::IpAddr;
@@ -48,6 +50,8 @@ pub(crate) enum JobKind {
     AnswerRollover(Box<AnswerRollover>),
     /// Judge the reply to our request for a rollover.
     FinishRollover(Box<FinishRollover>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Work),
 }
 
 /// What a job came to.
@@ -61,6 +65,8 @@ pub(crate) enum CompletionKind {
     Answered(Result<Box<Answered>, Refusal>),
     /// The peer's reply was good.
     Finished(Result<Box<Finished>, Refusal>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Outcome),
     /// The worker died or was too busy.
     Lost,
 }
@@ -80,6 +86,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Signed(_) => "Signed",
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
+            CompletionKind::Broadcast(_) => "Broadcast",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -157,6 +164,7 @@ impl Job {
             JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
         })
     }
 }

@@ -7,7 +7,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::transport_checksum;
 use wire::{Error, EtherType};
 
-use super::{Lane, Outputs, Receiver};
+use super::{Lane, Outputs, Receiver, not_for_groups};
 use crate::message::{Claim, Request};
 use crate::origin::{Claims, Passage};
 use crate::settings::{Settings, Weaken};
@@ -48,12 +48,18 @@ impl Lane {
         if header.ethertype == EtherType::IPV6 {
             return Fate::Dropped(DropReason::Ipv6);
         }
-        if header.destination.is_group() && header.ethertype != EtherType::ARP {
+        let may_broadcast = self.settings.legacy_by_mac(header.source).is_some_and(|legacy| legacy.broadcast);
+        if header.destination.is_group() && header.ethertype != EtherType::ARP && !may_broadcast {
             return Fate::Dropped(if header.destination.is_broadcast() {
                 DropReason::Broadcast
             } else {
                 DropReason::Multicast
             });
+        }
+        if header.destination.is_group()
+            && let Some(reason) = not_for_groups(header.ethertype, &frame.bytes[ETHERNET_LEN..])
+        {
+            return Fate::Dropped(reason);
         }
         match origin.check(frame.bytes) {
             Ok(_) => out.forward(Side::STACK, frame),
@@ -71,9 +77,7 @@ impl Lane {
             PacketType::Unicast => {
                 self.open(now, header, frame, out).unwrap_or_else(|reason| Some(Fate::Dropped(reason)))
             }
-            PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
-                Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
-            }
+            _ => Self::ask_control(out, Request::Handshake(frame.bytes.to_vec())),
         }
     }
 

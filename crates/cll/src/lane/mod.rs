@@ -4,6 +4,7 @@
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
 mod admitted;
+mod group;
 mod inbound;
 mod outbound;
 
@@ -21,6 +22,7 @@ use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoi
 use crate::origin::Origin;
 use crate::settings::Settings;
 use admitted::Admitted;
+pub(crate) use outbound::not_for_groups;
 
 /// Sends to one peer.
 struct Sender {

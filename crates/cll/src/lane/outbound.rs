@@ -42,6 +42,9 @@ impl Lane {
         if let Some(reason) = not_carried(&header, payload) {
             return Some(Fate::Dropped(reason));
         }
+        if header.destination.is_group() {
+            return self.send_to_group(now, frame, out);
+        }
         if self.legacy.contains_key(&header.destination) {
             // A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
             if header.ethertype.is_vlan() {
@@ -149,13 +152,12 @@ fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
         // Behind the seal these would be ours. As lengths they are too short for any frame.
         return Some(DropReason::Malformed);
     }
-    if !header.destination.is_group() {
-        return None;
-    }
-    if header.ethertype == EtherType::IPV4 && is_dhcp(payload) {
-        return Some(DropReason::Dhcp);
-    }
-    Some(if header.destination.is_broadcast() { DropReason::Broadcast } else { DropReason::Multicast })
+    if header.destination.is_group() { not_for_groups(header.ethertype, payload) } else { None }
+}
+
+/// What does not travel as a signed group frame, whoever sends it.
+pub(crate) fn not_for_groups(ethertype: EtherType, payload: &[u8]) -> Option<DropReason> {
+    (ethertype == EtherType::IPV4 && is_dhcp(payload)).then_some(DropReason::Dhcp)
 }
 
 fn is_dhcp(packet: &[u8]) -> bool {
@@ -189,7 +191,7 @@ impl Sender {
 }
 
 /// How a frame of the stack becomes frames of the wire.
-enum Cutting {
+pub(super) enum Cutting {
     /// As it is. The checksum may be left partial, because the seal vouches for the payload.
     Whole { checksum_partial: bool },
     /// In pieces, each with a partial checksum of the transport header that our flag means.
@@ -199,7 +201,7 @@ enum Cutting {
 }
 
 impl Cutting {
-    fn of(frame: &mut Frame<'_>) -> Result<Cutting, DropReason> {
+    pub(super) fn of(frame: &mut Frame<'_>) -> Result<Cutting, DropReason> {
         let partial = match frame.meta.checksum {
             Checksum::Partial { start, offset } => Some((usize::from(start), usize::from(offset))),
             _ => None,
@@ -311,7 +313,7 @@ fn inner_header(frame: &[u8], checksum_partial: bool) -> Result<InnerHeader, Dro
     Ok(InnerHeader { ethertype: header.ethertype, checksum_partial, compressed: false })
 }
 
-fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &mut [u8]) -> bool {
+pub(super) fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &mut [u8]) -> bool {
     if plan.write(frame, index, place).is_none() {
         return false;
     }
