@@ -88,7 +88,7 @@ impl Mode {
                 "broadcast (ARP requests become handshakes)",
                 "multicast",
                 "DHCP",
-                "IPv6",
+                "IPv6 of legacy hosts",
                 "frames with VLAN tags on the wire",
             ],
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
