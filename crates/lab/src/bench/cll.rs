@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, first_ping, is_wanted, round_trip, stream};
+use super::{Part, Schedule, broadcast, first_ping, is_wanted, round_trip, stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -16,9 +16,12 @@ pub const NAME: &str = "cll";
 /// # Errors
 /// The plain way does not work, or the lab is interrupted.
 pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
-    let mut arena = Arena::open(run, &Mode::ALL, program)?;
     let wanted = |part| is_wanted(only, &part);
-    let mut rows = Vec::new();
+    let mut rows = if wanted(Part::Broadcast) { broadcast::measure(schedule)? } else { Vec::new() };
+    if only == [Part::Broadcast] {
+        return Ok(rows);
+    }
+    let mut arena = Arena::open(run, &Mode::ALL, program)?;
     if wanted(Part::Rtt) {
         rows.extend(round_trip::measure(&arena, schedule)?);
     }

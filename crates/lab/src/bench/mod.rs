@@ -3,6 +3,7 @@
 //! Every figure is made beside its yardsticks, in pairs that lie seconds apart: the plain path and the null bump, which
 //! has the same ports, threads and segmentation but neither checks nor cryptography. Wire MTU 1500, no busy polling.
 
+mod broadcast;
 mod cll;
 mod cpu;
 mod echo;
@@ -97,6 +98,8 @@ enum Part {
     Rtt,
     /// The first ping and its steps.
     FirstPing,
+    /// What a group frame costs its receiver, alone and in a batch; without a wire.
+    Broadcast,
 }
 
 /// A part of `bench s-arp`.

@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod broadcast;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Meta, Side, sink};
-use wire::MacAddress;
 use wire::cll::broadcast::Part;
 use wire::cll::{GroupFrame, InnerHeader};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::network_layer;
+use wire::{EtherType, MacAddress};
 
 use super::super::{Call, Control};
 use super::Duty;
@@ -165,7 +165,7 @@ impl Control {
         if message.part.number == 0 {
             self.drop_parts(call, header.source);
             let parts = Parts::begin(call.now.since_boot, header.destination, &message, frame);
-            self.keep_parts(header.source, parts);
+            self.broadcasts.senders.keep_parts(header.source, parts);
             return Ok(Fate::Held);
         }
         self.join_part(call, &header, &message, frame)
@@ -186,7 +186,7 @@ impl Control {
         }
         if !parts.is_whole() {
             parts.frames.push(frame.to_vec());
-            self.keep_parts(header.source, parts);
+            self.broadcasts.senders.keep_parts(header.source, parts);
             return Ok(Fate::Held);
         }
         self.release_parts(call, &parts, Fate::Consumed);
@@ -211,6 +211,13 @@ impl Control {
         if let Some(reason) = lane::not_for_groups(ethertype, &inner[at..]) {
             return Err(reason);
         }
+        // RFC 1122, section 3.3.6: what is for one host does not come in a frame to all.
+        if ethertype == EtherType::IPV4
+            && let Ok(packet) = wire::ipv4::View::new(&inner[at..])
+            && self.settings.identity.certificate().addresses().contains(&packet.destination())
+        {
+            return Err(DropReason::GroupUnicast);
+        }
         let sender = self.broadcasts.senders.get(header.source).ok_or(DropReason::GroupUnproved)?;
         let passage = sender.origin.check(&inner);
         self.admit_passage(call, header.source, passage)?;
@@ -219,12 +226,6 @@ impl Control {
         }
         self.ledger.emitted[Side::STACK as usize] += 1;
         Ok(Fate::Forwarded)
-    }
-
-    fn keep_parts(&mut self, mac: MacAddress, parts: Parts) {
-        if let Some(sender) = self.broadcasts.senders.get_mut(mac) {
-            sender.parts = Some(parts);
-        }
     }
 
     fn drop_parts(&mut self, call: &mut Call<'_>, mac: MacAddress) {

@@ -126,13 +126,15 @@ fn next(stamp: &Stamp) -> (u64, u32) {
 /// The table.
 pub(super) struct Senders {
     by_mac: BTreeMap<MacAddress, Sender>,
+    /// No parts have waited for long enough before this.
+    parts_due: Option<Instant>,
     /// Since when nothing was forgotten: what is older may have been delivered.
     pub(super) complete_since: Instant,
 }
 
 impl Senders {
     pub(super) fn new(now: Instant) -> Senders {
-        Senders { by_mac: BTreeMap::new(), complete_since: now }
+        Senders { by_mac: BTreeMap::new(), parts_due: None, complete_since: now }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -168,13 +170,26 @@ impl Senders {
 
     /// When the first parts of some frame have waited for long enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let waits = self.by_mac.values().filter_map(|sender| sender.parts.as_ref().map(|parts| parts.until));
-        waits.fold(None, |first, until| time::earlier(first, Some(until)))
+        self.parts_due
+    }
+
+    /// Keeps the first parts of a frame of this sender.
+    pub(super) fn keep_parts(&mut self, mac: MacAddress, parts: Parts) {
+        if let Some(sender) = self.by_mac.get_mut(&mac) {
+            self.parts_due = time::earlier(self.parts_due, Some(parts.until));
+            sender.parts = Some(parts);
+        }
     }
 
     /// Takes out parts whose rest has not come.
     pub(super) fn take_old_parts(&mut self, now: Instant) -> Vec<Parts> {
+        if self.parts_due.is_none_or(|due| due > now) {
+            return Vec::new();
+        }
         let senders = self.by_mac.values_mut();
-        senders.filter_map(|sender| sender.parts.take_if(|parts| parts.until <= now)).collect()
+        let old = senders.filter_map(|sender| sender.parts.take_if(|parts| parts.until <= now)).collect();
+        let waits = self.by_mac.values().filter_map(|sender| sender.parts.as_ref().map(|parts| parts.until));
+        self.parts_due = waits.min();
+        old
     }
 }
