@@ -161,7 +161,7 @@ drop_reasons! {
         "Look for the enrolled host that floods the LAN, or forges in the name of another.";
     GroupIncomplete, "group-incomplete", "Another part of a group frame that travels in parts was lost.",
         "Nothing if rare: lost frames of a group are not repeated.";
-    GroupUnicast, "group-unicast", "A group frame carries an IPv4 packet for this host alone.",
+    GroupUnicast, "group-unicast", "A group frame carries an IP packet for one host.",
         "An enrolled host sends in clear what belongs under the seal: see the peer's programs.";
     GroupUnasked, "group-unasked", "An announcement that answers no question of this host.",
         "Nothing if rare; otherwise look for a replay.";

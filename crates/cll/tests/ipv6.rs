@@ -285,6 +285,8 @@ fn who_says_of_every_address_that_it_has_it_is_believed_twice() {
         lan.pass(seconds(1));
     }
     assert_eq!((lan.hosts[0].count("address-denied"), lan.hosts[0].drops(DropReason::AddressTaken)), (2, 2));
+    let denied = lan.hosts[0].events.iter().find(|event| event.word() == "address-denied").unwrap();
+    assert!(denied.to_string().starts_with("h3 ("), "the manager hears who: {denied}");
     // The address that host 1 makes of its own hardware address is not for others to deny, nor to ask for at once.
     lan.restart(0);
     lan.pass(seconds(1));
@@ -331,6 +333,10 @@ fn a_multicast_datagram_comes_from_its_senders_own_address() {
     let before = lan.hosts[0].delivered.len();
     lan.send(2, to_group(3, free(2)));
     assert_eq!((lan.hosts[0].delivered.len(), lan.hosts[0].drops(DropReason::AddressTaken)), (before, 1));
+    let mut for_one = datagram(3, free(3), 1, local(1));
+    for_one[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 0xfb]);
+    lan.send(2, for_one);
+    assert_eq!((lan.hosts[0].delivered.len(), lan.hosts[0].drops(DropReason::GroupUnicast)), (before, 1));
 }
 
 #[test]

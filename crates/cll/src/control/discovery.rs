@@ -223,7 +223,8 @@ impl Control {
     }
 
     fn name_of(&self, mac: MacAddress) -> String {
-        self.peers.current_by_mac(mac).map(|current| current.certificate.name().to_owned()).unwrap_or_default()
+        let peer = self.peers.current_by_mac(mac).map(|current| current.certificate.name());
+        peer.or_else(|| self.name_of_group_sender(mac)).unwrap_or_default().to_owned()
     }
 
     fn withdraw(&mut self, call: &mut Call<'_>, withdrawn: &[(MacAddress, Ipv6Addr)]) {

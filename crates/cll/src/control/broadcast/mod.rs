@@ -93,6 +93,11 @@ impl Control {
         self.broadcasts.senders.len()
     }
 
+    /// The name in the certificate of a sender that has proved itself.
+    pub(super) fn name_of_group_sender(&self, mac: MacAddress) -> Option<&str> {
+        self.broadcasts.senders.get(mac).map(|sender| sender.certificate.name())
+    }
+
     /// A group frame, an announcement or a question of the wire.
     pub(super) fn group_message(
         &mut self,
