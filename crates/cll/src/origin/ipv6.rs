@@ -39,6 +39,8 @@ pub(super) fn check(origin: &Origin, packet: &[u8]) -> Result<Claims, DropReason
     let Some(upper) = upper else { return claim_of_source(origin, source) };
     match (upper.protocol, upper.bytes) {
         (icmp::PROTOCOL_V6, [icmp_type, ..]) if nd::is_discovery(*icmp_type) => discovery(origin, &header, &upper),
+        // Who asks which groups are wanted decides what is forwarded to them (RFC 3810, section 5.1).
+        (icmp::PROTOCOL_V6, [icmp::v6::LISTENER_QUERY, ..]) if !origin.router => Err(DropReason::InnerRole),
         (icmp::PROTOCOL_V6, [icmp_type, ..]) if source.is_unspecified() => multicast_listener(*icmp_type),
         (protocol::UDP, [_, _, high, low, ..]) if [*high, *low] == DHCPV6_CLIENT_PORT && !origin.serves_dhcp() => {
             Err(DropReason::InnerRole)
@@ -219,6 +221,7 @@ mod tests {
         let of = |icmp_type: u8| check(&host(), &packet("::", 58, 1, &icmp(icmp_type, &[0; 4])));
         assert_eq!(of(143), Ok(Claims::default()));
         assert_eq!(of(131), Ok(Claims::default()));
+        assert_eq!(of(130), Err(DropReason::InnerRole), "a router's question");
         assert_eq!(of(128), Err(DropReason::InnerSource), "an echo request");
     }
 
