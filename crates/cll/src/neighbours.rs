@@ -332,7 +332,11 @@ mod tests {
         assert_eq!(table.holder(at(0), named), Some(B), "though B has not said a word");
         assert_eq!(table.claim(at(1), A, named), Err(DropReason::AddressTaken));
         assert_eq!(table.claim(at(1), B, named), fine());
-        assert_eq!(table.claim(at(1 + 2 * ADDRESS_HELD.as_secs()), A, named), Err(DropReason::AddressTaken), "for good");
+        assert_eq!(
+            table.claim(at(1 + 2 * ADDRESS_HELD.as_secs()), A, named),
+            Err(DropReason::AddressTaken),
+            "for good"
+        );
         assert_eq!(table.certify(host(B, &[]).certificate()), []);
         assert_eq!(table.holder(at(99_999), named), None, "its next certificate does not name it");
     }

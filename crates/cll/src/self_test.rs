@@ -51,8 +51,16 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let answered = answer.run().map_err(|refusal| refusal.detail)?;
     let reply = answered.reply;
     let key_pair = Arc::new(ours);
-    let finish =
-        Finish { settings, revoked, unix_s, request, reply, key_pair, asked_ip: first.map(Into::into), asked_mac: None };
+    let finish = Finish {
+        settings,
+        revoked,
+        unix_s,
+        request,
+        reply,
+        key_pair,
+        asked_ip: first.map(Into::into),
+        asked_mac: None,
+    };
     let finished = finish.run().map_err(|refusal| refusal.detail)?;
     exchange(&finished.keys, &answered.keys)?;
     exchange(&answered.keys, &finished.keys)

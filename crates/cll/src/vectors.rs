@@ -18,12 +18,12 @@ use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Role, pem};
 use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
-use wire::nd::{advertisement, group_mac};
-use wire::{EtherType, MacAddress};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::nd::{advertisement, group_mac};
+use wire::{EtherType, MacAddress};
 
 use crate::job::{
     Answer, AnswerRollover, Answered, Finish, FinishRollover, Finished, SignRequest, SignRollover, Successor,

@@ -65,7 +65,8 @@ fn last_heard(lan: &Lan, host: usize) -> (Header, Message) {
 fn lan_without_ipv4(count: u8) -> Lan {
     let mut site = Site::new(1);
     let bare = |number: u8| authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
-    let all: Vec<_> = (1..=count).map(|number| settings(site.identity_for(bare(number), common::START_UNIX_S))).collect();
+    let all: Vec<_> =
+        (1..=count).map(|number| settings(site.identity_for(bare(number), common::START_UNIX_S))).collect();
     let mut lan = Lan::new(all);
     lan.pass(seconds(1));
     for number in 1..=count {
@@ -88,19 +89,18 @@ fn a_solicitation_opens_a_handshake_and_an_advertisement_completes_it() {
     lan.send(0, question(1, local(1), local(2)));
     let (header, asked) = last_heard(&lan, 1);
     assert_eq!((header.source, header.destination), (mac(1), mac(2)));
-    let expected = Message {
-        kind: Kind::Solicitation,
-        target: Some(local(2)),
-        source_link: Some(mac(1)),
-        target_link: None,
-    };
+    let expected =
+        Message { kind: Kind::Solicitation, target: Some(local(2)), source_link: Some(mac(1)), target_link: None };
     assert_eq!(asked, expected, "the proved question");
     assert!(!lan.hosts[0].established_with(2), "the stack has not answered yet");
     lan.send(1, frame(mac(2), mac(1), &advertisement(local(2), mac(2), local(1), false)));
     assert!(lan.hosts[0].established_with(2) && lan.hosts[1].established_with(1));
     let (header, answered) = last_heard(&lan, 0);
     assert_eq!((header.source, header.destination), (mac(2), mac(1)));
-    assert_eq!((answered.kind, answered.target, answered.target_link), (Kind::Advertisement, Some(local(2)), Some(mac(2))));
+    assert_eq!(
+        (answered.kind, answered.target, answered.target_link),
+        (Kind::Advertisement, Some(local(2)), Some(mac(2)))
+    );
     for (from, to) in [(1, 2), (2, 1)] {
         let sent = datagram(from, local(from), to, local(to));
         lan.send(usize::from(from) - 1, sent.clone());

@@ -94,8 +94,7 @@ impl Message {
             if len == 0 {
                 return Err(invalid);
             }
-            let (option, rest) =
-                options.split_at_checked(len).ok_or(Error::Truncated(Field::NeighbourDiscovery))?;
+            let (option, rest) = options.split_at_checked(len).ok_or(Error::Truncated(Field::NeighbourDiscovery))?;
             options = rest;
             let place = match kind {
                 OPTION_SOURCE_LINK => &mut self.source_link,
@@ -235,9 +234,10 @@ mod tests {
     #[test]
     fn derived_addresses_are_those_of_the_standards() {
         // RFC 4291, appendix A, and RFC 2464, section 7.
-        assert_eq!(interface_identifier(MacAddress([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde])), [
-            0x36, 0x56, 0x78, 0xff, 0xfe, 0x9a, 0xbc, 0xde
-        ]);
+        assert_eq!(
+            interface_identifier(MacAddress([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde])),
+            [0x36, 0x56, 0x78, 0xff, 0xfe, 0x9a, 0xbc, 0xde]
+        );
         // RFC 4291, section 2.7.1: 4037::01:800:200E:8C6C has the group ff02::1:ff0e:8c6c.
         let group = solicited_node("4037::01:800:200e:8c6c".parse().expect("an address"));
         assert_eq!(group, "ff02::1:ff0e:8c6c".parse::<Ipv6Addr>().expect("an address"));

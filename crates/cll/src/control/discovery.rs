@@ -33,7 +33,8 @@ impl Control {
         let Ok(Passage::Ipv6(claims)) = self.own_origin.check(frame) else {
             return Fate::Dropped(DropReason::DiscoveryNotOurs);
         };
-        let target = wire::nd::Message::parse(&packet[wire::ipv6::HEADER_LEN..]).ok().and_then(|message| message.target);
+        let target =
+            wire::nd::Message::parse(&packet[wire::ipv6::HEADER_LEN..]).ok().and_then(|message| message.target);
         match (claims, target) {
             (Claims { question: Some(target), .. }, _) => self.stack_takes(call, target, frame),
             (Claims { target: Some(target), .. }, _) => self.stack_advertises(call, &header, target, frame),

@@ -124,7 +124,8 @@ impl Control {
             IpAddr::V6(ip) => neighbours.holder(now, ip) == Some(mac),
         };
         let answered = self.openings.take_answered(mac, has);
-        let answered: Vec<_> = answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
+        let answered: Vec<_> =
+            answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
         for (is_its, opening) in answered {
             self.peers.return_index(opening.receiver_index);
             self.drop_unjudged_reply(call, &opening, DropReason::HandshakeUnasked);
@@ -321,7 +322,9 @@ impl Control {
     fn opening_for_reply(&self, reply: &Handshake<'_>) -> Option<OpeningId> {
         let by_nonce = self.openings.by_nonce(&reply.nonce);
         if by_nonce.is_none() && self.settings.weaken.reply_check {
-            let asked = |opening: &Opening| opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()));
+            let asked = |opening: &Opening| {
+                opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
+            };
             return self.openings.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
         }
         by_nonce
@@ -365,7 +368,8 @@ impl Control {
 
     /// Whether the peer may have the address for which it answers.
     fn admit_answer(&mut self, call: &mut Call<'_>, id: OpeningId, finished: &Finished) -> Result<(), Refusal> {
-        let Some(State::Verdict { reply_frame, .. }) = self.openings.by_id.get(&id).map(|opening| &opening.state) else {
+        let Some(State::Verdict { reply_frame, .. }) = self.openings.by_id.get(&id).map(|opening| &opening.state)
+        else {
             return Ok(());
         };
         let Ok(resolution) = Handshake::parse(&reply_frame[ETHERNET_LEN..]).map(|reply| reply.resolution) else {

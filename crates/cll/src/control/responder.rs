@@ -197,7 +197,9 @@ impl Control {
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own };
-        self.answers.by_id.insert(id, AnswerEntry { question: request.resolution, forget_at: now + ANSWER_CACHED, state });
+        self.answers
+            .by_id
+            .insert(id, AnswerEntry { question: request.resolution, forget_at: now + ANSWER_CACHED, state });
         Ok(Fate::Held)
     }
 
@@ -299,9 +301,7 @@ impl Control {
             .by_id
             .iter()
             .filter(|(id, entry)| {
-                id.mac == mac
-                    && entry.question.target_ip() == own_ip
-                    && matches!(entry.state, State::Stack { .. })
+                id.mac == mac && entry.question.target_ip() == own_ip && matches!(entry.state, State::Stack { .. })
             })
             .map(|(id, _)| *id)
             .collect();

@@ -18,8 +18,8 @@ use identity::certificate::HostCertificate;
 use identity::{HostIdentity, Verified, hash};
 use wire::MacAddress;
 use wire::arp::Operation;
-use wire::cll::{Offer, Resolution};
 use wire::cll::handshake::{Handshake, append_signature};
+use wire::cll::{Offer, Resolution};
 
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;

@@ -57,7 +57,8 @@ fn await_address(host: &Host, words: &[&str]) -> Result<Ipv6Addr, Failure> {
     let mut found = None;
     process::until(&format!("an address of {} with {words:?}", host.name), SOON * 2, || {
         let lines = addresses(host)?;
-        let line = lines.iter().find(|line| words.iter().all(|word| line.contains(word)) && !line.contains("tentative"));
+        let line =
+            lines.iter().find(|line| words.iter().all(|word| line.contains(word)) && !line.contains("tentative"));
         found = line.and_then(|line| line.split_whitespace().nth(3)?.split('/').next()?.parse().ok());
         Ok(found.is_some())
     })?;
@@ -98,7 +99,14 @@ fn serve_network(router: &Host, directory: &Path, network: &str) -> Result<Runni
     router.namespace.set_kernel_parameter("ipv6/conf/all/forwarding", "1")?;
     router.namespace.ip(&format!("-6 addr add {network}:1/64 dev {INTERFACE} nodad"))?;
     let mut command = router.namespace.command("dnsmasq");
-    command.args(["--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root", "--group=root", "--enable-ra"]);
+    command.args([
+        "--keep-in-foreground",
+        "--conf-file=/dev/null",
+        "--port=0",
+        "--user=root",
+        "--group=root",
+        "--enable-ra",
+    ]);
     command.arg(format!("--interface={INTERFACE}")).arg(format!("--ra-param={INTERFACE},4,600"));
     command.arg(format!("--dhcp-range={network}:100,{network}:1ff,slaac,64,12h"));
     command.arg(format!("--dhcp-leasefile={}", directory.join("leases").display())).arg("--pid-file=");

@@ -86,7 +86,9 @@ impl Mode {
     /// What a guarded host cannot do or is not protected from in this version.
     pub(crate) fn not_carried(self) -> &'static [&'static str] {
         match self {
-            Mode::Cll => &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"],
+            Mode::Cll => {
+                &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
+            }
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }

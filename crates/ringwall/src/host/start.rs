@@ -302,7 +302,9 @@ fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure
 fn fits_ipv6(identity: &HostIdentity) -> bool {
     let (len, most) = (identity.certificate().der().len(), CERTIFICATE_LEN_MAX_V6);
     if len > most {
-        tracing::warn!("IPv6 is off: the certificate has {len} bytes, {most} fit; issue one with fewer names or a smaller key");
+        tracing::warn!(
+            "IPv6 is off: the certificate has {len} bytes, {most} fit; issue one with fewer names or a smaller key"
+        );
     }
     len <= most
 }
@@ -322,6 +324,10 @@ fn log_start(config: &Config, taken: &Taken) {
     }
     if config.host.mode == Mode::Cll && config.cll.ipv6 && taken.inner_mtu < IPV6_MTU_MIN {
         let remedy = "raise the MTU of the card, or set ipv6 = false in [cll]";
-        tracing::warn!(interface, mtu = taken.inner_mtu, "IPv6 needs an MTU of {IPV6_MTU_MIN}: the kernel uses none here; {remedy}");
+        tracing::warn!(
+            interface,
+            mtu = taken.inner_mtu,
+            "IPv6 needs an MTU of {IPV6_MTU_MIN}: the kernel uses none here; {remedy}"
+        );
     }
 }

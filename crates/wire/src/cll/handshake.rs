@@ -150,7 +150,18 @@ impl<'a> Handshake<'a> {
         if !reader.rest().is_empty() {
             return Err(Error::Trailing(Field::CllSignature));
         }
-        Ok(Handshake { kind, site_tag, resolution, timestamp_ms, nonce, offer, key_share, cookie, certificate, signature })
+        Ok(Handshake {
+            kind,
+            site_tag,
+            resolution,
+            timestamp_ms,
+            nonce,
+            offer,
+            key_share,
+            cookie,
+            certificate,
+            signature,
+        })
     }
 
     /// The message as bytes, to stand after the Ethernet header.

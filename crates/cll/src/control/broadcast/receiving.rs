@@ -228,9 +228,8 @@ impl Control {
     /// addresses of groups, the kernel has a switch).
     fn is_for_one(&self, ethertype: EtherType, packet: &[u8]) -> bool {
         match ethertype {
-            EtherType::IPV4 => wire::ipv4::View::new(packet).is_ok_and(|packet| {
-                self.settings.identity.certificate().addresses().contains(&packet.destination())
-            }),
+            EtherType::IPV4 => wire::ipv4::View::new(packet)
+                .is_ok_and(|packet| self.settings.identity.certificate().addresses().contains(&packet.destination())),
             EtherType::IPV6 => wire::ipv6::View::new(packet).is_ok_and(|packet| !packet.destination().is_multicast()),
             _ => false,
         }
