@@ -149,6 +149,8 @@ pub struct Settings {
     pub wire_mtu: u16,
     /// How many lanes this host sends on.
     pub lanes: u8,
+    /// Whether IPv6 is carried.
+    pub ipv6: bool,
     /// Hosts admitted in clear.
     pub legacy: Vec<Legacy>,
     /// How frames to groups travel.
@@ -186,6 +188,7 @@ impl Settings {
             rekey_after_frames: limits::REKEY_AFTER_FRAMES,
             wire_mtu,
             lanes: 1,
+            ipv6: true,
             legacy: Vec::new(),
             broadcasting: Broadcasting::default(),
             pass: Vec::new(),

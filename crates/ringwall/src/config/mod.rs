@@ -86,7 +86,9 @@ impl Mode {
     /// What a guarded host cannot do or is not protected from in this version.
     pub(crate) fn not_carried(self) -> &'static [&'static str] {
         match self {
-            Mode::Cll => &["DHCP to the broadcast address", "IPv6", "frames with VLAN tags on the wire"],
+            Mode::Cll => {
+                &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
+            }
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }
@@ -264,6 +266,7 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) ipv6: bool,
     pub(crate) broadcast: bool,
     pub(crate) broadcast_batch_above: u32,
     pub(crate) broadcast_batch_delay_ms: u64,
@@ -290,6 +293,7 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            ipv6: true,
             broadcast: true,
             broadcast_batch_above: cll::limits::GROUP_BATCH_ABOVE_DEFAULT,
             broadcast_batch_delay_ms: broadcast::millis(cll::limits::GROUP_BATCH_DELAY_DEFAULT),
@@ -533,6 +537,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.ipv6 = self.cll.ipv6;
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);

@@ -8,6 +8,7 @@ pub mod broadcast;
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod resolution;
 pub mod rollover;
 pub mod train;
 
@@ -15,6 +16,7 @@ pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
 pub use handshake::{Agreement, Handshake, Offer};
+pub use resolution::Resolution;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
