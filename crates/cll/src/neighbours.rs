@@ -230,6 +230,7 @@ impl Neighbours {
         let most = if is_own { ADDRESSES_OWN_MAX } else { ADDRESSES_PER_HOST_MAX };
         let addresses = self.by_host.get(&mac);
         if addresses.is_none_or(|addresses| addresses.len() < most) {
+            self.purge_if_full(now);
             return if self.bindings.len() < ADDRESSES_MAX { Ok(None) } else { Err(DropReason::AddressLimit) };
         }
         let heard = |address: &&Ipv6Addr| self.bindings.get(address).map(|binding| binding.heard);
@@ -238,6 +239,18 @@ impl Neighbours {
         let oldest = oldest.filter(|_| is_own || since >= ADDRESS_IN_USE).ok_or(DropReason::AddressLimit)?;
         self.unbind(oldest);
         Ok(Some((mac, oldest)))
+    }
+
+    /// Forgets addresses that nobody holds any more, should the table be full. Lanes have forgotten them long since.
+    fn purge_if_full(&mut self, now: Instant) {
+        if self.bindings.len() < ADDRESSES_MAX {
+            return;
+        }
+        let is_gone = |(_, binding): &(&Ipv6Addr, &Binding)| !self.is_held(now, binding);
+        let gone: Vec<Ipv6Addr> = self.bindings.iter().filter(is_gone).map(|(address, _)| *address).collect();
+        for address in gone {
+            self.unbind(address);
+        }
     }
 
     fn unbind(&mut self, address: Ipv6Addr) -> Option<MacAddress> {
@@ -410,6 +423,23 @@ mod tests {
         assert_eq!(table.claim(at(0), OWN, ours), fine());
         assert_eq!(table.question(at(9), A, ours), fine(), "our stack answers it");
         assert!(table.is_own(ours));
+    }
+
+    #[test]
+    fn a_full_table_makes_room_for_who_is_there() {
+        let mut table = table();
+        let one = |number: usize| Ipv6Addr::from((0x2001_0db8_u128 << 96) | number as u128);
+        let holder = |number: usize| {
+            let [.., a, b] = ((number / ADDRESSES_PER_HOST_MAX) as u32).to_be_bytes();
+            MacAddress([2, 1, 0, 0, a, b])
+        };
+        for number in 0..ADDRESSES_MAX {
+            assert_eq!(table.claim(at(0), holder(number), one(number)), fine());
+        }
+        let late = ADDRESS_HELD.as_secs();
+        assert_eq!(table.claim(at(late - 1), A, one(ADDRESSES_MAX)), Err(DropReason::AddressLimit));
+        assert_eq!(table.claim(at(late), A, one(ADDRESSES_MAX)), fine());
+        assert_eq!(table.bindings.len(), 1);
     }
 
     #[test]

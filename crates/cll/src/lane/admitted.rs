@@ -1,5 +1,5 @@
 //! Which IPv6 addresses of which peers this lane lets through without asking. Control decides (`neighbours`) and names a
-//! moment after which it wants to be asked again, so that it hears which addresses are in use. Control also bounds the table.
+//! moment after which it wants to be asked again, so that it hears which addresses are in use.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -7,6 +7,7 @@ use std::net::Ipv6Addr;
 use bump::Instant;
 use wire::MacAddress;
 
+use crate::limits::{ADDRESS_REFRESH, ADDRESSES_MAX};
 use crate::origin::Claims;
 
 /// The addresses, each with the moment until which no question is needed.
@@ -15,6 +16,9 @@ pub(super) struct Admitted(BTreeMap<(MacAddress, Ipv6Addr), Instant>);
 
 impl Admitted {
     pub(super) fn admit(&mut self, peer: MacAddress, address: Ipv6Addr, until: Instant) {
+        if self.0.len() >= ADDRESSES_MAX {
+            self.0.retain(|_, other| until.since(*other) < ADDRESS_REFRESH);
+        }
         self.0.insert((peer, address), until);
     }
 
