@@ -121,6 +121,7 @@ impl SigningKey {
             Kind::Ed25519(_) | Kind::EcdsaP256(_) => 64,
             Kind::RsaPss(key) => key.public_modulus_len(),
             Kind::Paper(_) => PAPER_SIGNATURE_LEN,
+            Kind::PaperRsa(key) => key.public().modulus_len(),
         }
     }
 
