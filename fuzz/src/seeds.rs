@@ -44,6 +44,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             .into_iter()
             .flat_map(|name| owned(&mut vectors::ending_with(name)))
             .collect(),
+        "cll_resumption" => {
+            let frames = ["resumption.request", "resumption.reply"].map(behind_ethernet).concat();
+            frames.into_iter().chain(owned(&mut vectors::ending_with(".grant"))).collect()
+        }
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);

@@ -31,6 +31,10 @@ pub enum Field {
     CllSignature,
     /// The body of a CLL rollover message.
     CllRollover,
+    /// The body of a CLL resumption message.
+    CllResumption,
+    /// A ticket, or the message that grants one.
+    CllTicket,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -4,6 +4,7 @@
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
+//! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
@@ -11,6 +12,7 @@ mod freshness;
 mod initiator;
 mod peers;
 mod responder;
+mod resumption;
 mod rollover;
 mod stack;
 mod upkeep;
@@ -25,8 +27,9 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
-use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
-use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::arp;
+use wire::cll::handshake::{LANES_MAX, SIGNED_FROM, set_site_tag, tagged_parts};
+use wire::cll::{Offer, PacketType, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
@@ -41,6 +44,7 @@ use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
 use responder::Answers;
+use resumption::Resumptions;
 use rollover::{Rollovers, Sealed};
 
 /// What a job under way belongs to.
@@ -50,6 +54,7 @@ enum Task {
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
+    TicketKey,
 }
 
 /// The slow half of the link layer.
@@ -61,6 +66,7 @@ pub struct Control {
     openings: Openings,
     answers: Answers,
     rollovers: Rollovers,
+    resumptions: Resumptions,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -110,6 +116,8 @@ pub struct PeerReport {
     pub initiated: bool,
     /// How many rollovers led to it since the handshake.
     pub rollovers: u32,
+    /// Whether a ticket led to it, and no signature.
+    pub resumed: bool,
     /// How old the association is.
     pub age: Duration,
     /// How long it may still live.
@@ -135,6 +143,7 @@ impl Control {
             openings: Openings::default(),
             answers: Answers::default(),
             rollovers: Rollovers::default(),
+            resumptions: Resumptions::default(),
             revoked: Arc::default(),
             answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
             answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
@@ -209,6 +218,7 @@ impl Control {
         self.revoked = Arc::new(Revoked::by(Some(list)));
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
+        self.forget_tickets_of(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
             for association in self.peers.take_all(mac) {
@@ -289,7 +299,7 @@ impl Control {
     }
 
     /// Hands the stack an ARP message that is proved.
-    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &wire::arp::Arp) {
+    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &arp::Arp) {
         let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
         let frame = [&header.emit()[..], &arp.emit()].concat();
         if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
@@ -390,9 +400,9 @@ impl Control {
     fn refuse(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
         if let Ok((header, message)) = Header::parse(frame)
-            && let Ok(handshake) = Handshake::parse(message)
+            && let Some(ip) = claimed_ip(message)
         {
-            call.out.event(Event::Refused { mac: header.source, ip: handshake.arp.sender_ip, reason, detail });
+            call.out.event(Event::Refused { mac: header.source, ip, reason, detail });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
     }
@@ -404,6 +414,8 @@ impl Control {
             Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
+            Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -435,7 +447,7 @@ impl bump::Control for Control {
             Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
             Request::Worn(id) => self.renew_worn(&mut call, id),
             Request::Control(association, frame, message) => {
-                let fate = self.rollover_message(&mut call, &Sealed { association, frame: &frame, message: &message });
+                let fate = self.sealed_message(&mut call, &Sealed { association, frame: &frame, message: &message });
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
             }
         }
@@ -469,6 +481,7 @@ impl bump::Control for Control {
                 self.rollover_reply_judged(&mut call, id, result);
             }
             (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
+            (Some(Task::TicketKey), kind) => self.ticket_key_made(&mut call, kind),
             (None, _) => {}
         }
     }
@@ -526,14 +539,19 @@ fn established(association: &Association) -> Event {
         let (name, mac) = (certificate.name().to_owned(), certificate.mac());
         return Event::Renewed { name, mac, initiated: association.initiated_by_us, rollovers: association.rollovers };
     }
-    Event::Established {
-        name: certificate.name().to_owned(),
-        mac: certificate.mac(),
-        addresses: certificate.addresses().to_vec(),
-        initiated: association.initiated_by_us,
-        receives: protection(association.peers.suite, association.peers.confidential),
-        sends: protection(association.own.suite, association.own.confidential),
+    let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), association.initiated_by_us);
+    let receives = protection(association.peers.suite, association.peers.confidential);
+    let sends = protection(association.own.suite, association.own.confidential);
+    if association.is_resumed() {
+        return Event::Resumed { name, mac, initiated, receives, sends };
     }
+    Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+}
+
+/// The address for which a message of a handshake or resumption speaks, which is a claim.
+fn claimed_ip(message: &[u8]) -> Option<Ipv4Addr> {
+    let arp = message.get(SIGNED_FROM..SIGNED_FROM + arp::LEN)?;
+    arp::Arp::parse(arp).ok().map(|arp| arp.sender_ip)
 }
 
 fn ended(association: &Association, cause: EndCause) -> Event {
@@ -552,6 +570,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         state,
         initiated: association.initiated_by_us,
         rollovers: association.rollovers,
+        resumed: association.is_resumed(),
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),

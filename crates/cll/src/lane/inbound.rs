@@ -70,9 +70,11 @@ impl Lane {
             PacketType::Unicast => {
                 self.open(now, header, frame, out).unwrap_or_else(|reason| Some(Fate::Dropped(reason)))
             }
-            PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
-                Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
-            }
+            PacketType::HandshakeRequest
+            | PacketType::HandshakeReply
+            | PacketType::Challenge
+            | PacketType::ResumptionRequest
+            | PacketType::ResumptionReply => Self::ask_control(out, Request::Handshake(frame.bytes.to_vec())),
         }
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::shield::Layers;
-use cll::{Legacy, Requirement, Settings, Weaken};
+use cll::{Legacy, Requirement, Settings, Weaken, limits};
 use identity::HostIdentity;
 use identity::aead::Suite;
 use identity::profile::HAS_PAPER;
@@ -262,6 +262,8 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) resumption: bool,
+    pub(crate) ticket_lifetime_s: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -282,6 +284,8 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            resumption: false,
+            ticket_lifetime_s: cll::limits::TICKET_LIFETIME_DEFAULT.as_secs(),
             legacy: Vec::new(),
         }
     }
@@ -410,6 +414,11 @@ impl Config {
             let what = format!("cll.idle_s = {} is too short", self.cll.idle_s);
             return Err(Failure::file(file, what, &format!("use at least {shortest}")));
         }
+        let (least, most) = (limits::TICKET_LIFETIME_MIN.as_secs(), limits::TICKET_LIFETIME_MAX.as_secs());
+        if !(least..=most).contains(&self.cll.ticket_lifetime_s) {
+            let what = format!("cll.ticket_lifetime_s = {} is out of range", self.cll.ticket_lifetime_s);
+            return Err(Failure::file(file, what, &format!("use {least} to {most}")));
+        }
         Ok(())
     }
 
@@ -501,6 +510,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
@@ -678,6 +688,7 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nticket_lifetime_s = 86401\n", "host.toml", "60 to 86400"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),

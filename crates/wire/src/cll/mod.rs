@@ -7,12 +7,14 @@
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod resumption;
 pub mod rollover;
 pub mod train;
 
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
 pub use handshake::{Handshake, Offer};
+pub use resumption::Resumption;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
@@ -28,7 +30,7 @@ pub const NONCE_LEN: usize = 16;
 /// Bytes of a challenge cookie.
 pub const COOKIE_LEN: usize = 16;
 
-/// What a frame carries (section 5.1 of the paper names all but the challenge).
+/// What a frame carries (section 5.1 of the paper names all but the challenge and those of a resumption).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {
@@ -40,6 +42,10 @@ pub enum PacketType {
     HandshakeReply = 4,
     /// "Prove that you are there now": the answer to a request whose age nobody can judge.
     Challenge = 8,
+    /// "I have a ticket of yours": opens an exchange without signatures.
+    ResumptionRequest = 12,
+    /// Its answer.
+    ResumptionReply = 13,
 }
 
 impl PacketType {
@@ -63,6 +69,8 @@ impl PacketType {
             3 => Ok(PacketType::HandshakeRequest),
             4 => Ok(PacketType::HandshakeReply),
             8 => Ok(PacketType::Challenge),
+            12 => Ok(PacketType::ResumptionRequest),
+            13 => Ok(PacketType::ResumptionReply),
             _ => Err(Error::Invalid(Field::CllHeader)),
         }
     }

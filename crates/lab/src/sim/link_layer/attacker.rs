@@ -111,7 +111,7 @@ impl Attacker {
     fn retagged(&mut self) -> Vec<Vec<u8>> {
         let is_handshake = |frame: &&Vec<u8>| {
             let kind = frame.get(ETHERNET_LEN..).map(PacketType::of);
-            matches!(kind, Some(Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge)))
+            matches!(kind, Some(Ok(kind)) if kind != PacketType::Unicast)
         };
         let captured: Vec<&Vec<u8>> = self.captured.all().iter().filter(is_handshake).collect();
         let chosen = self.random.below(captured.len() as u64) as usize;
