@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, first_ping, is_wanted, round_trip, stream};
+use super::{Part, Schedule, first_ping, is_wanted, resumption, round_trip, stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -28,6 +28,12 @@ pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part])
     // Last, because it restarts the daemons.
     if wanted(Part::FirstPing) {
         rows.extend(first_ping::measure(&mut arena, schedule)?);
+    }
+    if wanted(Part::Resumption) {
+        // On a LAN of its own, because hosts with tickets are no strangers to each other.
+        drop(arena);
+        let mut arena = Arena::open(run, &Mode::RESUMPTION, program)?;
+        rows.extend(resumption::measure(&mut arena, schedule)?);
     }
     Ok(rows)
 }

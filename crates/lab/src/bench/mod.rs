@@ -14,6 +14,7 @@ mod paper;
 mod peers;
 mod plot;
 mod rate;
+mod resumption;
 mod round_trip;
 mod row;
 mod s_arp;
@@ -97,6 +98,8 @@ enum Part {
     Rtt,
     /// The first ping and its steps.
     FirstPing,
+    /// The first ping after a restart with tickets and without, and what a rollover costs.
+    Resumption,
 }
 
 /// A part of `bench s-arp`.

@@ -16,6 +16,8 @@ pub enum Work {
     Authenticate,
     /// The payload sealed.
     Encrypt,
+    /// The same, with tickets on disk.
+    EncryptAndResume,
     /// ARP signed.
     SignArp,
 }
@@ -25,7 +27,7 @@ impl Work {
     pub fn configuration(self, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt => ("cll", "modern"),
+            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", "modern"),
             Work::SignArp => ("sarp", "modern"),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -34,8 +36,10 @@ impl Work {
              identity = \"{identity}\"\non_exit = \"closed\"\nrun_dir = \"{directory}/run\"\n\
              state_dir = \"{directory}/state\"\n"
         );
-        if matches!(self, Work::Authenticate | Work::Encrypt) {
-            text.push_str(&format!("\n[cll]\nconfidentiality = {}\n", self == Work::Encrypt));
+        if mode == "cll" {
+            let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
+            text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
+            text.push_str(if resumes { "resumption = true\n" } else { "" });
         }
         text
     }
