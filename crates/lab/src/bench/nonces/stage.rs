@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use identity::Profile;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use shield::Layers;
@@ -180,7 +181,8 @@ fn busy(what: &str) -> Failure {
 /// Starts the daemon of `host` and waits until it guards the interface.
 fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(identity, directory), layers.word())
+        let text = Work::Encrypt.configuration(Profile::Modern, identity, directory);
+        format!("{text}layers = \"{}\"\n", layers.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;
