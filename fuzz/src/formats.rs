@@ -1,8 +1,10 @@
 //! The parsers of `wire`.
 
 use wire::arp::{self, Arp};
+use wire::cll::broadcast::HASH_LEN;
 use wire::cll::handshake::tagged_parts;
-use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, Rollover, train};
+use wire::cll::rollover::signed_part;
+use wire::cll::{Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Rollover, train};
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
@@ -113,6 +115,22 @@ pub fn cll_rollover(data: &[u8]) {
     assert_eq!(message.emit(), data);
     if let Rollover::Keys(keys) = message {
         assert_eq!(keys.signed_part(data), keys.emit_unsigned());
+    }
+}
+
+/// Frames to groups, announcements and questions.
+pub fn cll_broadcast(data: &[u8]) {
+    if let Ok(message) = GroupFrame::parse(data) {
+        assert_eq!(message.emit(), data);
+        assert_eq!(message.emit_unproved(), &data[..message.unproved_len()]);
+        assert_eq!(message.proof.path.len(), message.head.place.path_nodes() * HASH_LEN);
+    }
+    if let Ok(message) = Announcement::parse(data) {
+        assert_eq!(message.emit(), data);
+        assert_eq!(message.emit_unproved(), &data[..message.unproved_len()]);
+    }
+    if let Ok(question) = wire::cll::Question::parse(data) {
+        assert_eq!(question.emit(), data);
     }
 }
 

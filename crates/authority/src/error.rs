@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use identity::certificate::names::BadNames;
@@ -66,7 +66,7 @@ pub enum Error {
     /// Another host holds this IP address in a certificate that has not expired.
     AddressTaken {
         /// The address.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Who holds it.
         holder: String,
     },

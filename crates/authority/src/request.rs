@@ -1,6 +1,6 @@
 //! What is asked for: a name, a role, addresses and how long.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use identity::certificate::names::Names;
@@ -47,6 +47,15 @@ impl Request {
     /// [`Error::BadName`].
     pub fn from_certificate_request(request: &CertificateRequest) -> Result<Self, Error> {
         Self::new(request.name(), request.mac(), request.addresses().to_vec())
+    }
+
+    /// The same with these IPv6 addresses. A host's own request does not get any: they are given, not taken.
+    ///
+    /// # Errors
+    /// [`Error::BadNames`].
+    pub fn with_ipv6(self, addresses: Vec<Ipv6Addr>) -> Result<Self, Error> {
+        let names = self.names.with_ipv6(addresses)?;
+        Ok(Request { names, ..self })
     }
 
     /// The same with this role.

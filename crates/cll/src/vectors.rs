@@ -1,8 +1,11 @@
 //! The golden vectors of `vectors/`, which an independent program made from the written protocol alone. Everything in them
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
+mod broadcast;
+
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use bump::frame::Frames;
@@ -15,12 +18,12 @@ use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Role, pem};
 use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
-use wire::MacAddress;
-use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
+use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::nd::{advertisement, group_mac};
+use wire::{EtherType, MacAddress};
 
 use crate::job::{
     Answer, AnswerRollover, Answered, Finish, FinishRollover, Finished, SignRequest, SignRollover, Successor,
@@ -34,11 +37,12 @@ use crate::{Lane, Settings};
 
 const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
 const SITE: &str = include_str!("../../../vectors/site.txt");
-const HANDSHAKES: [&str; 4] = [
+const HANDSHAKES: [&str; 5] = [
     include_str!("../../../vectors/handshake-1.txt"),
     include_str!("../../../vectors/handshake-2.txt"),
     include_str!("../../../vectors/handshake-3.txt"),
     include_str!("../../../vectors/handshake-4.txt"),
+    include_str!("../../../vectors/handshake-5.txt"),
 ];
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
 pub(crate) const START_UNIX_S: u64 = 1_800_000_000;
@@ -136,11 +140,11 @@ impl Party {
     }
 
     /// The message up to the certificate.
-    fn unsigned(&self, kind: PacketType, arp: Arp, nonce: [u8; 16], cookie: [u8; 16]) -> Vec<u8> {
+    fn unsigned(&self, kind: PacketType, resolution: Resolution, nonce: [u8; 16], cookie: [u8; 16]) -> Vec<u8> {
         Handshake {
             kind,
             site_tag: [0; SITE_TAG_LEN],
-            arp,
+            resolution,
             timestamp_ms: self.timestamp_ms,
             nonce,
             offer: self.offer,
@@ -189,14 +193,9 @@ impl Scene {
 
     fn answer(&self) -> Answered {
         let request = Handshake::parse(self.request()).expect("a request");
-        let arp = Arp {
-            operation: Operation::Reply,
-            sender_mac: self.responder.settings.mac,
-            sender_ip: self.responder.settings.identity.certificate().addresses()[0],
-            target_mac: request.arp.sender_mac,
-            target_ip: request.arp.sender_ip,
-        };
-        let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, arp, request.nonce, [0; 16]);
+        let first = self.responder.settings.identity.certificate().addresses().first().copied();
+        let resolution = request.resolution.reply(self.responder.settings.mac, first);
+        let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, resolution, request.nonce, [0; 16]);
         let answer = Answer {
             settings: Arc::clone(&self.responder.settings),
             revoked: Arc::default(),
@@ -308,9 +307,9 @@ fn requests_are_signed_and_tagged_alike() {
         let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
         let party = &scene.initiator;
         assert_eq!(party.key_pair().public(), scene.vectors.bytes("initiator.x25519_public"));
-        let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.arp, nonce, cookie);
+        let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.resolution, nonce, cookie);
         let signed = SignRequest { identity: Arc::clone(&party.settings.identity), unsigned }.run().expect("signed");
-        let by_address = !parsed.arp.target_ip.is_unspecified();
+        let by_address = !parsed.resolution.is_by_hardware_address();
         let destination = if by_address { MacAddress::BROADCAST } else { scene.responder.settings.mac };
         assert_eq!(party.frame(destination, signed), scene.vectors.bytes("request.frame"));
     }
@@ -432,20 +431,36 @@ fn a_host_answers_the_requests() {
         let mut keys = Generator::from_seed([2; 32]);
         let at = now(START_UNIX_S);
         let mut batch = [(scene.vectors.bytes("request.frame").to_vec(), Meta::plain())];
+        let parsed = Handshake::parse(scene.request()).expect("a request");
         while let Some((ticket, job)) = host.next_job() {
             host.complete(at, ticket, job.run(&mut keys), &mut sink);
+        }
+        if let IpAddr::V6(own) = parsed.resolution.target_ip() {
+            // The stack says that it has the address.
+            let mut said = [(advertisement_to_all(own, scene.responder.settings.mac), Meta::plain())];
+            host.process(at, Side::STACK, &mut Frames::new(&mut said), &mut sink);
+            while let Some((ticket, job)) = host.next_job() {
+                host.complete(at, ticket, job.run(&mut keys), &mut sink);
+            }
+            sink.take();
         }
         host.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink);
         while let Some((ticket, job)) = host.next_job() {
             host.complete(at, ticket, job.run(&mut keys), &mut sink);
         }
-        let parsed = Handshake::parse(scene.request()).expect("a request");
-        let expected = if parsed.arp.target_ip.is_unspecified() { Side::WIRE } else { Side::STACK };
+        let expected = if parsed.resolution.is_by_hardware_address() { Side::WIRE } else { Side::STACK };
         let sent: Vec<Side> = sink.take().into_iter().map(|(side, ..)| side).collect();
         assert_eq!(sent, [expected], "a reply, or the proved question for the stack");
         let peers = host.control.peers(at.since_boot);
         assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["alpha"]);
     }
+}
+
+/// A frame of a stack that says on its own that it has an address.
+fn advertisement_to_all(address: Ipv6Addr, mac: MacAddress) -> Vec<u8> {
+    let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let header = Header { destination: group_mac(all), source: mac, ethertype: EtherType::IPV6 };
+    [&header.emit()[..], &advertisement(address, mac, all, false)].concat()
 }
 
 /// One rollover of the vectors, through the association of a handshake.

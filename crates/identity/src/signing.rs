@@ -12,6 +12,9 @@ use crate::certificate::KeyKind;
 use crate::profile::{PAIR_RANDOM_LEN, Profile, RsaHash};
 use crate::{KeyError, paper, pem};
 
+/// Two numbers of 20 bytes.
+const PAPER_SIGNATURE_LEN: usize = 40;
+
 enum Kind {
     Ed25519(Ed25519KeyPair),
     EcdsaP256(EcdsaKeyPair),
@@ -109,6 +112,17 @@ impl SigningKey {
             Kind::PaperRsa(key) => return key.sign(message),
         }
         .map_err(|_| KeyError::Refused)
+    }
+
+    /// Bytes of each of its signatures.
+    #[must_use]
+    pub fn signature_len(&self) -> usize {
+        match &self.0 {
+            Kind::Ed25519(_) | Kind::EcdsaP256(_) => 64,
+            Kind::RsaPss(key) => key.public_modulus_len(),
+            Kind::Paper(_) => PAPER_SIGNATURE_LEN,
+            Kind::PaperRsa(key) => key.public().modulus_len(),
+        }
     }
 
     /// The public half as an S-ARP record names it: the algorithm's number and the bytes. `None` for RSA.

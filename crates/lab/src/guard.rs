@@ -66,6 +66,10 @@ pub struct Setting<'a> {
     pub sarp: bool,
     /// Layers to switch off.
     pub weaken: &'a [&'a str],
+    /// Further lines of section `[cll]`.
+    pub cll_lines: &'a str,
+    /// Whether payloads are authenticated and left readable, instead of sealed.
+    pub readable: bool,
     /// Further lines of section `[sarp]`.
     pub sarp_lines: &'a str,
     /// Lines of section `[dhcp]`; none on a host that neither gives nor gets addresses.
@@ -272,7 +276,11 @@ impl Site {
         Ok(MemberKey::of(self.host_identity(host)?.site_key()))
     }
 
-    fn host_identity(&self, host: &Host) -> Result<HostIdentity, Failure> {
+    /// The identity of `host` itself, issued at first need.
+    ///
+    /// # Errors
+    /// It cannot be issued or read.
+    pub fn host_identity(&self, host: &Host) -> Result<HostIdentity, Failure> {
         let file = self.identity(host)?;
         let text = std::fs::read_to_string(&file).map_err(Failure::file("reading", &file))?;
         HostIdentity::from_pem(&text).map_err(|error| Failure::Unreadable(format!("{}: {error}", file.display())))
@@ -360,8 +368,8 @@ fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> St
     let mut text = format!(
         "[host]\ninterface = \"{INTERFACE}\"\nmode = \"{mode}\"\nidentity = \"{identity}\"\nprofile = \"{profile}\"\n\
          on_exit = \"closed\"\nrun_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n\n\
-         [cll]\nconfidentiality = true\n\n[sarp]\n{}\n",
-        setting.sarp_lines
+         [cll]\nconfidentiality = {}\n{}\n\n[sarp]\n{}\n",
+        !setting.readable, setting.cll_lines, setting.sarp_lines
     );
     if !setting.dhcp_lines.is_empty() {
         text.push_str(&format!("\n[dhcp]\n{}\n", setting.dhcp_lines));

@@ -4,7 +4,7 @@ mod joining;
 mod keeping;
 
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -200,6 +200,9 @@ pub(crate) struct IssueArguments {
     /// An IPv4 address of the host; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
+    /// An IPv6 address that is the host's and nobody else's, whoever claims it; repeat it for several
+    #[arg(long, value_name = "IP6")]
+    ip6: Vec<Ipv6Addr>,
     /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
@@ -544,7 +547,7 @@ fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     if let Some(key) = arguments.rsa_bits.and_then(|bits| RsaKey::new(bits, arguments.rsa_hash)) {
         request = request.with_paper_key(PaperKey::Rsa(key));
     }
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
+    complete(request, arguments)
 }
 
 /// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
@@ -564,7 +567,13 @@ fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest)
         return Err(Failure::file(file, asks, &format!("grant it with --role {} or refuse it", proved.role())));
     }
     let request = Request::from_certificate_request(proved).map_err(|error| error.with_file(file))?;
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
+    complete(request, arguments)
+}
+
+/// The same with what the manager gives, whatever the host asks for.
+fn complete(request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
+    let request = request.with_role(arguments.role).with_validity(DAY * arguments.days)?;
+    Ok(request.with_ipv6(arguments.ip6.clone())?.with_subnets(arguments.subnet.clone())?)
 }
 
 fn same_addresses(one: &[Ipv4Addr], other: &[Ipv4Addr]) -> bool {
@@ -594,7 +603,7 @@ fn entry_json(entry: &Entry) -> Value {
 }
 
 fn entry_text(entry: &Entry) -> String {
-    let addresses: Vec<String> = entry.addresses.iter().map(Ipv4Addr::to_string).collect();
+    let addresses: Vec<String> = entry.addresses.iter().map(ToString::to_string).collect();
     let addresses = if addresses.is_empty() { "no address".to_owned() } else { addresses.join(", ") };
     let until = utc_text(entry.not_after_unix);
     format!("{} {}: {}, {addresses}, until {until}, serial {}", entry.role, entry.name, entry.mac, entry.serial)

@@ -3,11 +3,13 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `broadcast.rs` what is
+//! said to all.
 
+pub(crate) mod broadcast;
 mod rollover;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{DropReason, Generator};
@@ -15,8 +17,9 @@ use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
-use wire::cll::Offer;
+use wire::arp::Operation;
 use wire::cll::handshake::{Handshake, append_signature, unsigned_parts};
+use wire::cll::{Offer, Resolution};
 
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
@@ -47,6 +50,8 @@ pub(crate) enum JobKind {
     AnswerRollover(Box<AnswerRollover>),
     /// Judge the reply to our request for a rollover.
     FinishRollover(Box<FinishRollover>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Work),
 }
 
 /// What a job came to.
@@ -60,6 +65,8 @@ pub(crate) enum CompletionKind {
     Answered(Result<Box<Answered>, Refusal>),
     /// The peer's reply was good.
     Finished(Result<Box<Finished>, Refusal>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Outcome),
     /// The worker died or was too busy.
     Lost,
 }
@@ -79,6 +86,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Signed(_) => "Signed",
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
+            CompletionKind::Broadcast(_) => "Broadcast",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -128,7 +136,7 @@ pub(crate) struct Finish {
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
     pub(crate) key_pair: Arc<KeyPair>,
-    pub(crate) asked_ip: Option<Ipv4Addr>,
+    pub(crate) asked_ip: Option<IpAddr>,
     pub(crate) asked_mac: Option<MacAddress>,
 }
 
@@ -156,6 +164,7 @@ impl Job {
             JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
         })
     }
 }
@@ -213,8 +222,8 @@ impl Finish {
 
     /// The one who answers must be the one who was asked.
     fn check_asked(&self, reply: &Handshake<'_>) -> Result<(), Refusal> {
-        let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.arp.sender_ip);
-        let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.arp.sender_mac);
+        let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.resolution.sender_ip());
+        let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.resolution.sender_mac());
         if (ip_fits && mac_fits) || self.settings.weaken.cross_layer {
             return Ok(());
         }
@@ -241,11 +250,24 @@ fn judge(
         signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
     }
     // Cross-layer check of the paper's section 5.2: claimed IP and MAC against the certificate.
-    if !settings.weaken.cross_layer && !peer.binds(message.arp.sender_mac, message.arp.sender_ip) {
-        let detail = format!("{} claims {} at {}", peer.name(), message.arp.sender_ip, message.arp.sender_mac);
+    if !settings.weaken.cross_layer && !binds(&peer, &message.resolution) {
+        let (ip, mac) = (message.resolution.sender_ip(), message.resolution.sender_mac());
+        let detail = format!("{} claims {ip} at {mac}", peer.name());
         return Err(Refusal::new(DropReason::CertificateAddress, detail));
     }
     Ok(peer)
+}
+
+/// Whether the certificate binds the sender's addresses. A host without an IPv4 address claims none where only hardware
+/// addresses matter. Whether the host may have an IPv6 address is not in the certificate; control judges it.
+fn binds(peer: &HostCertificate, message: &Resolution) -> bool {
+    let claims_none = message.operation() == Operation::Reply || message.is_by_hardware_address();
+    let is_bound = match message {
+        Resolution::Arp(arp) if arp.sender_ip.is_unspecified() => claims_none,
+        Resolution::Arp(arp) => peer.addresses().contains(&arp.sender_ip),
+        Resolution::Neighbour(_) => true,
+    };
+    is_bound && peer.mac() == message.sender_mac()
 }
 
 /// This site's authority issued it, it is valid now, and it was not taken back.

@@ -1,7 +1,7 @@
 //! The fields of a host's certificate.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::MacAddress;
 use x509_cert::Certificate;
@@ -78,6 +78,18 @@ impl HostCertificate {
     #[must_use]
     pub fn addresses(&self) -> &[Ipv4Addr] {
         self.names.addresses()
+    }
+
+    /// All its addresses.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Its IPv6 addresses. A host may have others that no certificate names.
+    #[must_use]
+    pub fn ipv6_addresses(&self) -> &[Ipv6Addr] {
+        self.names.ipv6_addresses()
     }
 
     /// What it may do.

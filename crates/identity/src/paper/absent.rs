@@ -24,6 +24,10 @@ impl PublicKey {
         match *self {}
     }
 
+    pub(crate) fn modulus_len(&self) -> usize {
+        match *self {}
+    }
+
     pub(crate) fn verify(&self, _message: &[u8], _signature: &[u8]) -> Result<(), BadSignature> {
         match *self {}
     }

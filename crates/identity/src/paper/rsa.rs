@@ -51,6 +51,7 @@ impl<D: Digest + FixedOutputReset + Update + Send + Sync> Sign for pss::SigningK
 #[derive(Clone)]
 pub(crate) struct PublicKey {
     hash: RsaHash,
+    modulus_bytes: usize,
     /// RSAPublicKey in DER (RFC 8017, appendix A.1.1).
     bytes: Vec<u8>,
     verify: Arc<dyn Verify>,
@@ -58,7 +59,8 @@ pub(crate) struct PublicKey {
 
 impl PublicKey {
     fn new(hash: RsaHash, key: RsaPublicKey) -> Option<PublicKey> {
-        let bits = u16::try_from(key.size() * 8).ok()?;
+        let modulus_bytes = key.size();
+        let bits = u16::try_from(modulus_bytes * 8).ok()?;
         RsaKey::new(bits, hash)?;
         let bytes = key.to_pkcs1_der().ok()?.as_bytes().to_vec();
         let verify: Arc<dyn Verify> = match hash {
@@ -66,11 +68,16 @@ impl PublicKey {
             RsaHash::Sha256 => Arc::new(VerifyingKey::<Sha256>::new(key)),
             RsaHash::Ripemd160 => Arc::new(VerifyingKey::<Ripemd160>::new(key)),
         };
-        Some(PublicKey { hash, bytes, verify })
+        Some(PublicKey { hash, modulus_bytes, bytes, verify })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Length of the modulus and so of every signature, in bytes.
+    pub(crate) fn modulus_len(&self) -> usize {
+        self.modulus_bytes
     }
 
     /// RFC 8017, section 8.1.2, with a salt as long as the hash.

@@ -6,13 +6,16 @@ use identity::Profile;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, first_ping, is_wanted, round_trip, stream, table_1};
+use super::{Part, Schedule, broadcast, first_ping, is_wanted, round_trip, stream, table_1};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{PaperKeys, Site};
 
 /// The experiment's name in its rows.
 pub const NAME: &str = "cll";
+
+/// Parts that need no hosts.
+const WITHOUT_HOSTS: [Part; 2] = [Part::Table1, Part::Broadcast];
 
 /// Length of the paper's RSA keys (Table 2).
 const RSA_BITS: u16 = 1024;
@@ -28,8 +31,8 @@ pub fn run(
     schedule: Schedule,
     only: &[Part],
 ) -> Result<Vec<Row>, Failure> {
-    let mut rows = if only.contains(&Part::Table1) { table_1::measure(schedule)? } else { Vec::new() };
-    if only == [Part::Table1] {
+    let mut rows = without_hosts(schedule, only)?;
+    if !only.is_empty() && only.iter().all(|part| WITHOUT_HOSTS.contains(part)) {
         return Ok(rows);
     }
     let paper_keys = (profile == Profile::Paper).then_some(PaperKeys::Rsa(RSA_BITS));
@@ -40,6 +43,15 @@ pub fn run(
         found.iter_mut().for_each(|row| row.row = format!("paper/{}", row.row));
     }
     rows.extend(found);
+    Ok(rows)
+}
+
+/// What this process measures by itself. Table 1 takes minutes, so it is measured only where it is asked for.
+fn without_hosts(schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
+    let mut rows = if only.contains(&Part::Table1) { table_1::measure(schedule)? } else { Vec::new() };
+    if is_wanted(only, &Part::Broadcast) {
+        rows.extend(broadcast::measure(schedule)?);
+    }
     Ok(rows)
 }
 

@@ -3,6 +3,7 @@
 //! Every figure is made beside its yardsticks, in pairs that lie seconds apart: the plain path and the null bump, which
 //! has the same ports, threads and segmentation but neither checks nor cryptography. Wire MTU 1500, no busy polling.
 
+mod broadcast;
 mod cll;
 mod cpu;
 mod echo;
@@ -34,7 +35,7 @@ use crate::cleanup;
 use crate::failure::Failure;
 use crate::guard;
 use gate::{Gate, Verdict};
-use nonces::NoncesPart;
+use nonces::{NoncesPart, Receive};
 use row::Row;
 use scrub::ScrubPart;
 
@@ -79,10 +80,20 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<ScrubPart>,
     },
-    /// What forged frames take from honest ones, with the layers in front of the tag and without, and what nonces cost.
+    /// Figures 1 to 5 and 7 to 10 of the paper on layered nonces: streams over the size of messages, what forged frames take from honest
+    /// ones with the layers in front of the tag and without, and what authentication and nonces cost.
     Nonces {
         #[command(flatten)]
         options: Options,
+        /// Draw the paper's figures into this directory.
+        #[arg(long, value_name = "DIR")]
+        plots: Option<PathBuf>,
+        /// How the kernel's receive thread stands to the receiver's daemon.
+        #[arg(long, value_enum, default_value_t)]
+        receive: Receive,
+        /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.
+        #[arg(long, value_name = "MINUTES", conflicts_with_all = ["only", "plots", "gate"])]
+        soak: Option<u32>,
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
@@ -103,6 +114,8 @@ enum Part {
     Rtt,
     /// The first ping and its steps.
     FirstPing,
+    /// What a group frame costs its receiver, alone and in a batch; without a wire.
+    Broadcast,
     /// The speed of every algorithm of Table 1, in this process.
     Table1,
 }
@@ -219,9 +232,16 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
-        Experiment::Nonces { options, only } => {
+        Experiment::Nonces { options, receive, soak: Some(minutes), .. } => {
+            let rows = nonces::soak(run, options.program().as_deref(), *minutes, *receive)?;
+            show(&rows, &[], options)
+        }
+        Experiment::Nonces { options, plots, receive, soak: None, only } => {
             let program = options.program();
-            let rows = nonces::run(run, program.as_deref(), options.schedule(), only)?;
+            let rows = nonces::run(run, program.as_deref(), options.schedule(), only, *receive)?;
+            if let Some(directory) = plots {
+                nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
+            }
             show(&rows, &gate::of_parts(&nonces::GATES, only), options)
         }
         Experiment::Peers { options } => {

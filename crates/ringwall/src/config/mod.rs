@@ -3,6 +3,7 @@
 //! Each section belongs to one part of the program. Unknown keys are errors, because a misspelt key that is silently
 //! ignored is a hole that nobody sees.
 
+mod broadcast;
 mod dhcp;
 pub(crate) mod duration;
 mod file;
@@ -23,6 +24,7 @@ use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
 use system::clock::Clock;
 use system::takeover::{self, Way};
+use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
@@ -84,13 +86,9 @@ impl Mode {
     /// What a guarded host cannot do or is not protected from in this version.
     pub(crate) fn not_carried(self) -> &'static [&'static str] {
         match self {
-            Mode::Cll => &[
-                "broadcast (ARP requests become handshakes)",
-                "multicast",
-                "DHCP",
-                "IPv6",
-                "frames with VLAN tags on the wire",
-            ],
+            Mode::Cll => {
+                &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
+            }
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }
@@ -268,6 +266,13 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) ipv6: bool,
+    pub(crate) broadcast: bool,
+    pub(crate) broadcast_batch_above: u32,
+    pub(crate) broadcast_batch_delay_ms: u64,
+    pub(crate) broadcast_batch_frames: u8,
+    pub(crate) broadcast_to_legacy: bool,
+    pub(crate) igmp_in_clear: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -288,6 +293,13 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            ipv6: true,
+            broadcast: true,
+            broadcast_batch_above: cll::limits::GROUP_BATCH_ABOVE_DEFAULT,
+            broadcast_batch_delay_ms: broadcast::millis(cll::limits::GROUP_BATCH_DELAY_DEFAULT),
+            broadcast_batch_frames: LEAVES_MAX,
+            broadcast_to_legacy: false,
+            igmp_in_clear: false,
             legacy: Vec::new(),
         }
     }
@@ -301,6 +313,8 @@ pub(crate) struct LegacyHost {
     pub(crate) mac: String,
     #[serde(default)]
     pub(crate) role: LegacyRole,
+    #[serde(default)]
+    pub(crate) broadcast: bool,
 }
 
 /// What a legacy host is.
@@ -378,6 +392,7 @@ impl Config {
         self.requirement(file)?;
         self.pass(file)?;
         self.legacy(file)?;
+        self.broadcasting(file)?;
         self.weaken(file).map(|_| ())
     }
 
@@ -476,7 +491,7 @@ impl Config {
     fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
         let parse = |host: &LegacyHost| {
             let mac = station(file, "cll.legacy", "one host", &host.mac)?;
-            Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router })
+            Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router, broadcast: host.broadcast })
         };
         self.cll.legacy.iter().map(parse).collect()
     }
@@ -522,12 +537,14 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.ipv6 = self.cll.ipv6;
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
         settings.idle = Duration::from_secs(self.cll.idle_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
         settings.legacy = self.legacy(file)?;
+        settings.broadcasting = self.broadcasting(file)?;
         settings.pass = self.pass(file)?;
         settings.weaken = self.weaken(file)?;
         if let Some(lab) = &self.lab {
@@ -704,6 +721,9 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_above = 251\n", "host.toml", "1 to 250"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_delay_ms = 101\n", "host.toml", "1 to 100"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_frames = 65\n", "host.toml", "1 to 64"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),

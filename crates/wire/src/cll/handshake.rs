@@ -3,7 +3,7 @@
 //! ```text
 //!   0  version and type      1  flags, zero
 //!   2  tag under the site key, 16
-//!  18  ARP message, 28
+//!  18  ARP message, 28, or one for IPv6 addresses, 52 (`resolution.rs`); then all that follows stands 24 further
 //!  46  timestamp, milliseconds since 1970, 8
 //!  54  nonce of the initiator, 16
 //!  70  offer: key agreement 1, suite 1, protection 1, lanes 1, receiver index 4, lifetime in seconds 4,
@@ -14,17 +14,20 @@
 //!   .  length of the signature 2, signature
 //! ```
 
-use crate::arp::{self, Arp};
+use crate::arp;
+use crate::cll::resolution::{NEIGHBOUR_EXTRA, Resolution};
 use crate::cll::{COOKIE_LEN, NONCE_LEN, PacketType, SITE_TAG_AT, SITE_TAG_LEN};
 use crate::reader::Reader;
 use crate::{Error, Field};
 
-/// Bytes before the certificate's length, but for the key share.
-const FIXED_LEN: usize = 100;
+/// Bytes before the certificate's length, with an ARP message, but for the key share.
+pub const FIXED_LEN: usize = 100;
 /// Where the part that is signed continues after the site tag.
 pub const SIGNED_FROM: usize = SITE_TAG_AT + SITE_TAG_LEN;
 /// Longest certificate that is read; a message fits one Ethernet frame.
 pub const CERTIFICATE_LEN_MAX: usize = 1100;
+/// The same beside IPv6 addresses, which take more room.
+pub const CERTIFICATE_LEN_MAX_V6: usize = CERTIFICATE_LEN_MAX - NEIGHBOUR_EXTRA;
 /// Longest signature that is read (RSA-2048).
 pub const SIGNATURE_LEN_MAX: usize = 256;
 /// Most sending lanes of one host.
@@ -122,8 +125,8 @@ pub struct Handshake<'a> {
     pub kind: PacketType,
     /// Tag under the site key over the Ethernet header and all of the message but the tag.
     pub site_tag: [u8; SITE_TAG_LEN],
-    /// The wrapped ARP message.
-    pub arp: Arp,
+    /// The wrapped ARP message, or what stands for it where the addresses are IPv6's.
+    pub resolution: Resolution,
     /// The sender's wall clock, in milliseconds since 1970.
     pub timestamp_ms: u64,
     /// Drawn by the initiator and repeated by the responder.
@@ -156,19 +159,33 @@ impl<'a> Handshake<'a> {
             return Err(Error::Unsupported(Field::CllHandshake));
         }
         let site_tag = reader.array()?;
-        let arp_bytes = reader.bytes(arp::LEN)?;
-        let arp = Arp::parse(arp_bytes)?;
+        let resolution = Resolution::parse(&mut reader)?;
+        let certificate_len_max = match resolution {
+            Resolution::Arp(_) => CERTIFICATE_LEN_MAX,
+            Resolution::Neighbour(_) => CERTIFICATE_LEN_MAX_V6,
+        };
         let timestamp_ms = reader.u64()?;
         let nonce = reader.array()?;
         let offer = Offer::parse(&mut reader)?;
         let key_share = reader.bytes(offer.agreement.share_len())?;
         let cookie = reader.array()?;
-        let certificate = read_counted(&mut reader, Field::CllCertificate, CERTIFICATE_LEN_MAX)?;
+        let certificate = read_counted(&mut reader, Field::CllCertificate, certificate_len_max)?;
         let signature = read_counted(&mut reader, Field::CllSignature, SIGNATURE_LEN_MAX)?;
         if !reader.rest().is_empty() {
             return Err(Error::Trailing(Field::CllSignature));
         }
-        Ok(Handshake { kind, site_tag, arp, timestamp_ms, nonce, offer, key_share, cookie, certificate, signature })
+        Ok(Handshake {
+            kind,
+            site_tag,
+            resolution,
+            timestamp_ms,
+            nonce,
+            offer,
+            key_share,
+            cookie,
+            certificate,
+            signature,
+        })
     }
 
     /// The message as bytes, to stand after the Ethernet header.
@@ -182,10 +199,10 @@ impl<'a> Handshake<'a> {
     /// The message up to and including the certificate: what remains to be signed and tagged.
     #[must_use]
     pub fn emit_unsigned(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(FIXED_LEN + 4 + self.certificate.len() + SIGNATURE_LEN_MAX);
+        let mut out = Vec::with_capacity(FIXED_LEN + NEIGHBOUR_EXTRA + 4 + self.certificate.len() + SIGNATURE_LEN_MAX);
         out.extend_from_slice(&[self.kind.first_byte(), 0]);
         out.extend_from_slice(&self.site_tag);
-        out.extend_from_slice(&self.arp.emit());
+        self.resolution.emit(&mut out);
         out.extend_from_slice(&self.timestamp_ms.to_be_bytes());
         out.extend_from_slice(&self.nonce);
         self.offer.emit(&mut out);
@@ -199,7 +216,11 @@ impl<'a> Handshake<'a> {
     /// but the site tag, up to and including the certificate.
     #[must_use]
     pub fn signed_parts<'m>(&self, message: &'m [u8]) -> [&'m [u8]; 2] {
-        signed_parts(message, FIXED_LEN + self.key_share.len() + 2 + self.certificate.len())
+        let extra = match self.resolution {
+            Resolution::Arp(_) => 0,
+            Resolution::Neighbour(_) => NEIGHBOUR_EXTRA,
+        };
+        signed_parts(message, FIXED_LEN + extra + self.key_share.len() + 2 + self.certificate.len())
     }
 }
 
@@ -257,19 +278,20 @@ mod tests {
 
     use super::*;
     use crate::MacAddress;
-    use crate::arp::Operation;
+    use crate::arp::{Arp, Operation};
+    use crate::cll::resolution::Neighbour;
 
     fn example<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
         Handshake {
             kind: PacketType::HandshakeRequest,
             site_tag: [0x11; 16],
-            arp: Arp {
+            resolution: Resolution::Arp(Arp {
                 operation: Operation::Request,
                 sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
                 sender_ip: Ipv4Addr::new(10, 0, 0, 1),
                 target_mac: MacAddress::ZERO,
                 target_ip: Ipv4Addr::new(10, 0, 0, 2),
-            },
+            }),
             timestamp_ms: 0x0102_0304_0506_0708,
             nonce: [0x22; 16],
             offer: Offer {
@@ -304,8 +326,8 @@ mod tests {
         }
 
         #[test]
-        fn mutated_bytes_that_parse_emit_themselves(at in 0_usize..200, value: u8, cut in 0_usize..220) {
-            let mut bytes = example(&[7; 40], &[9; 30]).emit();
+        fn mutated_bytes_that_parse_emit_themselves(is_ipv6: bool, at in 0_usize..240, value: u8, cut in 0_usize..260) {
+            let mut bytes = if is_ipv6 { example_v6(&[7; 40], &[9; 30]) } else { example(&[7; 40], &[9; 30]) }.emit();
             let at = at % bytes.len();
             bytes[at] = value;
             bytes.truncate(cut);
@@ -348,6 +370,40 @@ mod tests {
             let mut other = bytes.clone();
             other[70] = wrong;
             assert_eq!(Handshake::parse(&other), Err(Error::Unsupported(Field::CllHandshake)));
+        }
+    }
+
+    fn example_v6<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
+        let resolution = Resolution::Neighbour(Neighbour {
+            operation: Operation::Request,
+            sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+            sender_ip: "fe80::1".parse().expect("an address"),
+            target_mac: MacAddress::ZERO,
+            target_ip: "fe80::2".parse().expect("an address"),
+        });
+        Handshake { resolution, ..example(certificate, signature) }
+    }
+
+    #[test]
+    fn with_ipv6_addresses_all_behind_them_stands_24_bytes_further() {
+        let (four, six) = (example(&[0xcc; 5], &[0xdd; 3]).emit(), example_v6(&[0xcc; 5], &[0xdd; 3]).emit());
+        assert_eq!(six[18..28], [0, 1, 0x86, 0xdd, 6, 16, 0, 1, 2, 0]);
+        assert_eq!(six[70..], four[46..]);
+        assert_eq!(Handshake::parse(&six), Ok(example_v6(&[0xcc; 5], &[0xdd; 3])));
+        assert_eq!(example_v6(&[0xcc; 5], &[]).signed_parts(&six).concat().len(), 139 + 24 - 16);
+        let longest = example_v6(&[7; CERTIFICATE_LEN_MAX_V6], &[9; SIGNATURE_LEN_MAX]);
+        assert_eq!(Handshake::parse(&longest.emit()), Ok(longest));
+        assert!(longest.emit().len() <= 1500, "it fits one frame");
+        let longer = example_v6(&[7; CERTIFICATE_LEN_MAX_V6 + 1], &[]);
+        assert_eq!(Handshake::parse(&longer.emit()), Err(Error::Invalid(Field::CllCertificate)));
+    }
+
+    #[test]
+    fn ipv6_addresses_that_no_host_has_are_refused() {
+        for (at, octets) in [(32, [0; 16]), (32, [0xff; 16]), (54, [0; 16]), (54, [0xff; 16])] {
+            let mut bytes = example_v6(&[0xcc; 5], &[0xdd; 3]).emit();
+            bytes[at..at + 16].copy_from_slice(&octets);
+            assert_eq!(Handshake::parse(&bytes), Err(Error::Invalid(Field::Arp)), "at {at}");
         }
     }
 
