@@ -19,6 +19,8 @@ const MAX_OUTPUT_LEN: usize = 255 * HASH_LEN;
 /// The keys of one association, made as they are asked for.
 pub struct Schedule(Derivation);
 
+// One lives through a handshake, on the stack; an allocation would cost more than its size.
+#[expect(clippy::large_enum_variant)]
 enum Derivation {
     /// HKDF's pseudorandom key.
     Hkdf(Key),
