@@ -19,7 +19,7 @@ import hmac
 import struct
 import sys
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from cryptography import x509
@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
+ETHERTYPE_IPV6 = 0x86DD
 ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
 BROADCAST = bytes([0xFF] * 6)
 FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
@@ -195,6 +196,18 @@ def arp(operation, sender_mac, sender_ip, target_mac, target_ip):
     return head + sender_mac + sender_ip + target_mac + target_ip
 
 
+def arp_with_ipv6(operation, sender_mac, sender_ip, target_mac, target_ip):
+    """What a handshake carries in ARP's place when it is about IPv6 addresses (docs/protocol.md, section 23)."""
+    head = struct.pack("!HHBBH", 1, ETHERTYPE_IPV6, 6, 16, operation)
+    return head + sender_mac + sender_ip + target_mac + target_ip
+
+
+def link_local(mac):
+    """fe80::/64 with the modified EUI-64 of the hardware address (RFC 4291, appendix A)."""
+    identifier = bytes([mac[0] ^ 2]) + mac[1:3] + b"\xff\xfe" + mac[3:]
+    return IPv6Address(b"\xfe\x80" + bytes(6) + identifier).packed
+
+
 @dataclass
 class Offer:
     suite: int
@@ -328,6 +341,7 @@ class Case:
     responder: Offer
     by_address: bool = True
     challenged: bool = False
+    ipv6: bool = False
     timestamps_ms: tuple = field(default=(START_UNIX_S * 1000 + 123, START_UNIX_S * 1000 + 456))
 
     def fixed(self, label, length=32):
@@ -355,10 +369,15 @@ class Handshake:
     def make_request(self):
         """Asks for the responder's IP address with a broadcast, or for its hardware address alone."""
         ours, theirs = self.hosts
-        question = (bytes(6), theirs.ip) if self.case.by_address else (theirs.mac, bytes(4))
+        if self.case.ipv6:
+            question = arp_with_ipv6(1, ours.mac, link_local(ours.mac), bytes(6), link_local(theirs.mac))
+        elif self.case.by_address:
+            question = arp(1, ours.mac, ours.ip, bytes(6), theirs.ip)
+        else:
+            question = arp(1, ours.mac, ours.ip, theirs.mac, bytes(4))
         header = ethernet(BROADCAST if self.case.by_address else theirs.mac, ours.mac, ETHERTYPE_CLL)
         unsigned = unsigned_message(
-            TYPE_REQUEST, arp(1, ours.mac, ours.ip, *question), self.case.timestamps_ms[0], self.nonce,
+            TYPE_REQUEST, question, self.case.timestamps_ms[0], self.nonce,
             self.case.initiator, self.share[0], self.cookie, ours.certificate,
         )
         signature = ours.key.sign(b"ringwall cll 2 request" + without_tag(unsigned))
@@ -368,8 +387,12 @@ class Handshake:
         """Its signature covers the whole request too."""
         theirs, ours = self.hosts
         header = ethernet(theirs.mac, ours.mac, ETHERTYPE_CLL)
+        if self.case.ipv6:
+            answer = arp_with_ipv6(2, ours.mac, link_local(ours.mac), theirs.mac, link_local(theirs.mac))
+        else:
+            answer = arp(2, ours.mac, ours.ip, theirs.mac, theirs.ip)
         unsigned = unsigned_message(
-            TYPE_REPLY, arp(2, ours.mac, ours.ip, theirs.mac, theirs.ip), self.case.timestamps_ms[1], self.nonce,
+            TYPE_REPLY, answer, self.case.timestamps_ms[1], self.nonce,
             self.case.responder, self.share[1], bytes(16), ours.certificate,
         )
         request = sha256(without_tag(self.request))
@@ -700,6 +723,8 @@ CASES = [
          by_address=False),
     Case(4, "The initiator has a slow nonce beside the spinning one.",
          Offer(AES_256_GCM, True, 1, 0x00C0FFE8, 1800, slow_nonce=True), Offer(AES_256_GCM, True, 1, 0x00ABCDE8, 1800)),
+    Case(5, "First contact by IPv6 address.",
+         Offer(AES_256_GCM, True, 1, 0x00600000, 1800), Offer(AES_256_GCM, True, 1, 0x00600008, 1800), ipv6=True),
 ]
 
 

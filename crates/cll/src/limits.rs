@@ -123,6 +123,41 @@ const _: () = assert!(
 /// Handshakes signed by this host in a second, for whatever cause.
 pub const SIGNATURES_PER_SECOND: u32 = 400;
 
+/// IPv6 addresses that one host may hold: a link-local one, and for three networks a lasting one and those of four days
+/// (RFC 8981 makes one a day).
+pub const ADDRESSES_PER_HOST_MAX: usize = 16;
+/// IPv6 addresses of all hosts.
+pub const ADDRESSES_MAX: usize = ADDRESSES_PER_HOST_MAX * PEERS_MAX;
+/// IPv6 addresses of this host; one with containers has many.
+pub const ADDRESSES_OWN_MAX: usize = 256;
+/// An address that its host has not used for this long may be claimed by another.
+pub const ADDRESS_HELD: Duration = Duration::from_secs(30 * 60);
+/// A lane uses a binding for this long, then control hears that the address is used.
+pub const ADDRESS_REFRESH: Duration = Duration::from_secs(5 * 60);
+/// An address that was not heard of for this long makes room for another one of its host.
+pub const ADDRESS_IN_USE: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(
+    ADDRESS_IN_USE.as_secs() >= 2 * ADDRESS_REFRESH.as_secs() && ADDRESS_HELD.as_secs() > ADDRESS_IN_USE.as_secs(),
+    "an address whose frames a lane lets through is known as used"
+);
+/// Our stack has taken an address this long after it asked whether somebody has it: three times a kernel's own second.
+pub const ADDRESS_TENTATIVE: Duration = Duration::from_secs(3);
+/// Addresses that our stack is about to take.
+pub const TENTATIVE_MAX: usize = 64;
+/// How often one host may say in a [`DENIAL_PERIOD`] that it already has an address that our stack is about to take. A
+/// kernel tries three others.
+pub const DENIALS_PER_HOST_MAX: u32 = 2;
+/// See [`DENIALS_PER_HOST_MAX`].
+pub const DENIAL_PERIOD: Duration = Duration::from_secs(60 * 60);
+/// Questions to our own stack in a second, whether it has an address that somebody asks for.
+pub const PROBES_PER_SECOND: u32 = 50;
+/// Our stack has this long to answer one.
+pub const PROBE_ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Questions to our own stack that wait for an answer.
+pub const PROBES_OPEN_MAX: usize = 2 * PROBES_PER_SECOND as usize;
+/// Refused claims of which an operator hears in one go; afterwards of one a second. All are counted.
+pub const CLAIMS_TOLD_BURST: u32 = 10;
+
 /// Frames held for one peer while its handshake runs.
 pub const HELD_FRAMES_PER_PEER_MAX: usize = 32;
 /// Bytes held for one peer: two super-frames and small change.

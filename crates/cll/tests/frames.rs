@@ -162,7 +162,7 @@ fn a_super_frame_leaves_in_pieces_and_a_contradictory_one_not_at_all() {
 
 #[test]
 fn what_is_not_carried_yet_is_dropped_by_name_and_nothing_of_it_leaves() {
-    let mut lan = talking(|_, _| {});
+    let mut lan = talking(|_, settings| settings.ipv6 = false);
     let before = lan.seen.len();
     let to = |destination: MacAddress, ethertype: u16| {
         let mut frame = datagram(1, 2, SECRET);

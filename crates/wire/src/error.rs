@@ -15,6 +15,8 @@ pub enum Field {
     Ipv4,
     /// An IPv6 header.
     Ipv6,
+    /// A message of neighbour discovery.
+    NeighbourDiscovery,
     /// A TCP header.
     Tcp,
     /// A UDP header.

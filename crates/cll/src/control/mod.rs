@@ -1,6 +1,6 @@
 //! The slow half of the link layer: who may speak with us, and under which keys.
 //!
-//! - `stack.rs`: what our own stack's ARP asks for.
+//! - `stack.rs`: what our own stack's ARP asks for; `discovery.rs`: what its neighbour discovery does, and IPv6 addresses.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
@@ -9,6 +9,7 @@
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
 mod broadcast;
+mod discovery;
 mod freshness;
 mod initiator;
 mod peers;
@@ -18,7 +19,7 @@ mod stack;
 mod upkeep;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::neighbours::Neighbours;
+use crate::origin::Origin;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
 use broadcast::Broadcasts;
@@ -65,6 +68,12 @@ pub struct Control {
     openings: Openings,
     answers: Answers,
     rollovers: Rollovers,
+    neighbours: Neighbours,
+    own_origin: Origin,
+    /// Addresses for which our stack is asked whether it has them, and since when.
+    probes: BTreeMap<Ipv6Addr, Instant>,
+    probe_budget: Bucket,
+    claims_told: Bucket,
     broadcasts: Broadcasts,
     wire_mtu: u16,
     revoked: Arc<Revoked>,
@@ -106,6 +115,8 @@ pub struct PeerReport {
     pub mac: MacAddress,
     /// Addresses in its certificate.
     pub addresses: Vec<Ipv4Addr>,
+    /// IPv6 addresses that it holds here.
+    pub ipv6_addresses: Vec<Ipv6Addr>,
     /// Whether its certificate says that it forwards for others.
     pub router: bool,
     /// End of its certificate, in seconds since 1970.
@@ -136,6 +147,11 @@ impl Control {
             broadcasts: Broadcasts::new(&mut random, now, &settings),
             wire_mtu: settings.wire_mtu,
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
+            neighbours: Neighbours::new(settings.identity.certificate()),
+            own_origin: Origin::of(settings.identity.certificate()),
+            probes: BTreeMap::new(),
+            probe_budget: Bucket::new(limits::PROBES_PER_SECOND, limits::PROBES_PER_SECOND),
+            claims_told: Bucket::new(1, limits::CLAIMS_TOLD_BURST),
             settings,
             ledger: Ledger::new(),
             random,
@@ -188,7 +204,10 @@ impl Control {
             let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
             let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
             let all = current.chain(leaving).chain(candidates);
-            reports.extend(all.map(|(association, state)| report(association, state, now)));
+            reports.extend(all.map(|(association, state)| PeerReport {
+                ipv6_addresses: self.neighbours.addresses_of(association.certificate.mac()),
+                ..report(association, state, now)
+            }));
         }
         reports
     }
@@ -224,6 +243,7 @@ impl Control {
         let mut call = Call { now, sink, out };
         self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
+            self.forget_addresses(&mut call, mac);
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
             for association in self.peers.take_all(mac) {
                 if Some(association.id) == in_use {
@@ -248,7 +268,8 @@ impl Control {
     fn order_key_pairs(&mut self, out: &mut Outbox<Control>) {
         let missing = limits::KEY_PAIRS_AHEAD - self.key_pairs.len().min(limits::KEY_PAIRS_AHEAD);
         if !self.key_pairs_ordered && missing > limits::KEY_PAIRS_AHEAD / 2 {
-            self.key_pairs_ordered = self.task(out, Task::KeyPairs, JobKind::PrepareKeyPairs(missing));
+            let job = JobKind::PrepareKeyPairs(self.settings.profile(), missing);
+            self.key_pairs_ordered = self.task(out, Task::KeyPairs, job);
         }
     }
 
@@ -260,6 +281,7 @@ impl Control {
 
     fn offer(&self, receiver_index: u32) -> Offer {
         Offer {
+            agreement: self.settings.agreement(),
             suite: self.settings.send_suite.id(),
             confidential: self.settings.confidential,
             slow_nonce: self.settings.slow_nonce,
@@ -320,6 +342,7 @@ impl Control {
             return;
         }
         self.make_room(call, mac);
+        self.learn_certificate(call, &association.certificate);
         call.out.event(established(&association));
         let id = association.id;
         self.settle_rollover(call, mac, id);
@@ -406,7 +429,7 @@ impl Control {
         if let Ok((header, message)) = Header::parse(frame)
             && let Ok(handshake) = Handshake::parse(message)
         {
-            call.out.event(Event::Refused { mac: header.source, ip: handshake.arp.sender_ip, reason, detail });
+            call.out.event(Event::Refused { mac: header.source, ip: handshake.resolution.sender_ip(), reason, detail });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
     }
@@ -441,6 +464,14 @@ impl bump::Control for Control {
             Request::StackArp(frame) => {
                 let fate = self.stack_arp(&mut call, &frame);
                 self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::StackNeighbour(frame) => {
+                let fate = self.stack_neighbour(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::Claim(claim) => {
+                let fate = self.judge_claim(&mut call, &claim);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &claim.sealed);
             }
             Request::StackGroup(frame) => {
                 let fate = self.group_frame_of_stack(&mut call, &frame);
@@ -571,6 +602,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         name: certificate.name().to_owned(),
         mac: certificate.mac(),
         addresses: certificate.addresses().to_vec(),
+        ipv6_addresses: Vec::new(),
         router: certificate.is_router(),
         certificate_not_after_unix: certificate.not_after_unix(),
         state,

@@ -31,6 +31,14 @@ impl Lane {
         if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
             return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
         }
+        if header.ethertype == EtherType::IPV6 {
+            if !self.settings.ipv6 {
+                return Some(Fate::Dropped(DropReason::Ipv6));
+            }
+            if self.is_for_control(&header, payload) {
+                return Self::ask_control(out, Request::StackNeighbour(frame.bytes.to_vec()));
+            }
+        }
         if let Some(reason) = not_carried(&header, payload) {
             return Some(Fate::Dropped(reason));
         }
@@ -56,6 +64,19 @@ impl Lane {
         let is_request = wire::arp::Arp::parse(message)
             .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && self.settings.is_own(arp.sender_ip));
         is_request && self.senders.contains_key(&header.destination)
+    }
+
+    /// Neighbour discovery opens and completes handshakes as ARP does: a solicitation, unless it goes to a peer whose key is
+    /// here, and every advertisement.
+    fn is_for_control(&self, header: &Header, packet: &[u8]) -> bool {
+        use wire::icmp::{PROTOCOL_V6, v6::NEIGHBOUR_ADVERTISEMENT, v6::NEIGHBOUR_SOLICITATION};
+        let Ok(ip) = wire::ipv6::View::new(packet) else { return false };
+        let icmp_type = packet.get(wire::ipv6::HEADER_LEN).copied().filter(|_| ip.next_header() == PROTOCOL_V6);
+        match icmp_type {
+            Some(NEIGHBOUR_SOLICITATION) => !self.senders.contains_key(&header.destination),
+            Some(NEIGHBOUR_ADVERTISEMENT) => true,
+            _ => false,
+        }
     }
 
     fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
@@ -130,9 +151,6 @@ fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
     if matches!(header.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
         // Behind the seal these would be ours. As lengths they are too short for any frame.
         return Some(DropReason::Malformed);
-    }
-    if header.ethertype == EtherType::IPV6 {
-        return Some(DropReason::Ipv6);
     }
     if header.destination.is_group() { not_for_groups(header.ethertype, payload) } else { None }
 }

@@ -20,6 +20,7 @@ mod enrolment_shared;
 mod gateway;
 mod hostile;
 mod ipsec;
+mod ipv6;
 mod layers;
 mod liveness;
 mod paper;

@@ -8,13 +8,15 @@ pub mod broadcast;
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod resolution;
 pub mod rollover;
 pub mod train;
 
 pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
-pub use handshake::{Handshake, Offer};
+pub use handshake::{Agreement, Handshake, Offer};
+pub use resolution::Resolution;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};

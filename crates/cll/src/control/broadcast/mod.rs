@@ -93,6 +93,11 @@ impl Control {
         self.broadcasts.senders.len()
     }
 
+    /// The name in the certificate of a sender that has proved itself.
+    pub(super) fn name_of_group_sender(&self, mac: MacAddress) -> Option<&str> {
+        self.broadcasts.senders.get(mac).map(|sender| sender.certificate.name())
+    }
+
     /// A group frame, an announcement or a question of the wire.
     pub(super) fn group_message(
         &mut self,
@@ -140,6 +145,7 @@ impl Control {
     /// Forgets senders with a certificate that `is_wanted` names.
     pub(super) fn forget_group_senders(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
         for mac in self.broadcasts.senders.with_certificate(is_wanted) {
+            self.forget_addresses(call, mac);
             self.forget_group_sender(call, mac, DropReason::BadCertificate);
         }
     }

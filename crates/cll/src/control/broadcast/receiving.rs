@@ -211,22 +211,28 @@ impl Control {
         if let Some(reason) = lane::not_for_groups(ethertype, &inner[at..]) {
             return Err(reason);
         }
-        // RFC 1122, section 3.3.6: what is for one host does not come in a frame to all.
-        if ethertype == EtherType::IPV4
-            && let Ok(packet) = wire::ipv4::View::new(&inner[at..])
-            && self.settings.identity.certificate().addresses().contains(&packet.destination())
-        {
+        if self.is_for_one(ethertype, &inner[at..]) {
             return Err(DropReason::GroupUnicast);
         }
         let sender = self.broadcasts.senders.get(header.source).ok_or(DropReason::GroupUnproved)?;
-        if !self.settings.weaken.cross_layer {
-            sender.origin.check(&inner)?;
-        }
+        let passage = sender.origin.check(&inner);
+        self.admit_passage(call, header.source, passage)?;
         if !sink::copy(call.sink, Side::STACK, &inner, Meta::plain()) {
             return Err(DropReason::PortFull);
         }
         self.ledger.emitted[Side::STACK as usize] += 1;
         Ok(Fate::Forwarded)
+    }
+
+    /// What is for one host does not come in a frame to all (RFC 1122, section 3.3.6; for IPv6, which has no other
+    /// addresses of groups, the kernel has a switch).
+    fn is_for_one(&self, ethertype: EtherType, packet: &[u8]) -> bool {
+        match ethertype {
+            EtherType::IPV4 => wire::ipv4::View::new(packet)
+                .is_ok_and(|packet| self.settings.identity.certificate().addresses().contains(&packet.destination())),
+            EtherType::IPV6 => wire::ipv6::View::new(packet).is_ok_and(|packet| !packet.destination().is_multicast()),
+            _ => false,
+        }
     }
 
     fn drop_parts(&mut self, call: &mut Call<'_>, mac: MacAddress) {
