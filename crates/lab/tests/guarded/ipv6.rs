@@ -67,7 +67,8 @@ fn await_address(host: &Host, words: &[&str]) -> Result<Ipv6Addr, Failure> {
 
 fn pings(from: &Host, to: Ipv6Addr) -> Result<bool, Failure> {
     let mut ping = from.namespace.command("ping");
-    ping.args(["-6", "-n", "-c", "1", "-W", "2", &format!("{to}%{INTERFACE}")]);
+    let scope = if to.is_unicast_link_local() { format!("%{INTERFACE}") } else { String::new() };
+    ping.args(["-6", "-n", "-c", "1", "-W", "2", &format!("{to}{scope}")]);
     Ok(process::ask(ping, &[])?.status.success())
 }
 
