@@ -169,7 +169,7 @@ impl fmt::Display for Error {
                 f.write_str("a site of the paper profile makes its hosts' keys itself; issue without a request")
             }
             Error::NoPaperSite => f.write_str(
-                "the site is of the modern profile and has no DSA keys; found one with 'site init --profile paper'",
+                "the site is of the modern profile and has neither DSA nor short RSA keys; found one with 'site init --profile paper'",
             ),
             _ => self.fmt_storage(f),
         }

@@ -28,6 +28,8 @@ mod merkle;
 mod message;
 mod neighbours;
 mod origin;
+#[cfg(test)]
+mod paper_vectors;
 mod revocation;
 mod self_test;
 mod settings;

@@ -31,13 +31,13 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let first = certificate.addresses().first().copied();
     let own_ip = first.unwrap_or(Ipv4Addr::UNSPECIFIED);
     let unix_s = certificate.not_before_unix();
-    let (ours, theirs) = (key_pair(keys)?, key_pair(keys)?);
+    let (ours, theirs) = (key_pair(settings, keys)?, key_pair(settings, keys)?);
     let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours);
     let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
     let request = sign.run().ok_or(BROKEN)?;
     let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
-    let require = Requirement { suites: Suite::ALL.to_vec(), confidential: false };
+    let require = Requirement { suites: Suite::of_profile(settings.profile()), confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
     let revoked = Arc::<Revoked>::default();
     let answer = Answer {
@@ -66,8 +66,8 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     exchange(&answered.keys, &finished.keys)
 }
 
-fn key_pair(keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
-    KeyPair::from_random(keys.bytes()).map_err(|error| error.to_string())
+fn key_pair(settings: &Settings, keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
+    KeyPair::of_profile(settings.profile(), keys.bytes()).map_err(|error| error.to_string())
 }
 
 fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &KeyPair) -> Vec<u8> {
@@ -77,6 +77,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         _ => Operation::Reply,
     };
     let offer = Offer {
+        agreement: settings.agreement(),
         suite: settings.send_suite.id(),
         confidential: settings.confidential,
         slow_nonce: settings.slow_nonce,

@@ -4,12 +4,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity::HostIdentity;
 use identity::aead::Suite;
+use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
-use wire::cll::Offer;
 use wire::cll::broadcast::LEAVES_MAX;
-use wire::cll::data;
+use wire::cll::{Agreement, Offer, data};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
@@ -82,8 +81,17 @@ impl Requirement {
     #[must_use]
     pub fn accept(&self, offer: &Offer) -> Option<Suite> {
         let suite = Suite::from_id(offer.suite)?;
-        let enough = self.suites.contains(&suite) && (offer.confidential || !self.confidential);
+        let fits = offer.agreement == agreement_of(suite.profile());
+        let enough = fits && self.suites.contains(&suite) && (offer.confidential || !self.confidential);
         enough.then_some(suite)
+    }
+}
+
+/// The key agreement that goes with the suites of `profile`.
+fn agreement_of(profile: Profile) -> Agreement {
+    match profile {
+        Profile::Modern => Agreement::X25519,
+        Profile::Paper => Agreement::Group14,
     }
 }
 
@@ -158,15 +166,20 @@ impl Settings {
     #[must_use]
     pub fn new(identity: Arc<HostIdentity>, wire_mtu: u16) -> Settings {
         let mac = identity.certificate().mac();
+        let suites = Suite::of_profile(identity.profile());
+        let send_suite = match identity.profile() {
+            Profile::Modern => Suite::Aes256Gcm,
+            Profile::Paper => suites.first().copied().unwrap_or(Suite::Aes256Gcm),
+        };
         Settings {
             identity,
             mac,
             ethertype: EtherType::CLL,
-            send_suite: Suite::Aes256Gcm,
+            send_suite,
             confidential: true,
             slow_nonce: false,
             layers: Layers::default(),
-            require: Requirement { suites: Suite::ALL.to_vec(), confidential: false },
+            require: Requirement { suites, confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,
             lifetime_min: limits::LIFETIME_MIN,
             idle: limits::IDLE_DEFAULT,
@@ -181,6 +194,16 @@ impl Settings {
             pass: Vec::new(),
             weaken: Weaken::default(),
         }
+    }
+
+    /// The profile of the site, which decides on key agreement, key derivation and signatures.
+    pub(crate) fn profile(&self) -> Profile {
+        self.identity.profile()
+    }
+
+    /// How this host comes to a secret with others.
+    pub(crate) fn agreement(&self) -> Agreement {
+        agreement_of(self.profile())
     }
 
     /// Which checks of a data frame are made, and when. A laboratory that lets frames with a wrong tag in wants to see them.

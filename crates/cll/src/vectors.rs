@@ -20,7 +20,7 @@ use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
+use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::nd::{advertisement, group_mac};
 use wire::{EtherType, MacAddress};
@@ -45,20 +45,20 @@ const HANDSHAKES: [&str; 5] = [
     include_str!("../../../vectors/handshake-5.txt"),
 ];
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
-const START_UNIX_S: u64 = 1_800_000_000;
-const WIRE_MTU: u16 = 1500;
+pub(crate) const START_UNIX_S: u64 = 1_800_000_000;
+pub(crate) const WIRE_MTU: u16 = 1500;
 
 /// One vector file: lines of `name = hex`, and comments.
-struct Vectors(BTreeMap<&'static str, Vec<u8>>);
+pub(crate) struct Vectors(BTreeMap<&'static str, Vec<u8>>);
 
 impl Vectors {
-    fn read(text: &'static str) -> Vectors {
+    pub(crate) fn read(text: &'static str) -> Vectors {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let pairs = lines.map(|line| line.split_once(" =").expect("name = hex"));
         Vectors(pairs.map(|(name, digits)| (name, bytes_of(digits.trim()))).collect())
     }
 
-    fn bytes(&self, name: &str) -> &[u8] {
+    pub(crate) fn bytes(&self, name: &str) -> &[u8] {
         self.0.get(name).unwrap_or_else(|| panic!("no vector {name}"))
     }
 
@@ -70,7 +70,7 @@ impl Vectors {
         u32::from_be_bytes(self.array(name))
     }
 
-    fn byte(&self, name: &str) -> u8 {
+    pub(crate) fn byte(&self, name: &str) -> u8 {
         self.array::<1>(name)[0]
     }
 
@@ -114,6 +114,7 @@ impl Party {
         settings.slow_nonce = vectors.byte(&name("slow_nonce")) != 0;
         settings.lanes = vectors.byte(&name("lanes"));
         let offer = Offer {
+            agreement: Agreement::X25519,
             suite: settings.send_suite.id(),
             confidential: settings.confidential,
             slow_nonce: settings.slow_nonce,
@@ -262,7 +263,7 @@ fn examples() -> [(&'static str, Option<Meta>); 5] {
     [("udp", plain), ("short", plain), ("least", plain), ("partial", Some(partial)), ("empty", None)]
 }
 
-fn now(unix_s: u64) -> Now {
+pub(crate) fn now(unix_s: u64) -> Now {
     let wall = Wall { unix_ms: unix_s * 1000, trust: ClockTrust::Synchronised };
     Now { since_boot: Instant::from_millis(unix_s * 1000), wall: Some(wall) }
 }
@@ -305,7 +306,7 @@ fn requests_are_signed_and_tagged_alike() {
         assert_eq!(parsed.emit(), scene.request());
         let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
         let party = &scene.initiator;
-        assert_eq!(party.key_pair().public(), scene.vectors.array("initiator.x25519_public"));
+        assert_eq!(party.key_pair().public(), scene.vectors.bytes("initiator.x25519_public"));
         let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.resolution, nonce, cookie);
         let signed = SignRequest { identity: Arc::clone(&party.settings.identity), unsigned }.run().expect("signed");
         let by_address = !parsed.resolution.is_by_hardware_address();
@@ -318,7 +319,7 @@ fn requests_are_signed_and_tagged_alike() {
 fn replies_and_challenges_are_signed_and_tagged_alike() {
     for scene in Scene::all() {
         let reply = scene.answer().reply;
-        assert_eq!(scene.responder.key_pair().public(), scene.vectors.array("responder.x25519_public"));
+        assert_eq!(scene.responder.key_pair().public(), scene.vectors.bytes("responder.x25519_public"));
         let destination = scene.initiator.settings.mac;
         assert_eq!(scene.responder.frame(destination, reply), scene.vectors.bytes("reply.frame"));
         assert_eq!(transcript(scene.request(), scene.reply()), scene.vectors.array("transcript"));
@@ -336,7 +337,7 @@ fn replies_and_challenges_are_signed_and_tagged_alike() {
 #[test]
 fn every_key_is_derived_alike() {
     for scene in Scene::all() {
-        let shared = scene.initiator.key_pair().agree(&scene.responder.key_pair().public()).expect("agreed");
+        let shared = scene.initiator.key_pair().agree(scene.responder.key_pair().public()).expect("agreed");
         let schedule = Schedule::new(&shared, &scene.vectors.array("transcript"));
         for Way { sender, direction, .. } in scene.directions() {
             for lane in 0..sender.offer.lanes {
@@ -494,6 +495,7 @@ impl Roll {
 
     fn offer(&self, name: &str) -> Offer {
         Offer {
+            agreement: Agreement::X25519,
             suite: self.array::<1>(&format!("{name}.suite"))[0],
             confidential: self.array(&format!("{name}.confidential")) == [1],
             slow_nonce: self.array(&format!("{name}.slow_nonce")) == [1],
@@ -508,8 +510,8 @@ impl Roll {
     }
 
     fn unsigned(&self, kind: Kind, name: &str, party: &Party) -> Vec<u8> {
-        let (offer, key_share) = (self.offer(name), self.key_pair(name).public());
-        let certificate = party.settings.identity.certificate().der();
+        let (offer, key_pair) = (self.offer(name), self.key_pair(name));
+        let (certificate, key_share) = (party.settings.identity.certificate().der(), key_pair.public());
         Keys { kind, nonce: self.array("nonce"), offer, key_share, certificate, signature: &[] }.emit_unsigned()
     }
 
@@ -571,7 +573,7 @@ fn rollovers_are_signed_and_answered_alike() {
 #[test]
 fn keys_of_a_rollover_are_derived_alike() {
     for roll in Roll::all() {
-        let shared = roll.key_pair("initiator").agree(&roll.key_pair("responder").public()).expect("agreed");
+        let shared = roll.key_pair("initiator").agree(roll.key_pair("responder").public()).expect("agreed");
         let schedule = Schedule::new(&shared, &roll.array("transcript"));
         let ends = ["initiator", "responder"].into_iter().zip([Direction::FromInitiator, Direction::FromResponder]);
         for ((name, direction), party) in ends.zip(roll.parties()) {

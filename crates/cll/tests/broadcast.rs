@@ -596,3 +596,18 @@ fn a_packet_for_one_host_does_not_come_in_a_frame_to_all() {
     lan.send(0, frame.clone());
     assert_eq!((got(&lan.hosts[1], &frame), lan.hosts[1].drops(DropReason::GroupUnicast)), (0, 1));
 }
+
+#[test]
+fn frames_that_wait_while_the_wire_becomes_too_narrow_are_dropped_by_name() {
+    let mut lan = proved();
+    lan.pass(Duration::from_secs(1));
+    // More than leave at once, so that the last ones wait.
+    for number in 0..40_u8 {
+        lan.send(0, to_group(1, MDNS, &[number; 1000]));
+    }
+    let waiting = lan.hosts[0].ledger().held;
+    assert!(waiting > 0);
+    lan.hosts[0].cll.control.set_wire_mtu(330);
+    lan.pass(Duration::from_secs(1));
+    assert_eq!((lan.hosts[0].ledger().held, lan.hosts[0].drops(DropReason::TooBig)), (0, waiting));
+}

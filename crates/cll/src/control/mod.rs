@@ -268,7 +268,8 @@ impl Control {
     fn order_key_pairs(&mut self, out: &mut Outbox<Control>) {
         let missing = limits::KEY_PAIRS_AHEAD - self.key_pairs.len().min(limits::KEY_PAIRS_AHEAD);
         if !self.key_pairs_ordered && missing > limits::KEY_PAIRS_AHEAD / 2 {
-            self.key_pairs_ordered = self.task(out, Task::KeyPairs, JobKind::PrepareKeyPairs(missing));
+            let job = JobKind::PrepareKeyPairs(self.settings.profile(), missing);
+            self.key_pairs_ordered = self.task(out, Task::KeyPairs, job);
         }
     }
 
@@ -280,6 +281,7 @@ impl Control {
 
     fn offer(&self, receiver_index: u32) -> Offer {
         Offer {
+            agreement: self.settings.agreement(),
             suite: self.settings.send_suite.id(),
             confidential: self.settings.confidential,
             slow_nonce: self.settings.slow_nonce,

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use bump::{DropReason, Generator};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
-use identity::{HostIdentity, Verified, hash};
+use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
 use wire::arp::Operation;
-use wire::cll::handshake::{Handshake, append_signature};
+use wire::cll::handshake::{Handshake, append_signature, unsigned_parts};
 use wire::cll::{Offer, Resolution};
 
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
@@ -37,7 +37,7 @@ pub struct Job(pub(crate) JobKind);
 #[derive(Debug)]
 pub(crate) enum JobKind {
     /// Make key pairs for handshakes to come.
-    PrepareKeyPairs(usize),
+    PrepareKeyPairs(Profile, usize),
     /// Sign our request.
     SignRequest(SignRequest),
     /// Judge a request and write the reply.
@@ -150,14 +150,14 @@ impl Job {
     /// Whether a handshake waits for the result; key pairs are made ahead and nobody waits for them.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::PrepareKeyPairs(_))
+        !matches!(self.0, JobKind::PrepareKeyPairs(..))
     }
 
     /// Does the work. `keys` is the generator for key pairs and for nothing else.
     #[must_use]
     pub fn run(self, keys: &mut Generator) -> Completion {
         Completion(match self.0 {
-            JobKind::PrepareKeyPairs(count) => CompletionKind::KeyPairs(prepare(count, keys)),
+            JobKind::PrepareKeyPairs(profile, count) => CompletionKind::KeyPairs(prepare(profile, count, keys)),
             JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
             JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
@@ -169,20 +169,16 @@ impl Job {
     }
 }
 
-fn prepare(count: usize, keys: &mut Generator) -> Vec<KeyPair> {
-    (0..count).filter_map(|_| KeyPair::from_random(keys.bytes()).ok()).collect()
+fn prepare(profile: Profile, count: usize, keys: &mut Generator) -> Vec<KeyPair> {
+    (0..count).filter_map(|_| KeyPair::of_profile(profile, keys.bytes()).ok()).collect()
 }
 
 impl SignRequest {
     pub(crate) fn run(self) -> Option<Vec<u8>> {
-        let signature = self.identity.sign(&signed_request(&self.unsigned, self.certificate_len())).ok()?;
+        let signature = self.identity.sign(&signed_request(unsigned_parts(&self.unsigned))).ok()?;
         let mut message = self.unsigned;
         append_signature(&mut message, &signature);
         Some(message)
-    }
-
-    fn certificate_len(&self) -> usize {
-        self.identity.certificate().der().len()
     }
 }
 
@@ -190,17 +186,17 @@ impl Answer {
     pub(crate) fn run(self) -> Result<Answered, Refusal> {
         let settings = &self.settings;
         let request = parse(&self.request)?;
-        let signed = signed_request(&self.request, request.certificate.len());
+        let signed = signed_request(request.signed_parts(&self.request));
         let peer = judge(settings, &self.revoked, self.unix_s, &request, &signed, false)?;
         let peers = accept(settings, request.offer)?;
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
-        let signed = signed_reply(&self.request, &reply, settings.identity.certificate().der().len());
+        let signed = signed_reply(&self.request, unsigned_parts(&reply));
         let signature = settings.identity.sign(&signed).map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         append_signature(&mut reply, &signature);
         let transcript = transcript(&self.request, &reply);
         let shared =
-            self.key_pair.agree(&request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         Ok(Answered { peer, keys, reply, transcript })
@@ -211,13 +207,13 @@ impl Finish {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
-        let signed = signed_reply(&self.request, &self.reply, reply.certificate.len());
+        let signed = signed_reply(&self.request, reply.signed_parts(&self.reply));
         let peer = judge(settings, &self.revoked, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
         self.check_asked(&reply)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
-            self.key_pair.agree(&reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
@@ -309,14 +305,12 @@ fn parse_own(unsigned_reply: &[u8], settings: &Settings) -> Result<Chosen, Refus
     Ok(Chosen { offer: parse(&readable)?.offer, suite: settings.send_suite })
 }
 
-fn signed_request(message: &[u8], certificate_len: usize) -> Vec<u8> {
-    let [before, after] = Handshake::signed_parts(message, certificate_len);
+fn signed_request([before, after]: [&[u8]; 2]) -> Vec<u8> {
     [REQUEST_LABEL, before, after].concat()
 }
 
 /// A reply's signature covers the whole request, so that neither side can be shown another's handshake.
-fn signed_reply(request: &[u8], reply: &[u8], certificate_len: usize) -> Vec<u8> {
-    let [before, after] = Handshake::signed_parts(reply, certificate_len);
+fn signed_reply(request: &[u8], [before, after]: [&[u8]; 2]) -> Vec<u8> {
     [REPLY_LABEL, &hash_without_tag(request), before, after].concat()
 }
 

@@ -13,7 +13,7 @@ use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use cll::{Cll, Completion, Event, Settings};
 use identity::revocation::RevocationList;
-use identity::{HostIdentity, Verified};
+use identity::{HostIdentity, Profile, Verified};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
@@ -32,9 +32,14 @@ pub struct Site {
 
 impl Site {
     pub fn new(seed: u8) -> Site {
+        Site::of_profile(seed, Profile::Modern)
+    }
+
+    pub fn of_profile(seed: u8, profile: Profile) -> Site {
         let mut random = Generator::from_seed([seed; 32]);
         let mut fill = |bytes: &mut [u8]| fill(&mut random, bytes);
-        let site = authority::Site::create("test", &mut fill, START_UNIX_S).unwrap();
+        let year = Duration::from_secs(365 * 86_400);
+        let site = authority::Site::create_for("test", year, profile, &mut fill, START_UNIX_S).unwrap();
         Site { site, random }
     }
 

@@ -13,7 +13,6 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, perform_on};
 use crate::wire::*;
 
 const MDNS: &str = "224.0.0.251";
-const ALL: &str = "255.255.255.255";
 
 /// Joins the group of mDNS and says what comes, on a port that is no system's.
 const RECEIVE: &str = r#"

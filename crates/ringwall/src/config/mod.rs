@@ -114,7 +114,7 @@ pub(crate) enum Profile {
     Modern,
     /// A laboratory: layers may be switched off.
     Lab,
-    /// The S-ARP paper's own algorithms and order of messages, to measure its tables again.
+    /// The papers' own algorithms and order of messages, to measure their tables again.
     Paper,
 }
 
@@ -137,8 +137,14 @@ impl Profile {
     }
 }
 
-/// What an operator reads of the paper profile, wherever it is in force.
-pub(crate) const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
+/// What an operator reads of the paper profile wherever it is in force, by the word of the mode.
+pub(crate) fn paper_warning(mode: &str) -> &'static str {
+    if mode == Mode::Cll.word() { CLL_PAPER_WARNING } else { PAPER_WARNING }
+}
+
+const CLL_PAPER_WARNING: &str = "profile paper: frames are sealed with CBC and HMAC and handshakes signed with short RSA keys, as \
+    in 2008: for measurements, NOT for real use";
+const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
     and can be forged: for measurements, NOT for real use";
 
 /// What happens to the interface when the daemon ends.
@@ -396,8 +402,8 @@ impl Config {
             let what = "profile = \"paper\" is not in this build";
             return Err(Failure::file(file, what, "use profile = \"modern\", or a build with the feature \"paper\""));
         }
-        if is_paper && self.host.mode != Mode::Sarp {
-            let what = "profile = \"paper\" needs mode = \"sarp\"";
+        if is_paper && !matches!(self.host.mode, Mode::Sarp | Mode::Cll) {
+            let what = "profile = \"paper\" needs mode = \"sarp\" or mode = \"cll\"";
             return Err(Failure::file(file, what, "set host.mode, or use profile = \"modern\""));
         }
         if self.dhcp.order == dhcp::Order::Paper && !is_paper {
@@ -430,19 +436,34 @@ impl Config {
 
     fn send_suite(&self, file: &Path) -> Result<Suite, Failure> {
         match self.cll.send_suite.as_str() {
-            SUITE_AUTO => Ok(self.requirement(file)?.choose(Suite::fastest_here())),
+            SUITE_AUTO => {
+                let paper = Suite::of_profile(identity::Profile::Paper).first().copied();
+                let fastest = paper.filter(|_| self.host.profile == Profile::Paper).unwrap_or_else(Suite::fastest_here);
+                Ok(self.requirement(file)?.choose(fastest))
+            }
             name => self.suite(file, "cll.send_suite", name),
         }
     }
 
     fn suite(&self, file: &Path, key: &str, name: &str) -> Result<Suite, Failure> {
-        Suite::from_name(name).ok_or_else(|| {
-            let known: Vec<_> = Suite::ALL.iter().map(|suite| suite.name()).collect();
-            Failure::file(file, format!("{key}: unknown suite \"{name}\""), &format!("use one of {}", known.join(", ")))
-        })
+        let known = Suite::of_profile(self.host.profile.of_keys());
+        let suite = Suite::from_name(name).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|suite| suite.name()).collect();
+            Failure::file(file, format!("{key}: unknown suite \"{name}\""), &format!("use one of {}", names.join(", ")))
+        })?;
+        if suite.profile() == self.host.profile.of_keys() {
+            return Ok(suite);
+        }
+        let what = format!("{key}: \"{name}\" is of the {} profile, and host.profile is another", suite.profile());
+        let first = known.first().map_or("none", |suite| suite.name());
+        Err(Failure::file(file, what, &format!("use a suite of the host's profile, such as {first}")))
     }
 
     fn requirement(&self, file: &Path) -> Result<Requirement, Failure> {
+        if self.host.profile == Profile::Paper && self.cll.require_suites == Cll::default().require_suites {
+            let suites = Suite::of_profile(identity::Profile::Paper);
+            return Ok(Requirement { suites, confidential: self.cll.require_confidentiality });
+        }
         let suites = self.cll.require_suites.iter();
         let suites = suites.map(|name| self.suite(file, "cll.require_suites", name)).collect::<Result<Vec<_>, _>>()?;
         if suites.is_empty() {
@@ -539,12 +560,9 @@ impl Config {
         if let Some(shield) = &self.shield {
             return shield.warnings();
         }
-        if self.host.mode != Mode::Sarp {
-            return Vec::new();
-        }
-        let mut warnings = self.sarp.warnings();
+        let mut warnings = if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() };
         if self.host.profile == Profile::Paper {
-            warnings.push(PAPER_WARNING.to_owned());
+            warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
         warnings
     }
@@ -647,6 +665,14 @@ mod tests {
         let config = load("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"paper\"\n").expect("valid");
         assert_eq!(config.warnings(), [PAPER_WARNING]);
         assert_eq!(config.host.profile.of_keys(), identity::Profile::Paper);
+        let text = "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n";
+        let config = load(text).expect("valid");
+        assert_eq!(config.warnings(), [CLL_PAPER_WARNING]);
+        let suite = |config: &Config| config.send_suite(Path::new("x")).expect("a suite").name();
+        assert_eq!(suite(&config), "twofish-128-hmac-md5");
+        assert_eq!(config.requirement(Path::new("x")).expect("valid").suites.len(), 136);
+        let config = load(&format!("{text}[cll]\nsend_suite = \"gost-256-hmac-has160\"\n")).expect("valid");
+        assert_eq!(suite(&config), "gost-256-hmac-has160");
         assert_eq!(Profile::Lab.of_keys(), identity::Profile::Modern);
     }
 
@@ -707,7 +733,26 @@ mod tests {
                 "host.toml",
                 "10.0.0.9 twice",
             ),
-            ("[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n", "host.toml", "needs mode = \"sarp\""),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"shield\"\nprofile = \"paper\"\n",
+                "host.toml",
+                "needs mode = \"sarp\" or mode = \"cll\"",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"twofish-128-hmac-md5\"\n",
+                "host.toml",
+                "is of the paper profile",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nrequire_suites = [\"aes-128-hmac-sha1\"]\n",
+                "host.toml",
+                "is of the paper profile",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n[cll]\nsend_suite = \"aes-256-gcm\"\n",
+                "host.toml",
+                "is of the modern profile",
+            ),
             (
                 "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[dhcp]\nserver = true\norder = \"paper\"\n",
                 "host.toml",

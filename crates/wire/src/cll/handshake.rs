@@ -8,7 +8,7 @@
 //!  54  nonce of the initiator, 16
 //!  70  offer: key agreement 1, suite 1, protection 1, lanes 1, receiver index 4, lifetime in seconds 4,
 //!      compression 1, nonce kinds 1
-//!  84  key share, 32
+//!  84  key share, 32 (256 in the paper profile; all that follows then stands 224 bytes further)
 //! 116  cookie of a challenge, 16, or zeros
 //! 132  length of the certificate 2, certificate
 //!   .  length of the signature 2, signature
@@ -18,10 +18,10 @@ use crate::arp;
 use crate::cll::resolution::{NEIGHBOUR_EXTRA, Resolution};
 use crate::cll::{COOKIE_LEN, NONCE_LEN, PacketType, SITE_TAG_AT, SITE_TAG_LEN};
 use crate::reader::Reader;
-use crate::{Error, EtherType, Field};
+use crate::{Error, Field};
 
-/// Bytes before the certificate's length, with an ARP message.
-pub const FIXED_LEN: usize = 132;
+/// Bytes before the certificate's length, with an ARP message, but for the key share.
+pub const FIXED_LEN: usize = 100;
 /// Where the part that is signed continues after the site tag.
 pub const SIGNED_FROM: usize = SITE_TAG_AT + SITE_TAG_LEN;
 /// Longest certificate that is read; a message fits one Ethernet frame.
@@ -33,17 +33,43 @@ pub const SIGNATURE_LEN_MAX: usize = 256;
 /// Most sending lanes of one host.
 pub const LANES_MAX: u8 = 8;
 
-const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + 32 + COOKIE_LEN);
+const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + COOKIE_LEN);
 
 const PROTECTION_CONFIDENTIAL: u8 = 0x01;
-const AGREEMENT_X25519: u8 = 1;
 const COMPRESSION_NONE: u8 = 0;
 const NONCE_KIND_SPINNING: u8 = 0x01;
 const NONCE_KIND_SLOW: u8 = 0x02;
 
+/// How two sides come to a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Agreement {
+    /// X25519 (RFC 7748).
+    X25519 = 1,
+    /// Diffie-Hellman in group 14 (RFC 3526), of the paper profile.
+    Group14 = 2,
+}
+
+impl Agreement {
+    /// Bytes of a key share.
+    #[must_use]
+    pub const fn share_len(self) -> usize {
+        match self {
+            Agreement::X25519 => 32,
+            Agreement::Group14 => 256,
+        }
+    }
+
+    fn of(number: u8) -> Option<Agreement> {
+        [Agreement::X25519, Agreement::Group14].into_iter().find(|agreement| *agreement as u8 == number)
+    }
+}
+
 /// What one side will do with the frames it *sends*, and where it wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
+    /// What the key share belongs to.
+    pub agreement: Agreement,
     /// Identifier of the suite, see `docs/protocol.md`.
     pub suite: u8,
     /// Whether the payload is encrypted or only authenticated.
@@ -61,9 +87,7 @@ pub struct Offer {
 impl Offer {
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Offer, Error> {
         let invalid = Error::Invalid(Field::CllHandshake);
-        if reader.u8()? != AGREEMENT_X25519 {
-            return Err(Error::Unsupported(Field::CllHandshake));
-        }
+        let agreement = Agreement::of(reader.u8()?).ok_or(Error::Unsupported(Field::CllHandshake))?;
         let suite = reader.u8()?;
         let protection = reader.u8()?;
         let lanes = reader.u8()?;
@@ -81,12 +105,12 @@ impl Offer {
         }
         let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
         let slow_nonce = nonce_kinds & NONCE_KIND_SLOW != 0;
-        Ok(Offer { suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
+        Ok(Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         let protection = if self.confidential { PROTECTION_CONFIDENTIAL } else { 0 };
-        out.extend_from_slice(&[AGREEMENT_X25519, self.suite, protection, self.lanes]);
+        out.extend_from_slice(&[self.agreement as u8, self.suite, protection, self.lanes]);
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
         out.extend_from_slice(&self.lifetime_s.to_be_bytes());
         let slow = if self.slow_nonce { NONCE_KIND_SLOW } else { 0 };
@@ -109,8 +133,8 @@ pub struct Handshake<'a> {
     pub nonce: [u8; NONCE_LEN],
     /// How the sender will protect its frames.
     pub offer: Offer,
-    /// The sender's fresh public key.
-    pub key_share: [u8; 32],
+    /// The sender's fresh public key, as long as the offered agreement has it.
+    pub key_share: &'a [u8],
     /// The cookie of a challenge that this request answers, or zeros.
     pub cookie: [u8; COOKIE_LEN],
     /// The sender's certificate, DER.
@@ -143,7 +167,7 @@ impl<'a> Handshake<'a> {
         let timestamp_ms = reader.u64()?;
         let nonce = reader.array()?;
         let offer = Offer::parse(&mut reader)?;
-        let key_share = reader.array()?;
+        let key_share = reader.bytes(offer.agreement.share_len())?;
         let cookie = reader.array()?;
         let certificate = read_counted(&mut reader, Field::CllCertificate, certificate_len_max)?;
         let signature = read_counted(&mut reader, Field::CllSignature, SIGNATURE_LEN_MAX)?;
@@ -182,25 +206,33 @@ impl<'a> Handshake<'a> {
         out.extend_from_slice(&self.timestamp_ms.to_be_bytes());
         out.extend_from_slice(&self.nonce);
         self.offer.emit(&mut out);
-        out.extend_from_slice(&self.key_share);
+        out.extend_from_slice(self.key_share);
         out.extend_from_slice(&self.cookie);
         append_counted(&mut out, self.certificate);
         out
     }
 
-    /// The two pieces of `message` (bytes after the Ethernet header) that the signature covers: all but the site tag,
-    /// up to and including the certificate. `certificate_len` is the parsed certificate's.
+    /// The two pieces of `message` (bytes after the Ethernet header, from which this was parsed) that the signature covers: all
+    /// but the site tag, up to and including the certificate.
     #[must_use]
-    pub fn signed_parts(message: &[u8], certificate_len: usize) -> [&[u8]; 2] {
-        let end = (fixed_len(message) + 2 + certificate_len).min(message.len());
-        [&message[..SITE_TAG_AT.min(end)], &message[SIGNED_FROM.min(end)..end]]
+    pub fn signed_parts<'m>(&self, message: &'m [u8]) -> [&'m [u8]; 2] {
+        let extra = match self.resolution {
+            Resolution::Arp(_) => 0,
+            Resolution::Neighbour(_) => NEIGHBOUR_EXTRA,
+        };
+        signed_parts(message, FIXED_LEN + extra + self.key_share.len() + 2 + self.certificate.len())
     }
 }
 
-/// Bytes before the certificate's length in this message; the protocol type tells.
-fn fixed_len(message: &[u8]) -> usize {
-    let is_ipv6 = message.get(SIGNED_FROM + 2..SIGNED_FROM + 4) == Some(&EtherType::IPV6.0.to_be_bytes());
-    FIXED_LEN + if is_ipv6 { NEIGHBOUR_EXTRA } else { 0 }
+/// As [`Handshake::signed_parts`], of a message that is not signed yet.
+#[must_use]
+pub fn unsigned_parts(message: &[u8]) -> [&[u8]; 2] {
+    signed_parts(message, message.len())
+}
+
+fn signed_parts(message: &[u8], end: usize) -> [&[u8]; 2] {
+    let end = end.min(message.len());
+    [&message[..SITE_TAG_AT.min(end)], &message[SIGNED_FROM.min(end)..end]]
 }
 
 /// Appends `signature` with its length to an unsigned message.
@@ -263,6 +295,7 @@ mod tests {
             timestamp_ms: 0x0102_0304_0506_0708,
             nonce: [0x22; 16],
             offer: Offer {
+                agreement: Agreement::X25519,
                 suite: 1,
                 confidential: true,
                 slow_nonce: false,
@@ -270,7 +303,7 @@ mod tests {
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
             },
-            key_share: [0x33; 32],
+            key_share: &[0x33; 32],
             cookie: [0; 16],
             certificate,
             signature,
@@ -282,10 +315,12 @@ mod tests {
         fn a_message_survives_emit_and_parse(
             certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
             signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
-            confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8,
+            confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8, group_14: bool,
         ) {
             let mut message = example(&certificate, &signature);
-            message.offer = Offer { suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
+            let agreement = if group_14 { Agreement::Group14 } else { Agreement::X25519 };
+            message.key_share = &[0x33; 256][..agreement.share_len()];
+            message.offer = Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
             let bytes = message.emit();
             prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
         }
@@ -318,7 +353,24 @@ mod tests {
         assert_eq!(bytes[84..116], [0x33; 32]);
         assert_eq!(bytes[132..134], [0, 5]);
         assert_eq!(bytes[139..], [0, 3, 0xdd, 0xdd, 0xdd]);
-        assert_eq!(Handshake::signed_parts(&bytes, 5).concat().len(), 139 - 16);
+        assert_eq!(example(&[0xcc; 5], &[]).signed_parts(&bytes).concat().len(), 139 - 16);
+    }
+
+    #[test]
+    fn a_share_of_group_14_moves_what_follows() {
+        let mut message = example(&[0xcc; 5], &[0xdd; 3]);
+        message.offer.agreement = Agreement::Group14;
+        message.key_share = &[0x33; 256];
+        let bytes = message.emit();
+        assert_eq!((bytes[70], &bytes[84..340]), (2, &[0x33; 256][..]));
+        assert_eq!(bytes[356..358], [0, 5]);
+        assert_eq!(message.signed_parts(&bytes), [&bytes[..2], &bytes[18..363]]);
+        assert_eq!(Handshake::parse(&bytes), Ok(message));
+        for wrong in [0, 3] {
+            let mut other = bytes.clone();
+            other[70] = wrong;
+            assert_eq!(Handshake::parse(&other), Err(Error::Unsupported(Field::CllHandshake)));
+        }
     }
 
     fn example_v6<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
@@ -338,7 +390,7 @@ mod tests {
         assert_eq!(six[18..28], [0, 1, 0x86, 0xdd, 6, 16, 0, 1, 2, 0]);
         assert_eq!(six[70..], four[46..]);
         assert_eq!(Handshake::parse(&six), Ok(example_v6(&[0xcc; 5], &[0xdd; 3])));
-        assert_eq!(Handshake::signed_parts(&six, 5).concat().len(), 139 + 24 - 16);
+        assert_eq!(example_v6(&[0xcc; 5], &[]).signed_parts(&six).concat().len(), 139 + 24 - 16);
         let longest = example_v6(&[7; CERTIFICATE_LEN_MAX_V6], &[9; SIGNATURE_LEN_MAX]);
         assert_eq!(Handshake::parse(&longest.emit()), Ok(longest));
         assert!(longest.emit().len() <= 1500, "it fits one frame");

@@ -15,7 +15,7 @@ pub mod train;
 pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
-pub use handshake::{Handshake, Offer};
+pub use handshake::{Agreement, Handshake, Offer};
 pub use resolution::Resolution;
 pub use rollover::Rollover;
 

@@ -105,6 +105,11 @@ impl Room {
         len.div_ceil(self.payload(nodes)).max(1)
     }
 
+    /// Whether a payload can travel at all, wherever it stands in a batch.
+    fn fits(self, len: usize) -> bool {
+        self.parts(len, PATH_NODES_MAX) <= usize::from(PARTS_MAX)
+    }
+
     /// How many of these payloads make the next batch, and how long the paths in it may be: as short as all of them allow.
     fn batch(self, payloads: impl Iterator<Item = usize> + Clone) -> (usize, usize) {
         let fitting = |nodes: usize| {
@@ -136,7 +141,7 @@ impl Control {
         if !self.settings.broadcasting.carried {
             return Fate::Dropped(switched_off(header.destination));
         }
-        if self.room().parts(payload.len(), PATH_NODES_MAX) > usize::from(PARTS_MAX) {
+        if !self.room().fits(payload.len()) {
             return Fate::Dropped(DropReason::TooBig);
         }
         let sending = &mut self.broadcasts.sending;
@@ -177,8 +182,11 @@ impl Control {
             let announcements = self.next_announcements(now);
             self.sign_batch(call, Under::Announcements, announcements);
         } else if sending.is_due(now, &self.settings.broadcasting) {
+            self.drop_oversized(call);
             let (under, frames) = self.next_frames(now);
-            self.sign_batch(call, under, frames);
+            if !frames.is_empty() {
+                self.sign_batch(call, under, frames);
+            }
         }
     }
 
@@ -186,6 +194,23 @@ impl Control {
         let (identity, incarnation) = (Arc::clone(&self.settings.identity), self.broadcasts.clock.incarnation());
         if self.broadcast_task(call, Duty::Batch, Work::Sign(Batch { identity, incarnation, frames })) {
             self.broadcasts.sending.under = Some(under);
+        }
+    }
+
+    /// Drops what fitted the wire when it came, if the wire has become narrower since.
+    fn drop_oversized(&mut self, call: &mut Call<'_>) {
+        let room = self.room();
+        let fits = |frame: &Vec<u8>| room.fits(frame.len() - ETHERNET_LEN);
+        let sending = &mut self.broadcasts.sending;
+        if sending.frames.iter().all(fits) {
+            return;
+        }
+        let (fitting, oversized): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut sending.frames).into_iter().partition(fits);
+        sending.frames = fitting;
+        for frame in oversized {
+            self.broadcasts.sending.bytes -= frame.len();
+            self.ledger.release(call.now.since_boot, Side::STACK, Fate::Dropped(DropReason::TooBig), &frame);
         }
     }
 
