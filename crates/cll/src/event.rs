@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 use bump::DropReason;
 use wire::MacAddress;
 
+use crate::migration::ProvedHost;
+
 /// Why an association ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {
@@ -21,6 +23,8 @@ pub enum EndCause {
     Idle,
     /// The site has taken the peer's certificate back.
     Revoked,
+    /// The peer speaks in clear again, and mode `observe` lets it.
+    FellBack,
 }
 
 impl EndCause {
@@ -32,6 +36,7 @@ impl EndCause {
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
             EndCause::Revoked => "the site has revoked the peer's certificate",
+            EndCause::FellBack => "the peer speaks in clear again",
         }
     }
 }
@@ -102,6 +107,29 @@ pub enum Event {
         /// The address that was asked for.
         ip: Ipv4Addr,
     },
+    /// A host speaks in clear, and was let in.
+    Plain {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why mode `enforce` would have dropped its frame.
+        reason: DropReason,
+    },
+    /// Somebody spoke in clear for a host that has proved itself, and was dropped.
+    Downgrade {
+        /// His source address, which is a claim.
+        mac: MacAddress,
+        /// Name of the host for which he spoke.
+        name: String,
+        /// Its hardware address.
+        owner: MacAddress,
+    },
+    /// A manager's machine speaks in clear and is answered so.
+    Management {
+        /// Its hardware address.
+        mac: MacAddress,
+        /// Its address.
+        ip: Ipv4Addr,
+    },
 }
 
 impl Event {
@@ -116,6 +144,9 @@ impl Event {
             Event::NoAnswer { .. } => "no-answer",
             Event::Challenged { .. } => "challenged",
             Event::StackSilent { .. } => "stack-silent",
+            Event::Plain { .. } => "plain",
+            Event::Downgrade { .. } => "downgrade",
+            Event::Management { .. } => "management-in-clear",
         }
     }
 }
@@ -141,6 +172,13 @@ impl fmt::Display for Event {
                 write!(f, "no answer to our handshake for {ip} at {mac}")
             }
             Event::Challenged { mac } => write!(f, "{mac} must prove that its handshake is fresh"),
+            Event::Plain { mac, reason } => {
+                write!(f, "{mac} speaks in clear; mode enforce would drop that ({})", reason.word())
+            }
+            Event::Downgrade { mac, name, owner } => {
+                write!(f, "{mac} speaks in clear for {name} ({owner}), which has proved itself: dropped")
+            }
+            Event::Management { mac, ip } => write!(f, "the management machine {mac} ({ip}) is answered in clear"),
             Event::StackSilent { ip } => write!(f, "our own stack did not answer for {ip}: is it configured?"),
         }
     }
@@ -156,4 +194,13 @@ pub enum Effect {
         /// Its hardware address.
         mac: MacAddress,
     },
+    /// Check this revocation list, which a peer gave, and have it in force if the site's authority signed it and it is newer.
+    CheckRevocationList {
+        /// Who gave it.
+        from: MacAddress,
+        /// The list in DER.
+        der: Vec<u8>,
+    },
+    /// Remember, beyond the end of this program, that this host has proved itself.
+    Remember(ProvedHost),
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bump::DropReason;
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
+use crate::migration::Rules;
 use crate::origin::Origin;
 
 /// Names an association for as long as the program runs.
@@ -47,8 +49,38 @@ pub enum Request {
     UnknownIndex(MacAddress),
     /// Many frames were sent under this association; its key should be replaced.
     Worn(AssociationId),
+    /// The wire brought this ARP frame in clear, and its source address may be heard.
+    PlainArp(Vec<u8>),
+    /// A frame in clear was noted or refused that an operator should hear of.
+    Plain(PlainWord),
+    /// A peer with an association spoke in clear.
+    HeardPlain(MacAddress),
     /// This sealed frame was opened under this association and carried this message of the link layer.
     Control(AssociationId, Vec<u8>, Vec<u8>),
+}
+
+/// A frame in clear that an operator should hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainWord {
+    /// A stricter mode would have dropped it for this reason.
+    Passed {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+    },
+    /// It spoke for a host that has proved itself, and was dropped.
+    Refused {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// The host for which it spoke.
+        owner: MacAddress,
+    },
+    /// A manager's machine speaks in clear.
+    Management {
+        /// Its hardware address.
+        mac: MacAddress,
+    },
 }
 
 /// A key to receive with, as a lane installs it.
@@ -86,6 +118,10 @@ pub(crate) enum OrderKind {
     ShowLife(MacAddress),
     /// Send the peer this message of the link layer.
     Control(MacAddress, Vec<u8>),
+    /// Frames to this host go in clear from now on, first those that wait.
+    InClear(MacAddress),
+    /// Go by these rules from now on.
+    Rules(Arc<Rules>),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
 }
@@ -100,6 +136,8 @@ impl std::fmt::Debug for Order {
             OrderKind::Seal(..) => "Seal",
             OrderKind::ShowLife(_) => "ShowLife",
             OrderKind::Control(..) => "Control",
+            OrderKind::InClear(_) => "InClear",
+            OrderKind::Rules(_) => "Rules",
             OrderKind::GiveUp(_) => "GiveUp",
         })
     }

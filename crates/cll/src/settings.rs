@@ -12,6 +12,7 @@ use wire::cll::data;
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
+use crate::migration::{Policy, Proved, ProvedHost, Rules};
 
 /// A host that cannot speak CLL, admitted in clear (paper, section 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,10 @@ pub struct Settings {
     pub lanes: u8,
     /// Hosts admitted in clear.
     pub legacy: Vec<Legacy>,
+    /// How strictly this host keeps to sealed frames.
+    pub policy: Policy,
+    /// Hosts that proved themselves in an earlier run.
+    pub proved: Vec<ProvedHost>,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
     /// Layers switched off by a laboratory.
@@ -139,6 +144,8 @@ impl Settings {
             wire_mtu,
             lanes: 1,
             legacy: Vec::new(),
+            policy: Policy::default(),
+            proved: Vec::new(),
             pass: Vec::new(),
             weaken: Weaken::default(),
         }
@@ -175,6 +182,11 @@ impl Settings {
     #[must_use]
     pub fn legacy_by_ip(&self, ip: Ipv4Addr) -> Option<&Legacy> {
         self.legacy.iter().find(|legacy| legacy.ip == ip)
+    }
+
+    /// What control and lanes go by at the start.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::new(Rules { policy: self.policy.clone(), proved: Proved::of(&self.proved) })
     }
 
     /// Whether `ip` is one of this host's own addresses.

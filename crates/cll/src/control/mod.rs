@@ -3,12 +3,16 @@
 //! - `stack.rs`: what our own stack's ARP asks for.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
+//! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
+//! - `lists.rs`: the site's revocation list, from peer to peer.
 //! - `rollover`: new keys through an association that there is.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
+mod clear;
 mod freshness;
 mod initiator;
+mod lists;
 mod peers;
 mod responder;
 mod rollover;
@@ -35,10 +39,13 @@ use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::observed::PlainReport;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use clear::Clear;
 use freshness::Freshness;
 use initiator::Openings;
+use lists::Lists;
 use peers::{Association, Peers};
 use responder::Answers;
 use rollover::{Rollovers, Sealed};
@@ -62,6 +69,8 @@ pub struct Control {
     answers: Answers,
     rollovers: Rollovers,
     revoked: Arc<Revoked>,
+    clear: Clear,
+    lists: Lists,
     freshness: Freshness,
     answer_budget: Bucket,
     answer_budget_per_source: PerSource,
@@ -127,6 +136,8 @@ impl Control {
     #[must_use]
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
         Control {
+            clear: Clear::new(settings.rules()),
+            lists: Lists::default(),
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             settings,
             ledger: Ledger::new(),
@@ -180,6 +191,17 @@ impl Control {
         reports
     }
 
+    /// Adds the hosts that spoke ARP in clear to `reports`.
+    pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
+        self.clear.observed.report(now, reports);
+    }
+
+    /// Hosts that have proved themselves and are remembered for it.
+    #[must_use]
+    pub fn proved_hosts(&self) -> usize {
+        self.clear.rules.proved.len()
+    }
+
     /// Associations in use with one hardware address; never more than one.
     #[must_use]
     pub fn established_with(&self, mac: MacAddress) -> usize {
@@ -219,6 +241,7 @@ impl Control {
                 }
             }
         }
+        self.offer_list_to_all(&mut call);
     }
 
     fn task(&mut self, out: &mut Outbox<Control>, task: Task, job: JobKind) -> bool {
@@ -307,6 +330,7 @@ impl Control {
         }
         self.make_room(call, mac);
         call.out.event(established(&association));
+        self.note_proof(call, &association);
         let id = association.id;
         self.settle_rollover(call, mac, id);
         if let Some(old) = self.peers.set_current(association) {
@@ -318,6 +342,7 @@ impl Control {
             call.order(lane as u8, OrderKind::Send(Box::new(outgoing)));
         }
         self.close_openings_for(call, mac);
+        self.offer_list(call, mac);
         self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
     }
 
@@ -434,8 +459,14 @@ impl bump::Control for Control {
             Request::Activity(id, activity) => self.peers.note(now.since_boot, id, activity),
             Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
             Request::Worn(id) => self.renew_worn(&mut call, id),
+            Request::PlainArp(frame) => {
+                let fate = self.plain_arp(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::Plain(word) => self.word(&mut call, word),
+            Request::HeardPlain(mac) => self.hear_plain(&mut call, mac),
             Request::Control(association, frame, message) => {
-                let fate = self.rollover_message(&mut call, &Sealed { association, frame: &frame, message: &message });
+                let fate = self.sealed_message(&mut call, &Sealed { association, frame: &frame, message: &message });
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
             }
         }
@@ -475,14 +506,17 @@ impl bump::Control for Control {
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
+        self.send_unproved(&mut call);
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
+        self.ask_for_list(&mut call);
         self.repeat_rollovers(&mut call, budget);
         self.sweep(&mut call, budget);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
+        let handshakes = time::earlier(handshakes, time::earlier(self.clear.deadline(), self.lists.deadline()));
         time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
     }
 
@@ -492,11 +526,12 @@ impl bump::Control for Control {
 }
 
 impl Control {
-    /// Frames wait in `lane` for a host. Without a handshake nothing would ever release them.
-    fn open_for_lane(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
-        if self.open_for_mac(call, mac).is_err() {
-            call.order(lane.0, OrderKind::GiveUp(mac));
+    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
+        if wire::cll::revocation::Message::is(sealed.message) {
+            return self.list_message(call, sealed);
         }
+        self.rollover_message(call, sealed)
     }
 
     fn stock_key_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KeyPair>) {

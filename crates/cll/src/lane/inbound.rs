@@ -9,6 +9,7 @@ use wire::{Error, EtherType};
 
 use super::{Lane, Outputs, Receiver};
 use crate::message::Request;
+use crate::origin::Origin;
 use crate::settings::Weaken;
 
 impl Lane {
@@ -33,17 +34,14 @@ impl Lane {
         if header.ethertype == self.settings.ethertype {
             return self.inbound_cll(now, &header, frame, out);
         }
-        Some(self.inbound_plain(&header, frame, out))
+        match self.legacy.get(&header.source) {
+            Some(origin) => Some(Self::inbound_legacy(origin, &header, frame, out)),
+            None => self.inbound_stranger(now, &header, frame, out),
+        }
     }
 
-    /// A frame in clear: only a legacy host on the list may send one, and only as itself.
-    fn inbound_plain(&self, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        let Some(origin) = self.legacy.get(&header.source) else {
-            return Fate::Dropped(match header.ethertype {
-                EtherType::ARP => DropReason::PlainArp,
-                _ => DropReason::Unsealed,
-            });
-        };
+    /// A frame in clear of a host on the legacy list, which may send only as itself.
+    fn inbound_legacy(origin: &Origin, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
         if header.ethertype == EtherType::IPV6 {
             return Fate::Dropped(DropReason::Ipv6);
         }
@@ -118,7 +116,12 @@ impl Lane {
             self.note(now, association, |activity| activity.opened = true);
             return Ok(Self::ask_control(out, Request::Control(association, frame.bytes.to_vec(), message)));
         }
-        let meta = receiver.restore(header, &inner, &self.settings.weaken, room)?;
+        let restored = receiver.restore(header, &inner, &self.settings.weaken, room);
+        let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
+        if let Err(reason) = restored {
+            self.excuse_insider(now, header.source, reason, out)?;
+        }
+        self.clear.heard_sealed(header.source);
         out.sink.commit(Side::STACK, plain_len, meta);
         self.ledger.emitted[Side::STACK as usize] += 1;
         self.note(now, association, |activity| {
@@ -137,13 +140,10 @@ impl Receiver {
         inner: &InnerHeader,
         weaken: &Weaken,
         room: &mut [u8],
-    ) -> Result<Meta, DropReason> {
+    ) -> Result<(), DropReason> {
         let restored = Header { ethertype: inner.ethertype, ..*header };
         room[..ETHERNET_LEN].copy_from_slice(&restored.emit());
-        if !weaken.cross_layer {
-            self.origin.check(room)?;
-        }
-        if inner.checksum_partial { partial_checksum(room) } else { Ok(Meta::plain()) }
+        if weaken.cross_layer { Ok(()) } else { self.origin.check(room) }
     }
 
     /// Opens the sealed body into `room`, whose last bytes then hold the payload, with space before it for an Ethernet

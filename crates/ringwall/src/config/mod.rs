@@ -7,6 +7,7 @@ mod dhcp;
 pub(crate) mod duration;
 mod file;
 mod gate;
+mod migration;
 mod sarp;
 mod shield;
 
@@ -27,6 +28,7 @@ use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
+pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
@@ -183,6 +185,9 @@ pub(crate) struct Host {
     pub(crate) run_dir: PathBuf,
     #[serde(default = "default_state_dir")]
     pub(crate) state_dir: PathBuf,
+    /// How long before a certificate ends that is warned of.
+    #[serde(default = "migration::default_warn_before")]
+    pub(crate) warn_before: Vec<String>,
 }
 
 fn default_mode() -> Mode {
@@ -262,6 +267,11 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) migration: MigrationName,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exception: Vec<ExceptionHost>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) management: Vec<ManagementHost>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -282,6 +292,9 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            migration: MigrationName::Enforce,
+            exception: Vec::new(),
+            management: Vec::new(),
             legacy: Vec::new(),
         }
     }
@@ -371,7 +384,7 @@ impl Config {
         self.send_suite(file)?;
         self.requirement(file)?;
         self.pass(file)?;
-        self.legacy(file)?;
+        self.check_migration(file)?;
         self.weaken(file).map(|_| ())
     }
 
@@ -507,6 +520,7 @@ impl Config {
         settings.idle = Duration::from_secs(self.cll.idle_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
         settings.legacy = self.legacy(file)?;
+        settings.policy = self.policy(file)?;
         settings.pass = self.pass(file)?;
         settings.weaken = self.weaken(file)?;
         if let Some(lab) = &self.lab {
@@ -523,7 +537,7 @@ impl Config {
             return shield.warnings();
         }
         if self.host.mode != Mode::Sarp {
-            return Vec::new();
+            return self.migration_warnings();
         }
         let mut warnings = self.sarp.warnings();
         if self.host.profile == Profile::Paper {

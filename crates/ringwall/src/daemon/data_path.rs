@@ -10,9 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
-use cll::Effect;
-use identity::Verified;
-use identity::revocation::RevocationList;
+use cll::{Effect, Instruction};
 use identity::signing::SigningKey;
 use scrub::FlowReport;
 use shield::ipsec::PeerSettings;
@@ -45,8 +43,8 @@ pub(crate) enum Command {
     Peers(Vec<PeerSettings>),
     /// Have the host's own key replaced.
     ChangeKey(Arc<SigningKey>),
-    /// Have nobody with one of these certificates believed.
-    Revoke(Arc<Verified<RevocationList>>),
+    /// Tell the link layer something.
+    Instruct(Instruction),
     /// End.
     Stop,
 }
@@ -231,9 +229,9 @@ where
                 }
                 Ok(Command::Peers(peers)) => self.guard.set_peers(&peers),
                 Ok(Command::ChangeKey(key)) => self.change_key(key),
-                Ok(Command::Revoke(list)) => {
+                Ok(Command::Instruct(instruction)) => {
                     let now = self.clock.now();
-                    self.guard.revoke(now, list, &mut self.ports.sinks());
+                    self.guard.instruct(now, instruction, &mut self.ports.sinks());
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,

@@ -4,9 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
-use cll::{Cll, Effect, PeerReport};
-use identity::Verified;
-use identity::revocation::RevocationList;
+use cll::{Cll, Effect, Instruction, PeerReport, PlainReport};
 use identity::signing::SigningKey;
 use sarp::akd::Records;
 use scrub::{FlowId, FlowReport};
@@ -29,8 +27,8 @@ pub(crate) struct Described {
 pub(crate) enum Report {
     /// Nobody.
     Nothing,
-    /// Associations of the link layer.
-    Associations(Vec<PeerReport>),
+    /// Associations of the link layer, and who speaks in clear beside them.
+    Associations(Vec<PeerReport>, Vec<PlainReport>),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
     /// What a scrubber did.
@@ -130,8 +128,8 @@ pub(crate) trait Guard: Bump {
     /// Peers of a shield have other keys from now on.
     fn set_peers(&mut self, _peers: &[PeerSettings]) {}
 
-    /// The site has taken these certificates back. Only who believes certificates listens.
-    fn revoke(&mut self, _now: Now, _list: Arc<Verified<RevocationList>>, _sink: &mut dyn Sink) {}
+    /// What only a link layer understands.
+    fn instruct(&mut self, _now: Now, _instruction: Instruction, _sink: &mut dyn Sink) {}
 
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
@@ -188,12 +186,12 @@ impl Guard for Cll {
         }
     }
 
-    fn revoke(&mut self, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
-        cll::revoke(self, now, list, sink);
+    fn instruct(&mut self, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
+        cll::instruct(self, now, instruction, sink);
     }
 
     fn report(&self, now: Instant) -> Report {
-        Report::Associations(self.control.peers(now))
+        Report::Associations(self.control.peers(now), cll::plain_hosts(self, now))
     }
 
     /// With what was dropped in front of the lanes.

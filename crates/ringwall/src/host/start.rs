@@ -25,7 +25,7 @@ use wire::cll::train;
 
 use super::interface::Interface;
 use super::outpost::{self, Outpost, Standing};
-use super::plan::{Duty, Plan, SignedArp};
+use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Load, Supervisor, Tools, serve};
@@ -73,18 +73,20 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
                 Opened::Pair(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
             }
         }
-        Plan::Cll(identity, revocations) => {
-            let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+        Plan::Cll(sealing) => {
+            let Sealing { identity, revocations, progress, expiry } = *sealing;
+            let mut settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            settings.proved = progress.proved().to_vec();
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
             if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
                 lane.set_outpost(Box::new(outpost));
             }
-            if let Some(revocations) = revocations {
-                cll::revoke(&mut cll, clock.now(), Arc::clone(revocations.list()), &mut ports.sinks());
-                supervisor.ward_mut().keep_revocations(revocations);
+            if let Some(list) = revocations.list() {
+                cll::revoke(&mut cll, clock.now(), Arc::clone(list), &mut ports.sinks());
             }
+            supervisor.ward_mut().keep_progress(progress, expiry, revocations);
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
             serve(cll, tools, Load::new(trains), ports, clock, supervisor)
         }

@@ -7,6 +7,7 @@
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod revocation;
 pub mod rollover;
 pub mod train;
 

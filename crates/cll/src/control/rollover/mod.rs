@@ -114,7 +114,7 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Control {
-    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    /// The fate of a frame whose payload is a rollover message. `Held` means that a job decides.
     pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         let outcome = match Rollover::parse(sealed.message) {
             Ok(Rollover::Keys(keys)) if keys.kind == Kind::Request => self.answer_rollover(call, sealed, &keys),

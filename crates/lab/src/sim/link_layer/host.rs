@@ -177,8 +177,10 @@ impl Host {
 /// What a call came to; its effects reach the stack at once.
 fn drain(cll: &mut Cll, stack: &mut Stack, ports: Ports<'_>) -> Outcome {
     let outcome = ports.outcome(cll);
-    while let Some(Effect::PermanentNeighbour { ip, mac }) = cll.next_effect() {
-        stack.set_permanent(ip, mac);
+    while let Some(effect) = cll.next_effect() {
+        if let Effect::PermanentNeighbour { ip, mac } = effect {
+            stack.set_permanent(ip, mac);
+        }
     }
     outcome
 }
