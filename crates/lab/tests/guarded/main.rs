@@ -21,6 +21,7 @@ mod hostile;
 mod ipsec;
 mod layers;
 mod liveness;
+mod migration;
 mod paper;
 mod peers;
 mod rollover;
