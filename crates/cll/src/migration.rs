@@ -276,11 +276,14 @@ mod tests {
         let mut policy = Policy { migration: Migration::Prefer, ..Policy::default() };
         policy.exceptions.insert(mac(7), Migration::Observe);
         policy.exceptions.insert(mac(8), Migration::Enforce);
-        assert_eq!([6, 7, 8].map(|number| policy.towards(mac(number))), Migration::ALL.map(|mode| match mode {
-            Migration::Observe => Migration::Prefer,
-            Migration::Prefer => Migration::Observe,
-            Migration::Enforce => Migration::Enforce,
-        }));
+        assert_eq!(
+            [6, 7, 8].map(|number| policy.towards(mac(number))),
+            Migration::ALL.map(|mode| match mode {
+                Migration::Observe => Migration::Prefer,
+                Migration::Prefer => Migration::Observe,
+                Migration::Enforce => Migration::Enforce,
+            })
+        );
         assert_eq!(policy.loosest(), Migration::Observe);
     }
 
@@ -299,7 +302,11 @@ mod tests {
     fn a_full_table_pushes_nobody_out() {
         let name = |number: u32| {
             let [_, a, b, c] = number.to_be_bytes();
-            ProvedHost { name: "h".to_owned(), mac: MacAddress([2, 0, 0, a, b, c]), addresses: vec![[10, a, b, c].into()] }
+            ProvedHost {
+                name: "h".to_owned(),
+                mac: MacAddress([2, 0, 0, a, b, c]),
+                addresses: vec![[10, a, b, c].into()],
+            }
         };
         let mut proved = Proved::default();
         for number in 0..=PROVED_MAX as u32 {

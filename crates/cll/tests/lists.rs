@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::DropReason;
-use cll::limits::{LIST_FETCH_MAX, LIST_SUSPECT_FOR};
 use cll::Effect;
+use cll::limits::{LIST_FETCH_MAX, LIST_SUSPECT_FOR};
 use common::{Lan, START_UNIX_S, Site, mac, settings};
-use identity::{HostIdentity, Verified};
 use identity::revocation::RevocationList;
+use identity::{HostIdentity, Verified};
 
 /// Lists that host `host` was given.
 fn given(lan: &Lan, host: usize) -> Vec<Vec<u8>> {

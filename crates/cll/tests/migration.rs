@@ -108,7 +108,11 @@ fn a_host_without_cll_is_talked_to_in_clear_both_ways() {
         assert_eq!((reports.len(), reports[0].mac), (1, mac(STRANGER)));
         assert_eq!(reports[0].would_drop.values().sum::<u64>(), 3);
         lan.pass(LENIENT_GIVE_UP);
-        assert_eq!((gave(&lan, "plain"), gave(&lan, "no-answer")), (2, 0), "once for ARP and once for frames: {migration:?}");
+        assert_eq!(
+            (gave(&lan, "plain"), gave(&lan, "no-answer")),
+            (2, 0),
+            "once for ARP and once for frames: {migration:?}"
+        );
     }
 }
 
@@ -191,7 +195,8 @@ fn an_operator_hears_of_a_downgrade_once_in_a_while() {
     }
     // The lane tells once, and so does control.
     assert_eq!(gave(&lan, "downgrade"), 2);
-    let named = |event: &Event| matches!(event, Event::Downgrade { name, owner, .. } if name == "h2" && *owner == mac(2));
+    let named =
+        |event: &Event| matches!(event, Event::Downgrade { name, owner, .. } if name == "h2" && *owner == mac(2));
     assert!(lan.hosts[0].events.iter().any(named));
     lan.pass(DOWNGRADE_TOLD_EVERY);
     lan.inject(0, datagram(2, 1, b"as host 2"));
@@ -201,10 +206,14 @@ fn an_operator_hears_of_a_downgrade_once_in_a_while() {
 #[test]
 fn the_memory_outlives_the_program_and_an_operator_ends_it() {
     let mut lan = proved_and_gone(Migration::Prefer);
-    let remembered: Vec<_> = lan.hosts[0].effects.iter().filter_map(|effect| match effect {
-        Effect::Remember(host) => Some(host.clone()),
-        _ => None,
-    }).collect();
+    let remembered: Vec<_> = lan.hosts[0]
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Remember(host) => Some(host.clone()),
+            _ => None,
+        })
+        .collect();
     assert_eq!((remembered.len(), remembered[0].mac, &remembered[0].addresses[..]), (1, mac(2), &[ip(2)][..]));
     lan.hosts[0].settings.proved = remembered;
     lan.restart(0);

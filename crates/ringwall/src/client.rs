@@ -12,7 +12,9 @@ use clap::Args;
 use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield, Status};
+use crate::protocol::{
+    Answer, Ask, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield, Status,
+};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);

@@ -56,17 +56,36 @@ pub(crate) enum Ask {
 pub(crate) enum Answer {
     Status(Box<Status>),
     Gate(Box<GateStatus>),
-    Peers { peers: Vec<Peer> },
-    Keys { keys: Vec<Key> },
-    Pairs { pairs: Vec<Pair> },
-    Events { events: Vec<Event> },
-    Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
-    Flows { flows: Vec<Flow> },
-    Blocked { changed: bool },
+    Peers {
+        peers: Vec<Peer>,
+    },
+    Keys {
+        keys: Vec<Key>,
+    },
+    Pairs {
+        pairs: Vec<Pair>,
+    },
+    Events {
+        events: Vec<Event>,
+    },
+    Drops {
+        counts: BTreeMap<String, u64>,
+        examples: Vec<Example>,
+    },
+    Flows {
+        flows: Vec<Flow>,
+    },
+    Blocked {
+        changed: bool,
+    },
     /// An order was carried out; what it came to, in lines.
-    Done { lines: Vec<String> },
+    Done {
+        lines: Vec<String>,
+    },
     Stopping,
-    Error { line: String },
+    Error {
+        line: String,
+    },
 }
 
 /// How the daemon is.

@@ -88,9 +88,8 @@ impl Clear {
     fn answers_manager(&self, header: &Header, frame: &[u8], has_key: bool) -> bool {
         let Some(manager) = self.rules.policy.management_by_mac(header.destination) else { return false };
         let wants_clear = !has_key || self.managers.contains_key(&manager.mac);
-        wants_clear && Ports::of(frame).is_some_and(|ports| {
-            ports.destination_ip == manager.ip && ports.source == manager.port
-        })
+        wants_clear
+            && Ports::of(frame).is_some_and(|ports| ports.destination_ip == manager.ip && ports.source == manager.port)
     }
 }
 

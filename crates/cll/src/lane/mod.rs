@@ -18,8 +18,8 @@ use crate::hold::Hold;
 use crate::keys::ReceiveKey;
 use crate::limits::SWEEP_INTERVAL;
 use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
-use crate::origin::Origin;
 use crate::observed::PlainReport;
+use crate::origin::Origin;
 use crate::settings::Settings;
 use clear::Clear;
 

@@ -97,7 +97,8 @@ impl<'a> Probes<'a> {
             let output = probe.output();
             for line in output[*read..].lines().filter(|line| line.starts_with("lost ")) {
                 let mut words = line.split(' ').skip(1);
-                let (whose, count) = (words.next().unwrap_or_default(), words.next().and_then(|word| word.parse().ok()));
+                let (whose, count) =
+                    (words.next().unwrap_or_default(), words.next().and_then(|word| word.parse().ok()));
                 let count: u32 = count.expect("a number");
                 if count > worst.0 {
                     worst = (count, format!("{name} to {whose}"));

@@ -123,9 +123,8 @@ impl Config {
     /// How long before the end of a certificate it is warned of, the longest first.
     pub(crate) fn warn_before(&self, file: &Path) -> Result<Vec<Duration>, Failure> {
         let times = self.host.warn_before.iter().map(|text| {
-            parse_time(text).map_err(|remedy| {
-                Failure::file(file, format!("host.warn_before: \"{text}\" is no time"), &remedy)
-            })
+            parse_time(text)
+                .map_err(|remedy| Failure::file(file, format!("host.warn_before: \"{text}\" is no time"), &remedy))
         });
         let mut times = times.collect::<Result<Vec<_>, _>>()?;
         times.sort_unstable_by(|one, other| other.cmp(one));
@@ -149,7 +148,11 @@ impl Config {
         }
         let loose = self.cll.exception.iter().filter(|one| one.mode.mode() < mode.mode());
         warnings.extend(loose.map(|one| {
-            format!("cll.exception: whoever takes the hardware address {} is treated by mode {}", one.mac, one.mode.mode().word())
+            format!(
+                "cll.exception: whoever takes the hardware address {} is treated by mode {}",
+                one.mac,
+                one.mode.mode().word()
+            )
         }));
         warnings
     }

@@ -28,8 +28,8 @@ use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
-pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
+pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;

@@ -139,10 +139,15 @@ mod tests {
     fn a_damaged_file_is_named_with_the_way_out() {
         let place = tempfile::tempdir().expect("directory");
         let file = place.path().join("eth0.peers.json");
-        for text in ["", "{}", "{\"hosts\":[{\"name\":\"a\",\"mac\":\"x\",\"addresses\":[]}]}", "{\"hosts\":[],\"more\":1}"] {
+        for text in
+            ["", "{}", "{\"hosts\":[{\"name\":\"a\",\"mac\":\"x\",\"addresses\":[]}]}", "{\"hosts\":[],\"more\":1}"]
+        {
             std::fs::write(&file, text).expect("written");
             let line = Known::open(place.path(), "eth0").map(drop).expect_err("damaged").to_string();
-            assert!(line.contains("eth0.peers.json") && line.contains("remove the file") && !line.contains('\n'), "{line}");
+            assert!(
+                line.contains("eth0.peers.json") && line.contains("remove the file") && !line.contains('\n'),
+                "{line}"
+            );
         }
         assert!(Known::anew(place.path(), "eth0").hosts().is_empty());
     }

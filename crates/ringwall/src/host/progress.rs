@@ -43,7 +43,8 @@ impl Progress {
 
     pub(super) fn remember(&mut self, host: ProvedHost, journal: &mut Journal) {
         if let Err(failure) = self.known.remember(host) {
-            journal.note("peers-kept", &format!("a host that proved itself is forgotten with the next start: {failure}"));
+            journal
+                .note("peers-kept", &format!("a host that proved itself is forgotten with the next start: {failure}"));
         }
     }
 
@@ -51,12 +52,15 @@ impl Progress {
     pub(super) fn forget(&mut self, who: &str, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
         let gone = self.known.forget(who)?;
         if gone.is_empty() {
-            return Err(Failure::new(format!("no host \"{who}\" has proved itself; give its name or hardware address")));
+            return Err(Failure::new(format!(
+                "no host \"{who}\" has proved itself; give its name or hardware address"
+            )));
         }
         let mut lines = Vec::new();
         for host in gone {
             link.command(Command::Instruct(Instruction::Forget(host.mac))).map_err(Failure::new)?;
-            let line = format!("{} ({}) is forgotten: it may speak in clear where the mode allows it", host.name, host.mac);
+            let line =
+                format!("{} ({}) is forgotten: it may speak in clear where the mode allows it", host.name, host.mac);
             journal.note("forgotten", &line);
             lines.push(line);
         }

@@ -10,8 +10,8 @@ use shield::kernel::COUNTED;
 use super::outpost::Standing;
 use super::refresh::OwnKeyStanding;
 use crate::config;
-use crate::daemon::{Report, Snapshot};
 pub(crate) use crate::daemon::reports::{drops, ports};
+use crate::daemon::{Report, Snapshot};
 use crate::protocol::{Answer, Distributor, Frames, Key, Layers, Lease, Migration, OwnKey, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
@@ -174,9 +174,16 @@ pub(super) fn migration(policy: &Policy, proved: usize, snapshot: &Snapshot) -> 
     Migration {
         mode: policy.migration.word().to_owned(),
         exceptions: policy.exceptions.iter().map(|(mac, mode)| (mac.to_string(), mode.word().to_owned())).collect(),
-        management: policy.management.iter().map(|one| format!("{} ({}), port {}", one.ip, one.mac, one.port)).collect(),
+        management: policy
+            .management
+            .iter()
+            .map(|one| format!("{} ({}), port {}", one.ip, one.mac, one.port))
+            .collect(),
         proved,
         in_clear,
-        would_drop: counts.filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.word().to_owned(), count)).collect(),
+        would_drop: counts
+            .filter(|(_, count)| *count > 0)
+            .map(|(reason, count)| (reason.word().to_owned(), count))
+            .collect(),
     }
 }

@@ -84,7 +84,9 @@ impl Revocations {
         let list = match self.identity.anchor().verify_revocation_list(der) {
             Ok(list) if is_newer(&list, self.list.as_deref()) => list,
             Ok(_) => return,
-            Err(error) => return journal.note("revocations", &format!("the list that {from} gave is refused: {error}")),
+            Err(error) => {
+                return journal.note("revocations", &format!("the list that {from} gave is refused: {error}"));
+            }
         };
         journal.note("revocations", &format!("{from} gave a newer list"));
         let text = pem::encode(pem::REVOCATION_LIST, der);
