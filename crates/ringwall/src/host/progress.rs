@@ -8,7 +8,7 @@ use cll::{Instruction, Migration, Policy, ProvedHost};
 use super::known::Known;
 use super::reports;
 use crate::config::Config;
-use crate::daemon::{Command, Journal, Link, Snapshot};
+use crate::daemon::{Journal, Link, Order, Snapshot};
 use crate::failure::Failure;
 use crate::protocol;
 
@@ -58,7 +58,7 @@ impl Progress {
         }
         let mut lines = Vec::new();
         for host in gone {
-            link.command(Command::Instruct(Instruction::Forget(host.mac))).map_err(Failure::new)?;
+            link.order(Order::Instruct(Instruction::Forget(host.mac))).map_err(Failure::new)?;
             let line =
                 format!("{} ({}) is forgotten: it may speak in clear where the mode allows it", host.name, host.mac);
             journal.note("forgotten", &line);
@@ -76,7 +76,7 @@ impl Progress {
     ) -> Result<Vec<String>, Failure> {
         let read = Config::load(&self.file)?;
         let policy = read.policy(&self.file)?;
-        link.command(Command::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
+        link.order(Order::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
         let line = format!("mode {} (it was {})", policy.migration.word(), self.policy.migration.word());
         journal.note("mode", &line);
         self.policy = policy;
