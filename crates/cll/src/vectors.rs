@@ -18,6 +18,7 @@ use siphasher::sip::SipHasher24;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN};
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -40,6 +41,7 @@ const HANDSHAKES: [&str; 4] = [
     include_str!("../../../vectors/handshake-3.txt"),
     include_str!("../../../vectors/handshake-4.txt"),
 ];
+const LIST_MESSAGES: &str = include_str!("../../../vectors/list-messages.txt");
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
 const START_UNIX_S: u64 = 1_800_000_000;
 const WIRE_MTU: u16 = 1500;
@@ -583,6 +585,23 @@ fn rollover_messages_travel_sealed_alike() {
         check_sealed(&roll, "reply", responder, initiator, answering.send, answering.receive);
         let (send, receive) = (roll.finish().keys.send, roll.answer().keys.receive);
         check_sealed(&roll, "acknowledgement", initiator, responder, send, receive);
+    }
+}
+
+#[test]
+fn messages_about_lists_are_read_and_written_alike() {
+    let vectors = Vectors::read(LIST_MESSAGES);
+    let der = vectors.bytes("list.der");
+    let list = ListName { issued_unix: u64::from_be_bytes(vectors.array("list.issued_unix")), len: der.len() as u32 };
+    let check = |name: String, message: ListMessage<'_>| {
+        assert_eq!(message.emit(), vectors.bytes(&name), "{name}");
+        assert_eq!(ListMessage::parse(vectors.bytes(&name)), Ok(message), "{name}");
+    };
+    check("offer".to_owned(), ListMessage::Offer(list));
+    for (number, piece) in der.chunks(PIECE_LEN).enumerate() {
+        let offset = (number * PIECE_LEN) as u32;
+        check(format!("question.{number}"), ListMessage::Question(list, offset));
+        check(format!("piece.{number}"), ListMessage::Piece(list, offset, piece));
     }
 }
 
