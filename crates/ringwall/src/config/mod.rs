@@ -83,8 +83,8 @@ impl Mode {
         }
     }
 
-    /// What a guarded host cannot do or is not protected from in this version.
-    pub(crate) fn not_carried(self) -> &'static [&'static str] {
+    /// What is not carried under a seal in this version.
+    fn not_carried(self) -> &'static [&'static str] {
         match self {
             Mode::Cll => &[
                 "broadcast (ARP requests become handshakes)",

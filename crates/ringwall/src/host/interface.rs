@@ -321,7 +321,7 @@ impl Ward for Interface {
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),
             clock: format!("{trust:?}").to_lowercase(),
-            not_carried: owned(host.mode.not_carried()),
+            not_carried: self.config.not_carried(),
             not_protected: self.not_protected(),
         }))
     }
