@@ -22,6 +22,9 @@ const LOST_IN_A_ROW_MAX: u32 = 3 * PROBES_PER_SECOND;
 /// How long a quiet LAN is watched.
 const QUIET: Duration = Duration::from_secs(5);
 
+/// Within this after a step nothing of it is left to be done.
+const SETTLED: Duration = Duration::from_secs(3);
+
 /// Sends each of the others a numbered question all the time, answers theirs, and says how many answers in a row did not come.
 const PROBE: &str = r#"
 import select, socket, struct, sys, time
@@ -121,6 +124,8 @@ impl<'a> Probes<'a> {
 
     /// Nothing is changed for a while, and nothing is lost.
     fn watch(&mut self, state: &str) -> Outcome {
+        // The last step ends when the last pair has found out how it talks now.
+        process::pause(SETTLED)?;
         self.check(&format!("before {state}"), LOST_IN_A_ROW_MAX)?;
         process::pause(QUIET)?;
         self.check(state, 0)
