@@ -1,13 +1,14 @@
 //! What lanes ask of control, and what control orders.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use bump::DropReason;
+use bump::{DropReason, Instant, Meta};
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
 use crate::migration::Rules;
-use crate::origin::Origin;
+use crate::origin::{Claims, Origin};
 
 /// Names an association for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +38,13 @@ impl Activity {
 pub enum Request {
     /// The stack sent this ARP frame.
     StackArp(Vec<u8>),
-    /// The wire brought this frame with a handshake message.
+    /// The stack sent this frame with a neighbour solicitation or advertisement.
+    StackNeighbour(Vec<u8>),
+    /// A frame was opened that claims IPv6 addresses which this lane does not know for its sender's.
+    Claim(Box<Claim>),
+    /// The stack sent this frame to a group.
+    StackGroup(Vec<u8>),
+    /// The wire brought this frame with a handshake message, or one that is for all.
     Handshake(Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),
@@ -51,6 +58,8 @@ pub enum Request {
     Worn(AssociationId),
     /// The wire brought this ARP frame in clear, and its source address may be heard.
     PlainArp(Vec<u8>),
+    /// This frame in clear of the wire carries a neighbour solicitation or advertisement, and the mode of migration may let it pass.
+    PlainNeighbour(Vec<u8>),
     /// A frame in clear was noted or refused that an operator should hear of.
     Plain(PlainWord),
     /// A peer with an association spoke in clear.
@@ -81,6 +90,18 @@ pub enum PlainWord {
         /// Its hardware address.
         mac: MacAddress,
     },
+}
+
+/// A frame that is authentic and good if what it claims is.
+#[derive(Debug)]
+pub struct Claim {
+    pub(crate) association: AssociationId,
+    pub(crate) claims: Claims,
+    /// As it came from the wire.
+    pub(crate) sealed: Vec<u8>,
+    /// As the stack shall have it.
+    pub(crate) opened: Vec<u8>,
+    pub(crate) meta: Meta,
 }
 
 /// A key to receive with, as a lane installs it.
@@ -122,6 +143,10 @@ pub(crate) enum OrderKind {
     InClear(MacAddress),
     /// Go by these rules from now on.
     Rules(Arc<Rules>),
+    /// This peer has this address; ask again after that moment.
+    Admit(MacAddress, Ipv6Addr, Instant),
+    /// This peer has this address no more.
+    Withdraw(MacAddress, Ipv6Addr),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
 }
@@ -138,6 +163,8 @@ impl std::fmt::Debug for Order {
             OrderKind::Control(..) => "Control",
             OrderKind::InClear(_) => "InClear",
             OrderKind::Rules(_) => "Rules",
+            OrderKind::Admit(..) => "Admit",
+            OrderKind::Withdraw(..) => "Withdraw",
             OrderKind::GiveUp(_) => "GiveUp",
         })
     }

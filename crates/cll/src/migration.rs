@@ -5,9 +5,10 @@
 //! frame in clear is ever taken for a proof of anything: the rules only say what its claims contradict.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use bump::DropReason;
 use wire::MacAddress;
 
 use crate::limits::{CLEAR_WAIT, PROVED_MAX};
@@ -100,14 +101,14 @@ pub struct ProvedHost {
     /// Its hardware address.
     pub mac: MacAddress,
     /// The addresses in its certificate.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The hosts that have proved themselves, until an operator has them forgotten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Proved {
     by_mac: BTreeMap<MacAddress, ProvedHost>,
-    by_ip: BTreeMap<Ipv4Addr, MacAddress>,
+    by_ip: BTreeMap<IpAddr, MacAddress>,
 }
 
 impl Proved {
@@ -166,7 +167,7 @@ impl Proved {
         self.by_mac.contains_key(&mac)
     }
 
-    fn owner(&self, ip: Ipv4Addr) -> Option<MacAddress> {
+    fn owner(&self, ip: IpAddr) -> Option<MacAddress> {
         self.by_ip.get(&ip).copied()
     }
 }
@@ -205,7 +206,7 @@ impl Rules {
     }
 
     /// What a frame claims that names these hardware addresses and this address as its sender's.
-    pub(crate) fn claim(&self, macs: &[MacAddress], ip: Option<Ipv4Addr>) -> Claim {
+    pub(crate) fn claim(&self, macs: &[MacAddress], ip: Option<IpAddr>) -> Claim {
         let by_mac = macs.iter().copied().filter(|mac| self.proved.contains(*mac));
         let by_ip = ip.and_then(|ip| self.proved.owner(ip));
         let mut claim = Claim::Nothing;
@@ -219,7 +220,7 @@ impl Rules {
     }
 
     /// What a frame claims whose source address is another host's, whoever may send in clear under its own name.
-    pub(crate) fn claim_of_address(&self, mac: MacAddress, ip: Option<Ipv4Addr>) -> Claim {
+    pub(crate) fn claim_of_address(&self, mac: MacAddress, ip: Option<IpAddr>) -> Claim {
         match ip.and_then(|ip| self.proved.owner(ip)) {
             Some(owner) if owner != mac => self.claim(&[], ip),
             _ => Claim::Nothing,
@@ -227,7 +228,7 @@ impl Rules {
     }
 
     /// How long a question for this address waits for a proof before it is asked in clear; `None` if it never is.
-    pub(crate) fn wait_for_address(&self, ip: Ipv4Addr) -> Option<Duration> {
+    pub(crate) fn wait_for_address(&self, ip: IpAddr) -> Option<Duration> {
         match self.proved.owner(ip) {
             Some(owner) => wait(self.towards(owner), true),
             None => wait(self.policy.loosest(), false),
@@ -238,6 +239,12 @@ impl Rules {
     pub(crate) fn wait_for_host(&self, mac: MacAddress) -> Option<Duration> {
         wait(self.towards(mac), self.proved.contains(mac))
     }
+}
+
+/// Whether a frame that is dropped for this reason contradicts what its sender has proved.
+pub(crate) fn is_contradiction(reason: DropReason) -> bool {
+    use DropReason::{AddressLimit, AddressTaken, InnerArp, InnerRole, InnerSource};
+    matches!(reason, InnerSource | InnerArp | InnerRole | AddressTaken | AddressLimit)
 }
 
 /// A host that has proved itself before is given a moment to do so again. In `prefer` everybody is, so that whoever can prove
@@ -258,8 +265,8 @@ mod tests {
         MacAddress([2, 0, 0, 0, 0, number])
     }
 
-    fn ip(number: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, number)
+    fn ip(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
     }
 
     fn host(number: u8, addresses: &[u8]) -> ProvedHost {

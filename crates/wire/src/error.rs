@@ -15,6 +15,8 @@ pub enum Field {
     Ipv4,
     /// An IPv6 header.
     Ipv6,
+    /// A message of neighbour discovery.
+    NeighbourDiscovery,
     /// A TCP header.
     Tcp,
     /// A UDP header.
@@ -33,6 +35,8 @@ pub enum Field {
     CllRollover,
     /// A CLL message about a revocation list.
     CllRevocationList,
+    /// The body of a signed CLL group frame, an announcement or a question.
+    CllBroadcast,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -5,11 +5,12 @@
 //! to the stack unless it speaks for a host that has proved itself and never falls back.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, LaneId, Meta, Outbox, Side, sink, time};
+use identity::certificate::HostCertificate;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
@@ -23,15 +24,16 @@ use crate::limits::{
     LENIENT_GIVE_UP,
 };
 use crate::message::{OrderKind, PlainWord};
-use crate::migration::{Claim, Migration, Policy, ProvedHost, Rules};
+use crate::migration::{Claim, Migration, Policy, ProvedHost, Rules, is_contradiction};
 use crate::observed::PlainHosts;
+use crate::origin::{Claims, Origin, Passage};
 
 /// What control knows about frames in clear.
 #[derive(Default)]
 pub(super) struct Clear {
     pub(super) rules: Arc<Rules>,
     /// Questions of our stack that go out in clear at this moment unless somebody proves himself before.
-    questions: BTreeMap<Ipv4Addr, (Instant, Vec<u8>)>,
+    questions: BTreeMap<IpAddr, (Instant, Vec<u8>)>,
     /// Hosts to which frames go in clear from this moment on unless they prove themselves before.
     hosts: BTreeMap<MacAddress, Instant>,
     /// Who asked our stack in clear, and until when he is answered so.
@@ -100,11 +102,21 @@ impl Control {
     /// This association proves who its peer is: nothing waits for that any longer, and it is remembered.
     pub(super) fn note_proof(&mut self, call: &mut Call<'_>, association: &Association) {
         let certificate = &association.certificate;
-        let (mac, addresses) = (certificate.mac(), certificate.addresses().to_vec());
-        addresses.iter().for_each(|ip| drop(self.clear.questions.remove(ip)));
+        let (now, mac, neighbours) = (call.now.since_boot, certificate.mac(), &self.neighbours);
+        self.clear.questions.retain(|ip, _| match ip {
+            IpAddr::V4(ip) => !certificate.addresses().contains(ip),
+            IpAddr::V6(ip) => neighbours.holder(now, *ip) != Some(mac),
+        });
         self.clear.hosts.remove(&mac);
         self.clear.observed.remove(mac);
-        let host = ProvedHost { name: certificate.name().to_owned(), mac, addresses };
+        self.remember(call, certificate);
+    }
+
+    /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
+    pub(super) fn remember(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
+        let addresses = certificate.addresses().iter().copied().map(IpAddr::V4);
+        let addresses = addresses.chain(certificate.ipv6_addresses().iter().copied().map(IpAddr::V6)).collect();
+        let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };
         if !self.clear.rules.proved.would_take(&host) {
             return;
         }
@@ -115,13 +127,15 @@ impl Control {
     }
 
     /// How long a handshake is tried. Where most do not speak CLL yet it makes room sooner, and its end is no news.
-    pub(super) fn patience(&self, ip: Option<Ipv4Addr>, mac: Option<MacAddress>) -> Duration {
-        if self.wait(ip, mac).is_some() { LENIENT_GIVE_UP } else { HANDSHAKE_GIVE_UP }
+    pub(super) fn patience(&self, now: Instant, ip: Option<IpAddr>, mac: Option<MacAddress>) -> Duration {
+        if self.wait(now, ip, mac).is_some() { LENIENT_GIVE_UP } else { HANDSHAKE_GIVE_UP }
     }
 
     /// How long this is kept back for a proof; `None` if it never goes out in clear.
-    fn wait(&self, ip: Option<Ipv4Addr>, mac: Option<MacAddress>) -> Option<Duration> {
+    fn wait(&self, now: Instant, ip: Option<IpAddr>, mac: Option<MacAddress>) -> Option<Duration> {
         let rules = &self.clear.rules;
+        // An address that a proved host made itself is in no certificate.
+        let mac = mac.or_else(|| self.proved_holder(now, ip?));
         match (ip, mac) {
             (Some(ip), Some(mac)) => Some(rules.wait_for_address(ip)?.max(rules.wait_for_host(mac)?)),
             (Some(ip), None) => rules.wait_for_address(ip),
@@ -134,12 +148,12 @@ impl Control {
     pub(super) fn ask_in_clear(
         &mut self,
         call: &mut Call<'_>,
-        arp: &Arp,
+        target: IpAddr,
         frame: &[u8],
         opened: Result<(), DropReason>,
     ) -> Fate {
         let asked_mac = Header::parse(frame).ok().map(|(header, _)| header.destination).filter(|mac| !mac.is_group());
-        let Some(wait) = self.wait(Some(arp.target_ip), asked_mac) else {
+        let Some(wait) = self.wait(call.now.since_boot, Some(target), asked_mac) else {
             return opened.map_or_else(Fate::Dropped, |()| Fate::Consumed);
         };
         let at_once = wait.is_zero() || opened.is_err() || self.clear.questions.len() >= CLEAR_WAITING_MAX;
@@ -147,14 +161,14 @@ impl Control {
             return forward_in_clear(call, frame);
         }
         let due = call.now.since_boot + wait;
-        self.clear.questions.entry(arp.target_ip).or_insert((due, frame.to_vec()));
+        self.clear.questions.entry(target).or_insert((due, frame.to_vec()));
         Fate::Consumed
     }
 
     /// Frames wait in `lane` for a host. Without a handshake nothing would ever release them.
     pub(super) fn open_for_lane(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
         let opened = self.open_for_mac(call, mac);
-        match self.wait(None, Some(mac)) {
+        match self.wait(call.now.since_boot, None, Some(mac)) {
             None if opened.is_err() => call.order(lane.0, OrderKind::GiveUp(mac)),
             None => {}
             Some(wait) if wait.is_zero() || opened.is_err() || self.clear.hosts.len() >= CLEAR_WAITING_MAX => {
@@ -183,8 +197,9 @@ impl Control {
         hosts.into_iter().for_each(|mac| self.go_in_clear(call, mac));
     }
 
-    /// ARP of our stack that does not go with a handshake: in clear where the mode lets everything pass.
-    pub(super) fn uncarried_arp(&mut self, call: &mut Call<'_>, frame: &[u8], reason: DropReason) -> Fate {
+    /// ARP, neighbour discovery or a group frame of our stack that does not go with CLL: in clear where the mode lets
+    /// everything pass.
+    pub(super) fn uncarried(&mut self, call: &mut Call<'_>, frame: &[u8], reason: DropReason) -> Fate {
         if !self.clear.rules.is_lenient_to_groups() {
             return Fate::Dropped(reason);
         }
@@ -219,6 +234,10 @@ impl Control {
         if self.is_ours(arp.sender_ip) {
             return Err(DropReason::ArpConflict);
         }
+        let is_its_own = arp.sender_mac == header.source && self.speaks_for_itself(call, header.source, arp.sender_ip.into());
+        if header.destination.is_group() && is_announcement && is_its_own && self.signs_groups(header.source) {
+            return Err(DropReason::GroupDuplicate);
+        }
         let manager = self.clear.rules.policy.management_by_mac(header.source);
         if manager.is_some_and(|manager| arp.sender_mac == manager.mac && arp.sender_ip == manager.ip) {
             return Ok(Pass::Management);
@@ -226,7 +245,7 @@ impl Control {
         if !self.clear.rules.is_lenient_towards(header.source) {
             return Err(DropReason::PlainArp);
         }
-        let sender_ip = (!arp.sender_ip.is_unspecified()).then_some(arp.sender_ip);
+        let sender_ip = (!arp.sender_ip.is_unspecified()).then_some(arp.sender_ip.into());
         match self.clear.rules.claim(&[header.source, arp.sender_mac], sender_ip) {
             Claim::Refused(owner) => {
                 self.tell_downgrade(call, header.source, owner);
@@ -234,9 +253,109 @@ impl Control {
             }
             Claim::Noted(_) => Ok(Pass::Excused(DropReason::Downgrade)),
             // Whoever can prove himself goes first, or the quickest liar would be believed.
-            Claim::Nothing if self.clear.questions.contains_key(&arp.sender_ip) => Err(DropReason::PlainArp),
+            Claim::Nothing if self.clear.questions.contains_key(&arp.sender_ip.into()) => Err(DropReason::PlainArp),
             Claim::Nothing => Ok(Pass::Excused(DropReason::PlainArp)),
         }
+    }
+
+    /// The fate of a neighbour solicitation or advertisement that came in clear.
+    pub(super) fn plain_neighbour(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+        let Ok((header, _)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
+        let claims = match Origin::of_stranger(header.source).check(frame) {
+            Ok(Passage::Ipv6(claims)) => claims,
+            Ok(Passage::Free) => Claims::default(),
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        match self.judge_plain_neighbour(call, &header, &claims) {
+            Err(reason) => return Fate::Dropped(reason),
+            Ok(reason) => self.excuse(call, header.source, reason),
+        }
+        if claims.source.is_some() && claims.target.is_none() {
+            self.clear.add_asker(call.now.since_boot, header.source);
+        }
+        if sink::copy(call.sink, Side::STACK, frame, Meta::plain()) {
+            Fate::Forwarded
+        } else {
+            Fate::Dropped(DropReason::PortFull)
+        }
+    }
+
+    /// For which reason mode `enforce` would drop it, or why it is dropped.
+    fn judge_plain_neighbour(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        claims: &Claims,
+    ) -> Result<DropReason, DropReason> {
+        let (now, mac) = (call.now.since_boot, header.source);
+        let claimed: Vec<Ipv6Addr> = [claims.source, claims.target].into_iter().flatten().collect();
+        if claimed.iter().any(|address| self.neighbours.is_own(*address)) {
+            return Err(DropReason::AddressTaken);
+        }
+        let is_announcement = header.destination.is_group() && (claims.target.is_some() || claims.question.is_some());
+        let is_its_own = claimed.iter().all(|address| self.speaks_for_itself(call, mac, (*address).into()));
+        if is_announcement && is_its_own && self.signs_groups(mac) {
+            return Err(DropReason::GroupDuplicate);
+        }
+        let mut reason = DropReason::Unsealed;
+        for address in claimed {
+            let holder = self.proved_holder(now, address.into()).unwrap_or(mac);
+            match self.clear.rules.claim(&[mac, holder], Some(address.into())) {
+                Claim::Refused(owner) => {
+                    self.tell_downgrade(call, mac, owner);
+                    return Err(DropReason::Downgrade);
+                }
+                Claim::Noted(_) => reason = DropReason::Downgrade,
+                // Whoever can prove himself goes first, as with ARP.
+                Claim::Nothing if self.clear.questions.contains_key(&address.into()) => return Err(DropReason::Unsealed),
+                Claim::Nothing => {}
+            }
+        }
+        Ok(reason)
+    }
+
+    /// The proved host that has an IPv6 address.
+    fn proved_holder(&self, now: Instant, ip: IpAddr) -> Option<MacAddress> {
+        let IpAddr::V6(address) = ip else { return None };
+        self.neighbours.holder(now, address).filter(|mac| self.clear.rules.proved.contains(*mac))
+    }
+
+    /// Whether no other host than this one has proved that it has the address.
+    fn speaks_for_itself(&self, call: &Call<'_>, mac: MacAddress, ip: IpAddr) -> bool {
+        let is_anothers = self.proved_holder(call.now.since_boot, ip).is_some_and(|holder| holder != mac);
+        !is_anothers && self.clear.rules.claim_of_address(mac, Some(ip)) == Claim::Nothing
+    }
+
+    /// Whether this host's group frames come signed, so that their copies in clear need not be heard. One that has fallen back signs
+    /// nothing.
+    fn signs_groups(&self, mac: MacAddress) -> bool {
+        let never_falls_back = self.clear.rules.towards(mac) != Migration::Observe;
+        let is_proved = self.clear.rules.proved.contains(mac)
+            && (never_falls_back || self.name_of_group_sender(mac).is_some());
+        self.settings.broadcasting.carried && (is_proved || self.peers.current_by_mac(mac).is_some())
+    }
+
+    /// Whether group frames of our stack leave in clear beside the signed ones. A stack's tag would lead into another network.
+    pub(super) fn copies_groups_in_clear(&self, header: &Header) -> bool {
+        self.clear.rules.is_lenient_to_groups() && !header.ethertype.is_vlan()
+    }
+
+    /// What contradicts the certificate of a proved host: only noted where everything is.
+    pub(super) fn excuse_insider(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        admitted: Result<(), DropReason>,
+    ) -> Result<(), DropReason> {
+        let Err(reason) = admitted else { return Ok(()) };
+        if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
+            return Err(reason);
+        }
+        self.ledger.excuse(reason);
+        if self.clear.observed.note(call.now.since_boot, mac, reason) {
+            call.out.event(Event::Plain { mac, reason });
+        }
+        Ok(())
     }
 
     fn is_ours(&self, ip: Ipv4Addr) -> bool {

@@ -2,6 +2,7 @@
 
 use bump::{DropReason, Fate, Meta, Side, sink};
 use wire::arp::{Arp, Operation};
+use wire::cll::Resolution;
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
@@ -13,11 +14,15 @@ impl Control {
     pub(super) fn stack_arp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
-        if arp.sender_ip.is_unspecified() || arp.sender_ip == arp.target_ip {
-            return self.uncarried_arp(call, frame, DropReason::ArpProbe);
+        if arp.sender_ip.is_unspecified() {
+            return self.uncarried(call, frame, DropReason::ArpProbe);
         }
         if arp.sender_mac != self.settings.mac || !self.settings.is_own(arp.sender_ip) {
-            return self.uncarried_arp(call, frame, DropReason::ArpNotOurs);
+            return self.uncarried(call, frame, DropReason::ArpNotOurs);
+        }
+        if arp.sender_ip == arp.target_ip && header.destination.is_group() {
+            // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
+            return self.group_frame_of_stack(call, frame);
         }
         match arp.operation {
             Operation::Request => self.stack_asks(call, &header, &arp, frame),
@@ -30,13 +35,13 @@ impl Control {
             return forward_in_clear(call, frame);
         }
         if let Some(legacy) = self.settings.legacy_by_ip(arp.target_ip) {
-            let answer = answer_for(arp, legacy.mac);
-            self.send_arp_up(call, &answer);
+            let answer = Resolution::from(*arp).reply(legacy.mac, None);
+            self.send_resolution_up(call, &answer, legacy.router);
             return Fate::Answered;
         }
         if let Some(manager) = self.clear.rules.policy.management_by_ip(arp.target_ip) {
-            let answer = answer_for(arp, manager.mac);
-            self.send_arp_up(call, &answer);
+            let answer = Resolution::from(*arp).reply(manager.mac, None);
+            self.send_resolution_up(call, &answer, false);
             return Fate::Answered;
         }
         if let Some(mac) = self.lively_peer(call, arp) {
@@ -44,8 +49,8 @@ impl Control {
             return Fate::Forwarded;
         }
         let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
-        let opened = self.open_for_ip(call, arp, destination);
-        self.ask_in_clear(call, arp, frame, opened)
+        let opened = self.open_for_ip(call, (*arp).into(), destination);
+        self.ask_in_clear(call, arp.target_ip.into(), frame, opened)
     }
 
     /// The peer that has the wanted address, if its association works: it can be asked under the seal.
@@ -59,7 +64,7 @@ impl Control {
             return forward_in_clear(call, frame);
         }
         let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
-        let asked_by_handshake = self.send_replies_that_waited(call, arp);
+        let asked_by_handshake = self.send_replies_that_waited(call, arp.target_mac, arp.sender_ip.into());
         if asked_in_clear {
             return forward_in_clear(call, frame);
         }
@@ -70,7 +75,7 @@ impl Control {
             call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
             return Fate::Forwarded;
         }
-        self.uncarried_arp(call, frame, DropReason::ArpUnasked)
+        self.uncarried(call, frame, DropReason::ArpUnasked)
     }
 }
 
@@ -79,17 +84,6 @@ pub(super) fn forward_in_clear(call: &mut Call<'_>, frame: &[u8]) -> Fate {
         Fate::Forwarded
     } else {
         Fate::Dropped(DropReason::PortFull)
-    }
-}
-
-/// The reply that `mac` would give to `request`.
-pub(super) fn answer_for(request: &Arp, mac: MacAddress) -> Arp {
-    Arp {
-        operation: Operation::Reply,
-        sender_mac: mac,
-        sender_ip: request.target_ip,
-        target_mac: request.sender_mac,
-        target_ip: request.sender_ip,
     }
 }
 

@@ -5,18 +5,19 @@
 //! in every mode, to one TCP port.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Frame, Instant, Mailbox, Now, Side, sink};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
-use wire::layer::{self, ipv4_source, protocol};
-use wire::{EtherType, MacAddress, ipv4};
+use wire::layer::{self, network_layer, protocol};
+use wire::{EtherType, MacAddress, icmp, ipv4, ipv6};
 
 use super::outbound::not_carried;
 use super::{Lane, Outputs};
 use crate::limits::{ASK_AGAIN, CLEAR_HOSTS_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_LOOK, MANAGEMENT_TOLD_EVERY};
 use crate::message::{PlainWord, Request};
-use crate::migration::{Claim, Management, Migration, Rules};
+use crate::migration::{Claim, Management, Migration, Rules, is_contradiction};
 use crate::observed::PlainHosts;
 
 /// What a lane knows about frames in clear.
@@ -120,6 +121,31 @@ impl Ports {
     }
 }
 
+/// Whether it is a neighbour solicitation or advertisement, which tells the stack who has an address.
+fn speaks_of_neighbours(header: &Header, packet: &[u8]) -> bool {
+    use icmp::v6::{NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION};
+    let Some(Ok(Some(upper))) = (header.ethertype == EtherType::IPV6)
+        .then(|| ipv6::View::new(packet))
+        .and_then(Result::ok)
+        .map(|packet| packet.upper_layer())
+    else {
+        return false;
+    };
+    upper.protocol == icmp::PROTOCOL_V6
+        && matches!(upper.bytes.first(), Some(&NEIGHBOUR_SOLICITATION | &NEIGHBOUR_ADVERTISEMENT))
+}
+
+/// The source address of an IP packet; looks through VLAN tags.
+fn network_source(frame: &[u8]) -> Option<IpAddr> {
+    let (ethertype, at) = network_layer(frame)?;
+    let packet = frame.get(at..)?;
+    match ethertype {
+        EtherType::IPV4 => ipv4::View::new(packet).ok().map(|packet| packet.source().into()),
+        EtherType::IPV6 => ipv6::View::new(packet).ok().map(|packet| packet.source().into()),
+        _ => None,
+    }
+}
+
 impl Lane {
     /// A frame in clear of a host that is not on the legacy list. `None` means that control decides.
     pub(super) fn inbound_stranger(
@@ -137,31 +163,55 @@ impl Lane {
         if is_arp && (is_manager || self.clear.rules.is_lenient_towards(header.source)) {
             return Self::ask_control(out, Request::PlainArp(frame.bytes.to_vec()));
         }
-        if !self.clear.rules.is_lenient_towards(header.source) {
+        let is_lenient = self.clear.rules.is_lenient_towards(header.source);
+        if is_lenient && self.settings.ipv6 && speaks_of_neighbours(header, &frame.bytes[ETHERNET_LEN..]) {
+            return Self::ask_control(out, Request::PlainNeighbour(frame.bytes.to_vec()));
+        }
+        if !is_lenient {
             return Some(Fate::Dropped(if is_arp { DropReason::PlainArp } else { DropReason::Unsealed }));
         }
         Some(self.let_in(now, header, frame, out))
     }
 
     fn let_in(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        let source = ipv4_source(frame.bytes);
         // What is not carried under a seal comes in clear from hosts that have proved themselves, too.
-        let is_carried = not_carried(header, &frame.bytes[ETHERNET_LEN..]).is_none();
-        let rules = &self.clear.rules;
-        let claim = match is_carried {
-            true => rules.claim(&[header.source], source),
-            false => rules.claim_of_address(header.source, source),
-        };
+        let is_ipv6_off = header.ethertype == EtherType::IPV6 && !self.settings.ipv6;
+        let is_carried = not_carried(header, &frame.bytes[ETHERNET_LEN..]).is_none() && !is_ipv6_off;
+        let has_copy = is_carried && header.destination.is_group() && self.signs_groups(header.source);
+        let claim = self.claim(header.source, frame.bytes, is_carried && !has_copy);
+        if has_copy && claim == Claim::Nothing {
+            return Fate::Dropped(DropReason::GroupDuplicate);
+        }
         let reason = match claim {
             Claim::Refused(owner) => return self.refuse_claim(now, header.source, owner, out),
             Claim::Noted(_) => DropReason::Downgrade,
             Claim::Nothing => DropReason::Unsealed,
         };
-        self.excuse(now, header.source, reason, out);
+        self.excuse(now, header.source, reason, out.requests);
         if is_carried {
             self.hear_plain(now, header.source, out);
         }
         out.forward(Side::STACK, frame)
+    }
+
+    /// What a frame in clear claims; `by_mac` if that its source is a proved host's counts, too.
+    fn claim(&self, source: MacAddress, frame: &[u8], by_mac: bool) -> Claim {
+        let rules = &self.clear.rules;
+        let ip = network_source(frame);
+        let holder = match ip {
+            Some(IpAddr::V6(address)) => self.admitted.holder(address).filter(|holder| *holder != source),
+            _ => None,
+        };
+        let own = by_mac.then_some(source);
+        let macs: Vec<MacAddress> = own.into_iter().chain(holder).collect();
+        let ip = ip.filter(|ip| by_mac || rules.claim_of_address(source, Some(*ip)) != Claim::Nothing);
+        rules.claim(&macs, ip)
+    }
+
+    /// Whether group frames of this host come signed as well. Frames to one that has fallen back go in clear.
+    fn signs_groups(&self, mac: MacAddress) -> bool {
+        let is_proved = self.clear.rules.proved.contains(mac) && !self.clear.hosts.contains_key(&mac);
+        self.settings.broadcasting.carried && (is_proved || self.senders.contains_key(&mac))
     }
 
     fn refuse_claim(&mut self, now: Now, mac: MacAddress, owner: MacAddress, out: &mut Outputs<'_>) -> Fate {
@@ -175,11 +225,11 @@ impl Lane {
     }
 
     /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
-    fn excuse(&mut self, now: Now, mac: MacAddress, reason: DropReason, out: &mut Outputs<'_>) {
+    fn excuse(&mut self, now: Now, mac: MacAddress, reason: DropReason, requests: &mut Mailbox<Request>) {
         self.ledger.excuse(reason);
         if self.clear.observed.note(now.since_boot, mac, reason) {
             // One that is lost is told again with the next hour's; `peers` has it in any case.
-            let _ = out.requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
+            let _ = requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
         }
     }
 
@@ -189,13 +239,12 @@ impl Lane {
         now: Now,
         mac: MacAddress,
         reason: DropReason,
-        out: &mut Outputs<'_>,
+        requests: &mut Mailbox<Request>,
     ) -> Result<(), DropReason> {
-        let is_contradiction = matches!(reason, DropReason::InnerSource | DropReason::InnerArp);
-        if !is_contradiction || self.clear.rules.towards(mac) != Migration::Observe {
+        if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
             return Err(reason);
         }
-        self.excuse(now, mac, reason, out);
+        self.excuse(now, mac, reason, requests);
         Ok(())
     }
 

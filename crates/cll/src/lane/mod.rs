@@ -3,7 +3,9 @@
 //! Outbound and inbound are read top to bottom in `outbound.rs` and `inbound.rs`; each rule is a line with its reason.
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
+mod admitted;
 mod clear;
+mod group;
 mod inbound;
 mod outbound;
 
@@ -21,7 +23,9 @@ use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoi
 use crate::observed::PlainReport;
 use crate::origin::Origin;
 use crate::settings::Settings;
+use admitted::Admitted;
 use clear::Clear;
+pub(crate) use outbound::not_for_groups;
 
 /// Sends to one peer.
 struct Sender {
@@ -52,6 +56,8 @@ pub struct Lane {
     outpost: Option<Box<dyn Outpost>>,
     legacy: BTreeMap<MacAddress, Origin>,
     clear: Clear,
+    /// IPv6 addresses of peers, as control decided.
+    admitted: Admitted,
     hold: Hold,
     activity: BTreeMap<AssociationId, Activity>,
     report_at: Option<Instant>,
@@ -74,6 +80,7 @@ impl Lane {
             senders: BTreeMap::new(),
             receivers: BTreeMap::new(),
             legacy,
+            admitted: Admitted::default(),
             hold: Hold::default(),
             activity: BTreeMap::new(),
             report_at: None,
@@ -250,6 +257,8 @@ impl bump::Lane for Lane {
             OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
             OrderKind::InClear(peer) => self.go_in_clear(now, peer, &mut out),
             OrderKind::Rules(rules) => self.clear.set_rules(rules),
+            OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
+            OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
         }
     }

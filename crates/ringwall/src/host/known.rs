@@ -28,7 +28,7 @@ struct Content {
 struct Entry {
     name: String,
     mac: String,
-    addresses: Vec<std::net::Ipv4Addr>,
+    addresses: Vec<std::net::IpAddr>,
 }
 
 /// The hosts that have proved themselves, and their file.
