@@ -28,8 +28,8 @@ pub mod limits;
 mod merkle;
 mod message;
 mod migration;
-mod observed;
 mod neighbours;
+mod observed;
 mod origin;
 #[cfg(test)]
 mod paper_vectors;

@@ -147,7 +147,8 @@ fn a_host_that_fell_back_in_mode_observe_is_heard_in_clear_again() {
 fn a_copy_in_clear_cannot_speak_for_another() {
     let mut lan = lan_in(&[Migration::Prefer, Migration::Enforce]);
     lan.ask(0, 2);
-    let lie = [&to_group(STRANGER, MDNS, b"lie")[..26], &ip(2).octets(), &to_group(STRANGER, MDNS, b"lie")[30..]].concat();
+    let lie =
+        [&to_group(STRANGER, MDNS, b"lie")[..26], &ip(2).octets(), &to_group(STRANGER, MDNS, b"lie")[30..]].concat();
     lan.inject(0, lie.clone());
     assert_eq!((heard(&lan, 0, &lie), lan.hosts[0].drops(DropReason::Downgrade)), (0, 1));
 }

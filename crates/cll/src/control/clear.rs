@@ -234,7 +234,8 @@ impl Control {
         if self.is_ours(arp.sender_ip) {
             return Err(DropReason::ArpConflict);
         }
-        let is_its_own = arp.sender_mac == header.source && self.speaks_for_itself(call, header.source, arp.sender_ip.into());
+        let is_its_own =
+            arp.sender_mac == header.source && self.speaks_for_itself(call, header.source, arp.sender_ip.into());
         if header.destination.is_group() && is_announcement && is_its_own && self.signs_groups(header.source) {
             return Err(DropReason::GroupDuplicate);
         }
@@ -307,7 +308,9 @@ impl Control {
                 }
                 Claim::Noted(_) => reason = DropReason::Downgrade,
                 // Whoever can prove himself goes first, as with ARP.
-                Claim::Nothing if self.clear.questions.contains_key(&address.into()) => return Err(DropReason::Unsealed),
+                Claim::Nothing if self.clear.questions.contains_key(&address.into()) => {
+                    return Err(DropReason::Unsealed);
+                }
                 Claim::Nothing => {}
             }
         }
@@ -330,8 +333,8 @@ impl Control {
     /// nothing.
     fn signs_groups(&self, mac: MacAddress) -> bool {
         let never_falls_back = self.clear.rules.towards(mac) != Migration::Observe;
-        let is_proved = self.clear.rules.proved.contains(mac)
-            && (never_falls_back || self.name_of_group_sender(mac).is_some());
+        let is_proved =
+            self.clear.rules.proved.contains(mac) && (never_falls_back || self.name_of_group_sender(mac).is_some());
         self.settings.broadcasting.carried && (is_proved || self.peers.current_by_mac(mac).is_some())
     }
 

@@ -174,12 +174,13 @@ impl Lane {
     }
 
     fn let_in(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        // What is not carried under a seal comes in clear from hosts that have proved themselves, too.
+        // What does not travel under a seal comes in clear from hosts that have proved themselves, too.
+        let is_group = header.destination.is_group();
         let is_ipv6_off = header.ethertype == EtherType::IPV6 && !self.settings.ipv6;
         let is_carried = not_carried(header, &frame.bytes[ETHERNET_LEN..]).is_none() && !is_ipv6_off;
-        let has_copy = is_carried && header.destination.is_group() && self.signs_groups(header.source);
-        let claim = self.claim(header.source, frame.bytes, is_carried && !has_copy);
-        if has_copy && claim == Claim::Nothing {
+        let is_sealed = is_carried && !is_group;
+        let claim = self.claim(header.source, frame.bytes, is_sealed);
+        if is_carried && is_group && claim == Claim::Nothing && self.signs_groups(header.source) {
             return Fate::Dropped(DropReason::GroupDuplicate);
         }
         let reason = match claim {
@@ -188,7 +189,7 @@ impl Lane {
             Claim::Nothing => DropReason::Unsealed,
         };
         self.excuse(now, header.source, reason, out.requests);
-        if is_carried {
+        if is_sealed {
             self.hear_plain(now, header.source, out);
         }
         out.forward(Side::STACK, frame)
