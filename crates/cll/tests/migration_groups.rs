@@ -49,7 +49,7 @@ fn announcement_by_arp(number: u8) -> Vec<u8> {
 
 /// An address that has nothing to do with a hardware address.
 fn address(number: u8) -> Ipv6Addr {
-    format!("2001:db8::1234:5678:9abc:{number:x}").parse().unwrap()
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0x1234, 0x5678, 0x9abc, number.into())
 }
 
 fn ipv6_frame(source: MacAddress, destination: MacAddress, packet: &[u8]) -> Vec<u8> {

@@ -109,11 +109,11 @@ impl Control {
         });
         self.clear.hosts.remove(&mac);
         self.clear.observed.remove(mac);
-        self.remember(call, certificate);
+        self.remember_proof(call, certificate);
     }
 
     /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
-    pub(super) fn remember(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
+    pub(super) fn remember_proof(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
         let addresses = certificate.addresses().iter().copied().map(IpAddr::V4);
         let addresses = addresses.chain(certificate.ipv6_addresses().iter().copied().map(IpAddr::V6)).collect();
         let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };

@@ -7,6 +7,7 @@
 //! - `lists.rs`: the site's revocation list, from peer to peer.
 //! - `rollover`: new keys through an association that there is.
 //! - `broadcast`: frames to groups.
+//! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
@@ -18,12 +19,13 @@ mod initiator;
 mod lists;
 mod peers;
 mod responder;
+mod resumption;
 mod rollover;
 mod stack;
 mod upkeep;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +34,9 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
+use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
-use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
@@ -54,6 +57,7 @@ use initiator::Openings;
 use lists::Lists;
 use peers::{Association, Peers};
 use responder::Answers;
+use resumption::Resumptions;
 use rollover::{Rollovers, Sealed};
 
 /// What a job under way belongs to.
@@ -64,6 +68,7 @@ enum Task {
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
     Broadcast(broadcast::Duty),
+    TicketKey,
 }
 
 /// The slow half of the link layer.
@@ -83,6 +88,7 @@ pub struct Control {
     claims_told: Bucket,
     broadcasts: Broadcasts,
     wire_mtu: u16,
+    resumptions: Resumptions,
     revoked: Arc<Revoked>,
     clear: Clear,
     lists: Lists,
@@ -136,6 +142,8 @@ pub struct PeerReport {
     pub initiated: bool,
     /// How many rollovers led to it since the handshake.
     pub rollovers: u32,
+    /// Whether a ticket led to it, and no signature.
+    pub resumed: bool,
     /// How old the association is.
     pub age: Duration,
     /// How long it may still live.
@@ -170,6 +178,7 @@ impl Control {
             openings: Openings::default(),
             answers: Answers::default(),
             rollovers: Rollovers::default(),
+            resumptions: Resumptions::default(),
             revoked: Arc::default(),
             answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
             answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
@@ -264,6 +273,7 @@ impl Control {
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
         self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
+        self.forget_tickets_of(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             self.forget_addresses(&mut call, mac);
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
@@ -348,7 +358,7 @@ impl Control {
     }
 
     /// Hands the stack an ARP message that is proved.
-    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &wire::arp::Arp) {
+    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &arp::Arp) {
         let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
         let frame = [&header.emit()[..], &arp.emit()].concat();
         if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
@@ -452,9 +462,9 @@ impl Control {
     fn refuse(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
         if let Ok((header, message)) = Header::parse(frame)
-            && let Ok(handshake) = Handshake::parse(message)
+            && let Some(ip) = claimed_ip(message)
         {
-            call.out.event(Event::Refused { mac: header.source, ip: handshake.resolution.sender_ip(), reason, detail });
+            call.out.event(Event::Refused { mac: header.source, ip, reason, detail });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
     }
@@ -469,6 +479,8 @@ impl Control {
             Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
                 self.group_message(call, kind, &header, frame)
             }
+            Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
+            Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -557,6 +569,7 @@ impl bump::Control for Control {
                 self.rollover_reply_judged(&mut call, id, result);
             }
             (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
+            (Some(Task::TicketKey), kind) => self.ticket_key_made(&mut call, kind),
             (None, _) => {}
         }
     }
@@ -585,14 +598,6 @@ impl bump::Control for Control {
 }
 
 impl Control {
-    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
-    fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
-        if wire::cll::revocation::Message::is(sealed.message) {
-            return self.list_message(call, sealed);
-        }
-        self.rollover_message(call, sealed)
-    }
-
     fn stock_key_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KeyPair>) {
         self.key_pairs_ordered = false;
         self.key_pairs.extend(pairs);
@@ -620,14 +625,18 @@ fn established(association: &Association) -> Event {
         let (name, mac) = (certificate.name().to_owned(), certificate.mac());
         return Event::Renewed { name, mac, initiated: association.initiated_by_us, rollovers: association.rollovers };
     }
-    Event::Established {
-        name: certificate.name().to_owned(),
-        mac: certificate.mac(),
-        addresses: certificate.addresses().to_vec(),
-        initiated: association.initiated_by_us,
-        receives: protection(association.peers.suite, association.peers.confidential),
-        sends: protection(association.own.suite, association.own.confidential),
+    let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), association.initiated_by_us);
+    let receives = protection(association.peers.suite, association.peers.confidential);
+    let sends = protection(association.own.suite, association.own.confidential);
+    if association.is_resumed() {
+        return Event::Resumed { name, mac, initiated, receives, sends };
     }
+    Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+}
+
+/// The address for which a message of a handshake or resumption speaks, which is a claim.
+fn claimed_ip(message: &[u8]) -> Option<IpAddr> {
+    Resolution::in_message(message).map(|resolution| resolution.sender_ip())
 }
 
 fn ended(association: &Association, cause: EndCause) -> Event {
@@ -647,6 +656,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         state,
         initiated: association.initiated_by_us,
         rollovers: association.rollovers,
+        resumed: association.is_resumed(),
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),

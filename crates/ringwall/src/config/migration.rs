@@ -120,11 +120,11 @@ impl Config {
         }
     }
 
-    /// What a guarded host drops in this version because it is not carried. All but tags passes in clear before mode `enforce`.
+    /// What a guarded host drops in this version because it is not carried. DHCP passes in clear before mode `enforce`.
     pub(crate) fn not_carried(&self) -> Vec<String> {
         let all = self.host.mode.not_carried().iter();
         let passes = self.host.mode == Mode::Cll && self.cll.migration != MigrationName::Enforce;
-        all.filter(|what| !passes || what.contains("VLAN")).map(|what| (*what).to_owned()).collect()
+        all.filter(|what| !passes || !what.contains("DHCP")).map(|what| (*what).to_owned()).collect()
     }
 
     /// How long before the end of a certificate it is warned of, the longest first.

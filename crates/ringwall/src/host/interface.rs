@@ -18,6 +18,7 @@ use super::progress::Progress;
 use super::refresh::Refresh;
 use super::reports;
 use super::revocation::{Look, Revocations};
+use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
@@ -36,6 +37,8 @@ pub(super) struct Interface {
     keys: Option<KeyWatch>,
     /// The certificates that the site has taken back, in mode `cll`.
     revocations: Option<Revocations>,
+    /// Tickets of the link layer on disk, where they are kept.
+    tickets: Option<TicketFiles>,
     taken: Taken,
     follower: Follower,
     /// Where forged frames of the link layer end.
@@ -64,6 +67,7 @@ impl Interface {
             refresh: None,
             keys: None,
             revocations: None,
+            tickets: None,
             taken,
             follower,
             layers,
@@ -92,6 +96,17 @@ impl Interface {
     /// What a link layer's daemon keeps: who has proved himself, when certificates end, and which the site has taken back.
     pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, revocations: Revocations) {
         (self.progress, self.expiry, self.revocations) = (Some(progress), Some(expiry), Some(revocations));
+    }
+
+    /// Has what associations are resumed with kept on disk.
+    pub(super) fn keep_tickets(&mut self, tickets: TicketFiles) {
+        self.tickets = Some(tickets);
+    }
+
+    fn write_tickets(&mut self, journal: &mut Journal) {
+        if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write) {
+            journal.note("tickets-lost", &format!("{error}; after a reboot handshakes take their place"));
+        }
     }
 
     fn follow_revocations(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
@@ -254,6 +269,9 @@ impl Ward for Interface {
     }
 
     fn carry_out(&mut self, effect: Effect, journal: &mut Journal) {
+        if self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect)) {
+            return;
+        }
         match effect {
             Effect::PermanentNeighbour { ip, mac } => {
                 self.set_neighbour(ip, mac, journal);
@@ -269,6 +287,8 @@ impl Ward for Interface {
                     revocations.take(from, &der, journal);
                 }
             }
+            // Of no use without the files.
+            Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) => {}
         }
     }
 
@@ -291,6 +311,7 @@ impl Ward for Interface {
         if let Some(expiry) = &mut self.expiry {
             expiry.look(snapshot.now, journal);
         }
+        self.write_tickets(journal);
     }
 
     fn known(&self, snapshot: &Snapshot) -> Answer {
@@ -326,7 +347,10 @@ impl Ward for Interface {
         }))
     }
 
-    fn give_back(self) -> Result<(), Failure> {
+    fn give_back(mut self) -> Result<(), Failure> {
+        if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write_all) {
+            tracing::warn!(error, "tickets are not kept; after a restart handshakes take their place");
+        }
         let host = &self.config.host;
         // Whoever gives the interface back must be its only holder.
         drop(self.taken);

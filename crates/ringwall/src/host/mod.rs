@@ -7,6 +7,7 @@
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
 //! - `expiry.rs`: certificates that end soon.
+//! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod expiry;
@@ -20,6 +21,7 @@ mod reports;
 mod revert;
 mod revocation;
 mod start;
+mod tickets;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -146,7 +146,8 @@ mod tests {
             let mut bytes = vec![0x2f, kind];
             bytes.extend(rest);
             if small && bytes.len() >= FIXED_LEN {
-                bytes[10..18].copy_from_slice(&[0, 0, 0, (bytes.len() - FIXED_LEN) as u8, 0, 0, 0, 0]);
+                let len = (bytes.len() - FIXED_LEN) as u8;
+                bytes[10..18].copy_from_slice(&[0, 0, 0, len, 0, 0, 0, 0]);
             }
             if let Ok(parsed) = Message::parse(&bytes) {
                 prop_assert_eq!(parsed.emit(), bytes);
