@@ -1166,6 +1166,23 @@ def shield_file():
     return out.text()
 
 
+def list_messages_file():
+    """Section 24: messages about a revocation list of 1,500 bytes, which is made up."""
+    out = Vectors("Messages by which a revocation list goes from peer to peer (docs/protocol.md, section 24).")
+    issued_unix, der = 1_800_000_000, fixed("revocation list", 1500)
+    out.put("list.issued_unix", struct.pack("!Q", issued_unix))
+    out.put("list.der", der)
+
+    def message(kind, offset, piece=b""):
+        return struct.pack("!BBQII", 0x2F, kind, issued_unix, len(der), offset) + piece
+
+    out.put("offer", message(1, 0))
+    for number, offset in enumerate(range(0, len(der), 1024)):
+        out.put(f"question.{number}", message(2, offset))
+        out.put(f"piece.{number}", message(3, offset, der[offset:offset + 1024]))
+    return out.text()
+
+
 def all_files():
     authority = Authority()
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
@@ -1179,6 +1196,7 @@ def all_files():
     shakes = [Handshake(case, authority, alpha, omega) for case in CASES]
     for shake in shakes:
         files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)
+    files["list-messages.txt"] = list_messages_file()
     files["rollover.txt"] = rollover_file([
         Rollover(1, shakes[0], False,
                  (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),

@@ -112,6 +112,10 @@ drop_reasons! {
         "Enrol that host, or put it on the legacy list if it cannot be.";
     PlainArp, "plain-arp", "A plain ARP message from a host that is no legacy host and, in mode sarp, no known host.",
         "Enrol that host, or list it if it cannot be.";
+    RevocationList, "revocation-list", "A peer offered or asked for a revocation list that cannot be one.",
+        "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
+    Downgrade, "downgrade", "A plain frame from, or in the name of, a host that has proved itself and must not fall back.",
+        "Look for the machine that forges; if the host was taken back to clear, `ringwall host forget` it, or make it an exception.";
     LegacyAddress, "legacy-address", "A legacy host, or a known host in mode sarp, used an address that is not the one on the list.",
         "Correct the list, or look for the machine that clones the legacy host.";
     Malformed, "malformed", "The frame carries our EtherType but is too short or contradicts itself.",
@@ -163,6 +167,8 @@ drop_reasons! {
         "Nothing if rare: lost frames of a group are not repeated.";
     GroupUnicast, "group-unicast", "A group frame carries an IP packet for one host.",
         "An enrolled host sends in clear what belongs under the seal: see the peer's programs.";
+    GroupDuplicate, "group-duplicate", "The copy in clear of a group frame whose sender signs: the signed one counts.",
+        "Nothing: hosts that are being moved to CLL send both. Once all hosts enforce it ends.";
     GroupUnasked, "group-unasked", "An announcement that answers no question of this host.",
         "Nothing if rare; otherwise look for a replay.";
 
@@ -417,6 +423,8 @@ pub struct Ledger {
     pub held: u64,
     /// Frames dropped, by reason.
     pub dropped: [u64; DROP_REASONS],
+    /// Frames that were let pass although a stricter configuration would have dropped them, by the reason it would have.
+    pub excused: [u64; DROP_REASONS],
     /// Frames this bump made itself, by the side they left on.
     pub made: [u64; 2],
     /// Frames written to the ports, by the side they left on; divided by forwarded and made frames it is the segmenting
@@ -434,6 +442,7 @@ impl Default for Ledger {
             consumed: [0; 2],
             held: 0,
             dropped: [0; DROP_REASONS],
+            excused: [0; DROP_REASONS],
             made: [0; 2],
             emitted: [0; 2],
             examples: vec![std::collections::VecDeque::new(); DROP_REASONS],
@@ -474,6 +483,11 @@ impl Ledger {
     pub fn make(&mut self, to: Side) {
         self.made[to as usize] += 1;
         self.emitted[to as usize] += 1;
+    }
+
+    /// Counts a frame that is let pass although a stricter configuration would have dropped it for `reason`.
+    pub fn excuse(&mut self, reason: DropReason) {
+        self.excused[reason as usize] += 1;
     }
 
     fn drop_frame(&mut self, now: Instant, from: Side, reason: DropReason, bytes: &[u8]) {
@@ -531,6 +545,9 @@ impl Ledger {
         }
         self.held += other.held;
         for (mine, theirs) in self.dropped.iter_mut().zip(other.dropped) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.excused.iter_mut().zip(other.excused) {
             *mine += theirs;
         }
         for (mine, theirs) in self.examples.iter_mut().zip(&other.examples) {

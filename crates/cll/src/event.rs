@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use bump::DropReason;
 use wire::MacAddress;
 
+use crate::migration::ProvedHost;
 use crate::ticket::{HeldTicket, IssuingKey};
 
 /// Why an association ended.
@@ -23,6 +24,8 @@ pub enum EndCause {
     Idle,
     /// The site has taken the peer's certificate back.
     Revoked,
+    /// The peer speaks in clear again, and mode `observe` lets it.
+    FellBack,
 }
 
 impl EndCause {
@@ -34,6 +37,7 @@ impl EndCause {
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
             EndCause::Revoked => "the site has revoked the peer's certificate",
+            EndCause::FellBack => "the peer speaks in clear again",
         }
     }
 }
@@ -158,6 +162,29 @@ pub enum Event {
         /// The address.
         ip: Ipv6Addr,
     },
+    /// A host speaks in clear, and was let in.
+    Plain {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why mode `enforce` would have dropped its frame.
+        reason: DropReason,
+    },
+    /// Somebody spoke in clear for a host that has proved itself, and was dropped.
+    Downgrade {
+        /// His source address, which is a claim.
+        mac: MacAddress,
+        /// Name of the host for which he spoke.
+        name: String,
+        /// Its hardware address.
+        owner: MacAddress,
+    },
+    /// A manager's machine speaks in clear and is answered so.
+    Management {
+        /// Its hardware address.
+        mac: MacAddress,
+        /// Its address.
+        ip: Ipv4Addr,
+    },
 }
 
 impl Event {
@@ -176,6 +203,9 @@ impl Event {
             Event::GroupRefused { .. } => "group-refused",
             Event::Challenged { .. } => "challenged",
             Event::StackSilent { .. } => "stack-silent",
+            Event::Plain { .. } => "plain",
+            Event::Downgrade { .. } => "downgrade",
+            Event::Management { .. } => "management-in-clear",
             Event::ClaimRefused { .. } => "claim-refused",
             Event::AddressDenied { .. } => "address-denied",
         }
@@ -212,6 +242,13 @@ impl fmt::Display for Event {
                 write!(f, "group frame from {mac} refused ({}): {detail}", reason.word())
             }
             Event::Challenged { mac } => write!(f, "{mac} must prove that its handshake is fresh"),
+            Event::Plain { mac, reason } => {
+                write!(f, "{mac} speaks in clear; mode enforce would drop that ({})", reason.word())
+            }
+            Event::Downgrade { mac, name, owner } => {
+                write!(f, "{mac} speaks in clear for {name} ({owner}), which has proved itself: dropped")
+            }
+            Event::Management { mac, ip } => write!(f, "the management machine {mac} ({ip}) is answered in clear"),
             Event::ClaimRefused { name, mac, ip, reason } => {
                 write!(f, "{name} ({mac}) may not use {ip} ({})", reason.word())
             }
@@ -233,6 +270,15 @@ pub enum Effect {
         /// Its hardware address.
         mac: MacAddress,
     },
+    /// Check this revocation list, which a peer gave, and have it in force if the site's authority signed it and it is newer.
+    CheckRevocationList {
+        /// Who gave it.
+        from: MacAddress,
+        /// The list in DER.
+        der: Vec<u8>,
+    },
+    /// Remember, beyond the end of this program, that this host has proved itself.
+    Remember(ProvedHost),
     /// Keep this ticket for the next run, in the place of another of the same peer (paper, section 7.1).
     KeepTicket(Box<HeldTicket>),
     /// Forget the ticket of this peer.

@@ -8,8 +8,10 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
+//! - section 5.2, who is believed: the site's revocation list goes from peer to peer, `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
-//! - section 7.1, legacy hosts: `settings`, `lane`; persistence: `control/resumption`, `ticket`, `job/resumption`
+//! - section 7.1, legacy hosts: `settings`, `lane`; step by step: `migration`, `control/clear`, `lane/clear`; persistence:
+//!   `control/resumption`, `ticket`, `job/resumption`
 //!
 //! Beyond the paper: IPv6 (`origin`, `neighbours`, `control/discovery`), candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
 //! under the site key in front of every signature. `docs/protocol.md` has every byte.
@@ -26,7 +28,9 @@ mod lane;
 pub mod limits;
 mod merkle;
 mod message;
+mod migration;
 mod neighbours;
+mod observed;
 mod origin;
 #[cfg(test)]
 mod paper_vectors;
@@ -37,17 +41,21 @@ mod ticket;
 #[cfg(test)]
 mod vectors;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bump::{Generator, Now, Sink, Whole};
+use bump::{Generator, Instant, Now, Sink, Whole};
 use identity::Verified;
 use identity::revocation::RevocationList;
+use wire::MacAddress;
 
 pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
 pub use lane::Lane;
-pub use message::{Activity, AssociationId, Claim, Order, Request};
+pub use message::{Activity, AssociationId, Claim, Order, PlainWord, Request};
+pub use migration::{Management, Migration, Policy, ProvedHost};
+pub use observed::PlainReport;
 pub use self_test::SelfTestError;
 pub use settings::{Broadcasting, Legacy, Requirement, Settings, Weaken};
 pub use ticket::{HeldTicket, IssuingKey, Remembered};
@@ -63,6 +71,35 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
     cll.with_control(now, sink, |control, _, out| control.start(out));
     cll
+}
+
+/// What an operator, or whoever acts for him, tells a link layer that runs.
+#[derive(Clone, Debug)]
+pub enum Instruction {
+    /// The site has taken these certificates back.
+    Revoke(Arc<Verified<RevocationList>>),
+    /// How strictly to keep to sealed frames from now on.
+    Policy(Policy),
+    /// Forget that the host with this hardware address has proved itself.
+    Forget(MacAddress),
+}
+
+/// Tells a running link layer something.
+pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| match instruction {
+        Instruction::Revoke(list) => control.revoke(now, list, sink, out),
+        Instruction::Policy(policy) => control.set_policy(policy, out),
+        Instruction::Forget(mac) => control.forget(mac, out),
+    });
+}
+
+/// The hosts that speak in clear and were let in, with what mode `enforce` would have dropped.
+#[must_use]
+pub fn plain_hosts(cll: &Cll, now: Instant) -> Vec<PlainReport> {
+    let mut reports = BTreeMap::new();
+    cll.control.report_plain_hosts(now, &mut reports);
+    cll.lanes.iter().for_each(|lane| lane.report_plain_hosts(now, &mut reports));
+    reports.into_values().collect()
 }
 
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.

@@ -184,6 +184,52 @@ pub const HELD_BYTES_PER_PEER_MAX: usize = 192 * 1024;
 /// Bytes held for all peers of a lane.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// A peer that was asked for a piece of a revocation list is asked again after this.
+pub const LIST_ASK_EVERY: Duration = Duration::from_secs(2);
+/// How often it is asked for one piece.
+pub const LIST_ASKED_MAX: u8 = 4;
+/// A whole list, of at most 45 pieces, has come within this or is given up.
+pub const LIST_FETCH_MAX: Duration = Duration::from_secs(60);
+/// A peer whose list is not in force is asked for no other for this long.
+pub const LIST_SUSPECT_FOR: Duration = Duration::from_secs(10 * 60);
+/// Peers of which that is remembered. Each had a certificate, and gave a list of its own making or none.
+pub const LIST_SUSPECTS_MAX: usize = 1024;
+/// Pieces of the list given to peers in a second: the whole list to four of them.
+pub const LIST_PIECES_PER_SECOND: u32 = 200;
+
+/// In modes `observe` and `prefer`: for so long whoever can prove himself goes first, before a question or a frame leaves in clear.
+/// A handshake on a quiet network takes a few milliseconds.
+pub const CLEAR_WAIT: Duration = Duration::from_millis(250);
+/// Questions and hosts that wait for that; one more goes in clear at once, as every question does in mode `observe`.
+pub const CLEAR_WAITING_MAX: usize = 256;
+/// There, a handshake that nobody answers is given up after this: most that are asked do not speak CLL yet.
+pub const LENIENT_GIVE_UP: Duration = Duration::from_secs(4);
+const _: () = assert!(LENIENT_GIVE_UP.as_secs() < HANDSHAKE_GIVE_UP.as_secs(), "it makes room sooner");
+/// A host that speaks in clear is asked again whether it speaks CLL once in this time, while frames go to it.
+pub const ASK_AGAIN: Duration = Duration::from_secs(60);
+/// Hosts to which a lane sends in clear. Who is beyond is asked first, as if he were new.
+pub const CLEAR_HOSTS_MAX: usize = 4096;
+/// A peer that only speaks in clear for this long has fallen back, as far as mode `observe` is concerned.
+pub const FALL_BACK_AFTER: Duration = Duration::from_secs(1);
+/// How often at most a lane tells control of that.
+pub const FALL_BACK_LOOK: Duration = Duration::from_millis(250);
+const _: () = assert!(4 * FALL_BACK_LOOK.as_millis() <= FALL_BACK_AFTER.as_millis(), "control hears of it in time");
+/// Hosts that have proved themselves and are remembered for that.
+pub const PROVED_MAX: usize = PEERS_MAX;
+/// Hosts in clear that are named in `peers`, for each lane and for control.
+pub const OBSERVED_MAX: usize = 1024;
+/// One of them that was silent for this long makes room for another.
+pub const OBSERVED_SILENT_MAX: Duration = Duration::from_secs(10 * 60);
+/// How often an operator hears of each.
+pub const OBSERVED_TOLD_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often an operator hears that somebody speaks in clear in the name of one host that has proved itself.
+pub const DOWNGRADE_TOLD_EVERY: Duration = Duration::from_secs(60);
+/// A question in clear that the stack was given is answered in clear within this time.
+pub const CLEAR_ANSWER_MAX: Duration = STACK_ANSWER_MAX;
+/// Askers that wait for such an answer.
+pub const CLEAR_ASKERS_MAX: usize = 256;
+/// How often an operator hears that a manager's machine was answered in clear.
+pub const MANAGEMENT_TOLD_EVERY: Duration = Duration::from_secs(10 * 60);
 /// Group frames of our stack that wait for a signature.
 pub const GROUP_FRAMES_WAITING_MAX: usize = 512;
 /// Bytes of them.

@@ -3,10 +3,11 @@
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use bump::{Instant, Meta};
+use bump::{DropReason, Instant, Meta};
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
+use crate::migration::Rules;
 use crate::origin::{Claims, Origin};
 
 /// Names an association for as long as the program runs.
@@ -55,8 +56,40 @@ pub enum Request {
     UnknownIndex(MacAddress),
     /// Many frames were sent under this association; its key should be replaced.
     Worn(AssociationId),
+    /// The wire brought this ARP frame in clear, and its source address may be heard.
+    PlainArp(Vec<u8>),
+    /// This frame in clear of the wire carries a neighbour solicitation or advertisement, and the mode of migration may let it pass.
+    PlainNeighbour(Vec<u8>),
+    /// A frame in clear was noted or refused that an operator should hear of.
+    Plain(PlainWord),
+    /// A peer with an association spoke in clear.
+    HeardPlain(MacAddress),
     /// This sealed frame was opened under this association and carried this message of the link layer.
     Control(AssociationId, Vec<u8>, Vec<u8>),
+}
+
+/// A frame in clear that an operator should hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainWord {
+    /// A stricter mode would have dropped it for this reason.
+    Passed {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+    },
+    /// It spoke for a host that has proved itself, and was dropped.
+    Refused {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// The host for which it spoke.
+        owner: MacAddress,
+    },
+    /// A manager's machine speaks in clear.
+    Management {
+        /// Its hardware address.
+        mac: MacAddress,
+    },
 }
 
 /// A frame that is authentic and good if what it claims is.
@@ -106,6 +139,10 @@ pub(crate) enum OrderKind {
     ShowLife(MacAddress),
     /// Send the peer this message of the link layer.
     Control(MacAddress, Vec<u8>),
+    /// Frames to this host go in clear from now on, first those that wait.
+    InClear(MacAddress),
+    /// Go by these rules from now on.
+    Rules(Arc<Rules>),
     /// This peer has this address; ask again after that moment.
     Admit(MacAddress, Ipv6Addr, Instant),
     /// This peer has this address no more.
@@ -124,6 +161,8 @@ impl std::fmt::Debug for Order {
             OrderKind::Seal(..) => "Seal",
             OrderKind::ShowLife(_) => "ShowLife",
             OrderKind::Control(..) => "Control",
+            OrderKind::InClear(_) => "InClear",
+            OrderKind::Rules(_) => "Rules",
             OrderKind::Admit(..) => "Admit",
             OrderKind::Withdraw(..) => "Withdraw",
             OrderKind::GiveUp(_) => "GiveUp",

@@ -52,6 +52,11 @@ impl Origin {
         Origin { mac: legacy.mac, addresses: vec![legacy.ip], router: legacy.router, dhcp_server: false }
     }
 
+    /// What a host may claim of which nothing but its hardware address is known.
+    pub(crate) fn of_stranger(mac: MacAddress) -> Origin {
+        Origin { mac, addresses: Vec::new(), router: false, dhcp_server: false }
+    }
+
     pub(crate) fn mac(&self) -> MacAddress {
         self.mac
     }

@@ -17,6 +17,11 @@ impl Revoked {
         Revoked { list }
     }
 
+    /// The list itself.
+    pub(crate) fn list(&self) -> Option<&Verified<RevocationList>> {
+        self.list.as_deref()
+    }
+
     /// Whether `certificate` is on it.
     pub(crate) fn names(&self, certificate: &HostCertificate) -> bool {
         self.list.as_ref().is_some_and(|list| list.names(certificate))

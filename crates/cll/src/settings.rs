@@ -12,6 +12,7 @@ use wire::cll::{Agreement, Offer, data};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
+use crate::migration::{Policy, Proved, ProvedHost, Rules};
 
 /// A host that cannot speak CLL, admitted in clear (paper, section 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +159,10 @@ pub struct Settings {
     pub legacy: Vec<Legacy>,
     /// How frames to groups travel.
     pub broadcasting: Broadcasting,
+    /// How strictly this host keeps to sealed frames.
+    pub policy: Policy,
+    /// Hosts that proved themselves in an earlier run.
+    pub proved: Vec<ProvedHost>,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
     /// Layers switched off by a laboratory.
@@ -195,6 +200,8 @@ impl Settings {
             ipv6: true,
             legacy: Vec::new(),
             broadcasting: Broadcasting::default(),
+            policy: Policy::default(),
+            proved: Vec::new(),
             pass: Vec::new(),
             weaken: Weaken::default(),
         }
@@ -241,6 +248,11 @@ impl Settings {
     #[must_use]
     pub fn legacy_by_ip(&self, ip: Ipv4Addr) -> Option<&Legacy> {
         self.legacy.iter().find(|legacy| legacy.ip == ip)
+    }
+
+    /// What control and lanes go by at the start.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::new(Rules { policy: self.policy.clone(), proved: Proved::of(&self.proved) })
     }
 
     /// Whether `ip` is one of this host's own addresses.

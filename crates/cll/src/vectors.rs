@@ -20,6 +20,7 @@ use identity::{HostIdentity, Role, pem};
 use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN};
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -45,6 +46,7 @@ const HANDSHAKES: [&str; 5] = [
     include_str!("../../../vectors/handshake-4.txt"),
     include_str!("../../../vectors/handshake-5.txt"),
 ];
+const LIST_MESSAGES: &str = include_str!("../../../vectors/list-messages.txt");
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
 pub(crate) const START_UNIX_S: u64 = 1_800_000_000;
 pub(crate) const WIRE_MTU: u16 = 1500;
@@ -601,6 +603,23 @@ fn rollover_messages_travel_sealed_alike() {
         check_sealed(&roll, "reply", responder, initiator, answering.send, answering.receive);
         let (send, receive) = (roll.finish().keys.send, roll.answer().keys.receive);
         check_sealed(&roll, "acknowledgement", initiator, responder, send, receive);
+    }
+}
+
+#[test]
+fn messages_about_lists_are_read_and_written_alike() {
+    let vectors = Vectors::read(LIST_MESSAGES);
+    let der = vectors.bytes("list.der");
+    let list = ListName { issued_unix: u64::from_be_bytes(vectors.array("list.issued_unix")), len: der.len() as u32 };
+    let check = |name: String, message: ListMessage<'_>| {
+        assert_eq!(message.emit(), vectors.bytes(&name), "{name}");
+        assert_eq!(ListMessage::parse(vectors.bytes(&name)), Ok(message), "{name}");
+    };
+    check("offer".to_owned(), ListMessage::Offer(list));
+    for (number, piece) in der.chunks(PIECE_LEN).enumerate() {
+        let offset = (number * PIECE_LEN) as u32;
+        check(format!("question.{number}"), ListMessage::Question(list, offset));
+        check(format!("piece.{number}"), ListMessage::Piece(list, offset, piece));
     }
 }
 

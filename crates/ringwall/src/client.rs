@@ -12,7 +12,9 @@ use clap::Args;
 use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, OwnKey, Pair, Peer, Sarp, Shield, Status};
+use crate::protocol::{
+    Answer, Ask, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield, Status,
+};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -200,6 +202,9 @@ fn print_status(status: &Status) {
     if status.profile == Profile::Paper.word() {
         say!("NOT PROTECTED: {}", paper_warning(&status.mode));
     }
+    if let Some(migration) = &status.migration {
+        print_migration(migration);
+    }
     if let Some(identity) = &status.identity {
         let addresses = identity.addresses.join(", ");
         say!("this host: {} of site {} ({}, {addresses})", identity.name, identity.site, identity.mac);
@@ -217,7 +222,7 @@ fn print_status(status: &Status) {
     if let Some(seconds) = takeover.reverts_in_s {
         say!("GIVEN BACK in {seconds} s unless you run `ringwall host confirm`");
     }
-    for warning in &takeover.warnings {
+    for warning in takeover.warnings.iter().chain(&status.warnings) {
         say!("warning: {warning}");
     }
     say!("peers: {}", status.peers);
@@ -239,6 +244,29 @@ fn print_status(status: &Status) {
     }
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+/// How far the move to sealed frames is.
+fn print_migration(migration: &Migration) {
+    if migration.mode == "observe" {
+        say!("NOT PROTECTED: cll.migration = \"observe\", whoever speaks in clear is believed");
+    }
+    say!(
+        "migration: {}; {} hosts have proved themselves, {} speak in clear",
+        migration.mode,
+        migration.proved,
+        migration.in_clear
+    );
+    for (mac, mode) in &migration.exceptions {
+        say!("exception: {mac} is treated by mode {mode}");
+    }
+    for manager in &migration.management {
+        say!("management machine, reachable in clear: {manager}");
+    }
+    if !migration.would_drop.is_empty() {
+        say!("let pass, would be dropped in mode enforce:");
+        print_counts(&migration.would_drop);
     }
 }
 
@@ -419,6 +447,9 @@ fn print_peer(peer: &Peer) {
         peer.sends,
         peer.receives
     );
+    for (reason, count) in &peer.would_drop {
+        say!("{:<16} would be dropped in mode enforce: {count} {reason}", "");
+    }
 }
 
 /// Options of `ringwall events`

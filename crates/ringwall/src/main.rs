@@ -158,7 +158,7 @@ fn show_config(args: &FileArgs) -> Result<(), Failure> {
     let (file, config) = args.load()?;
     say!("{}", config.shown(&file)?.trim_end());
     let ConfigFile::Host(config) = config else { return Ok(()) };
-    for what in config.host.mode.not_carried() {
+    for what in config.not_carried() {
         say!("# dropped by name in this version: {what}");
     }
     for what in config.host.mode.not_protected() {

@@ -90,6 +90,10 @@ fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Fai
     register_frames(registry, &status.interface, &status.frames)?;
     fill(registry, &status.interface, "drops", "Dropped frames by reason", numbers(&status.drops));
     fill(registry, &status.interface, "port", "What passed the ports", numbers(&status.ports));
+    if let Some(migration) = &status.migration {
+        let help = "Frames let pass that mode enforce would drop, by reason";
+        fill(registry, &status.interface, "would_drop", help, numbers(&migration.would_drop));
+    }
     Ok(())
 }
 
@@ -122,18 +126,23 @@ fn fill<'a>(
 
 fn register_gauges(registry: &mut Registry, status: &Status) {
     let days = status.identity.as_ref().map_or(0, |identity| identity.certificate_days_left);
+    let authority_days = status.identity.as_ref().map_or(0, |identity| identity.authority_days_left);
+    let in_clear = status.migration.as_ref().map_or(0, |migration| migration.in_clear);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let is_weak = status.mode == "null" || status.profile == Profile::Paper.word();
+    let observes = status.migration.as_ref().is_some_and(|migration| migration.mode == "observe");
+    let is_weak = observes || status.mode == "null" || status.profile == Profile::Paper.word();
     let weakened = count(status.weakened.len() as u64) + i64::from(is_weak);
     let gauges = [
         ("peers", "Associations in use", count(status.peers as u64)),
         ("held_frames", "Frames that wait for a handshake", count(status.frames.held)),
         ("certificate_days_left", "Days until this host's certificate ends", days),
+        ("authority_days_left", "Days until the certificate of the site's authority ends", authority_days),
+        ("plain_hosts", "Hosts that speak in clear and were let in", count(in_clear as u64)),
         ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
         ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
         (
             "weakened_layers",
-            "Layers switched off by a laboratory; the null bump is one, and so is the paper profile",
+            "Layers switched off by a laboratory; the null bump is one, so is the paper profile, and so is mode observe",
             weakened,
         ),
     ];

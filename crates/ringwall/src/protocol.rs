@@ -39,6 +39,13 @@ pub(crate) enum Ask {
         /// Unblock it.
         undo: bool,
     },
+    /// Read the configuration again, as far as that is possible without a restart.
+    Reload,
+    /// Forget that a host has proved itself.
+    Forget {
+        /// Its name or hardware address.
+        who: String,
+    },
     /// End; the interface stays closed or is restored as configured.
     Stop,
 }
@@ -49,15 +56,36 @@ pub(crate) enum Ask {
 pub(crate) enum Answer {
     Status(Box<Status>),
     Gate(Box<GateStatus>),
-    Peers { peers: Vec<Peer> },
-    Keys { keys: Vec<Key> },
-    Pairs { pairs: Vec<Pair> },
-    Events { events: Vec<Event> },
-    Drops { counts: BTreeMap<String, u64>, examples: Vec<Example> },
-    Flows { flows: Vec<Flow> },
-    Blocked { changed: bool },
+    Peers {
+        peers: Vec<Peer>,
+    },
+    Keys {
+        keys: Vec<Key>,
+    },
+    Pairs {
+        pairs: Vec<Pair>,
+    },
+    Events {
+        events: Vec<Event>,
+    },
+    Drops {
+        counts: BTreeMap<String, u64>,
+        examples: Vec<Example>,
+    },
+    Flows {
+        flows: Vec<Flow>,
+    },
+    Blocked {
+        changed: bool,
+    },
+    /// An order was carried out; what it came to, in lines.
+    Done {
+        lines: Vec<String>,
+    },
     Stopping,
-    Error { line: String },
+    Error {
+        line: String,
+    },
 }
 
 /// How the daemon is.
@@ -78,6 +106,12 @@ pub(crate) struct Status {
     /// How many certificates the list of revoked ones names, where one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revoked: Option<usize>,
+    /// How far the move to sealed frames is, in mode `cll`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) migration: Option<Migration>,
+    /// Certificates that end soon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sarp: Option<Sarp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +125,23 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
+}
+
+/// How far the move to sealed frames is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Migration {
+    /// observe, prefer or enforce.
+    pub(crate) mode: String,
+    /// Hosts that are treated otherwise, by hardware address.
+    pub(crate) exceptions: BTreeMap<String, String>,
+    /// Managers' machines that reach this host in clear.
+    pub(crate) management: Vec<String>,
+    /// Hosts that have proved themselves and are remembered.
+    pub(crate) proved: usize,
+    /// Hosts that speak in clear and were let in.
+    pub(crate) in_clear: usize,
+    /// Frames that were let pass and that mode enforce would have dropped, by reason.
+    pub(crate) would_drop: BTreeMap<String, u64>,
 }
 
 /// Where forged frames of the link layer end.
@@ -315,6 +366,9 @@ pub(crate) struct Identity {
     pub(crate) addresses: Vec<String>,
     pub(crate) router: bool,
     pub(crate) certificate_days_left: i64,
+    /// Until the certificate of the site's authority ends.
+    #[serde(default)]
+    pub(crate) authority_days_left: i64,
 }
 
 /// The books. Every frame received has one fate.
@@ -354,6 +408,9 @@ pub(crate) struct Peer {
     pub(crate) sends: String,
     pub(crate) receives: String,
     pub(crate) certificate_not_after_unix: u64,
+    /// Of a host that speaks in clear: what mode enforce would have dropped, in frames by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) would_drop: BTreeMap<String, u64>,
 }
 
 /// Something that happened.

@@ -33,6 +33,8 @@ pub enum Field {
     CllSignature,
     /// The body of a CLL rollover message.
     CllRollover,
+    /// A CLL message about a revocation list.
+    CllRevocationList,
     /// The body of a signed CLL group frame, an announcement or a question.
     CllBroadcast,
     /// The body of a CLL resumption message.

@@ -17,6 +17,7 @@ use wire::ethernet::Header;
 use wire::nd::{advertisement, group_mac, solicitation, solicited_node};
 use wire::{EtherType, MacAddress};
 
+use super::stack::forward_in_clear;
 use super::{Call, Control};
 use crate::event::Event;
 use crate::job::Refusal;
@@ -31,7 +32,7 @@ impl Control {
         let Ok((header, packet)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         // Peers judge it like this, so what they would refuse need not leave.
         let Ok(Passage::Ipv6(claims)) = self.own_origin.check(frame) else {
-            return Fate::Dropped(DropReason::DiscoveryNotOurs);
+            return self.uncarried(call, frame, DropReason::DiscoveryNotOurs);
         };
         let target =
             wire::nd::Message::parse(&packet[wire::ipv6::HEADER_LEN..]).ok().and_then(|message| message.target);
@@ -42,7 +43,7 @@ impl Control {
                 self.note_own(call, source);
                 self.stack_solicits(call, &header, (source, target), frame)
             }
-            _ => Fate::Dropped(DropReason::DiscoveryNotOurs),
+            _ => self.uncarried(call, frame, DropReason::DiscoveryNotOurs),
         }
     }
 
@@ -74,10 +75,8 @@ impl Control {
             target_mac: if destination.is_group() { MacAddress::ZERO } else { destination },
             target_ip: target,
         };
-        match self.open_for_ip(call, question.into(), destination) {
-            Ok(()) => Fate::Consumed,
-            Err(reason) => Fate::Dropped(reason),
-        }
+        let opened = self.open_for_ip(call, question.into(), destination);
+        self.ask_in_clear(call, target.into(), frame, opened)
     }
 
     /// The stack says that it has an address.
@@ -89,14 +88,19 @@ impl Control {
                 None => self.group_frame_of_stack(call, frame),
             };
         }
-        if self.send_replies_that_waited(call, header.destination, target.into()) {
+        let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
+        let asked_by_handshake = self.send_replies_that_waited(call, header.destination, target.into());
+        if asked_in_clear {
+            return forward_in_clear(call, frame);
+        }
+        if asked_by_handshake {
             return Fate::Consumed;
         }
         if self.peers.current_by_mac(header.destination).is_some() {
             call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
             return Fate::Forwarded;
         }
-        Fate::Dropped(DropReason::DiscoveryUnasked)
+        self.uncarried(call, frame, DropReason::DiscoveryUnasked)
     }
 
     /// The peer that has an address, if its association works: it can be asked under the seal.
@@ -157,7 +161,8 @@ impl Control {
         let Some(mac) = self.peers.peer_of(claim.association) else {
             return Fate::Dropped(DropReason::UnknownIndex);
         };
-        if let Err(reason) = self.admit(call, mac, &claim.claims) {
+        let admitted = self.admit(call, mac, &claim.claims);
+        if let Err(reason) = self.excuse_insider(call, mac, admitted) {
             return Fate::Dropped(reason);
         }
         if !sink::copy(call.sink, Side::STACK, &claim.opened, claim.meta) {

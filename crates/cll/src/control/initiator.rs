@@ -51,6 +51,8 @@ pub(super) struct Opening {
     asked_mac: Option<MacAddress>,
     destination: MacAddress,
     started: Instant,
+    /// For how long it is tried.
+    patience: Duration,
     pub(super) nonce: [u8; NONCE_LEN],
     pub(super) cookie: [u8; COOKIE_LEN],
     challenges: u8,
@@ -66,6 +68,11 @@ impl Opening {
     /// The address that must be answered for, if it is known.
     pub(super) fn asked_ip(&self) -> Option<IpAddr> {
         asked_ip(&self.question)
+    }
+
+    /// When it is given up.
+    fn ends(&self) -> Instant {
+        self.started + self.patience
     }
 
     fn asks(&self, ip: Option<IpAddr>, mac: Option<MacAddress>) -> bool {
@@ -111,8 +118,8 @@ impl Openings {
         self.by_id
             .values()
             .map(|opening| match opening.state {
-                State::Reply { next_send, .. } => next_send.min(opening.started + HANDSHAKE_GIVE_UP),
-                _ => opening.started + HANDSHAKE_GIVE_UP,
+                State::Reply { next_send, .. } => next_send.min(opening.ends()),
+                _ => opening.ends(),
             })
             .min()
     }
@@ -203,6 +210,7 @@ impl Control {
             asked_mac,
             destination,
             started: now,
+            patience: self.patience(now, asked_ip, asked_mac),
             nonce: self.random.bytes(),
             cookie: [0; COOKIE_LEN],
             challenges: 0,
@@ -499,7 +507,7 @@ impl Control {
     /// Repeats requests that are not answered, and gives up on those that never will be.
     pub(super) fn retransmit(&mut self, call: &mut Call<'_>, budget: usize) {
         let now = call.now.since_boot;
-        let over = |opening: &Opening| now.since(opening.started) >= HANDSHAKE_GIVE_UP;
+        let over = |opening: &Opening| opening.ends() <= now;
         let due = |opening: &Opening| matches!(opening.state, State::Reply { next_send, .. } if next_send <= now);
         let ready: Vec<(OpeningId, bool)> = self
             .openings
@@ -539,7 +547,9 @@ impl Control {
         let Some(opening) = self.openings.by_id.remove(&id) else { return };
         self.peers.return_index(opening.receiver_index);
         self.drop_unjudged_reply(call, &opening, DropReason::JobLost);
-        call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
+        if opening.patience >= HANDSHAKE_GIVE_UP {
+            call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
+        }
         let Some(mac) = opening.asked_mac else { return };
         for lane in 0..self.settings.lanes {
             call.order(lane, OrderKind::GiveUp(mac));

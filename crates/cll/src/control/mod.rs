@@ -3,6 +3,8 @@
 //! - `stack.rs`: what our own stack's ARP asks for; `discovery.rs`: what its neighbour discovery does, and IPv6 addresses.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
+//! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
+//! - `lists.rs`: the site's revocation list, from peer to peer.
 //! - `rollover`: new keys through an association that there is.
 //! - `broadcast`: frames to groups.
 //! - `resumption`: back to one that was, by a ticket.
@@ -10,9 +12,11 @@
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
 mod broadcast;
+mod clear;
 mod discovery;
 mod freshness;
 mod initiator;
+mod lists;
 mod peers;
 mod responder;
 mod resumption;
@@ -42,12 +46,15 @@ use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::neighbours::Neighbours;
+use crate::observed::PlainReport;
 use crate::origin::Origin;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
 use broadcast::Broadcasts;
+use clear::Clear;
 use freshness::Freshness;
 use initiator::Openings;
+use lists::Lists;
 use peers::{Association, Peers};
 use responder::Answers;
 use resumption::Resumptions;
@@ -83,6 +90,8 @@ pub struct Control {
     wire_mtu: u16,
     resumptions: Resumptions,
     revoked: Arc<Revoked>,
+    clear: Clear,
+    lists: Lists,
     freshness: Freshness,
     answer_budget: Bucket,
     answer_budget_per_source: PerSource,
@@ -154,6 +163,8 @@ impl Control {
         Control {
             broadcasts: Broadcasts::new(&mut random, now, &settings),
             wire_mtu: settings.wire_mtu,
+            clear: Clear::new(settings.rules()),
+            lists: Lists::default(),
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             neighbours: Neighbours::new(settings.identity.certificate()),
             own_origin: Origin::of(settings.identity.certificate()),
@@ -221,6 +232,17 @@ impl Control {
         reports
     }
 
+    /// Adds the hosts that spoke ARP in clear to `reports`.
+    pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
+        self.clear.observed.report(now, reports);
+    }
+
+    /// Hosts that have proved themselves and are remembered for it.
+    #[must_use]
+    pub fn proved_hosts(&self) -> usize {
+        self.clear.rules.proved.len()
+    }
+
     /// Associations in use with one hardware address; never more than one.
     #[must_use]
     pub fn established_with(&self, mac: MacAddress) -> usize {
@@ -263,6 +285,7 @@ impl Control {
                 }
             }
         }
+        self.offer_list_to_all(&mut call);
     }
 
     fn task(&mut self, out: &mut Outbox<Control>, task: Task, job: JobKind) -> bool {
@@ -354,6 +377,7 @@ impl Control {
         self.make_room(call, mac);
         self.learn_certificate(call, &association.certificate);
         call.out.event(established(&association));
+        self.note_proof(call, &association);
         let id = association.id;
         self.settle_rollover(call, mac, id);
         if let Some(old) = self.peers.set_current(association) {
@@ -365,6 +389,7 @@ impl Control {
             call.order(lane as u8, OrderKind::Send(Box::new(outgoing)));
         }
         self.close_openings_for(call, mac);
+        self.offer_list(call, mac);
         self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
     }
 
@@ -498,6 +523,16 @@ impl bump::Control for Control {
             Request::Activity(id, activity) => self.peers.note(now.since_boot, id, activity),
             Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
             Request::Worn(id) => self.renew_worn(&mut call, id),
+            Request::PlainArp(frame) => {
+                let fate = self.plain_arp(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::PlainNeighbour(frame) => {
+                let fate = self.plain_neighbour(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::Plain(word) => self.word(&mut call, word),
+            Request::HeardPlain(mac) => self.hear_plain(&mut call, mac),
             Request::Control(association, frame, message) => {
                 let fate = self.sealed_message(&mut call, &Sealed { association, frame: &frame, message: &message });
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
@@ -541,8 +576,10 @@ impl bump::Control for Control {
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
+        self.send_unproved(&mut call);
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
+        self.ask_for_list(&mut call);
         self.repeat_rollovers(&mut call, budget);
         self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
@@ -550,8 +587,9 @@ impl bump::Control for Control {
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
+        let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
-        time::earlier(time::earlier(handshakes, rollovers), self.next_sweep)
+        time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), self.next_sweep)
     }
 
     fn ledger(&self) -> &Ledger {
@@ -560,13 +598,6 @@ impl bump::Control for Control {
 }
 
 impl Control {
-    /// Frames wait in `lane` for a host. Without a handshake nothing would ever release them.
-    fn open_for_lane(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
-        if self.open_for_mac(call, mac).is_err() {
-            call.order(lane.0, OrderKind::GiveUp(mac));
-        }
-    }
-
     fn stock_key_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KeyPair>) {
         self.key_pairs_ordered = false;
         self.key_pairs.extend(pairs);

@@ -54,6 +54,8 @@ pub(crate) struct Association {
     last_used: Instant,
     /// A new handshake was asked for because this association is silent.
     pub(crate) doubted: bool,
+    /// The peer spoke in clear, and nothing was opened since.
+    plain_since: Option<Instant>,
 }
 
 /// What it takes to make an [`Association`].
@@ -81,6 +83,7 @@ impl Association {
         if activity.opened {
             self.last_opened = Some(now);
             self.unanswered_since = None;
+            self.plain_since = None;
             self.doubted = false;
         } else if activity.sealed_payload {
             self.unanswered_since.get_or_insert(now);
@@ -240,6 +243,7 @@ impl Peers {
             owes_since: None,
             in_use: false,
             doubted: false,
+            plain_since: None,
         }
     }
 
@@ -340,6 +344,12 @@ impl Peers {
         if current.id == id {
             current.note(now, activity);
         }
+    }
+
+    /// The peer speaks in clear: for how long it has done nothing else.
+    pub(crate) fn speaks_in_clear(&mut self, now: Instant, mac: MacAddress) -> Option<Duration> {
+        let current = self.by_mac.get_mut(&mac)?.current.as_mut()?;
+        Some(now.since(*current.plain_since.get_or_insert(now)))
     }
 
     /// Takes out up to `budget` associations whose time is over. The flag tells which were in use.

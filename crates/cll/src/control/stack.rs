@@ -15,10 +15,10 @@ impl Control {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
         if arp.sender_ip.is_unspecified() {
-            return Fate::Dropped(DropReason::ArpProbe);
+            return self.uncarried(call, frame, DropReason::ArpProbe);
         }
         if arp.sender_mac != self.settings.mac || !self.settings.is_own(arp.sender_ip) {
-            return Fate::Dropped(DropReason::ArpNotOurs);
+            return self.uncarried(call, frame, DropReason::ArpNotOurs);
         }
         if arp.sender_ip == arp.target_ip && header.destination.is_group() {
             // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
@@ -39,15 +39,18 @@ impl Control {
             self.send_resolution_up(call, &answer, legacy.router);
             return Fate::Answered;
         }
+        if let Some(manager) = self.clear.rules.policy.management_by_ip(arp.target_ip) {
+            let answer = Resolution::from(*arp).reply(manager.mac, None);
+            self.send_resolution_up(call, &answer, false);
+            return Fate::Answered;
+        }
         if let Some(mac) = self.lively_peer(call, arp) {
             call.order(0, OrderKind::Seal(mac, readdress(frame, mac)));
             return Fate::Forwarded;
         }
         let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
-        match self.open_for_ip(call, (*arp).into(), destination) {
-            Ok(()) => Fate::Consumed,
-            Err(reason) => Fate::Dropped(reason),
-        }
+        let opened = self.open_for_ip(call, (*arp).into(), destination);
+        self.ask_in_clear(call, arp.target_ip.into(), frame, opened)
     }
 
     /// The peer that has the wanted address, if its association works: it can be asked under the seal.
@@ -60,18 +63,23 @@ impl Control {
         if self.settings.legacy_by_mac(header.destination).is_some() {
             return forward_in_clear(call, frame);
         }
-        if self.send_replies_that_waited(call, arp.target_mac, arp.sender_ip.into()) {
+        let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
+        let asked_by_handshake = self.send_replies_that_waited(call, arp.target_mac, arp.sender_ip.into());
+        if asked_in_clear {
+            return forward_in_clear(call, frame);
+        }
+        if asked_by_handshake {
             return Fate::Consumed;
         }
         if self.peers.current_by_mac(header.destination).is_some() {
             call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
             return Fate::Forwarded;
         }
-        Fate::Dropped(DropReason::ArpUnasked)
+        self.uncarried(call, frame, DropReason::ArpUnasked)
     }
 }
 
-fn forward_in_clear(call: &mut Call<'_>, frame: &[u8]) -> Fate {
+pub(super) fn forward_in_clear(call: &mut Call<'_>, frame: &[u8]) -> Fate {
     if sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
         Fate::Forwarded
     } else {

@@ -12,24 +12,30 @@ use crate::origin::Claims;
 
 /// The addresses, each with the moment until which no question is needed.
 #[derive(Debug, Default)]
-pub(super) struct Admitted(BTreeMap<(MacAddress, Ipv6Addr), Instant>);
+pub(super) struct Admitted(BTreeMap<(Ipv6Addr, MacAddress), Instant>);
 
 impl Admitted {
     pub(super) fn admit(&mut self, peer: MacAddress, address: Ipv6Addr, until: Instant) {
         if self.0.len() >= ADDRESSES_MAX {
             self.0.retain(|_, other| until.since(*other) < ADDRESS_REFRESH);
         }
-        self.0.insert((peer, address), until);
+        self.0.insert((address, peer), until);
     }
 
     pub(super) fn withdraw(&mut self, peer: MacAddress, address: Ipv6Addr) {
-        self.0.remove(&(peer, address));
+        self.0.remove(&(address, peer));
+    }
+
+    /// The peer that has this address.
+    pub(super) fn holder(&self, address: Ipv6Addr) -> Option<MacAddress> {
+        let all = (address, MacAddress::ZERO)..=(address, MacAddress::BROADCAST);
+        self.0.range(all).next().map(|((_, peer), _)| *peer)
     }
 
     /// Whether all that `peer` claims was granted. A question is control's.
     pub(super) fn covers(&self, now: Instant, peer: MacAddress, claims: &Claims) -> bool {
         let is_granted = |address: Option<Ipv6Addr>| {
-            address.is_none_or(|address| self.0.get(&(peer, address)).is_some_and(|until| *until > now))
+            address.is_none_or(|address| self.0.get(&(address, peer)).is_some_and(|until| *until > now))
         };
         claims.question.is_none() && is_granted(claims.source) && is_granted(claims.target)
     }

@@ -9,7 +9,7 @@ use wire::{Error, EtherType};
 
 use super::{Lane, Outputs, Receiver, not_for_groups};
 use crate::message::{Claim, Request};
-use crate::origin::{Claims, Passage};
+use crate::origin::{Claims, Origin, Passage};
 use crate::settings::{Settings, Weaken};
 
 impl Lane {
@@ -34,17 +34,14 @@ impl Lane {
         if header.ethertype == self.settings.ethertype {
             return self.inbound_cll(now, &header, frame, out);
         }
-        Some(self.inbound_plain(&header, frame, out))
+        match self.legacy.get(&header.source) {
+            Some(origin) => Some(self.inbound_legacy(origin, &header, frame, out)),
+            None => self.inbound_stranger(now, &header, frame, out),
+        }
     }
 
-    /// A frame in clear: only a legacy host on the list may send one, and only as itself.
-    fn inbound_plain(&self, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        let Some(origin) = self.legacy.get(&header.source) else {
-            return Fate::Dropped(match header.ethertype {
-                EtherType::ARP => DropReason::PlainArp,
-                _ => DropReason::Unsealed,
-            });
-        };
+    /// A frame in clear of a host on the legacy list, which may send only as itself.
+    fn inbound_legacy(&self, origin: &Origin, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
         if header.ethertype == EtherType::IPV6 {
             return Fate::Dropped(DropReason::Ipv6);
         }
@@ -123,8 +120,14 @@ impl Lane {
             self.note(now, association, |activity| activity.opened = true);
             return Ok(Self::ask_control(out, Request::Control(association, frame.bytes.to_vec(), message)));
         }
-        let (meta, claims) = receiver.restore(header, &inner, &self.settings, room)?;
+        let restored = receiver.restore(header, &inner, &self.settings, room);
+        let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
         let peer = receiver.origin.mac();
+        let claims = match restored {
+            Ok(claims) => claims,
+            Err(reason) => self.excuse_insider(now, header.source, reason, out.requests).map(|()| None)?,
+        };
+        self.clear.heard_sealed(header.source);
         if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
             let (sealed, opened) = (frame.bytes.to_vec(), room.to_vec());
             let claim = Claim { association, claims, sealed, opened, meta };
@@ -160,18 +163,16 @@ impl Receiver {
         inner: &InnerHeader,
         settings: &Settings,
         room: &mut [u8],
-    ) -> Result<(Meta, Option<Claims>), DropReason> {
+    ) -> Result<Option<Claims>, DropReason> {
         let restored = Header { ethertype: inner.ethertype, ..*header };
         room[..ETHERNET_LEN].copy_from_slice(&restored.emit());
-        let claims = match self.origin.check(room) {
-            Ok(Passage::Ipv6(_)) if !settings.ipv6 => return Err(DropReason::Ipv6),
-            Err(_) | Ok(_) if settings.weaken.cross_layer => None,
-            Ok(Passage::Ipv6(claims)) => Some(claims),
-            Ok(Passage::Free) => None,
-            Err(reason) => return Err(reason),
-        };
-        let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
-        Ok((meta, claims))
+        match self.origin.check(room) {
+            Ok(Passage::Ipv6(_)) if !settings.ipv6 => Err(DropReason::Ipv6),
+            Err(_) | Ok(_) if settings.weaken.cross_layer => Ok(None),
+            Ok(Passage::Ipv6(claims)) => Ok(Some(claims)),
+            Ok(Passage::Free) => Ok(None),
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Opens the sealed body into `room`, whose last bytes then hold the payload, with space before it for an Ethernet

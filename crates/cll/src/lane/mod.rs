@@ -4,6 +4,7 @@
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
 mod admitted;
+mod clear;
 mod group;
 mod inbound;
 mod outbound;
@@ -19,9 +20,11 @@ use crate::hold::Hold;
 use crate::keys::ReceiveKey;
 use crate::limits::SWEEP_INTERVAL;
 use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::observed::PlainReport;
 use crate::origin::Origin;
 use crate::settings::Settings;
 use admitted::Admitted;
+use clear::Clear;
 pub(crate) use outbound::not_for_groups;
 
 /// Sends to one peer.
@@ -52,6 +55,7 @@ pub struct Lane {
     switches: Switches,
     outpost: Option<Box<dyn Outpost>>,
     legacy: BTreeMap<MacAddress, Origin>,
+    clear: Clear,
     /// IPv6 addresses of peers, as control decided.
     admitted: Admitted,
     hold: Hold,
@@ -70,6 +74,7 @@ impl Lane {
             wire_frame_max: settings.wire_frame_max(),
             switches: settings.switches(),
             outpost: None,
+            clear: Clear::new(settings.rules()),
             settings,
             ledger: Ledger::new(),
             senders: BTreeMap::new(),
@@ -112,6 +117,11 @@ impl Lane {
         self.receivers.len()
     }
 
+    /// Adds the hosts that spoke in clear to `reports`.
+    pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
+        self.clear.observed.report(now, reports);
+    }
+
     /// The wire carries packets of another size from now on, in bytes.
     pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
         self.wire_frame_max = usize::from(wire_mtu) + ethernet::HEADER_LEN;
@@ -150,6 +160,7 @@ impl Lane {
         let worn_at = self.settings.rekey_after_frames;
         let sender = Sender { association, key, next_sequence: first_sequence, first_sequence, worn_at };
         self.senders.insert(peer, sender);
+        self.clear.peer_has_key(peer);
         self.release_held(now, peer, out);
     }
 
@@ -244,6 +255,8 @@ impl bump::Lane for Lane {
             OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
             OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
             OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
+            OrderKind::InClear(peer) => self.go_in_clear(now, peer, &mut out),
+            OrderKind::Rules(rules) => self.clear.set_rules(rules),
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),

@@ -33,24 +33,20 @@ impl Lane {
         }
         if header.ethertype == EtherType::IPV6 {
             if !self.settings.ipv6 {
-                return Some(Fate::Dropped(DropReason::Ipv6));
+                return Some(self.outbound_uncarried(&header, frame, DropReason::Ipv6, out));
             }
             if self.is_for_control(&header, payload) {
                 return Self::ask_control(out, Request::StackNeighbour(frame.bytes.to_vec()));
             }
         }
         if let Some(reason) = not_carried(&header, payload) {
-            return Some(Fate::Dropped(reason));
+            return Some(self.outbound_uncarried(&header, frame, reason, out));
         }
         if header.destination.is_group() {
             return self.send_to_group(now, frame, out);
         }
-        if self.legacy.contains_key(&header.destination) {
-            // A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
-            if header.ethertype.is_vlan() {
-                return Some(Fate::Dropped(DropReason::Vlan));
-            }
-            return Some(out.forward(Side::WIRE, frame));
+        if self.legacy.contains_key(&header.destination) || self.leaves_in_clear(now, &header, frame, out) {
+            return Some(Self::send_in_clear(&header, frame, out));
         }
         if self.senders.contains_key(&header.destination) {
             return Some(self.seal_to(now, header.destination, frame, out));
@@ -147,7 +143,7 @@ impl Lane {
 }
 
 /// Frames that this version does not carry, by name.
-fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
+pub(super) fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
     if matches!(header.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
         // Behind the seal these would be ours. As lengths they are too short for any frame.
         return Some(DropReason::Malformed);

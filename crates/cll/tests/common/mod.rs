@@ -12,7 +12,7 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use cll::{Cll, Completion, Effect, Event, HeldTicket, IssuingKey, Remembered, Settings};
+use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings};
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Profile, Verified};
 use wire::arp::{Arp, Operation};
@@ -47,6 +47,21 @@ impl Site {
     /// The site takes back the certificate of this identity.
     pub fn revocation_of(&self, identity: &HostIdentity) -> Arc<Verified<RevocationList>> {
         let text = self.site.revocation_list(&[identity.certificate().serial()], START_UNIX_S).unwrap();
+        let der = identity::pem::single(&text, identity::pem::REVOCATION_LIST).unwrap();
+        Arc::new(self.site.anchor().verify_revocation_list(&der).unwrap())
+    }
+
+    /// The same among `others` certificates that nobody has.
+    pub fn long_revocation_of(
+        &self,
+        identity: &HostIdentity,
+        others: u8,
+        issued_unix: u64,
+    ) -> Arc<Verified<RevocationList>> {
+        let others: Vec<[u8; 16]> = (1..=others).map(|number| [number; 16]).collect();
+        let mut serials: Vec<&[u8]> = others.iter().map(|serial| &serial[..]).collect();
+        serials.push(identity.certificate().serial());
+        let text = self.site.revocation_list(&serials, issued_unix).unwrap();
         let der = identity::pem::single(&text, identity::pem::REVOCATION_LIST).unwrap();
         Arc::new(self.site.anchor().verify_revocation_list(&der).unwrap())
     }
@@ -89,6 +104,7 @@ pub struct Host {
     /// What the stack was given, oldest first.
     pub delivered: Vec<(Vec<u8>, Meta)>,
     pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
     /// The wall clock less the true time; `None` for a host without one.
     pub clock_error_s: Option<i64>,
     pub trust: ClockTrust,
@@ -148,7 +164,7 @@ impl Disk {
             Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), *ticket),
             Effect::ForgetTicket(mac) => _ = self.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => self.keys = keys,
-            Effect::PermanentNeighbour { .. } => {}
+            Effect::PermanentNeighbour { .. } | Effect::Remember(_) | Effect::CheckRevocationList { .. } => {}
         }
     }
 
@@ -199,6 +215,7 @@ impl Lan {
             settings,
             delivered: Vec::new(),
             events: Vec::new(),
+            effects: Vec::new(),
             clock_error_s,
             trust: ClockTrust::Plausible,
             answers: true,
@@ -225,6 +242,15 @@ impl Lan {
         let now = self.hosts[host].now(self.at);
         let mut sink = Collected::new();
         cll::revoke(&mut self.hosts[host].cll, now, Arc::clone(list), &mut sink);
+        self.after(host, sink);
+        self.settle();
+    }
+
+    /// `host` is told something by its operator.
+    pub fn instruct(&mut self, host: usize, instruction: Instruction) {
+        let now = self.hosts[host].now(self.at);
+        let mut sink = Collected::new();
+        cll::instruct(&mut self.hosts[host].cll, now, instruction, &mut sink);
         self.after(host, sink);
         self.settle();
     }
@@ -315,6 +341,7 @@ impl Lan {
             this.events.push(event);
         }
         while let Some(effect) = this.cll.next_effect() {
+            this.effects.push(effect.clone());
             this.disk.take(effect);
         }
         assert_eq!(this.ledger().balance(), 0, "every frame has one fate");

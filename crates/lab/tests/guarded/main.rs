@@ -23,6 +23,7 @@ mod ipsec;
 mod ipv6;
 mod layers;
 mod liveness;
+mod migration;
 mod paper;
 mod peers;
 mod resume;

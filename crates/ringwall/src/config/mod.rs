@@ -8,6 +8,7 @@ mod dhcp;
 pub(crate) mod duration;
 mod file;
 mod gate;
+mod migration;
 mod sarp;
 mod shield;
 
@@ -30,6 +31,7 @@ use wire::{EtherType, MacAddress};
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
+pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
@@ -83,8 +85,8 @@ impl Mode {
         }
     }
 
-    /// What a guarded host cannot do or is not protected from in this version.
-    pub(crate) fn not_carried(self) -> &'static [&'static str] {
+    /// What is not carried under a seal in this version.
+    fn not_carried(self) -> &'static [&'static str] {
         match self {
             Mode::Cll => {
                 &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
@@ -187,6 +189,9 @@ pub(crate) struct Host {
     pub(crate) run_dir: PathBuf,
     #[serde(default = "default_state_dir")]
     pub(crate) state_dir: PathBuf,
+    /// How long before a certificate ends that is warned of.
+    #[serde(default = "migration::default_warn_before")]
+    pub(crate) warn_before: Vec<String>,
 }
 
 fn default_mode() -> Mode {
@@ -266,6 +271,11 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) migration: MigrationName,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exception: Vec<ExceptionHost>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) management: Vec<ManagementHost>,
     pub(crate) ipv6: bool,
     pub(crate) broadcast: bool,
     pub(crate) broadcast_batch_above: u32,
@@ -295,6 +305,9 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            migration: MigrationName::Enforce,
+            exception: Vec::new(),
+            management: Vec::new(),
             ipv6: true,
             broadcast: true,
             broadcast_batch_above: cll::limits::GROUP_BATCH_ABOVE_DEFAULT,
@@ -395,7 +408,7 @@ impl Config {
         self.send_suite(file)?;
         self.requirement(file)?;
         self.pass(file)?;
-        self.legacy(file)?;
+        self.check_migration(file)?;
         self.broadcasting(file)?;
         self.weaken(file).map(|_| ())
     }
@@ -554,6 +567,7 @@ impl Config {
         settings.idle = Duration::from_secs(self.cll.idle_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
         settings.legacy = self.legacy(file)?;
+        settings.policy = self.policy(file)?;
         settings.broadcasting = self.broadcasting(file)?;
         settings.pass = self.pass(file)?;
         settings.weaken = self.weaken(file)?;
@@ -570,7 +584,10 @@ impl Config {
         if let Some(shield) = &self.shield {
             return shield.warnings();
         }
-        let mut warnings = if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() };
+        let mut warnings = match self.host.mode {
+            Mode::Sarp => self.sarp.warnings(),
+            _ => self.migration_warnings(),
+        };
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
-use cll::{Cll, Effect, PeerReport};
+use cll::{Cll, Effect, PeerReport, PlainReport};
 use sarp::akd::Records;
 use shield::ipsec::PeerReport as PairReport;
 use system::null::NullBump;
@@ -26,8 +26,8 @@ pub(crate) struct Described {
 pub(crate) enum Report {
     /// Nobody.
     Nothing,
-    /// Associations of the link layer.
-    Associations(Vec<PeerReport>),
+    /// Associations of the link layer, and who speaks in clear beside them.
+    Associations(Vec<PeerReport>, Vec<PlainReport>),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
     /// What a scrubber did.
@@ -143,13 +143,13 @@ impl Guard for Cll {
     }
 
     fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
-        if let Order::Revoke(list) = order {
-            cll::revoke(self, now, list, sink);
+        if let Order::Instruct(instruction) = order {
+            cll::instruct(self, now, instruction, sink);
         }
     }
 
     fn report(&self, now: Instant) -> Report {
-        Report::Associations(self.control.peers(now))
+        Report::Associations(self.control.peers(now), cll::plain_hosts(self, now))
     }
 
     /// With what was dropped in front of the lanes.

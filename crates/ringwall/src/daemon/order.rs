@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use identity::Verified;
-use identity::revocation::RevocationList;
+use cll::Instruction;
 use identity::signing::SigningKey;
 use scrub::{FlowId, FlowReport};
 use shield::ipsec::PeerSettings;
@@ -15,8 +14,8 @@ use shield::ipsec::PeerSettings;
 pub(crate) enum Order {
     /// S-ARP: have the host's own key replaced; how that ends is in the report.
     ChangeKey(Arc<SigningKey>),
-    /// The link layer: believe nobody with one of these certificates.
-    Revoke(Arc<Verified<RevocationList>>),
+    /// The link layer: follow what an operator or the site says.
+    Instruct(Instruction),
     /// A shield in front of IPsec: take other keys of its peers.
     SetPeers(Vec<PeerSettings>),
     /// A scrubber: list the connections that are asked for.

@@ -53,6 +53,11 @@ pub(crate) trait Ward {
     /// Sees to what is due from time to time.
     fn look_after(&mut self, _snapshot: &Snapshot, _journal: &mut Journal, _link: &Link) {}
 
+    /// Carries out an order of an operator that only some daemons know.
+    fn obey(&mut self, _ask: &Ask, _journal: &mut Journal, _link: &Link) -> Answer {
+        Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() }
+    }
+
     /// Whom the bump knows.
     fn known(&self, snapshot: &Snapshot) -> Answer;
 
@@ -257,6 +262,7 @@ impl<W: Ward> Supervisor<W> {
                 return Answer::Stopping;
             }
             Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
+            Ask::Reload | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
             Ask::Status | Ask::Peers | Ask::Drops => {}
         }
         let Some(snapshot) = link.snapshot() else { return reports::silence() };

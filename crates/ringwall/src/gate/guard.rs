@@ -74,7 +74,7 @@ impl Guard for Scrubber {
                 let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
                 let _ = reply.try_send(changed);
             }
-            Order::ChangeKey(_) | Order::Revoke(_) | Order::SetPeers(_) => {}
+            Order::ChangeKey(_) | Order::Instruct(_) | Order::SetPeers(_) => {}
         }
     }
 }

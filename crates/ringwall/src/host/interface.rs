@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use bump::ClockTrust;
-use cll::Effect;
+use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use system::takeover::{self, Change, Follower, Taken, state};
+use wire::MacAddress;
 
+use super::expiry::Expiry;
 use super::outpost::Standing;
+use super::progress::Progress;
 use super::refresh::Refresh;
 use super::reports;
 use super::revocation::{Look, Revocations};
@@ -18,7 +22,7 @@ use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
-use crate::protocol::{self, Answer, Identity, Sarp, Status, Takeover};
+use crate::protocol::{self, Answer, Ask, Identity, Sarp, Status, Takeover};
 use crate::shield::KeyWatch;
 
 /// A guarded interface.
@@ -31,7 +35,7 @@ pub(super) struct Interface {
     refresh: Option<Refresh>,
     /// The key files of a shield's pairs.
     keys: Option<KeyWatch>,
-    /// The certificates that the site has taken back, where a file is named.
+    /// The certificates that the site has taken back, in mode `cll`.
     revocations: Option<Revocations>,
     /// Tickets of the link layer on disk, where they are kept.
     tickets: Option<TicketFiles>,
@@ -39,7 +43,11 @@ pub(super) struct Interface {
     follower: Follower,
     /// Where forged frames of the link layer end.
     layers: Option<Standing>,
-    legacy: Vec<Effect>,
+    legacy: Vec<(Ipv4Addr, MacAddress)>,
+    /// How far the move to sealed frames is, in mode `cll`.
+    progress: Option<Progress>,
+    /// Certificates whose end is watched.
+    expiry: Option<Expiry>,
     carrier: bool,
 }
 
@@ -64,6 +72,8 @@ impl Interface {
             follower,
             layers,
             legacy: Vec::new(),
+            progress: None,
+            expiry: None,
             carrier: true,
         }
     }
@@ -83,9 +93,9 @@ impl Interface {
         self.keys = Some(keys);
     }
 
-    /// Has the file with the site's revoked certificates followed.
-    pub(super) fn keep_revocations(&mut self, revocations: Revocations) {
-        self.revocations = Some(revocations);
+    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and which the site has taken back.
+    pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, revocations: Revocations) {
+        (self.progress, self.expiry, self.revocations) = (Some(progress), Some(expiry), Some(revocations));
     }
 
     /// Has what associations are resumed with kept on disk.
@@ -106,7 +116,7 @@ impl Interface {
             Look::Refused(why) => return journal.note("revocations", &why),
             Look::Newer(list) => {
                 journal.note("revocations", &format!("a newer list, with {} certificates", list.len()));
-                if link.order(Order::Revoke(list)).is_err() {
+                if link.order(Order::Instruct(Instruction::Revoke(list))).is_err() {
                     journal.note(
                         "revocations",
                         "the data path took no command, restart the daemon to have the list in force",
@@ -120,6 +130,11 @@ impl Interface {
                 "this host's own certificate is revoked: its peers end their associations with it",
             );
         }
+    }
+
+    fn not_protected(&self) -> Vec<String> {
+        let loosened = self.progress.as_ref().and_then(Progress::not_protected);
+        owned(self.config.host.mode.not_protected()).into_iter().chain(loosened).collect()
     }
 
     fn follow_own_key(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
@@ -136,9 +151,8 @@ impl Interface {
         u16::try_from(self.taken.nic_mtu).unwrap_or(u16::MAX)
     }
 
-    fn set_neighbour(&mut self, effect: &Effect, journal: &mut Journal) {
-        let Effect::PermanentNeighbour { ip, mac } = effect else { return };
-        if let Err(error) = takeover::set_permanent_neighbour(&self.config.host.interface, *ip, *mac) {
+    fn set_neighbour(&mut self, ip: Ipv4Addr, mac: MacAddress, journal: &mut Journal) {
+        if let Err(error) = takeover::set_permanent_neighbour(&self.config.host.interface, ip, mac) {
             journal.note("legacy-neighbour", &format!("{ip} at {mac}: {error}"));
         }
     }
@@ -155,8 +169,8 @@ impl Interface {
     /// The kernel forgets permanent neighbours when a device goes down.
     fn renew_neighbours(&mut self, up: bool, journal: &mut Journal) {
         if up {
-            for effect in self.legacy.clone() {
-                self.set_neighbour(&effect, journal);
+            for (ip, mac) in self.legacy.clone() {
+                self.set_neighbour(ip, mac, journal);
             }
         }
     }
@@ -258,14 +272,45 @@ impl Ward for Interface {
         if self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect)) {
             return;
         }
-        self.set_neighbour(&effect, journal);
-        self.legacy.push(effect);
+        match effect {
+            Effect::PermanentNeighbour { ip, mac } => {
+                self.set_neighbour(ip, mac, journal);
+                self.legacy.push((ip, mac));
+            }
+            Effect::Remember(host) => {
+                if let Some(progress) = &mut self.progress {
+                    progress.remember(host, journal);
+                }
+            }
+            Effect::CheckRevocationList { from, der } => {
+                if let Some(revocations) = &mut self.revocations {
+                    revocations.take(from, &der, journal);
+                }
+            }
+            // Of no use without the files.
+            Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) => {}
+        }
+    }
+
+    fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
+        let Some(progress) = &mut self.progress else {
+            return Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() };
+        };
+        let done = match ask {
+            Ask::Reload => progress.reload(&mut self.config, journal, link),
+            Ask::Forget { who } => progress.forget(who, journal, link),
+            _ => Ok(Vec::new()),
+        };
+        done.map_or_else(|failure| Answer::Error { line: failure.to_string() }, |lines| Answer::Done { lines })
     }
 
     fn look_after(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
         self.follow_keys(journal, link);
         self.follow_own_key(snapshot, journal, link);
         self.follow_revocations(snapshot, journal, link);
+        if let Some(expiry) = &mut self.expiry {
+            expiry.look(snapshot.now, journal);
+        }
         self.write_tickets(journal);
     }
 
@@ -287,7 +332,9 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            revoked: self.revocations.as_ref().map(|revocations| revocations.list().len()),
+            revoked: self.revocations.as_ref().and_then(Revocations::list).map(|list| list.len()),
+            migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
+            warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),
             shield: self.shield(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
@@ -295,8 +342,8 @@ impl Ward for Interface {
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),
             clock: format!("{trust:?}").to_lowercase(),
-            not_carried: owned(host.mode.not_carried()),
-            not_protected: owned(host.mode.not_protected()),
+            not_carried: self.config.not_carried(),
+            not_protected: self.not_protected(),
         }))
     }
 
@@ -330,5 +377,6 @@ fn describe(identity: &HostIdentity, snapshot: &Snapshot) -> Identity {
         addresses: certificate.addresses().iter().map(ToString::to_string).collect(),
         router: certificate.is_router(),
         certificate_days_left: reports::days_left(certificate.not_after_unix(), snapshot.now),
+        authority_days_left: reports::days_left(identity.anchor().not_after_unix(), snapshot.now),
     }
 }

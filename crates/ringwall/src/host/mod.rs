@@ -5,12 +5,17 @@
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
+//! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
+//! - `expiry.rs`: certificates that end soon.
 //! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
+mod expiry;
 mod interface;
+mod known;
 mod outpost;
 mod plan;
+mod progress;
 mod refresh;
 mod reports;
 mod revert;
@@ -29,6 +34,7 @@ use crate::config::{Config, DEFAULT_FILE};
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
 use crate::output::{complain, say};
+use crate::protocol::{Answer, Ask};
 
 pub(crate) use plan::Duty;
 pub(crate) use start::run_daemon;
@@ -67,6 +73,24 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+    /// Reads the configuration again: mode of migration, exceptions and management machines, without a pause
+    ///
+    /// What else has changed in the file needs a restart of the daemon and is named.
+    #[command(verbatim_doc_comment)]
+    Reload {
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Forgets that a host has proved itself, so that it may speak in clear again in mode prefer
+    ///
+    /// Example: ringwall host forget desk-17
+    #[command(verbatim_doc_comment)]
+    Forget {
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Its name or hardware address, as `ringwall peers` shows it.
+        who: String,
+    },
     /// Makes this host's key, asks the authority for a certificate, and installs the answer: by token, or by file
     ///
     /// By token, which the manager has from 'ringwall site token' (needs root). The interface is up, needs no address, and is not
@@ -91,6 +115,8 @@ impl HostCommand {
             HostCommand::Run { config, revert_after } => run_daemon(&config.config, revert_after, Duty::Host),
             HostCommand::Confirm { config } => confirm(&config),
             HostCommand::Release { config } => release(&config),
+            HostCommand::Reload { config } => order(&config, &Ask::Reload),
+            HostCommand::Forget { config, who } => order(&config, &Ask::Forget { who }),
             HostCommand::Enroll(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
         }
@@ -101,6 +127,16 @@ fn confirm(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     system::takeover::state::confirm(&config.host.state_dir, &config.host.interface)?;
     say!("{} stays guarded", config.host.interface);
+    Ok(())
+}
+
+/// Has the daemon carry out an order.
+fn order(args: &ConfigArgs, ask: &Ask) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    match client::ask(&config.socket(), ask)? {
+        Answer::Done { lines } => lines.iter().for_each(|line| say!("{line}")),
+        _ => return Err(Failure::new("the daemon gave another answer; use the same version of both")),
+    }
     Ok(())
 }
 

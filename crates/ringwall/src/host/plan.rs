@@ -10,6 +10,8 @@ use identity::distributor::{DistributorKey, MemberKey, RequestKey};
 use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
+use super::expiry::Expiry;
+use super::progress::Progress;
 use super::refresh::Refresh;
 use super::revocation::Revocations;
 use crate::akd::Repository;
@@ -32,8 +34,16 @@ pub(crate) enum Duty {
 pub(super) enum Plan {
     Null,
     Shield(Box<shield::ipsec::Settings>),
-    Cll(Arc<HostIdentity>, Option<Revocations>),
+    Cll(Box<Sealing>),
     Sarp(Box<SignedArp>),
+}
+
+/// All that the link layer needs beside the configuration.
+pub(super) struct Sealing {
+    pub(super) identity: Arc<HostIdentity>,
+    pub(super) revocations: Revocations,
+    pub(super) progress: Progress,
+    pub(super) expiry: Expiry,
 }
 
 /// All that S-ARP needs.
@@ -55,9 +65,13 @@ impl Plan {
             Mode::Shield => crate::shield::settings(config).map(|settings| Plan::Shield(Box::new(settings))),
             Mode::Cll => {
                 let identity = load_identity(config, now)?;
-                let list = config.cll.revocation_list.as_deref();
-                let revocations = list.map(|file| Revocations::open(file, &identity)).transpose()?;
-                Ok(Plan::Cll(identity, revocations))
+                let sealing = Sealing {
+                    revocations: Revocations::open(config, &identity)?,
+                    progress: Progress::open(file, config)?,
+                    expiry: Expiry::new(file, config, &identity)?,
+                    identity,
+                };
+                Ok(Plan::Cll(Box::new(sealing)))
             }
             Mode::Sarp => {
                 let identity = load_identity(config, now)?;
@@ -69,7 +83,7 @@ impl Plan {
     pub(super) fn identity(&self) -> Option<&Arc<HostIdentity>> {
         match self {
             Plan::Null | Plan::Shield(_) => None,
-            Plan::Cll(identity, _) => Some(identity),
+            Plan::Cll(sealing) => Some(&sealing.identity),
             Plan::Sarp(sarp) => Some(&sarp.identity),
         }
     }

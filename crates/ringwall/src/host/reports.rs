@@ -1,16 +1,18 @@
 //! What a host says of its bump, in the words of the protocol.
 
-use bump::{Ledger, Now, Side};
-use cll::PeerReport;
+use std::collections::BTreeMap;
+
+use bump::{DropReason, Ledger, Now, Side};
+use cll::{PeerReport, PlainReport, Policy};
 use sarp::{KeyReport, LeaseReport};
 use shield::kernel::COUNTED;
 
 use super::outpost::Standing;
 use super::refresh::OwnKeyStanding;
 use crate::config;
-use crate::daemon::Report;
 pub(crate) use crate::daemon::reports::{drops, ports};
-use crate::protocol::{Answer, Distributor, Frames, Key, Layers, Lease, OwnKey, Peer, Sarp};
+use crate::daemon::{Report, Snapshot};
+use crate::protocol::{Answer, Distributor, Frames, Key, Layers, Lease, Migration, OwnKey, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -34,7 +36,9 @@ pub(crate) fn frames(ledger: &Ledger) -> Frames {
 pub(crate) fn known(report: &Report) -> Answer {
     match report {
         Report::Nothing | Report::Scrubbing(_) => Answer::Peers { peers: Vec::new() },
-        Report::Associations(peers) => Answer::Peers { peers: peers.iter().map(peer).collect() },
+        Report::Associations(peers, in_clear) => {
+            Answer::Peers { peers: peers.iter().map(peer).chain(in_clear.iter().map(plain)).collect() }
+        }
         Report::Shielding(pairs) => Answer::Pairs { pairs: pairs.iter().map(crate::shield::reports::pair).collect() },
         Report::Keys(sarp) => Answer::Keys { keys: sarp.keys.iter().map(key).collect() },
     }
@@ -44,7 +48,7 @@ pub(crate) fn known(report: &Report) -> Answer {
 pub(crate) fn peer_count(report: &Report) -> usize {
     match report {
         Report::Nothing | Report::Scrubbing(_) => 0,
-        Report::Associations(peers) => peers.iter().filter(|peer| peer.state == "established").count(),
+        Report::Associations(peers, _) => peers.iter().filter(|peer| peer.state == "established").count(),
         Report::Shielding(pairs) => pairs.iter().filter(|pair| pair.known > 0).count(),
         Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
     }
@@ -138,5 +142,52 @@ fn peer(report: &PeerReport) -> Peer {
         sends: report.sends.clone(),
         receives: report.receives.clone(),
         certificate_not_after_unix: report.certificate_not_after_unix,
+        would_drop: BTreeMap::new(),
+    }
+}
+
+/// A host that speaks in clear, in the list of peers.
+fn plain(report: &PlainReport) -> Peer {
+    let in_clear = "in clear";
+    Peer {
+        name: "-".to_owned(),
+        mac: report.mac.to_string(),
+        addresses: Vec::new(),
+        router: false,
+        state: "plain".to_owned(),
+        initiated: false,
+        resumed: false,
+        rollovers: 0,
+        age_s: report.since.as_secs(),
+        remaining_s: 0,
+        last_opened_s: Some(report.heard_ago.as_secs()),
+        sends: in_clear.to_owned(),
+        receives: in_clear.to_owned(),
+        certificate_not_after_unix: 0,
+        would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+    }
+}
+
+/// How far the move to sealed frames is.
+pub(super) fn migration(policy: &Policy, proved: usize, snapshot: &Snapshot) -> Migration {
+    let in_clear = match &snapshot.report {
+        Report::Associations(_, in_clear) => in_clear.len(),
+        _ => 0,
+    };
+    let counts = DropReason::ALL.iter().map(|reason| (*reason, snapshot.ledger.excused[*reason as usize]));
+    Migration {
+        mode: policy.migration.word().to_owned(),
+        exceptions: policy.exceptions.iter().map(|(mac, mode)| (mac.to_string(), mode.word().to_owned())).collect(),
+        management: policy
+            .management
+            .iter()
+            .map(|one| format!("{} ({}), port {}", one.ip, one.mac, one.port))
+            .collect(),
+        proved,
+        in_clear,
+        would_drop: counts
+            .filter(|(_, count)| *count > 0)
+            .map(|(reason, count)| (reason.word().to_owned(), count))
+            .collect(),
     }
 }

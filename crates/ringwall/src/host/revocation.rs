@@ -1,18 +1,22 @@
-//! The site's list of revoked certificates, as a file that whoever runs the site's hosts puts in its place.
+//! The site's list of revoked certificates: from a file that whoever runs the site's hosts puts in its place, and from peers.
 //!
-//! It is read at the start and again whenever the file changed. The authority's signature is what counts, not who wrote the
-//! file; an older list than the one in use is refused, and so is one that cannot be read: what is known stays known.
+//! The file is read at the start and again whenever it changed; what a peer gives is kept in the state directory. The authority's
+//! signature is what counts, not who wrote the file or gave the list; an older list than the one in use is refused, and so is
+//! one that cannot be read: what is known stays known.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authority::files;
+use authority::files::{self, Overwrite, Secrecy};
 use bump::Instant;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified, pem};
+use wire::MacAddress;
 
+use crate::config::Config;
+use crate::daemon::Journal;
 use crate::failure::Failure;
 
 /// How often the file is looked at.
@@ -22,16 +26,20 @@ const REMEDY: &str = "copy `revoked.crl.pem` of the site's directory there, whol
 /// What tells one version of a file from another: file system, number, length, and time of change.
 type Version = (u64, u64, u64, i64, i64);
 
-/// The file and what was last read from it.
+/// The list in force, and where newer ones come from.
 pub(super) struct Revocations {
-    file: PathBuf,
+    /// The file that an operator puts in its place, if one is named, and its version when it was last read.
+    followed: Option<(PathBuf, Option<Version>)>,
+    /// Where a list is kept that came from a peer.
+    kept: PathBuf,
     identity: Arc<HostIdentity>,
-    version: Option<Version>,
-    list: Arc<Verified<RevocationList>>,
+    list: Option<Arc<Verified<RevocationList>>>,
+    /// A peer gave the list in force, and the link layer has not been told yet.
+    is_news: bool,
     look_at: Instant,
 }
 
-/// What a look at the file came to.
+/// What a look for a newer list came to.
 pub(super) enum Look {
     /// Nothing new.
     Same,
@@ -42,46 +50,89 @@ pub(super) enum Look {
 }
 
 impl Revocations {
-    /// Reads the list for the first time.
-    pub(super) fn open(file: &Path, identity: &Arc<HostIdentity>) -> Result<Revocations, Failure> {
-        let version = version_of(file);
-        let list = Arc::new(read(file, identity)?);
-        let identity = Arc::clone(identity);
-        Ok(Revocations { file: file.to_owned(), identity, version, list, look_at: Instant::default() })
+    /// Reads the lists for the first time: that of the operator's file, which must be there if one is named, and the one that peers
+    /// gave. The newer is in force.
+    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>) -> Result<Revocations, Failure> {
+        let kept = config.host.state_dir.join(format!("{}.revoked.crl.pem", config.host.interface));
+        let file = config.cll.revocation_list.as_deref();
+        let followed = file.map(|file| (file.to_owned(), version_of(file)));
+        let mut list = file.map(|file| read(file, identity)).transpose()?;
+        if kept.exists() {
+            match read(&kept, identity) {
+                Ok(of_peers) if is_newer(&of_peers, list.as_ref()) => list = Some(of_peers),
+                Ok(_) => {}
+                // Peers give it again. A host that enrolled at another site has no use for it.
+                Err(failure) => tracing::warn!("{failure}; it is left out"),
+            }
+        }
+        let (list, identity) = (list.map(Arc::new), Arc::clone(identity));
+        Ok(Revocations { followed, kept, identity, list, is_news: false, look_at: Instant::default() })
     }
 
-    /// The list in force.
-    pub(super) fn list(&self) -> &Arc<Verified<RevocationList>> {
-        &self.list
+    /// The list in force, if there is one.
+    pub(super) fn list(&self) -> Option<&Arc<Verified<RevocationList>>> {
+        self.list.as_ref()
     }
 
     /// Whether this host's own certificate is on it.
     pub(super) fn names_us(&self) -> bool {
-        self.list.names(self.identity.certificate())
+        self.list.as_ref().is_some_and(|list| list.names(self.identity.certificate()))
     }
 
-    /// Looks whether the file changed, from time to time.
+    /// A peer gave this list. The authority's signature decides, not the peer.
+    pub(super) fn take(&mut self, from: MacAddress, der: &[u8], journal: &mut Journal) {
+        let list = match self.identity.anchor().verify_revocation_list(der) {
+            Ok(list) if is_newer(&list, self.list.as_deref()) => list,
+            Ok(_) => return,
+            Err(error) => {
+                return journal.note("revocations", &format!("the list that {from} gave is refused: {error}"));
+            }
+        };
+        journal.note("revocations", &format!("{from} gave a newer list"));
+        let text = pem::encode(pem::REVOCATION_LIST, der);
+        if let Err(error) = files::write(&self.kept, &text, Secrecy::Public, Overwrite::Force) {
+            journal.note("revocations", &format!("it is not kept beyond the end of this daemon: {error}"));
+        }
+        (self.list, self.is_news) = (Some(Arc::new(list)), true);
+    }
+
+    /// Looks whether there is a newer list, from time to time.
     pub(super) fn look(&mut self, now: Instant) -> Look {
+        if std::mem::take(&mut self.is_news)
+            && let Some(list) = &self.list
+        {
+            return Look::Newer(Arc::clone(list));
+        }
         if now < self.look_at {
             return Look::Same;
         }
         self.look_at = now + LOOK_EVERY;
-        let version = version_of(&self.file);
-        if version == self.version {
+        self.look_at_file()
+    }
+
+    fn look_at_file(&mut self) -> Look {
+        let Some((file, before)) = &mut self.followed else { return Look::Same };
+        let version = version_of(file);
+        if version == *before {
             return Look::Same;
         }
-        self.version = version;
-        match read(&self.file, &self.identity) {
+        *before = version;
+        match read(file, &self.identity) {
             Err(failure) => Look::Refused(failure.to_string()),
-            Ok(list) if list.issued_unix() < self.list.issued_unix() => {
-                Look::Refused(format!("{}: it is older than the list in force; {REMEDY}", self.file.display()))
+            Ok(list) if self.list.as_ref().is_some_and(|own| list.issued_unix() < own.issued_unix()) => {
+                Look::Refused(format!("{}: it is older than the list in force; {REMEDY}", file.display()))
             }
             Ok(list) => {
-                self.list = Arc::new(list);
-                Look::Newer(Arc::clone(&self.list))
+                let list = Arc::new(list);
+                self.list = Some(Arc::clone(&list));
+                Look::Newer(list)
             }
         }
     }
+}
+
+fn is_newer(list: &RevocationList, than: Option<&Verified<RevocationList>>) -> bool {
+    than.is_none_or(|than| list.issued_unix() > than.issued_unix())
 }
 
 fn version_of(file: &Path) -> Option<Version> {

@@ -27,7 +27,7 @@ use wire::cll::train;
 
 use super::interface::Interface;
 use super::outpost::{self, Outpost, Standing};
-use super::plan::{Duty, Plan, SignedArp};
+use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
@@ -78,9 +78,11 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
                 Opened::Pair(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
             }
         }
-        Plan::Cll(identity, revocations) => {
+        Plan::Cll(sealing) => {
+            let Sealing { identity, revocations, progress, expiry } = *sealing;
             let kept = kept_tickets(config, &identity);
             let mut settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            settings.proved = progress.proved().to_vec();
             settings.ipv6 &= fits_ipv6(&settings.identity);
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
@@ -92,10 +94,10 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
                 cll::remember(&mut cll, clock.now(), remembered, &mut ports.sinks());
                 supervisor.ward_mut().keep_tickets(files);
             }
-            if let Some(revocations) = revocations {
-                cll::revoke(&mut cll, clock.now(), Arc::clone(revocations.list()), &mut ports.sinks());
-                supervisor.ward_mut().keep_revocations(revocations);
+            if let Some(list) = revocations.list() {
+                cll::revoke(&mut cll, clock.now(), Arc::clone(list), &mut ports.sinks());
             }
+            supervisor.ward_mut().keep_progress(progress, expiry, revocations);
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
             serve(cll, tools, Load::new(trains), ports, clock, supervisor)
         }

@@ -85,7 +85,9 @@ impl TicketFiles {
             Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), Some(ticket.clone())),
             Effect::ForgetTicket(mac) => _ = self.tickets.insert(*mac, None),
             Effect::KeepTicketKeys(keys) => self.keys = Some(keys.clone()),
-            Effect::PermanentNeighbour { .. } => return false,
+            Effect::PermanentNeighbour { .. } | Effect::Remember(_) | Effect::CheckRevocationList { .. } => {
+                return false;
+            }
         }
         true
     }

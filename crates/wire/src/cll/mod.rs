@@ -10,6 +10,7 @@ pub mod data;
 pub mod handshake;
 pub mod resolution;
 pub mod resumption;
+pub mod revocation;
 pub mod rollover;
 pub mod train;
 

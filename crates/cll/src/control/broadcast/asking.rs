@@ -194,6 +194,7 @@ impl Control {
         let now = call.now.since_boot;
         let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
         self.learn_certificate(call, &certificate);
+        self.remember_proof(call, &certificate);
         let senders = &mut self.broadcasts.senders;
         let from = from_when(&stamp, asked.began.since(senders.complete_since));
         let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });

@@ -216,7 +216,8 @@ impl Control {
         }
         let sender = self.broadcasts.senders.get(header.source).ok_or(DropReason::GroupUnproved)?;
         let passage = sender.origin.check(&inner);
-        self.admit_passage(call, header.source, passage)?;
+        let admitted = self.admit_passage(call, header.source, passage);
+        self.excuse_insider(call, header.source, admitted)?;
         if !sink::copy(call.sink, Side::STACK, &inner, Meta::plain()) {
             return Err(DropReason::PortFull);
         }

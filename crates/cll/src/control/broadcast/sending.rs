@@ -139,7 +139,7 @@ impl Control {
             self.ledger.make(Side::WIRE);
         }
         if !self.settings.broadcasting.carried {
-            return Fate::Dropped(switched_off(header.destination));
+            return self.uncarried(call, frame, switched_off(header.destination));
         }
         if !self.room().fits(payload.len()) {
             return Fate::Dropped(DropReason::TooBig);
@@ -154,12 +154,14 @@ impl Control {
         Fate::Held
     }
 
-    /// Legacy hosts, and switches that listen for who is in which group, understand nothing but clear frames.
+    /// Legacy hosts, hosts that are not moved to CLL yet, and switches that listen for who is in which group, understand
+    /// nothing but clear frames.
     fn wants_clear_copy(&self, header: &Header, payload: &[u8]) -> bool {
         let is_membership = header.ethertype == EtherType::IPV4
             && wire::ipv4::View::new(payload).is_ok_and(|packet| packet.protocol() == protocol::IGMP);
         let Broadcasting { to_legacy, membership_in_clear, .. } = self.settings.broadcasting;
-        (to_legacy && !self.settings.legacy.is_empty()) || (membership_in_clear && is_membership)
+        let is_loose = self.settings.broadcasting.carried && self.copies_groups_in_clear(header);
+        is_loose || (to_legacy && !self.settings.legacy.is_empty()) || (membership_in_clear && is_membership)
     }
 
     fn room(&self) -> Room {

@@ -26,6 +26,9 @@ impl Control {
         if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
             return self.take_ticket(call, sealed).unwrap_or_else(Fate::Dropped);
         }
+        if wire::cll::revocation::Message::is(sealed.message) {
+            return self.list_message(call, sealed);
+        }
         self.rollover_message(call, sealed)
     }
 }

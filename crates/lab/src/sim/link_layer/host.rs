@@ -203,6 +203,7 @@ fn drain(cll: &mut Cll, stack: &mut Stack, disk: &mut Disk, ports: Ports<'_>) ->
             Effect::KeepTicket(ticket) => _ = disk.tickets.insert(ticket.mac(), *ticket),
             Effect::ForgetTicket(mac) => _ = disk.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => disk.keys = keys,
+            Effect::CheckRevocationList { .. } | Effect::Remember(_) => {}
         }
     }
     outcome

@@ -1,0 +1,342 @@
+//! Frames in clear of and to hosts that are on no list: what the mode of migration lets pass (paper, section 7.1).
+//!
+//! A frame in clear proves nothing. It is let in where the operator says so, unless it contradicts a proof that this host has and
+//! keeps to; and it is counted under the reason for which mode `enforce` would have dropped it. A manager's machine is let in
+//! in every mode, to one TCP port.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bump::{DropReason, Fate, Frame, Instant, Mailbox, Now, Side, sink};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::layer::{self, network_layer, protocol};
+use wire::{EtherType, MacAddress, icmp, ipv4, ipv6};
+
+use super::outbound::not_carried;
+use super::{Lane, Outputs};
+use crate::limits::{ASK_AGAIN, CLEAR_HOSTS_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_LOOK, MANAGEMENT_TOLD_EVERY};
+use crate::message::{PlainWord, Request};
+use crate::migration::{Claim, Management, Migration, Rules, is_contradiction};
+use crate::observed::PlainHosts;
+
+/// What a lane knows about frames in clear.
+pub(super) struct Clear {
+    pub(super) rules: Arc<Rules>,
+    /// Hosts to which frames go in clear, and when each is asked again whether it speaks CLL.
+    hosts: BTreeMap<MacAddress, Instant>,
+    pub(super) observed: PlainHosts,
+    /// When an operator last heard of a downgrade, by the host that was spoken for.
+    downgrades_told: BTreeMap<MacAddress, Instant>,
+    /// When control was last told that a peer speaks in clear.
+    heard: BTreeMap<MacAddress, Instant>,
+    /// Managers' machines that spoke in clear since they were last heard under a seal, and when an operator last heard of it.
+    managers: BTreeMap<MacAddress, Instant>,
+}
+
+impl Clear {
+    pub(super) fn new(rules: Arc<Rules>) -> Clear {
+        Clear {
+            rules,
+            hosts: BTreeMap::new(),
+            observed: PlainHosts::default(),
+            downgrades_told: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            managers: BTreeMap::new(),
+        }
+    }
+
+    /// Goes by other rules from now on.
+    pub(super) fn set_rules(&mut self, rules: Arc<Rules>) {
+        self.hosts.retain(|mac, _| rules.wait_for_host(*mac).is_some());
+        self.managers.retain(|mac, _| rules.policy.management_by_mac(*mac).is_some());
+        self.downgrades_told.retain(|mac, _| rules.proved.contains(*mac));
+        self.rules = rules;
+    }
+
+    /// There is a key to this host: it proves itself, and what was said of it before is history.
+    pub(super) fn peer_has_key(&mut self, mac: MacAddress) {
+        self.hosts.remove(&mac);
+        self.heard.remove(&mac);
+        self.observed.remove(mac);
+    }
+
+    /// A frame of this host was opened.
+    pub(super) fn heard_sealed(&mut self, mac: MacAddress) {
+        if !self.managers.is_empty() {
+            self.managers.remove(&mac);
+        }
+    }
+
+    /// Whether frames to this host go in clear. From time to time control is asked to try a handshake again.
+    fn goes_to(&mut self, now: Now, mac: MacAddress, requests: &mut Mailbox<Request>) -> bool {
+        let Some(ask_at) = self.hosts.get_mut(&mac) else { return false };
+        if *ask_at <= now.since_boot && requests.push(Request::Wanted(mac)).is_ok() {
+            *ask_at = now.since_boot + ASK_AGAIN;
+        }
+        true
+    }
+
+    /// The manager's machine that the frame is from, if it goes to the port that is open to it.
+    fn manager_of(&self, header: &Header, frame: &[u8]) -> Option<Management> {
+        let manager = self.rules.policy.management_by_mac(header.source)?;
+        let ports = Ports::of(frame)?;
+        (ports.source_ip == manager.ip && ports.destination == manager.port && !header.destination.is_group())
+            .then_some(*manager)
+    }
+
+    /// Whether the frame is the answer of that port, and its manager's machine is not to be had otherwise.
+    fn answers_manager(&self, header: &Header, frame: &[u8], has_key: bool) -> bool {
+        let Some(manager) = self.rules.policy.management_by_mac(header.destination) else { return false };
+        let wants_clear = !has_key || self.managers.contains_key(&manager.mac);
+        wants_clear
+            && Ports::of(frame).is_some_and(|ports| ports.destination_ip == manager.ip && ports.source == manager.port)
+    }
+}
+
+/// Addresses and ports of a whole TCP packet over IPv4, or of a first fragment of one.
+struct Ports {
+    source_ip: std::net::Ipv4Addr,
+    destination_ip: std::net::Ipv4Addr,
+    source: u16,
+    destination: u16,
+}
+
+impl Ports {
+    fn of(frame: &[u8]) -> Option<Ports> {
+        // Without a look behind VLAN tags: in clear they would lead into another network.
+        let (header, packet) = Header::parse(frame).ok()?;
+        if header.ethertype != EtherType::IPV4 {
+            return None;
+        }
+        let ip = ipv4::View::new(packet).ok()?;
+        let (protocol, at) = layer::transport_of(frame, EtherType::IPV4, ETHERNET_LEN)?;
+        let &[a, b, c, d] = frame.get(at..at + 4).filter(|_| protocol == protocol::TCP)? else { return None };
+        Some(Ports {
+            source_ip: ip.source(),
+            destination_ip: ip.destination(),
+            source: u16::from_be_bytes([a, b]),
+            destination: u16::from_be_bytes([c, d]),
+        })
+    }
+}
+
+/// Whether it is a neighbour solicitation or advertisement, which tells the stack who has an address.
+fn speaks_of_neighbours(header: &Header, packet: &[u8]) -> bool {
+    use icmp::v6::{NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION};
+    let Some(Ok(Some(upper))) = (header.ethertype == EtherType::IPV6)
+        .then(|| ipv6::View::new(packet))
+        .and_then(Result::ok)
+        .map(|packet| packet.upper_layer())
+    else {
+        return false;
+    };
+    upper.protocol == icmp::PROTOCOL_V6
+        && matches!(upper.bytes.first(), Some(&NEIGHBOUR_SOLICITATION | &NEIGHBOUR_ADVERTISEMENT))
+}
+
+/// The source address of an IP packet; looks through VLAN tags.
+fn network_source(frame: &[u8]) -> Option<IpAddr> {
+    let (ethertype, at) = network_layer(frame)?;
+    let packet = frame.get(at..)?;
+    match ethertype {
+        EtherType::IPV4 => ipv4::View::new(packet).ok().map(|packet| packet.source().into()),
+        EtherType::IPV6 => ipv6::View::new(packet).ok().map(|packet| packet.source().into()),
+        _ => None,
+    }
+}
+
+impl Lane {
+    /// A frame in clear of a host that is not on the legacy list. `None` means that control decides.
+    pub(super) fn inbound_stranger(
+        &mut self,
+        now: Now,
+        header: &Header,
+        frame: &Frame<'_>,
+        out: &mut Outputs<'_>,
+    ) -> Option<Fate> {
+        if let Some(manager) = self.clear.manager_of(header, frame.bytes) {
+            return Some(self.let_manager_in(now, manager, frame, out));
+        }
+        let is_arp = header.ethertype == EtherType::ARP;
+        let is_manager = self.clear.rules.policy.management_by_mac(header.source).is_some();
+        if is_arp && (is_manager || self.clear.rules.is_lenient_towards(header.source)) {
+            return Self::ask_control(out, Request::PlainArp(frame.bytes.to_vec()));
+        }
+        let is_lenient = self.clear.rules.is_lenient_towards(header.source);
+        if is_lenient && self.settings.ipv6 && speaks_of_neighbours(header, &frame.bytes[ETHERNET_LEN..]) {
+            return Self::ask_control(out, Request::PlainNeighbour(frame.bytes.to_vec()));
+        }
+        if !is_lenient {
+            return Some(Fate::Dropped(if is_arp { DropReason::PlainArp } else { DropReason::Unsealed }));
+        }
+        Some(self.let_in(now, header, frame, out))
+    }
+
+    fn let_in(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        // What does not travel under a seal comes in clear from hosts that have proved themselves, too.
+        let is_group = header.destination.is_group();
+        let is_ipv6_off = header.ethertype == EtherType::IPV6 && !self.settings.ipv6;
+        let is_carried = not_carried(header, &frame.bytes[ETHERNET_LEN..]).is_none() && !is_ipv6_off;
+        let is_sealed = is_carried && !is_group;
+        let claim = self.claim(header.source, frame.bytes, is_sealed);
+        if is_carried && is_group && claim == Claim::Nothing && self.signs_groups(header.source) {
+            return Fate::Dropped(DropReason::GroupDuplicate);
+        }
+        let reason = match claim {
+            Claim::Refused(owner) => return self.refuse_claim(now, header.source, owner, out),
+            Claim::Noted(_) => DropReason::Downgrade,
+            Claim::Nothing => DropReason::Unsealed,
+        };
+        self.excuse(now, header.source, reason, out.requests);
+        if is_sealed {
+            self.hear_plain(now, header.source, out);
+        }
+        out.forward(Side::STACK, frame)
+    }
+
+    /// What a frame in clear claims; `by_mac` if that its source is a proved host's counts, too.
+    fn claim(&self, source: MacAddress, frame: &[u8], by_mac: bool) -> Claim {
+        let rules = &self.clear.rules;
+        let ip = network_source(frame);
+        let holder = match ip {
+            Some(IpAddr::V6(address)) => self.admitted.holder(address).filter(|holder| *holder != source),
+            _ => None,
+        };
+        let own = by_mac.then_some(source);
+        let macs: Vec<MacAddress> = own.into_iter().chain(holder).collect();
+        let ip = ip.filter(|ip| by_mac || rules.claim_of_address(source, Some(*ip)) != Claim::Nothing);
+        rules.claim(&macs, ip)
+    }
+
+    /// Whether group frames of this host come signed as well. Frames to one that has fallen back go in clear.
+    fn signs_groups(&self, mac: MacAddress) -> bool {
+        let is_proved = self.clear.rules.proved.contains(mac) && !self.clear.hosts.contains_key(&mac);
+        self.settings.broadcasting.carried && (is_proved || self.senders.contains_key(&mac))
+    }
+
+    fn refuse_claim(&mut self, now: Now, mac: MacAddress, owner: MacAddress, out: &mut Outputs<'_>) -> Fate {
+        let told = self.clear.downgrades_told.get(&owner);
+        if told.is_none_or(|at| now.since_boot.since(*at) >= DOWNGRADE_TOLD_EVERY)
+            && out.requests.push(Request::Plain(PlainWord::Refused { mac, owner })).is_ok()
+        {
+            self.clear.downgrades_told.insert(owner, now.since_boot);
+        }
+        Fate::Dropped(DropReason::Downgrade)
+    }
+
+    /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
+    fn excuse(&mut self, now: Now, mac: MacAddress, reason: DropReason, requests: &mut Mailbox<Request>) {
+        self.ledger.excuse(reason);
+        if self.clear.observed.note(now.since_boot, mac, reason) {
+            // One that is lost is told again with the next hour's; `peers` has it in any case.
+            let _ = requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
+        }
+    }
+
+    /// A frame under a seal whose inside contradicts the peer's certificate: dropped, but where everything is only noted.
+    pub(super) fn excuse_insider(
+        &mut self,
+        now: Now,
+        mac: MacAddress,
+        reason: DropReason,
+        requests: &mut Mailbox<Request>,
+    ) -> Result<(), DropReason> {
+        if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
+            return Err(reason);
+        }
+        self.excuse(now, mac, reason, requests);
+        Ok(())
+    }
+
+    /// A peer that has a key speaks in clear all the same: control judges whether it has fallen back. What was opened before
+    /// is told first.
+    fn hear_plain(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
+        let Some(association) = self.senders.get(&mac).map(|sender| sender.association) else { return };
+        let last = self.clear.heard.get(&mac);
+        if last.is_some_and(|at| now.since_boot.since(*at) < FALL_BACK_LOOK) {
+            return;
+        }
+        if let Some(activity) = self.activity.remove(&association)
+            && out.requests.push(Request::Activity(association, activity)).is_err()
+        {
+            self.activity.insert(association, activity);
+            return;
+        }
+        if out.requests.push(Request::HeardPlain(mac)).is_ok() {
+            self.clear.heard.insert(mac, now.since_boot);
+        }
+    }
+
+    fn let_manager_in(&mut self, now: Now, manager: Management, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        let told = self.clear.managers.get(&manager.mac).copied();
+        let is_due = told.is_none_or(|at| now.since_boot.since(at) >= MANAGEMENT_TOLD_EVERY);
+        if is_due && out.requests.push(Request::Plain(PlainWord::Management { mac: manager.mac })).is_ok() {
+            self.clear.managers.insert(manager.mac, now.since_boot);
+        } else {
+            self.clear.managers.entry(manager.mac).or_insert(now.since_boot);
+        }
+        out.forward(Side::STACK, frame)
+    }
+
+    /// A frame of our stack that is not carried under a seal: in clear where the mode allows it.
+    pub(super) fn outbound_uncarried(
+        &mut self,
+        header: &Header,
+        frame: &Frame<'_>,
+        reason: DropReason,
+        out: &mut Outputs<'_>,
+    ) -> Fate {
+        let rules = &self.clear.rules;
+        let is_lenient = match header.destination.is_group() {
+            true => rules.is_lenient_to_groups(),
+            false => rules.is_lenient_towards(header.destination),
+        };
+        if reason == DropReason::Malformed || !is_lenient {
+            return Fate::Dropped(reason);
+        }
+        self.ledger.excuse(reason);
+        Self::send_in_clear(header, frame, out)
+    }
+
+    /// Whether a frame of our stack to one host leaves in clear.
+    pub(super) fn leaves_in_clear(
+        &mut self,
+        now: Now,
+        header: &Header,
+        frame: &Frame<'_>,
+        out: &mut Outputs<'_>,
+    ) -> bool {
+        let has_key = self.senders.contains_key(&header.destination);
+        self.clear.answers_manager(header, frame.bytes, has_key)
+            || (!has_key && self.clear.goes_to(now, header.destination, out.requests))
+    }
+
+    /// A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
+    pub(super) fn send_in_clear(header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        if header.ethertype.is_vlan() {
+            return Fate::Dropped(DropReason::Vlan);
+        }
+        out.forward(Side::WIRE, frame)
+    }
+
+    /// Frames to this host go in clear from now on, first those that wait.
+    pub(super) fn go_in_clear(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
+        let is_allowed = self.clear.rules.is_lenient_towards(mac) && !self.senders.contains_key(&mac);
+        if !is_allowed {
+            return;
+        }
+        if self.clear.hosts.len() >= CLEAR_HOSTS_MAX && !self.clear.hosts.contains_key(&mac) {
+            self.clear.hosts.pop_first();
+        }
+        self.clear.hosts.insert(mac, now.since_boot + ASK_AGAIN);
+        for held in self.hold.take(mac) {
+            let fate = if sink::copy(out.sink, Side::WIRE, &held.bytes, held.meta) {
+                Fate::Forwarded
+            } else {
+                Fate::Dropped(DropReason::PortFull)
+            };
+            self.ledger.release(now.since_boot, Side::STACK, fate, &held.bytes);
+        }
+    }
+}

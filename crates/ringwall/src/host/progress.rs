@@ -1,0 +1,109 @@
+//! How far the move to sealed frames is: the mode in force, who has proved himself, and what an operator changes of both while the
+//! daemon runs.
+
+use std::path::{Path, PathBuf};
+
+use cll::{Instruction, Migration, Policy, ProvedHost};
+
+use super::known::Known;
+use super::reports;
+use crate::config::Config;
+use crate::daemon::{Journal, Link, Order, Snapshot};
+use crate::failure::Failure;
+use crate::protocol;
+
+/// What the supervisor knows of it.
+pub(super) struct Progress {
+    /// The configuration file.
+    file: PathBuf,
+    policy: Policy,
+    known: Known,
+}
+
+impl Progress {
+    /// Reads who has proved himself before. A damaged file is refused where it decides who is believed; elsewhere it is only
+    /// lost, because a host must not be locked out of a network that is still in clear.
+    pub(super) fn open(file: &Path, config: &Config) -> Result<Progress, Failure> {
+        let policy = config.policy(file)?;
+        let (state_dir, interface) = (&config.host.state_dir, &config.host.interface);
+        let known = Known::open(state_dir, interface).or_else(|failure| match policy.migration {
+            Migration::Prefer => Err(failure),
+            Migration::Observe | Migration::Enforce => {
+                tracing::warn!("{failure}");
+                Ok(Known::anew(state_dir, interface))
+            }
+        })?;
+        Ok(Progress { file: file.to_owned(), policy, known })
+    }
+
+    /// The hosts that have proved themselves.
+    pub(super) fn proved(&self) -> &[ProvedHost] {
+        self.known.hosts()
+    }
+
+    pub(super) fn remember(&mut self, host: ProvedHost, journal: &mut Journal) {
+        if let Err(failure) = self.known.remember(host) {
+            journal
+                .note("peers-kept", &format!("a host that proved itself is forgotten with the next start: {failure}"));
+        }
+    }
+
+    /// Forgets that a host has proved itself.
+    pub(super) fn forget(&mut self, who: &str, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
+        let gone = self.known.forget(who)?;
+        if gone.is_empty() {
+            return Err(Failure::new(format!(
+                "no host \"{who}\" has proved itself; give its name or hardware address"
+            )));
+        }
+        let mut lines = Vec::new();
+        for host in gone {
+            link.order(Order::Instruct(Instruction::Forget(host.mac))).map_err(Failure::new)?;
+            let line =
+                format!("{} ({}) is forgotten: it may speak in clear where the mode allows it", host.name, host.mac);
+            journal.note("forgotten", &line);
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+
+    /// Reads the configuration again. What cannot change without a restart stays, and is named.
+    pub(super) fn reload(
+        &mut self,
+        config: &mut Config,
+        journal: &mut Journal,
+        link: &Link,
+    ) -> Result<Vec<String>, Failure> {
+        let read = Config::load(&self.file)?;
+        let policy = read.policy(&self.file)?;
+        link.order(Order::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
+        let line = format!("mode {} (it was {})", policy.migration.word(), self.policy.migration.word());
+        journal.note("mode", &line);
+        self.policy = policy;
+        config.cll.migration = read.cll.migration;
+        config.cll.exception.clone_from(&read.cll.exception);
+        config.cll.management.clone_from(&read.cll.management);
+        let mut lines = vec![line];
+        lines.extend(read.warnings().into_iter().map(|warning| format!("warning: {warning}")));
+        if toml::to_string(&read).ok() != toml::to_string(config).ok() {
+            lines.push("other keys of the file have changed, too: restart the daemon to have them in force".to_owned());
+        }
+        Ok(lines)
+    }
+
+    pub(super) fn status(&self, snapshot: &Snapshot) -> protocol::Migration {
+        reports::migration(&self.policy, self.known.hosts().len(), snapshot)
+    }
+
+    /// What the mode leaves open, if it does.
+    pub(super) fn not_protected(&self) -> Option<String> {
+        match self.policy.migration {
+            Migration::Observe => Some("everything: in mode observe whoever speaks in clear is believed".to_owned()),
+            Migration::Prefer => Some(
+                "hosts that have never proved themselves, groups and what is not sealed in this version: in clear in mode prefer"
+                    .to_owned(),
+            ),
+            Migration::Enforce => None,
+        }
+    }
+}
