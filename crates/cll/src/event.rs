@@ -21,6 +21,8 @@ pub enum EndCause {
     Idle,
     /// The site has taken the peer's certificate back.
     Revoked,
+    /// This host has another address than the one for which it was made.
+    OwnAddress,
 }
 
 impl EndCause {
@@ -31,6 +33,7 @@ impl EndCause {
             EndCause::Replaced => "a newer one took its place",
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
+            EndCause::OwnAddress => "this host has another address",
             EndCause::Revoked => "the site has revoked the peer's certificate",
         }
     }
@@ -97,6 +100,32 @@ pub enum Event {
         /// Its source address, which is a claim.
         mac: MacAddress,
     },
+    /// This host has an address by DHCP, and the certificate for it.
+    AddressLeased {
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// This host has lost the address that it had by DHCP.
+    LeaseLost {
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// This host has made a certificate for an address that its DHCP server gives.
+    LeaseCertified {
+        /// Who gets it.
+        mac: MacAddress,
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// A DHCP frame was refused although its sender is of this site.
+    DhcpRefused {
+        /// Its sender.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+        /// In the words of the check that failed.
+        detail: String,
+    },
     /// Our own stack did not answer a verified request for our address.
     StackSilent {
         /// The address that was asked for.
@@ -115,6 +144,10 @@ impl Event {
             Event::Refused { .. } => "refused",
             Event::NoAnswer { .. } => "no-answer",
             Event::Challenged { .. } => "challenged",
+            Event::AddressLeased { .. } => "address-leased",
+            Event::LeaseLost { .. } => "lease-lost",
+            Event::LeaseCertified { .. } => "lease-certified",
+            Event::DhcpRefused { .. } => "dhcp-refused",
             Event::StackSilent { .. } => "stack-silent",
         }
     }
@@ -141,6 +174,12 @@ impl fmt::Display for Event {
                 write!(f, "no answer to our handshake for {ip} at {mac}")
             }
             Event::Challenged { mac } => write!(f, "{mac} must prove that its handshake is fresh"),
+            Event::AddressLeased { ip } => write!(f, "this host has {ip} by DHCP, with a certificate"),
+            Event::LeaseLost { ip } => write!(f, "this host has lost {ip}, which it had by DHCP"),
+            Event::LeaseCertified { mac, ip } => write!(f, "{mac} has {ip} by DHCP, with a certificate"),
+            Event::DhcpRefused { mac, reason, detail } => {
+                write!(f, "DHCP of {mac} refused ({}): {detail}", reason.word())
+            }
             Event::StackSilent { ip } => write!(f, "our own stack did not answer for {ip}: is it configured?"),
         }
     }

@@ -8,6 +8,7 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
+//! - section 6, DHCP: `control/dhcp`, `dhcp::link`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
 //! Beyond the paper: candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
@@ -43,7 +44,7 @@ pub use job::{Completion, Job};
 pub use lane::Lane;
 pub use message::{Activity, AssociationId, Order, Request};
 pub use self_test::SelfTestError;
-pub use settings::{Legacy, Requirement, Settings, Weaken};
+pub use settings::{Dhcp, DhcpServer, Legacy, Requirement, Settings, Weaken};
 
 /// The link layer of one interface, on one thread.
 pub type Cll = Whole<Control, Lane>;

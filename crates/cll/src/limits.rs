@@ -123,6 +123,11 @@ const _: () = assert!(
 /// Handshakes signed by this host in a second, for whatever cause.
 pub const SIGNATURES_PER_SECOND: u32 = 400;
 
+/// Certificates of DHCP that are being checked or made.
+pub const DHCP_JOBS_MAX: usize = 256;
+/// Refusals of DHCP that an operator hears of in a second; enrolled hosts cause them.
+pub const DHCP_EVENTS_PER_SECOND: u32 = 10;
+
 /// Frames held for one peer while its handshake runs.
 pub const HELD_FRAMES_PER_PEER_MAX: usize = 32;
 /// Bytes held for one peer: two super-frames and small change.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use bump::Side;
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
 use crate::origin::Origin;
+use crate::settings::Settings;
 
 /// Names an association for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +39,8 @@ pub enum Request {
     StackArp(Vec<u8>),
     /// The wire brought this frame with a handshake message.
     Handshake(Vec<u8>),
+    /// This frame is DHCP: a plain one of the stack, or a DHCP frame of the wire.
+    Dhcp(Side, Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),
     /// A first frame was opened under this candidate.
@@ -88,6 +92,8 @@ pub(crate) enum OrderKind {
     Control(MacAddress, Vec<u8>),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
+    /// Go by these settings from now on: this host has another certificate.
+    Settle(Arc<Settings>),
 }
 
 impl std::fmt::Debug for Order {
@@ -101,6 +107,7 @@ impl std::fmt::Debug for Order {
             OrderKind::ShowLife(_) => "ShowLife",
             OrderKind::Control(..) => "Control",
             OrderKind::GiveUp(_) => "GiveUp",
+            OrderKind::Settle(_) => "Settle",
         })
     }
 }

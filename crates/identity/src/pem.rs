@@ -24,6 +24,11 @@ pub const PAPER_KEY: &str = "RINGWALL PAPER KEY";
 /// The label of the master of a site's request keys: 32 bytes, no structure around them.
 pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 
+/// The label of a host's DHCP key of the link layer: the client ID in 14 bytes, and 32 bytes of key.
+pub const DHCP_KEY: &str = "RINGWALL DHCP KEY";
+/// The label of the master of a site's DHCP keys: 32 bytes, no structure around them.
+pub const DHCP_MASTER: &str = "RINGWALL DHCP MASTER";
+
 /// The label of what a machine keeps while it enrols by token: the number of the token in 8 bytes, network order, and the private
 /// half of the X25519 key that its identity is sealed to.
 pub const SEALING_KEY: &str = "RINGWALL SEALING KEY";

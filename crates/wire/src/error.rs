@@ -31,6 +31,8 @@ pub enum Field {
     CllSignature,
     /// The body of a CLL rollover message.
     CllRollover,
+    /// A DHCP frame of CLL.
+    CllDhcp,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -6,7 +6,9 @@
 //! - `rollover`: new keys through an association that there is.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
+//! - `dhcp.rs`: DHCP, and the certificate that this host shows.
 
+mod dhcp;
 mod freshness;
 mod initiator;
 mod peers;
@@ -23,6 +25,7 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
 use identity::Verified;
 use identity::agreement::KeyPair;
+use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
@@ -37,6 +40,7 @@ use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use self::dhcp::Dhcp;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
@@ -50,6 +54,7 @@ enum Task {
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
+    Dhcp(u64),
 }
 
 /// The slow half of the link layer.
@@ -61,6 +66,7 @@ pub struct Control {
     openings: Openings,
     answers: Answers,
     rollovers: Rollovers,
+    dhcp: Dhcp,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -128,6 +134,7 @@ impl Control {
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
         Control {
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
+            dhcp: Dhcp::new(now, &settings, random.bytes()),
             settings,
             ledger: Ledger::new(),
             random,
@@ -210,13 +217,18 @@ impl Control {
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
-            let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
-            for association in self.peers.take_all(mac) {
-                if Some(association.id) == in_use {
-                    self.stop_all(&mut call, &association, EndCause::Revoked);
-                } else {
-                    self.stop_receiving(&mut call, &association);
-                }
+            self.end_all(&mut call, mac, EndCause::Revoked);
+        }
+    }
+
+    /// Ends whatever there is with `mac`.
+    fn end_all(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
+        let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
+        for association in self.peers.take_all(mac) {
+            if Some(association.id) == in_use {
+                self.stop_all(call, &association, cause);
+            } else {
+                self.stop_receiving(call, &association);
             }
         }
     }
@@ -255,10 +267,12 @@ impl Control {
         }
     }
 
-    /// The shorter of both claims, but never below the minimum (paper, section 5.2).
-    fn agreed_lifetime(&self, own: &Offer, peers: &Offer) -> Duration {
+    /// The shorter of both claims, but never below the minimum (paper, section 5.2); and never beyond the peer's certificate, which
+    /// ends with its lease.
+    fn agreed_lifetime(&self, now: Now, peer: &HostCertificate, own: &Offer, peers: &Offer) -> Duration {
         let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
-        shorter.max(self.settings.lifetime_min)
+        let certified_s = peer.not_after_unix().saturating_sub(self.certificate_time(now)).saturating_add(1);
+        shorter.max(self.settings.lifetime_min).min(Duration::from_secs(certified_s))
     }
 
     /// Seconds since 1970 against which certificates are judged. A clock that is behind our own certificate's first day
@@ -404,7 +418,7 @@ impl Control {
             Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
-            Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
+            Ok(PacketType::Unicast | PacketType::Dhcp) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
     }
@@ -428,6 +442,10 @@ impl bump::Control for Control {
             Request::Handshake(frame) => {
                 let fate = self.wire_message(&mut call, &frame);
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::Dhcp(from, frame) => {
+                let fate = self.dhcp_frame(&mut call, from, &frame);
+                self.ledger.settle(now.since_boot, from, fate, &frame);
             }
             Request::Wanted(mac) => self.open_for_lane(&mut call, lane, mac),
             Request::FirstFrame(id) => self.promote(&mut call, id),
@@ -469,6 +487,8 @@ impl bump::Control for Control {
                 self.rollover_reply_judged(&mut call, id, result);
             }
             (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
+            (Some(Task::Dhcp(number)), CompletionKind::Dhcp(done)) => self.dhcp_done(&mut call, number, Some(*done)),
+            (Some(Task::Dhcp(number)), _) => self.dhcp_done(&mut call, number, None),
             (None, _) => {}
         }
     }
@@ -479,11 +499,13 @@ impl bump::Control for Control {
         self.expire_answers(&mut call);
         self.repeat_rollovers(&mut call, budget);
         self.sweep(&mut call, budget);
+        self.end_lease(&mut call);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
+        let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
+        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), upkeep)
     }
 
     fn ledger(&self) -> &Ledger {

@@ -98,8 +98,11 @@ impl Control {
 
     /// Asked for us, and Ethernet and ARP agree about who asks.
     fn check_addresses(&self, header: &Header, arp: &Arp) -> Result<(), DropReason> {
-        let for_our_ip = self.settings.identity.certificate().addresses().contains(&arp.target_ip);
-        let for_our_mac = arp.target_ip.is_unspecified() && arp.target_mac == self.settings.mac;
+        let addresses = self.settings.identity.certificate().addresses();
+        let for_our_ip = addresses.contains(&arp.target_ip);
+        // Who has no address yet cannot answer: a reply speaks for one.
+        let for_our_mac =
+            arp.target_ip.is_unspecified() && arp.target_mac == self.settings.mac && !addresses.is_empty();
         if arp.operation != Operation::Request || !(for_our_ip || for_our_mac) {
             return Err(DropReason::HandshakeTarget);
         }
@@ -255,7 +258,7 @@ impl Control {
         self.freshness.remember(id.mac, request.timestamp_ms, id.nonce);
         let Answered { peer, keys, reply, transcript } = answered;
         let peers = request.offer;
-        let lifetime = self.agreed_lifetime(&own, &peers);
+        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
         let (certificate, initiated_by_us, rollovers) = (peer, false, 0);
         let birth = Birth { certificate, initiated_by_us, own, peers, lifetime, asked: now, transcript, rollovers };
         self.add_candidate(call, birth, keys);
@@ -315,6 +318,12 @@ impl Control {
         if let Some(entry) = self.answers.by_id.get_mut(&id) {
             entry.state = State::Duplicates { reply, last_sent: now };
         }
+    }
+
+    /// This host has other addresses than those that were asked for.
+    pub(super) fn abandon_answers(&mut self, call: &mut Call<'_>) {
+        let all: Vec<AnswerId> = self.answers.by_id.keys().copied().collect();
+        all.into_iter().for_each(|id| self.answer_job_lost(call, id));
     }
 
     pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {

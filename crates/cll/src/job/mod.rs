@@ -3,8 +3,10 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `dhcp.rs` the certificates
+//! that come with leases.
 
+mod dhcp;
 mod rollover;
 
 use std::net::Ipv4Addr;
@@ -21,6 +23,7 @@ use wire::cll::handshake::{Handshake, append_signature};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.
@@ -47,6 +50,8 @@ pub(crate) enum JobKind {
     AnswerRollover(Box<AnswerRollover>),
     /// Judge the reply to our request for a rollover.
     FinishRollover(Box<FinishRollover>),
+    /// A certificate of DHCP.
+    Dhcp(Box<DhcpJob>),
 }
 
 /// What a job came to.
@@ -60,6 +65,8 @@ pub(crate) enum CompletionKind {
     Answered(Result<Box<Answered>, Refusal>),
     /// The peer's reply was good.
     Finished(Result<Box<Finished>, Refusal>),
+    /// What became of a certificate of DHCP.
+    Dhcp(Box<DhcpDone>),
     /// The worker died or was too busy.
     Lost,
 }
@@ -79,6 +86,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Signed(_) => "Signed",
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
+            CompletionKind::Dhcp(_) => "Dhcp",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -94,6 +102,12 @@ pub(crate) struct Refusal {
 impl Refusal {
     fn new(reason: DropReason, detail: impl ToString) -> Refusal {
         Refusal { reason, detail: detail.to_string() }
+    }
+}
+
+impl From<DropReason> for Refusal {
+    fn from(reason: DropReason) -> Refusal {
+        Refusal::new(reason, reason.meaning())
     }
 }
 
@@ -156,6 +170,7 @@ impl Job {
             JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::Dhcp(job) => CompletionKind::Dhcp(Box::new(job.run())),
         })
     }
 }

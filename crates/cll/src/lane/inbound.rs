@@ -56,6 +56,7 @@ impl Lane {
         }
         match origin.check(frame.bytes) {
             Ok(()) => out.forward(Side::STACK, frame),
+            Err(DropReason::Dhcp) => Fate::Dropped(DropReason::Dhcp),
             Err(_) => Fate::Dropped(DropReason::LegacyAddress),
         }
     }
@@ -73,6 +74,7 @@ impl Lane {
             PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
                 Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
             }
+            PacketType::Dhcp => Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec())),
         }
     }
 

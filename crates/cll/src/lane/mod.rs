@@ -238,6 +238,7 @@ impl bump::Lane for Lane {
             OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
             OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
+            OrderKind::Settle(settings) => self.settings = settings,
         }
     }
 

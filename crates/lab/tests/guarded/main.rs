@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod cll_dhcp;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

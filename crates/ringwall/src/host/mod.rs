@@ -3,11 +3,13 @@
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
+//! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
+mod leases;
 mod outpost;
 mod plan;
 mod refresh;

@@ -55,6 +55,8 @@ impl Plan {
             Mode::Shield => crate::shield::settings(config).map(|settings| Plan::Shield(Box::new(settings))),
             Mode::Cll => {
                 let identity = load_identity(config, now)?;
+                // What is wrong with it must show before the interface is touched; the wire is not known yet.
+                super::leases::settings(config, &identity, 0)?;
                 let list = config.cll.revocation_list.as_deref();
                 let revocations = list.map(|file| Revocations::open(file, &identity)).transpose()?;
                 Ok(Plan::Cll(identity, revocations))

@@ -74,7 +74,9 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
         Plan::Cll(identity, revocations) => {
-            let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            let wire_mtu = supervisor.ward().wire_mtu();
+            let dhcp = super::leases::settings(config, &identity, wire_mtu)?;
+            let settings = cll::Settings { dhcp, ..config.settings(file, identity, wire_mtu)? };
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.

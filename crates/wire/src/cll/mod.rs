@@ -6,12 +6,14 @@
 
 pub mod challenge;
 pub mod data;
+pub mod dhcp;
 pub mod handshake;
 pub mod rollover;
 pub mod train;
 
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
+pub use dhcp::DhcpFrame;
 pub use handshake::{Handshake, Offer};
 pub use rollover::Rollover;
 
@@ -40,6 +42,8 @@ pub enum PacketType {
     HandshakeReply = 4,
     /// "Prove that you are there now": the answer to a request whose age nobody can judge.
     Challenge = 8,
+    /// A DHCP message of a client or a server.
+    Dhcp = 0xb,
 }
 
 impl PacketType {
@@ -63,6 +67,7 @@ impl PacketType {
             3 => Ok(PacketType::HandshakeRequest),
             4 => Ok(PacketType::HandshakeReply),
             8 => Ok(PacketType::Challenge),
+            0xb => Ok(PacketType::Dhcp),
             _ => Err(Error::Invalid(Field::CllHeader)),
         }
     }

@@ -191,7 +191,7 @@ impl Control {
     ) {
         let now = call.now.since_boot;
         let Answered { peer, keys, reply, transcript } = answered;
-        let lifetime = self.agreed_lifetime(&own, &peers);
+        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
         let birth = Birth {
             certificate: peer,
             initiated_by_us: false,

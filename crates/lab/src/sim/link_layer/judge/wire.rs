@@ -38,6 +38,8 @@ impl Judge {
         match PacketType::of(message) {
             Ok(PacketType::Unicast) => self.leaves_sealed(at, host, &header, frame),
             Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply) => self.leaves_handshake(at, host, message),
+            // No host of this simulation speaks DHCP; a stack that asks gets its frame dropped.
+            Ok(PacketType::Dhcp) => self.violate(at, host, "DHCP on the wire", format!("to {}", header.destination)),
             Ok(PacketType::Challenge) => {}
             Err(error) => self.violate(at, host, "unreadable frame on the wire", error.to_string()),
         }
