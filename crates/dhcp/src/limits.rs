@@ -39,8 +39,8 @@ pub const LEASES_PER_HOST_MAX: usize = 4;
 /// For how long a nonce of a server under the link layer may be repeated: a client takes seconds from the OFFER to its REQUEST, and
 /// repeats that for a minute.
 pub const SERVER_NONCE_GOOD_FOR: Duration = Duration::from_secs(120);
-/// How often an exchange of a client is repeated because a server asks for its nonce: there are a handful of servers.
-pub const REPEATS_PER_EXCHANGE_MAX: u8 = 8;
+/// To how many servers a question is sent again because they want their nonce repeated.
+pub const REPEATS_PER_EXCHANGE_MAX: usize = identity::limits::MAX_DHCP_SERVERS;
 /// Nonces of servers that a client remembers from OFFERs.
 pub const HEARD_NONCES_MAX: usize = 16;
 /// Frames that are not new, of one client, to which a server answers with a nonce in a second. Frames that were recorded are

@@ -12,8 +12,8 @@ use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
 use super::{
-    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, REPOSITORY, REQUEST_MASTER, REVOKED, SHARED, SITE_KEY,
-    is_certificate_file,
+    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, REPOSITORY, REQUEST_MASTER, REVOKED, SHARED,
+    SITE_KEY, is_certificate_file,
 };
 use crate::Error;
 use crate::files::{directory_of, sync_directory};
@@ -150,7 +150,8 @@ fn belongs(name: &str) -> bool {
     match name.split_once('/') {
         Some((ISSUED, rest)) => is_issued(rest),
         Some(_) => false,
-        None => [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, SHARED, REPOSITORY, MOVED].contains(&name),
+        None => [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, SHARED, REPOSITORY, MOVED]
+            .contains(&name),
     }
 }
 

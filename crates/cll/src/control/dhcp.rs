@@ -235,12 +235,7 @@ impl Control {
         self.forward_dhcp(call, Side::STACK, &plain)
     }
 
-    fn hand_out(
-        &mut self,
-        call: &mut Call<'_>,
-        granting: &Granting,
-        certificate: &[u8],
-    ) -> Result<Fate, DropReason> {
+    fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Result<Fate, DropReason> {
         let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let wrapped = server.certified(call.now, granting, certificate)?;
         call.out.event(Event::LeaseCertified { mac: granting.mac(), ip: granting.address() });
@@ -320,4 +315,3 @@ impl Control {
         Fate::Dropped(reason)
     }
 }
-

@@ -33,6 +33,7 @@ use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
+use self::dhcp::Dhcp;
 use crate::event::{Effect, EndCause, Event};
 use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
@@ -40,7 +41,6 @@ use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
-use self::dhcp::Dhcp;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};

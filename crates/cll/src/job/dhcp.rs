@@ -17,13 +17,7 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub(crate) enum DhcpJob {
     /// Check the certificate that a client shows.
-    CheckBase {
-        settings: Arc<Settings>,
-        revoked: Arc<Revoked>,
-        unix_s: u64,
-        client: ClientId,
-        certificate: Vec<u8>,
-    },
+    CheckBase { settings: Arc<Settings>, revoked: Arc<Revoked>, unix_s: u64, client: ClientId, certificate: Vec<u8> },
     /// Make the certificate of a lease.
     Certify(Arc<dyn LeaseAuthority>, Box<Grant>),
     /// Check the certificate that came with a lease.

@@ -20,10 +20,10 @@ use wire::MacAddress;
 use wire::cll::Offer;
 use wire::cll::handshake::{Handshake, append_signature};
 
+pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
-pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.

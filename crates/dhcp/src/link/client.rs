@@ -39,7 +39,8 @@ struct Exchange {
     asked_at: Instant,
     /// The plain frame, for a server that wants its nonce repeated.
     frame: Vec<u8>,
-    repeats: u8,
+    /// The servers to which it was sent again because they asked whether it is new, since the program has sent it.
+    repeated_to: Vec<MacAddress>,
 }
 
 impl Exchange {
@@ -162,13 +163,21 @@ impl Client {
         let is_same = |one: &Exchange| one.xid == xid && one.kind == kind && one.wanted == wanted;
         if let Some(at) = self.exchanges.iter().position(is_same) {
             let known = &mut self.exchanges[at];
-            (known.asked_at, known.frame, known.repeats) = (now, frame.to_vec(), 0);
+            (known.asked_at, known.frame, known.repeated_to) = (now, frame.to_vec(), Vec::new());
             return Ok(at);
         }
         if self.exchanges.len() >= limits::CLIENT_EXCHANGES_MAX {
             self.exchanges.pop_front();
         }
-        self.exchanges.push_back(Exchange { xid, kind, nonce, wanted, asked_at: now, frame: frame.to_vec(), repeats: 0 });
+        self.exchanges.push_back(Exchange {
+            xid,
+            kind,
+            nonce,
+            wanted,
+            asked_at: now,
+            frame: frame.to_vec(),
+            repeated_to: Vec::new(),
+        });
         Ok(self.exchanges.len() - 1)
     }
 
@@ -231,7 +240,8 @@ impl Client {
         self.take_answer(at, &frame, wrapping::unwrap(header, &frame))
     }
 
-    /// A server wants to know that the question is new. It alone gets it again: another would want its own nonce.
+    /// A server wants to know that the question is new. It alone gets it again, because another would want its own nonce; and once,
+    /// or who replays a question could have it said again and again.
     fn repeat(
         &mut self,
         now: Now,
@@ -240,10 +250,12 @@ impl Client {
         server_nonce: [u8; NONCE_LEN],
     ) -> Result<Vec<u8>, DropReason> {
         let exchange = self.exchanges.get_mut(at).ok_or(DropReason::DhcpUnasked)?;
-        if exchange.repeats >= limits::REPEATS_PER_EXCHANGE_MAX {
-            return Err(DropReason::DhcpBudget);
+        if exchange.repeated_to.contains(&header.source)
+            || exchange.repeated_to.len() >= limits::REPEATS_PER_EXCHANGE_MAX
+        {
+            return Err(DropReason::DhcpUnasked);
         }
-        exchange.repeats += 1;
+        exchange.repeated_to.push(header.source);
         let back = Header { destination: header.source, source: self.mac(), ethertype: header.ethertype };
         self.wrap(now, at, back, server_nonce)
     }

@@ -17,9 +17,7 @@ use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::dhcp::{ClientId, Speaker, Stamp, TAG_LEN};
 use wire::cll::{DhcpFrame, NONCE_LEN};
-use wire::dhcp::{
-    MessageType, OPTION_CLIENT, OPTION_REQUESTED, OPTION_SERVER, Operation, SERVER_PORT, View,
-};
+use wire::dhcp::{MessageType, OPTION_CLIENT, OPTION_REQUESTED, OPTION_SERVER, Operation, SERVER_PORT, View};
 use wire::ethernet::Header;
 
 use super::freshness::Freshness;
@@ -208,12 +206,7 @@ impl Server {
     }
 
     /// Whether the message fits who sent it; gives the address that is asked for.
-    fn check_message(
-        &self,
-        now: Instant,
-        header: &Header,
-        message: &View<'_>,
-    ) -> Result<Option<Ipv4Addr>, DropReason> {
+    fn check_message(&self, now: Instant, header: &Header, message: &View<'_>) -> Result<Option<Ipv4Addr>, DropReason> {
         if message.operation() != Operation::Request || message.destination_port() != SERVER_PORT {
             return Err(DropReason::DhcpUnasked);
         }

@@ -71,7 +71,9 @@ mod tests {
         let long = [&[0x30, 0x82, 1, 0][..], &[7; 256], &[0x30]].concat();
         let chain = Chain::split(&long).expect("two");
         assert_eq!((chain.host.len(), chain.issuer), (260, Some(&[0x30][..])));
-        for bad in [&[][..], &[0x30], &[0x30, 3, 1], &[0x30, 0x82, 0xff, 0xff, 0], &[0x30, 0x83, 0, 0, 1, 1], &[0x30, 0x80]] {
+        for bad in
+            [&[][..], &[0x30], &[0x30, 3, 1], &[0x30, 0x82, 0xff, 0xff, 0], &[0x30, 0x83, 0, 0, 1, 1], &[0x30, 0x80]]
+        {
             assert!(Chain::split(bad).is_err(), "{bad:?}");
         }
     }

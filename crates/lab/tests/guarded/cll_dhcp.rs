@@ -54,7 +54,8 @@ fn a_host_booted_in_1970_gets_its_lease_and_speaks() {
 fn a_lease_is_renewed_with_its_certificate_and_ends_with_it() {
     needing(&["udhcpc", "kea-dhcp4"], &["d", "a", "b"], |stage| {
         let site = Site::guard(stage, Plan::default())?;
-        let server = start(stage, "d", "server", |host, directory, pool| kea_for(host, directory, pool, SHORT_LEASE_S), POOL)?;
+        let server =
+            start(stage, "d", "server", |host, directory, pool| kea_for(host, directory, pool, SHORT_LEASE_S), POOL)?;
         let (a, b) = (Client::start(stage, "a", "udhcpc")?, Client::start(stage, "b", "udhcpc")?);
         reach(&stage.host("a").namespace, b.address, SOON)?;
         let certified = || Ok::<usize, Failure>(site.d.events()?.matches("by DHCP, with a certificate").count());
@@ -67,7 +68,9 @@ fn a_lease_is_renewed_with_its_certificate_and_ends_with_it() {
         let lost = format!("has lost {}", a.address);
         a.stop();
         site.a.await_event(&lost, Duration::from_secs(u64::from(SHORT_LEASE_S) + 10))?;
-        process::until("the end of b's association with a", SOON, || Ok(!site.b.ask(&["peers"])?.stdout.contains(&stage.host("a").mac.to_string())))?;
+        process::until("the end of b's association with a", SOON, || {
+            Ok(!site.b.ask(&["peers"])?.stdout.contains(&stage.host("a").mac.to_string()))
+        })?;
         b.process.signal(Signal::USR2);
         site.b.await_event(&format!("has lost {}", b.address), SOON)?;
         site.b.await_drops("dhcp-given-back", 1)?;

@@ -21,7 +21,11 @@ pub(super) fn settings(config: &Config, identity: &HostIdentity, wire_mtu: u16) 
     let file = &config.host.identity;
     if config.host.mode == Mode::Cll && identity.certificate().addresses().is_empty() && !config.dhcp.client {
         let remedy = "set dhcp.client if it is to get one, or have the authority issue the identity with --ip";
-        return Err(Failure::file(file, "the certificate names no IP address, so there is nothing to speak for", remedy));
+        return Err(Failure::file(
+            file,
+            "the certificate names no IP address, so there is nothing to speak for",
+            remedy,
+        ));
     }
     let client = config.dhcp.client.then(|| client_settings(file, identity, link)).transpose()?;
     let server = config.dhcp.server.then(|| server_settings(config, identity, link)).transpose()?;
@@ -32,7 +36,11 @@ fn client_settings(file: &Path, identity: &HostIdentity, link: Link) -> Result<c
     let certificate = identity.certificate();
     if !certificate.addresses().is_empty() {
         let what = "dhcp.client = true, but the certificate names an IP address";
-        return Err(Failure::file(file, what, "remove dhcp.client, or have the authority issue the identity without --ip"));
+        return Err(Failure::file(
+            file,
+            what,
+            "remove dhcp.client, or have the authority issue the identity without --ip",
+        ));
     }
     let key = identity.dhcp_key().cloned();
     let key = key.ok_or_else(|| Failure::file(file, "it holds no RINGWALL DHCP KEY", AGAIN))?;
@@ -68,12 +76,8 @@ struct Signing(lease::LeaseAuthority);
 impl LeaseAuthority for Signing {
     fn certify(&self, grant: &Grant) -> Result<Vec<u8>, String> {
         let Grant { base, address, from_unix_s, until_unix_s, serial } = grant;
-        let asked = lease::Grant {
-            address: *address,
-            from_unix_s: *from_unix_s,
-            until_unix_s: *until_unix_s,
-            serial: *serial,
-        };
+        let asked =
+            lease::Grant { address: *address, from_unix_s: *from_unix_s, until_unix_s: *until_unix_s, serial: *serial };
         self.0.certify(base, &asked).map_err(|error| error.to_string())
     }
 }
