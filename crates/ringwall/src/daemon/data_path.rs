@@ -5,24 +5,19 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
 use cll::Effect;
-use identity::Verified;
-use identity::revocation::RevocationList;
-use identity::signing::SigningKey;
-use scrub::FlowReport;
-use shield::ipsec::PeerSettings;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::bulk::Bulk;
 use super::gather::Gather;
-use super::guard::{Blocking, Described, Guard, Report, Wanted};
+use super::guard::{Described, Guard, Report};
+use super::order::Order;
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -35,18 +30,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum Command {
     /// Answer with a snapshot.
     Snapshot(SyncSender<Snapshot>),
-    /// Answer with the connections that are asked for, if the bump knows any.
-    Flows(Wanted, SyncSender<Option<Vec<FlowReport>>>),
-    /// Block a connection, and answer whether that changed anything.
-    Block(Blocking, SyncSender<Option<bool>>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
-    /// Take other keys of a shield's peers.
-    Peers(Vec<PeerSettings>),
-    /// Have the host's own key replaced.
-    ChangeKey(Arc<SigningKey>),
-    /// Have nobody with one of these certificates believed.
-    Revoke(Arc<Verified<RevocationList>>),
+    /// Have the bump carry out an order.
+    Order(Order),
     /// End.
     Stop,
 }
@@ -217,34 +204,21 @@ where
                 Ok(Command::Snapshot(reply)) => {
                     let _ = reply.try_send(self.snapshot());
                 }
-                Ok(Command::Flows(wanted, reply)) => {
-                    let now = self.clock.now().since_boot;
-                    let _ = reply.try_send(self.guard.flows(now, &wanted));
-                }
-                Ok(Command::Block(order, reply)) => {
-                    let now = self.clock.now().since_boot;
-                    let _ = reply.try_send(self.guard.block(now, &order));
-                }
                 Ok(Command::WireMtu(wire_mtu)) => {
                     self.guard.set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
-                Ok(Command::Peers(peers)) => self.guard.set_peers(&peers),
-                Ok(Command::ChangeKey(key)) => self.change_key(key),
-                Ok(Command::Revoke(list)) => {
-                    let now = self.clock.now();
-                    self.guard.revoke(now, list, &mut self.ports.sinks());
-                }
+                Ok(Command::Order(order)) => self.carry_out(order),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
                 Err(TryRecvError::Empty) => return false,
             }
         }
     }
 
-    /// Begins at once, because nothing else may wake this loop for a while.
-    fn change_key(&mut self, key: Arc<SigningKey>) {
+    /// Begins with its jobs at once, because nothing else may wake this loop for a while.
+    fn carry_out(&mut self, order: Order) {
         let now = self.clock.now();
-        self.guard.change_key(now, key, &mut self.ports.sinks());
+        self.guard.obey(now, order, &mut self.ports.sinks());
         self.run_jobs(now);
         self.ports.flush();
     }

@@ -1,17 +1,14 @@
 //! What the run loop needs of a bump beside the contract: its slow work done, and answers for an operator.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
 use cll::{Cll, Effect, PeerReport};
-use identity::Verified;
-use identity::revocation::RevocationList;
-use identity::signing::SigningKey;
 use sarp::akd::Records;
-use scrub::{FlowId, FlowReport};
-use shield::ipsec::{PeerReport as PairReport, PeerSettings};
+use shield::ipsec::PeerReport as PairReport;
 use system::null::NullBump;
+
+use super::order::Order;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
 /// for less than half a millisecond.
@@ -50,34 +47,6 @@ pub(crate) struct Scrubbing {
     pub(crate) flows: usize,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.
     pub(crate) memory_bytes: usize,
-}
-
-/// Which connections are asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    /// At most so many.
-    pub(crate) limit: usize,
-    /// Of this host.
-    pub(crate) address: Option<IpAddr>,
-    /// In this state.
-    pub(crate) state: Option<String>,
-}
-
-impl Wanted {
-    /// Whether the connection is among them.
-    pub(crate) fn takes(&self, report: &FlowReport) -> bool {
-        let FlowId { trusted, untrusted, .. } = report.flow;
-        self.address.is_none_or(|address| trusted.ip() == address || untrusted.ip() == address)
-            && self.state.as_ref().is_none_or(|state| report.state == state)
-    }
-}
-
-/// An order to block a connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Blocking {
-    pub(crate) flow: FlowId,
-    /// To unblock it.
-    pub(crate) undo: bool,
 }
 
 /// What became of the copies for a mirror, in frames.
@@ -124,27 +93,11 @@ pub(crate) trait Guard: Bump {
     /// The wire carries packets of another size from now on, in bytes.
     fn set_wire_mtu(&mut self, wire_mtu: u16);
 
-    /// Has the host's own key replaced where it has one to be looked up; how that ends is in [`report`](Guard::report).
-    fn change_key(&mut self, _now: Now, _new: Arc<SigningKey>, _sink: &mut dyn Sink) {}
-
-    /// Peers of a shield have other keys from now on.
-    fn set_peers(&mut self, _peers: &[PeerSettings]) {}
-
-    /// The site has taken these certificates back. Only who believes certificates listens.
-    fn revoke(&mut self, _now: Now, _list: Arc<Verified<RevocationList>>, _sink: &mut dyn Sink) {}
+    /// Carries out an order if it is one for this bump.
+    fn obey(&mut self, _now: Now, _order: Order, _sink: &mut dyn Sink) {}
 
     /// Whom it knows.
     fn report(&self, now: Instant) -> Report;
-
-    /// Connections that it knows and `wanted` asks for; `None` if it knows none of any.
-    fn flows(&self, _now: Instant, _wanted: &Wanted) -> Option<Vec<FlowReport>> {
-        None
-    }
-
-    /// Blocks a connection, or unblocks it; whether that changed anything. `None` where there are no connections.
-    fn block(&mut self, _now: Instant, _order: &Blocking) -> Option<bool> {
-        None
-    }
 
     /// The books.
     fn ledger(&self) -> Ledger {
@@ -188,8 +141,10 @@ impl Guard for Cll {
         }
     }
 
-    fn revoke(&mut self, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
-        cll::revoke(self, now, list, sink);
+    fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
+        if let Order::Revoke(list) = order {
+            cll::revoke(self, now, list, sink);
+        }
     }
 
     fn report(&self, now: Instant) -> Report {
@@ -246,9 +201,11 @@ impl Guard for sarp::Host {
     // Its own messages are short, and the rest passes as it is.
     fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
 
-    fn change_key(&mut self, now: Now, new: Arc<SigningKey>, sink: &mut dyn Sink) {
-        // Whoever asked for it looks whether it began.
-        let _ = sarp::Host::change_key(self, now, new, sink);
+    fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
+        if let Order::ChangeKey(new) = order {
+            // Whoever asked for it looks whether it began.
+            let _ = self.change_key(now, new, sink);
+        }
     }
 
     fn report(&self, now: Instant) -> Report {

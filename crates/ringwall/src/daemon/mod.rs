@@ -1,6 +1,7 @@
 //! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
 //!
-//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump.
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
+//!   `order.rs`: what is wanted of one kind of bump only.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
 //!   `reports.rs`: what it says.
 //! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load.
@@ -10,6 +11,7 @@ mod data_path;
 mod gather;
 mod guard;
 mod journal;
+mod order;
 mod quiet;
 pub(crate) mod reports;
 mod supervisor;
@@ -27,8 +29,9 @@ use bulk::Bulk;
 use data_path::DataPath;
 pub(crate) use data_path::{Command, Snapshot};
 use gather::Gather;
-pub(crate) use guard::{Blocking, Described, Guard, MirrorCounters, Report, Scrubbing, Wanted};
+pub(crate) use guard::{Described, Guard, MirrorCounters, Report, Scrubbing};
 pub(crate) use journal::Journal;
+pub(crate) use order::Order;
 use quiet::Quiet;
 pub(crate) use reports::SideNames;
 pub(crate) use supervisor::{Being, Link, Supervisor, Ward};

@@ -11,8 +11,8 @@ use wire::layer::{self, protocol};
 use wire::{EtherType, icmp, ipv4, ipv6};
 
 use super::data_path::{Command, Snapshot};
-use super::guard::{Blocking, Wanted};
-use super::supervisor::Link;
+use super::order::{Blocking, Order, Wanted};
+use super::supervisor::{Link, Unanswered};
 use crate::protocol::{Answer, Ask, Example, Flow};
 
 /// Connections in one answer: the data path stands still while it lists them, about a millisecond for so many.
@@ -112,22 +112,23 @@ pub(crate) fn silence() -> Answer {
 
 /// The answer to a question or an order about connections.
 pub(crate) fn of_flows(ask: &Ask, link: &Link) -> Answer {
-    match ask {
+    let answer = match ask {
         Ask::Flows { limit, address, state } => {
             let limit = (*limit).min(FLOWS_LISTED_MAX);
             let wanted = Wanted { limit, address: *address, state: state.clone() };
-            let told = link.question(|reply| Command::Flows(wanted, reply));
-            told.map(|flows| flows.map(|flows| Answer::Flows { flows: flows.iter().map(flow).collect() }))
+            let told = link.question(|reply| Command::Order(Order::ListFlows(wanted, reply)));
+            told.map(|flows| Answer::Flows { flows: flows.iter().map(flow).collect() })
         }
         Ask::Block { trusted, untrusted, vlans, undo } => {
             let flow = FlowId { trusted: *trusted, untrusted: *untrusted, vlans: *vlans };
-            let told = link.question(|reply| Command::Block(Blocking { flow, undo: *undo }, reply));
-            told.map(|changed| changed.map(|changed| Answer::Blocked { changed }))
+            let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, undo: *undo }, reply)));
+            told.map(|changed| Answer::Blocked { changed })
         }
-        _ => None,
-    }
-    .map_or_else(silence, |answer| {
-        answer.unwrap_or_else(|| Answer::Error { line: "only a gateway knows connections".to_owned() })
+        _ => Err(Unanswered::Declined),
+    };
+    answer.unwrap_or_else(|why| match why {
+        Unanswered::Silence => silence(),
+        Unanswered::Declined => Answer::Error { line: "only a gateway knows connections".to_owned() },
     })
 }
 

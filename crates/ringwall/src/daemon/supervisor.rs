@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
+use super::order::Order;
 use super::reports::{self, SideNames};
 use crate::failure::Failure;
 use crate::protocol::{Answer, Ask};
@@ -69,6 +70,15 @@ pub(crate) struct Being {
     pub(crate) uptime_s: u64,
 }
 
+/// Why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// The data path takes no questions, or took too long.
+    Silence,
+    /// The bump has nothing of the kind; or the data path ended in this moment, which its thread then says.
+    Declined,
+}
+
 /// The supervisor's end of the data path.
 pub(crate) struct Link {
     pub(super) commands: SyncSender<Command>,
@@ -84,16 +94,24 @@ impl Link {
         sent.map_err(|_| io::Error::other("the data path takes no commands"))
     }
 
-    fn snapshot(&self) -> Option<Snapshot> {
-        self.question(Command::Snapshot)
+    /// Has the bump carry out an order.
+    pub(crate) fn order(&self, order: Order) -> io::Result<()> {
+        self.command(Command::Order(order))
     }
 
-    /// Asks the data path; nothing if it does not answer.
-    pub(super) fn question<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Option<T> {
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.question(Command::Snapshot).ok()
+    }
+
+    /// Asks the data path.
+    pub(super) fn question<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, Unanswered> {
         let (sender, receiver) = sync_channel(1);
-        self.commands.try_send(command(sender)).ok()?;
+        self.commands.try_send(command(sender)).map_err(|_| Unanswered::Silence)?;
         self.waker.wake();
-        receiver.recv_timeout(ANSWER_TIME_MAX).ok()
+        receiver.recv_timeout(ANSWER_TIME_MAX).map_err(|error| match error {
+            RecvTimeoutError::Timeout => Unanswered::Silence,
+            RecvTimeoutError::Disconnected => Unanswered::Declined,
+        })
     }
 }
 

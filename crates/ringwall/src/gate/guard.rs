@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use bump::Instant;
+use bump::{Instant, Now, Sink};
 use cll::Effect;
-use scrub::{Event, FlowId, FlowReport, Scrubber};
+use scrub::{Event, FlowId, Scrubber};
 
-use crate::daemon::{Blocking, Described, Guard, Report, Scrubbing, Wanted};
+use crate::daemon::{Described, Guard, Order, Report, Scrubbing};
 
 impl Guard for Scrubber {
     type Tools = ();
@@ -62,12 +62,20 @@ impl Guard for Scrubber {
         }))
     }
 
-    fn flows(&self, now: Instant, wanted: &Wanted) -> Option<Vec<FlowReport>> {
-        Some(Scrubber::flows(self, now).filter(|report| wanted.takes(report)).take(wanted.limit).collect())
-    }
-
-    fn block(&mut self, now: Instant, order: &Blocking) -> Option<bool> {
-        Some(if order.undo { self.unblock(&order.flow) } else { Scrubber::block(self, now, &order.flow) })
+    fn obey(&mut self, now: Now, order: Order, _sink: &mut dyn Sink) {
+        // Who asked and does not wait any more misses an answer, nothing else.
+        match order {
+            Order::ListFlows(wanted, reply) => {
+                let flows = self.flows(now.since_boot).filter(|report| wanted.takes(report)).take(wanted.limit);
+                let _ = reply.try_send(flows.collect());
+            }
+            Order::Block(wanted, reply) => {
+                let flow = &wanted.flow;
+                let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
+                let _ = reply.try_send(changed);
+            }
+            Order::ChangeKey(_) | Order::Revoke(_) | Order::SetPeers(_) => {}
+        }
     }
 }
 

@@ -5,11 +5,10 @@
 
 use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
 use cll::Effect;
-use scrub::FlowReport;
 use system::port::{PacketPort, PacketSender, Sender};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
-use crate::daemon::{Blocking, Described, Guard, MirrorCounters, Report, Wanted};
+use crate::daemon::{Described, Guard, MirrorCounters, Order, Report};
 
 /// A bump and a mirror of what leaves it.
 pub(super) struct Mirrored<G> {
@@ -146,12 +145,8 @@ impl<G: Guard> Guard for Mirrored<G> {
         self.bump.set_wire_mtu(wire_mtu);
     }
 
-    fn flows(&self, now: Instant, wanted: &Wanted) -> Option<Vec<FlowReport>> {
-        self.bump.flows(now, wanted)
-    }
-
-    fn block(&mut self, now: Instant, order: &Blocking) -> Option<bool> {
-        self.bump.block(now, order)
+    fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
+        self.mirror.beside(sink, |sink| self.bump.obey(now, order, sink));
     }
 
     fn report(&self, now: Instant) -> Report {

@@ -15,7 +15,7 @@ use super::refresh::Refresh;
 use super::reports;
 use super::revocation::{Look, Revocations};
 use crate::config::{Config, Mode, OnExit, Trains};
-use crate::daemon::{Being, Command, Journal, Link, Report, SideNames, Snapshot, Ward};
+use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Identity, Sarp, Status, Takeover};
 use crate::shield::KeyWatch;
@@ -91,7 +91,7 @@ impl Interface {
             Look::Refused(why) => return journal.note("revocations", &why),
             Look::Newer(list) => {
                 journal.note("revocations", &format!("a newer list, with {} certificates", list.len()));
-                if link.command(Command::Revoke(list)).is_err() {
+                if link.order(Order::Revoke(list)).is_err() {
                     journal.note(
                         "revocations",
                         "the data path took no command, restart the daemon to have the list in force",
@@ -111,7 +111,7 @@ impl Interface {
         let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
         let wanted = refresh.step(report, snapshot.now.since_boot);
         // A data path that takes no command now is asked again later.
-        let began = wanted.map(|key| link.command(Command::ChangeKey(key)));
+        let began = wanted.map(|key| link.order(Order::ChangeKey(key)));
         if began.is_some_and(|sent| sent.is_err()) {
             journal.note("own-key", "the data path took no command to change this host's key");
         }
@@ -179,7 +179,7 @@ impl Interface {
 
     fn follow_keys(&mut self, journal: &mut Journal, link: &Link) {
         let changed = self.keys.as_mut().and_then(|keys| keys.changed(journal));
-        if changed.is_some_and(|peers| link.command(Command::Peers(peers)).is_err()) {
+        if changed.is_some_and(|peers| link.order(Order::SetPeers(peers)).is_err()) {
             journal.note("keys-kept", "the data path took no command to change keys; start the daemon again");
         }
     }

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use bump::Instant;
+use bump::{Instant, Now, Sink};
 use cll::Effect;
-use shield::ipsec::{Event, PeerSettings, Shield};
+use shield::ipsec::{Event, Shield};
 
-use crate::daemon::{Described, Guard, Report};
+use crate::daemon::{Described, Guard, Order, Report};
 
 impl Guard for Shield {
     type Tools = ();
@@ -40,8 +40,10 @@ impl Guard for Shield {
     // Packets keep their size.
     fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
 
-    fn set_peers(&mut self, peers: &[PeerSettings]) {
-        self.set_keys(peers);
+    fn obey(&mut self, _now: Now, order: Order, _sink: &mut dyn Sink) {
+        if let Order::SetPeers(peers) = order {
+            self.set_keys(&peers);
+        }
     }
 
     fn report(&self, _now: Instant) -> Report {

@@ -28,6 +28,8 @@ const AT_ONCE: usize = 64;
 const PROGRESS: u64 = 256 << 10;
 /// Frames that are made before a flood, which sends them again and again with one bit changed.
 const FRAMES: u64 = 20_000;
+/// Frames sent in earnest that are kept from the beginning, and from the end.
+const FRAMES_OF_EITHER_END: usize = 20;
 const SEED: [u8; 32] = [0x6a; 32];
 
 /// A flood of what it is told to make, from the untrusted host, until it is dropped.
@@ -101,8 +103,12 @@ fn honest_frames(path: &Path) -> Result<Vec<Frame>, Failure> {
     Stream::start(&path.trusted, &path.untrusted, UNTRUSTED, 5009)?.await_progress(1 << 16, PATIENCE)?;
     let [client, server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5008)?;
     drop((client, server));
-    let frames = watch.stop()?;
+    let mut frames = watch.stop()?;
     assert!(frames.len() > 10, "{} frames", frames.len());
+    // In between is the stream, which makes thousands of like frames on a busy machine; the few others would drown in them.
+    if frames.len() > FRAMES_OF_EITHER_END * 2 {
+        frames.drain(FRAMES_OF_EITHER_END..frames.len() - FRAMES_OF_EITHER_END);
+    }
     Ok(frames)
 }
 
