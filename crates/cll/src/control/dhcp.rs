@@ -5,12 +5,11 @@
 //! over it is nobody again: its base certificate binds no address, and whoever has none opens and answers no handshake.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Meta, Now, Side, sink};
 use dhcp::link::client::{self, Client, Granted};
-use dhcp::link::server::{self, Asked, Granting, Leased, Reply, Server};
+use dhcp::link::server::{self, Asked, Granting, Reply, Server};
 use identity::HostIdentity;
 use shield::Bucket;
 use wire::MacAddress;
@@ -66,19 +65,6 @@ impl Dhcp {
 }
 
 impl Control {
-    /// The address that this host has by DHCP, and when that ends.
-    #[must_use]
-    pub fn own_lease(&self) -> Option<(Ipv4Addr, Option<Instant>)> {
-        let lease = self.dhcp.client.as_ref()?.lease()?;
-        Some((lease.address, lease.until))
-    }
-
-    /// The addresses that this host has given by DHCP.
-    #[must_use]
-    pub fn leases_given(&self, now: Instant) -> Vec<Leased> {
-        self.dhcp.server.as_ref().map(|server| server.leases(now)).unwrap_or_default()
-    }
-
     /// The fate of a frame that is DHCP: a plain one of the stack, or a DHCP frame of the wire. `Held` means that a job decides.
     pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
         let outcome = match from {

@@ -74,6 +74,8 @@ impl Lane {
             PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
                 Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
             }
+            // Whoever is neither client nor server keeps its queue to control for handshakes.
+            PacketType::Dhcp if !self.settings.speaks_dhcp() => Some(Fate::Dropped(DropReason::DhcpNotClient)),
             PacketType::Dhcp => Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec())),
         }
     }

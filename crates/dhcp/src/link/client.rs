@@ -313,12 +313,6 @@ impl Client {
         Ok(())
     }
 
-    /// The lease that this host has.
-    #[must_use]
-    pub fn lease(&self) -> Option<Lease> {
-        self.lease
-    }
-
     /// Gives the lease up; what it was.
     pub fn give_up(&mut self) -> Option<Lease> {
         self.lease.take()

@@ -60,7 +60,7 @@ pub struct Asked {
 pub enum Step {
     /// Hand this plain frame to the server program.
     Deliver(Vec<u8>),
-    /// Check the base certificate, then say [`certified`](Server::admitted).
+    /// Check the base certificate, then say [`admitted`](Server::admitted).
     Check(Box<Asked>),
     /// It may be a recording: send this, and the client says it again.
     Challenge(Vec<u8>),
@@ -109,15 +109,11 @@ struct Exchange {
     at: Instant,
 }
 
-/// An address that a client has.
+/// Who has an address, and until when; `None` for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leased {
-    /// The address.
-    pub address: Ipv4Addr,
-    /// Whose.
-    pub mac: MacAddress,
-    /// When it ends; `None` for never.
-    pub until: Option<Instant>,
+struct Leased {
+    mac: MacAddress,
+    until: Option<Instant>,
 }
 
 impl Leased {
@@ -396,7 +392,7 @@ impl Server {
         let key = self.settings.master.key_of(*client);
         let wrapped = self.wrap(now, &key, header, *nonce, certificate, wrapping::packet(frame))?;
         let until = end_of(now.since_boot, *lease_s);
-        self.leases.insert(*address, Leased { address: *address, mac: client.mac, until });
+        self.leases.insert(*address, Leased { mac: client.mac, until });
         Ok(wrapped)
     }
 
@@ -423,12 +419,6 @@ impl Server {
             packet,
         };
         wrapping::wrap(self.settings.link, key, header, &frame)
-    }
-
-    /// The leases that last, by address.
-    #[must_use]
-    pub fn leases(&self, now: Instant) -> Vec<Leased> {
-        self.leases.values().filter(|lease| lease.holds(now)).copied().collect()
     }
 }
 
