@@ -81,6 +81,7 @@ impl LeaseAuthority {
         let mut params = numbered_params(base.name(), period, serial);
         params.distinguished_name = derived_subject(base)?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
         let names = Names::new(base.mac(), vec![address]).map_err(|_| Error::BadLease(address))?;
         params.custom_extensions = vec![names_extension(&names)?];
         let chain = [&params.signed_by(&key, &self.issuer)?.der()[..], &self.der].concat();

@@ -35,8 +35,8 @@ struct Cast {
 }
 
 impl Cast {
-    fn named(server: &str, host: &str) -> Cast {
-        let site = Site::create("lab", &mut random(1), NOW_UNIX_S).expect("site");
+    fn named(site: &str, server: &str, host: &str) -> Cast {
+        let site = Site::create(site, &mut random(1), NOW_UNIX_S).expect("site");
         let asked = Request::new(server, SERVER_MAC, vec![Ipv4Addr::new(10, 0, 0, 9)]).expect("request");
         let text = site.issue_identity(&asked.with_role(Role::DhcpServer), &mut random(2), NOW_UNIX_S).expect("server");
         let plain = HostIdentity::from_pem(&text).expect("identity");
@@ -59,7 +59,7 @@ impl Cast {
 }
 
 fn cast() -> Cast {
-    Cast::named("d", "a")
+    Cast::named("lab", "d", "a")
 }
 
 fn grant() -> Grant {
@@ -123,7 +123,7 @@ fn a_chain_is_two_certificates_that_belong_together() {
     assert_eq!(verify(&[leaf, cast.site.anchor().der()]), Err(Refusal::Malformed("chain")));
     assert!(verify(&[&chain, &[0x30, 0]]).is_err() && verify(&[leaf, &authority[..100]]).is_err());
     assert_eq!(verify(&[authority]), Err(Refusal::NotAHost), "an authority is no host");
-    let other = Cast::named("d", "a");
+    let other = Cast::named("lab", "d", "a");
     let foreign = Site::create("lab", &mut random(9), NOW_UNIX_S).expect("a site of the same name");
     assert_eq!(foreign.anchor().verify(&chain, NOW_UNIX_S).map(drop), Err(Refusal::BadSignature));
     assert!(other.verify(&chain).is_ok(), "the same random bytes make the same site");
@@ -153,7 +153,7 @@ fn it_is_for_one_host_and_ends_with_what_it_stands_on() {
 #[test]
 fn names_of_any_length_fit_a_message() {
     let name = "n".repeat(authority::limits::MAX_NAME_LEN);
-    let chain = Cast::named(&name, &name).certify(&grant()).expect("certified");
+    let chain = Cast::named(&name, &name, &name).certify(&grant()).expect("certified");
     assert!(chain.len() <= wire::cll::handshake::CERTIFICATE_LEN_MAX, "{} bytes", chain.len());
 }
 
