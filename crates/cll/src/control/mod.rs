@@ -267,12 +267,16 @@ impl Control {
         }
     }
 
-    /// The shorter of both claims, but never below the minimum (paper, section 5.2); and never beyond the peer's certificate, which
-    /// ends with its lease.
+    /// The shorter of both claims, but never below the minimum (paper, section 5.2); and never beyond a leased certificate of the peer,
+    /// since the address may be another's from then on.
     fn agreed_lifetime(&self, now: Now, peer: &HostCertificate, own: &Offer, peers: &Offer) -> Duration {
         let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
+        let agreed = shorter.max(self.settings.lifetime_min);
+        if !peer.is_leased() {
+            return agreed;
+        }
         let certified_s = peer.not_after_unix().saturating_sub(self.certificate_time(now)).saturating_add(1);
-        shorter.max(self.settings.lifetime_min).min(Duration::from_secs(certified_s))
+        agreed.min(Duration::from_secs(certified_s))
     }
 
     /// Seconds since 1970 against which certificates are judged. A clock that is behind our own certificate's first day
@@ -337,7 +341,8 @@ impl Control {
 
     /// Lets a replaced association open frames for a while, and ends the one that did so before.
     fn retire(&mut self, call: &mut Call<'_>, association: Association) {
-        let until = call.now.since_boot + limits::OUTGOING_GRACE;
+        let grace = call.now.since_boot + limits::OUTGOING_GRACE;
+        let until = if association.certificate.is_leased() { grace.min(association.expires) } else { grace };
         if let Some(before) = self.peers.add_leaving(association, until) {
             self.peers.forget(&before);
             self.stop_receiving(call, &before);

@@ -44,7 +44,7 @@ fn a_host_booted_in_1970_gets_its_lease_and_speaks() {
         reach(&stage.host("a").namespace, b.address, SOON)?;
         reach(&stage.host("b").namespace, a.address, SOON)?;
         assert!(site.a.drops("dhcp-stale")? == 0 && site.d.drops("dhcp-stale")? == 0);
-        [a, b].map(Client::stop);
+        [a, b].into_iter().for_each(Client::stop);
         server.stop(Signal::TERM);
         Ok(())
     });
