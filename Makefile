@@ -18,7 +18,7 @@ fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs
 sim: ## The LAN in memory: ARGS="--seed 1 --runs 1000"
 	@packaging/lab.sh sim $(or $(ARGS),--seed 1 --runs 1000)
 
-bench: ## The papers' tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR" or "peers"
+bench: ## The papers' tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces" or "peers"
 	@packaging/lab.sh bench $(or $(ARGS),cll)
 
 install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall

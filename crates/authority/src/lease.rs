@@ -70,7 +70,7 @@ impl LeaseAuthority {
     /// [`Error::BadLease`], [`Error::SelfCheck`], or a failure of the encoder.
     pub fn certify(&self, base: &Verified<HostCertificate>, grant: &Grant) -> Result<Vec<u8>, Error> {
         let Grant { address, from_unix_s, until_unix_s, serial } = *grant;
-        if self.own_addresses.contains(&address) || !base.addresses().is_empty() {
+        if self.own_addresses.contains(&address) || !base.is_base() {
             return Err(Error::BadLease(address));
         }
         let key = HostKey { kind: base.key_kind(), bytes: base.public_key().to_vec() };

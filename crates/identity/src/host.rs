@@ -1,7 +1,7 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
 //! for S-ARP also its request key and the certificates of the site's distributors and DHCP servers, and on a distributor the
 //! master; for DHCP under the link layer its DHCP key, and on a DHCP server the master of those and an authority of its own. In a site
-//! of the paper profile a second private key signs S-ARP; the certificate names both.
+//! of the paper profile a second private key signs S-ARP (DSA) or the handshakes of CLL (RSA); the certificate names both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub enum IdentityBlock {
     RequestKey,
     /// What a distributor makes all request keys from.
     RequestMaster,
-    /// What a host of a paper site signs S-ARP with.
+    /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
     PaperKey,
     /// What the host proves its DHCP with under the link layer.
     DhcpKey,
@@ -117,6 +117,7 @@ pub struct HostIdentity {
     anchor: TrustAnchor,
     key: Arc<SigningKey>,
     record_key: Arc<SigningKey>,
+    handshake_key: Arc<SigningKey>,
     site_key: SiteKey,
     distributors: Vec<Verified<HostCertificate>>,
     dhcp_servers: Vec<Verified<HostCertificate>>,
@@ -156,7 +157,10 @@ impl HostIdentity {
         let key = SigningKey::from_pkcs8_der(&private_key.bytes).map_err(refused(IdentityBlock::PrivateKey))?;
         let Sorted { certificate, distributors, dhcp_servers } = sort(hosts, key.public_bytes())?;
         let key = Arc::new(key);
-        let record_key = record_key(&certificate, &key, parts.paper_key)?;
+        let second = second_key(&certificate, parts.paper_key)?.map(Arc::new);
+        let taken = |wanted: bool| second.as_ref().filter(|_| wanted).unwrap_or(&key);
+        let record_key = Arc::clone(taken(!certificate.signs_as_the_cll_paper()));
+        let handshake_key = Arc::clone(taken(certificate.signs_as_the_cll_paper()));
         let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
         let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
         let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
@@ -165,6 +169,7 @@ impl HostIdentity {
             anchor,
             key,
             record_key,
+            handshake_key,
             site_key,
             distributors,
             dhcp_servers,
@@ -188,12 +193,13 @@ impl HostIdentity {
         self.certificate.check_period(unix_s)
     }
 
-    /// The host's signature over `message`.
+    /// The host's signature over `message`, which [`verify_signature`](Verified::verify_signature) checks: that of its own key, but of
+    /// the RSA key where a paper site gave it one.
     ///
     /// # Errors
     /// See [`SigningKey::sign`].
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
-        self.key.sign(message)
+        self.handshake_key.sign(message)
     }
 
     /// The host's own key.
@@ -206,6 +212,12 @@ impl HostIdentity {
     #[must_use]
     pub fn record_signing_key(&self) -> Arc<SigningKey> {
         Arc::clone(&self.record_key)
+    }
+
+    /// The key that [`sign`](HostIdentity::sign) signs with.
+    #[must_use]
+    pub fn handshake_key(&self) -> Arc<SigningKey> {
+        Arc::clone(&self.handshake_key)
     }
 
     /// The profile of the site.
@@ -271,10 +283,11 @@ impl HostIdentity {
     /// The same identity with another certificate: the one that came with a lease.
     ///
     /// # Errors
-    /// [`IdentityError::KeyMismatch`] if it is not for this host: for another key, hardware address, or name.
+    /// [`IdentityError::KeyMismatch`] if it is not for this host: for other keys, another hardware address, or another name.
     pub fn with_certificate(&self, certificate: Verified<HostCertificate>) -> Result<HostIdentity, IdentityError> {
         let own = &self.certificate;
         let is_ours = certificate.public_bytes() == own.public_bytes()
+            && certificate.second_public_bytes() == own.second_public_bytes()
             && certificate.mac() == own.mac()
             && certificate.name() == own.name();
         if !is_ours {
@@ -285,6 +298,7 @@ impl HostIdentity {
             anchor: self.anchor.clone(),
             key: Arc::clone(&self.key),
             record_key: Arc::clone(&self.record_key),
+            handshake_key: Arc::clone(&self.handshake_key),
             site_key: self.site_key.clone(),
             distributors: self.distributors.clone(),
             dhcp_servers: self.dhcp_servers.clone(),
@@ -418,20 +432,16 @@ fn sort(hosts: Certificates, public_key: &[u8]) -> Result<Sorted, IdentityError>
     }
 }
 
-/// The key that signs S-ARP: the second one that a certificate of a paper site names, else the first.
-fn record_key(
-    certificate: &HostCertificate,
-    key: &Arc<SigningKey>,
-    block: Option<Block>,
-) -> Result<Arc<SigningKey>, IdentityError> {
-    match (certificate.profile(), block) {
-        (Profile::Modern, None) => Ok(Arc::clone(key)),
-        (Profile::Modern, Some(block)) => Err(IdentityError::Foreign(block.label)),
-        (Profile::Paper, block) => {
+/// The second key, which a certificate of a paper site names and no other.
+fn second_key(certificate: &HostCertificate, block: Option<Block>) -> Result<Option<SigningKey>, IdentityError> {
+    match (certificate.second_public_bytes(), block) {
+        (None, None) => Ok(None),
+        (None, Some(block)) => Err(IdentityError::Foreign(block.label)),
+        (Some(public), block) => {
             let block = required(block, IdentityBlock::PaperKey)?;
             let second = SigningKey::from_paper_block(&block.bytes).map_err(refused(IdentityBlock::PaperKey))?;
-            let is_named = second.record_key() == certificate.record_key();
-            if is_named { Ok(Arc::new(second)) } else { Err(IdentityError::PaperKeyMismatch) }
+            let is_named = second.public_bytes() == public;
+            if is_named { Ok(Some(second)) } else { Err(IdentityError::PaperKeyMismatch) }
         }
     }
 }

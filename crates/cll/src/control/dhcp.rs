@@ -2,7 +2,8 @@
 //!
 //! The rules are those of the `dhcp` room; this file moves frames and jobs. A lease brings a certificate that binds the address, so
 //! with a lease this host becomes somebody to its peers, with a renewal it shows them the newer certificate, and when the lease is
-//! over it is nobody again: its base certificate binds no address, and whoever has none opens and answers no handshake.
+//! over it is nobody again: its base certificate binds no address, and whoever has none opens and answers no handshake, but for its
+//! IPv6 addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::event::{EndCause, Event};
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
 use crate::limits;
 use crate::message::OrderKind;
+use crate::origin::Origin;
 use crate::settings::Settings;
 
 /// What waits for a job. The frame is the one that is held meanwhile.
@@ -190,7 +192,7 @@ impl Control {
         let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
-                let outcome = result.and_then(|base| Ok(self.admit(call, asked, base)?));
+                let outcome = result.and_then(|base| Ok(self.admit_question(call, asked, base)?));
                 (Side::WIRE, frame, outcome)
             }
             (Waiting::Certificate(frame, granting), Some(DhcpDone::Certificate(result))) => {
@@ -210,7 +212,7 @@ impl Control {
         self.ledger.release(call.now.since_boot, side, fate, &frame);
     }
 
-    fn admit(
+    fn admit_question(
         &mut self,
         call: &mut Call<'_>,
         asked: Asked,
@@ -258,13 +260,16 @@ impl Control {
 
     /// From now on this host shows another certificate; true if that has other addresses. Peers see a newer certificate for the same
     /// addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other addresses
-    /// ends.
+    /// ends, and to groups it speaks as somebody new.
     fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
         let moves = identity.certificate().addresses() != self.settings.identity.certificate().addresses();
         self.settings = Arc::new(Settings { identity, ..Settings::clone(&self.settings) });
         for lane in 0..self.settings.lanes {
             call.order(lane, OrderKind::Settle(Arc::clone(&self.settings)));
         }
+        let certificate = self.settings.identity.certificate().clone();
+        self.own_origin = Origin::of(&certificate);
+        self.learn_certificate(call, &certificate);
         let macs: Vec<MacAddress> = self.peers.iter().map(|(mac, _)| *mac).collect();
         if !moves {
             for mac in macs {
@@ -273,6 +278,7 @@ impl Control {
             }
             return false;
         }
+        self.broadcasts.renew_incarnation(&mut self.random, call.now);
         self.abandon_openings(call);
         self.abandon_answers(call);
         macs.into_iter().for_each(|mac| self.end_all(call, mac, EndCause::OwnAddress));

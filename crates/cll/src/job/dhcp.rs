@@ -52,7 +52,7 @@ impl DhcpJob {
 /// The certificate is the one that the client ID was made from, and no lease's.
 fn check_base(client: ClientId, base: Verified<HostCertificate>) -> Result<Verified<HostCertificate>, Refusal> {
     let is_own = identity::dhcp_key::client_id(&base) == client;
-    if is_own && base.addresses().is_empty() && !base.is_leased() {
+    if is_own && base.is_base() && !base.is_leased() {
         return Ok(base);
     }
     let detail = format!("{} shows a certificate that is not its base certificate", base.name());

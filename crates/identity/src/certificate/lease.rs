@@ -5,7 +5,8 @@
 //! the site's DHCP servers. Both name in their subject the serial number of the certificate that they were made from, the host's
 //! base certificate and the server's own, so that taking those back takes back these.
 //!
-//! A DHCP server is believed in addresses and in nothing else: what it makes has the role of a host and binds at least one address.
+//! A DHCP server is believed in addresses and in nothing else: what it makes has the role of a host and binds at
+//! least one IPv4 address, and no IPv6 address: hosts make those themselves.
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
@@ -47,7 +48,7 @@ fn element_len(der: &[u8]) -> Option<usize> {
 
 /// A host's certificate whose path through `issuer` was validated; both travel as `chain`.
 pub(super) fn of_validated(host: HostCertificate, issuer: &[u8], chain: &[u8]) -> Result<HostCertificate, Refusal> {
-    if host.role() != Role::Host || host.addresses().is_empty() {
+    if host.role() != Role::Host || host.addresses().is_empty() || !host.ipv6_addresses().is_empty() {
         return Err(Refusal::NotPermitted);
     }
     let subject_serial = |der: &[u8]| {

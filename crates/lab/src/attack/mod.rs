@@ -8,7 +8,9 @@ mod cloning;
 mod conflict;
 mod dhcp;
 mod eavesdropping;
+mod exhaustion;
 mod flipping;
+mod group;
 mod handshake;
 mod injection;
 mod insider;
@@ -40,6 +42,10 @@ pub struct Attack {
     pub forwarding: Forwarding,
     /// Layers that are switched off for it under [`Guard::Weakened`]; none when it works on a bare LAN.
     pub weaken: &'static [&'static str],
+    /// Lines of section `[cll]` under [`Guard::Weakened`] alone: layers that an operator may move as well.
+    pub weakened_cll_lines: &'static str,
+    /// Whether hosts of CLL authenticate their payloads and leave them readable.
+    pub readable: bool,
     /// Whose wire, inner device and counters are watched.
     pub victim: &'static str,
     /// Which two hosts ping each other meanwhile.
@@ -63,6 +69,8 @@ const COMMON: Attack = Attack {
     tools: &[],
     forwarding: Forwarding::Switch,
     weaken: &[],
+    weakened_cll_lines: "",
+    readable: false,
     victim: "a",
     honest: ("a", "b"),
     reasons: &[],
@@ -423,13 +431,72 @@ pub const ALL: &[Attack] = &[
         strike: cloning::stolen_switch_entry,
         ..COMMON
     },
+    Attack {
+        number: 53,
+        name: "forged service discovery (mDNS)",
+        tools: &["scapy"],
+        reasons: &["unsealed"],
+        strike: group::forged_discovery,
+        ..COMMON
+    },
+    Attack {
+        number: 54,
+        name: "smurf: echo to all in another's name",
+        tools: &["hping3"],
+        reasons: &["unsealed"],
+        strike: group::smurf,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "a: flood with a wrong receiver index",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weakened_cll_lines: "layers = \"none\"",
+        reasons: &["unknown-index"],
+        strike: exhaustion::wrong_index,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "b: flood with a wrong nonce",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weakened_cll_lines: "layers = \"none\"",
+        reasons: &["bad-spin"],
+        strike: exhaustion::wrong_nonce,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "d: flood of handshakes from made-up hosts",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        // Where a stranger's time is believed as well; otherwise a challenge takes the place of the missing tag.
+        weaken: &["site-mac", "freshness"],
+        reasons: &["handshake-site-mac"],
+        strike: exhaustion::handshake_flood,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "g: sequence numbers burnt",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["tag"],
+        readable: true,
+        reasons: &["bad-spin"],
+        strike: exhaustion::burnt_numbers,
+        ..COMMON
+    },
 ];
 
 impl Attack {
     /// With what it is compared: the bare LAN, or Ringwall without the layer that the attack is about.
     #[must_use]
     pub fn unguarded(&self) -> Guard {
-        if self.weaken.is_empty() { Guard::None } else { Guard::Weakened }
+        let is_weakened = !self.weaken.is_empty() || !self.weakened_cll_lines.is_empty();
+        if is_weakened { Guard::Weakened } else { Guard::None }
     }
 
     /// Under what it is run.
@@ -511,7 +578,7 @@ mod tests {
         let under = |guard: Guard| -> Vec<u16> {
             ALL.iter().filter(|attack| attack.guards.contains(&guard)).map(|attack| attack.number).collect()
         };
-        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49];
+        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49, 53, 54, 58];
         assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
         assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));

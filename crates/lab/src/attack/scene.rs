@@ -251,7 +251,15 @@ impl<'a> Scene<'a> {
                 DHCP_CLIENT => "client = true",
                 _ => "",
             };
-            let setting = Setting { sarp: self.guard == Guard::Sarp, weaken, sarp_lines, dhcp_lines, paper: false };
+            let setting = Setting {
+                sarp: self.guard == Guard::Sarp,
+                weaken,
+                cll_lines: if self.guard == Guard::Weakened { self.attack.weakened_cll_lines } else { "" },
+                readable: self.attack.readable,
+                sarp_lines,
+                dhcp_lines,
+                paper: false,
+            };
             self.daemons.push(site.guard(&self.lan, host, &setting)?);
         }
         self.daemons.iter_mut().try_for_each(Daemon::await_ready)

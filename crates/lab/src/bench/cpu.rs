@@ -8,6 +8,8 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::failure::Failure;
 use crate::net::process;
 
@@ -60,6 +62,22 @@ pub fn exact(id: u32) -> Result<Duration, Failure> {
     Ok(total)
 }
 
+/// Time that the calling thread has run.
+pub fn own_thread() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// Seconds that one processor spent busy since the machine started.
+///
+/// # Errors
+/// `/proc` or the processor is not there.
+pub fn core(number: usize) -> Result<Duration, Failure> {
+    let text = fs::read_to_string("/proc/stat").map_err(Failure::io("reading /proc/stat"))?;
+    let ticks = busy_ticks_of(&text, &format!("cpu{number} "));
+    ticks.map(from_ticks).ok_or_else(|| Failure::Unreadable(format!("/proc/stat, processor {number}")))
+}
+
 /// Waits until the machine is quiet, or for a second and a half, so that one run's tail does not load the next. Returns
 /// whether it became quiet.
 ///
@@ -85,7 +103,12 @@ fn from_ticks(ticks: u64) -> Duration {
 
 /// All of the first line but idle and iowait; the guest columns are part of user and nice already (proc(5)).
 fn busy_ticks(stat: &str) -> Option<u64> {
-    let line = stat.lines().find(|line| line.starts_with("cpu "))?;
+    busy_ticks_of(stat, "cpu ")
+}
+
+/// The same of the line that begins so.
+fn busy_ticks_of(stat: &str, name: &str) -> Option<u64> {
+    let line = stat.lines().find(|line| line.starts_with(name))?;
     let ticks: Vec<u64> = line.split_whitespace().skip(1).take(8).map_while(|word| word.parse().ok()).collect();
     let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks.try_into().ok()?;
     Some(user + nice + system + irq + softirq + steal)
@@ -115,6 +138,8 @@ mod tests {
     fn idle_time_is_not_busy() {
         assert_eq!(busy_ticks("cpu  1 2 4 1000 500 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"), Some(63));
         assert_eq!(busy_ticks("intr 5"), None);
+        let two = "cpu  3 0 0 9 0 0 0 0 0 0\ncpu0 1 0 0 4 0 0 0 0 0 0\ncpu1 2 0 0 5 0 0 0 0 0 0\n";
+        assert_eq!((busy_ticks_of(two, "cpu1 "), busy_ticks_of(two, "cpu2 ")), (Some(2), None));
     }
 
     #[test]

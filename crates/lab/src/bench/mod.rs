@@ -3,6 +3,7 @@
 //! Every figure is made beside its yardsticks, in pairs that lie seconds apart: the plain path and the null bump, which
 //! has the same ports, threads and segmentation but neither checks nor cryptography. Wire MTU 1500, no busy polling.
 
+mod broadcast;
 mod cll;
 mod cpu;
 mod echo;
@@ -20,6 +21,7 @@ mod s_arp;
 mod scrub;
 mod stats;
 mod stream;
+mod table_1;
 mod tcp;
 mod work;
 
@@ -27,12 +29,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use identity::Profile;
 
 use crate::cleanup;
 use crate::failure::Failure;
 use crate::guard;
 use gate::{Gate, Verdict};
-use nonces::NoncesPart;
+use nonces::{NoncesPart, Receive};
 use row::Row;
 use scrub::ScrubPart;
 
@@ -49,7 +52,11 @@ enum Experiment {
     Cll {
         #[command(flatten)]
         options: Options,
-        /// Measure only these parts.
+        /// In which algorithms: modern, or paper (RSA-1024, Diffie-Hellman with 2048 bits, Twofish and HMAC-MD5). The gates are
+        /// those of modern.
+        #[arg(long, default_value = "modern", value_parser = parse_profile)]
+        profile: Profile,
+        /// Measure only these parts; table1 is measured only if it is named.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<Part>,
     },
@@ -73,10 +80,20 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<ScrubPart>,
     },
-    /// What forged frames take from honest ones, with the layers in front of the tag and without, and what nonces cost.
+    /// Figures 1 to 5 and 7 to 10 of the paper on layered nonces: streams over the size of messages, what forged frames take from honest
+    /// ones with the layers in front of the tag and without, and what authentication and nonces cost.
     Nonces {
         #[command(flatten)]
         options: Options,
+        /// Draw the paper's figures into this directory.
+        #[arg(long, value_name = "DIR")]
+        plots: Option<PathBuf>,
+        /// How the kernel's receive thread stands to the receiver's daemon.
+        #[arg(long, value_enum, default_value_t)]
+        receive: Receive,
+        /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.
+        #[arg(long, value_name = "MINUTES", conflicts_with_all = ["only", "plots", "gate"])]
+        soak: Option<u32>,
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
@@ -97,6 +114,10 @@ enum Part {
     Rtt,
     /// The first ping and its steps.
     FirstPing,
+    /// What a group frame costs its receiver, alone and in a batch; without a wire.
+    Broadcast,
+    /// The speed of every algorithm of Table 1, in this process.
+    Table1,
 }
 
 /// A part of `bench s-arp`.
@@ -192,10 +213,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         eprintln!("ringwall-lab: the machine is busy with something else: the figures will not be worth much");
     }
     match &args.experiment {
-        Experiment::Cll { options, only } => {
+        Experiment::Cll { options, profile, only } => {
             let program = options.program();
-            let rows = cll::run(run, program.as_deref(), options.schedule(), only)?;
-            show(&rows, &gate::of_parts(&gate::CLL, only), options)
+            let rows = cll::run(run, program.as_deref(), *profile, options.schedule(), only)?;
+            let gates = if *profile == Profile::Modern { gate::of_parts(&gate::CLL, only) } else { Vec::new() };
+            show(&rows, &gates, options)
         }
         Experiment::SArp { options, only } => {
             let program = options.program();
@@ -210,9 +232,16 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
-        Experiment::Nonces { options, only } => {
+        Experiment::Nonces { options, receive, soak: Some(minutes), .. } => {
+            let rows = nonces::soak(run, options.program().as_deref(), *minutes, *receive)?;
+            show(&rows, &[], options)
+        }
+        Experiment::Nonces { options, plots, receive, soak: None, only } => {
             let program = options.program();
-            let rows = nonces::run(run, program.as_deref(), options.schedule(), only)?;
+            let rows = nonces::run(run, program.as_deref(), options.schedule(), only, *receive)?;
+            if let Some(directory) = plots {
+                nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
+            }
             show(&rows, &gate::of_parts(&nonces::GATES, only), options)
         }
         Experiment::Peers { options } => {
@@ -221,6 +250,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             show(&rows, &gate::PEERS, options)
         }
     }
+}
+
+fn parse_profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| "a profile is 'modern' or 'paper'".to_owned())
 }
 
 /// Prints and writes what was found.

@@ -17,6 +17,8 @@ const BOTTOM: f64 = 60.0;
 const MARKS: u32 = 5;
 /// Colours that people with any sight tell apart (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#000000", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933"];
+/// How lines are broken once all colours are taken.
+const DASHES: [&str; 3] = ["", "6 3", "2 3"];
 /// Name of the statistic that says where on the horizontal axis a row stands.
 const X: &str = "x";
 /// Name of the statistic with half of a confidence interval around the mean.
@@ -24,17 +26,21 @@ const CONFIDENCE: &str = "confidence_99";
 
 /// What a figure shows.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure {
-    /// Its name: of the file, and at the beginning of its rows, `name/x/line`.
-    pub name: &'static str,
+pub struct Figure<'a> {
+    /// The name of its file, where a stroke stands for a slash.
+    pub name: &'a str,
+    /// What its rows begin with: they are called `rows/x/line`.
+    pub rows: &'a str,
     /// What stands above it.
-    pub title: &'static str,
+    pub title: &'a str,
     /// What the horizontal axis is.
-    pub x: &'static str,
+    pub x: &'a str,
     /// What the vertical axis is.
-    pub y: &'static str,
+    pub y: &'a str,
     /// Whether the horizontal axis is logarithmic.
     pub is_logarithmic: bool,
+    /// Whether the vertical axis is.
+    pub is_logarithmic_up: bool,
 }
 
 /// A point of a line with what it scatters.
@@ -55,15 +61,15 @@ struct Line {
 ///
 /// # Errors
 /// The directory or a file cannot be written.
-pub fn draw(figures: &[Figure], rows: &[Row], directory: &Path) -> Result<Vec<String>, Failure> {
+pub fn draw(figures: &[Figure<'_>], rows: &[Row], directory: &Path) -> Result<Vec<String>, Failure> {
     std::fs::create_dir_all(directory).map_err(Failure::file("making", directory))?;
     let mut names = Vec::new();
     for figure in figures {
-        let lines = lines(figure.name, rows);
+        let lines = lines(figure.rows, rows);
         if lines.is_empty() {
             continue;
         }
-        let path = directory.join(format!("{}.svg", figure.name));
+        let path = directory.join(format!("{}.svg", figure.name.replace('/', "-")));
         std::fs::write(&path, svg(figure, &lines)).map_err(Failure::file("writing", &path))?;
         names.push(path.display().to_string());
     }
@@ -74,7 +80,7 @@ pub fn draw(figures: &[Figure], rows: &[Row], directory: &Path) -> Result<Vec<St
 fn lines(name: &str, rows: &[Row]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
-        let Some((_, rest)) = row.row.split_once('/').filter(|(first, _)| *first == name) else { continue };
+        let Some(rest) = row.row.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')) else { continue };
         let name = rest.split_once('/').map_or("scrubber", |(_, line)| line);
         let Some(point) = point(row) else { continue };
         match lines.iter_mut().find(|line| line.name == name) {
@@ -98,17 +104,24 @@ fn point(row: &Row) -> Option<Point> {
 /// Where values stand in the picture.
 struct Axes {
     is_logarithmic: bool,
+    is_logarithmic_up: bool,
     left: f64,
     right: f64,
     top: f64,
+    /// Zero, but on a logarithmic axis a power of ten.
+    bottom: f64,
 }
 
 impl Axes {
-    fn of(figure: &Figure, lines: &[Line]) -> Axes {
+    fn of(figure: &Figure<'_>, lines: &[Line]) -> Axes {
         let scaled = |x: f64| if figure.is_logarithmic { x.max(f64::MIN_POSITIVE).log2() } else { x };
         let points = || lines.iter().flat_map(|line| &line.points);
+        let lowest = points().map(|point| point.y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+        let decade = |value: f64| if value.is_finite() { 10f64.powf(value.log10().floor()) } else { 1.0 };
         Axes {
             is_logarithmic: figure.is_logarithmic,
+            is_logarithmic_up: figure.is_logarithmic_up,
+            bottom: if figure.is_logarithmic_up { decade(lowest) } else { 0.0 },
             left: points().map(|point| scaled(point.x)).fold(f64::INFINITY, f64::min),
             right: points().map(|point| scaled(point.x)).fold(f64::NEG_INFINITY, f64::max),
             top: round_up(points().map(|point| point.y.max(point.high)).fold(0.0, f64::max)),
@@ -122,7 +135,25 @@ impl Axes {
     }
 
     fn y(&self, y: f64) -> f64 {
-        HEIGHT - BOTTOM - y.max(0.0) / self.top * (HEIGHT - TOP - BOTTOM)
+        let y = y.max(self.bottom);
+        let share = if self.is_logarithmic_up {
+            (y / self.bottom).log10() / (self.top / self.bottom).log10().max(f64::MIN_POSITIVE)
+        } else {
+            y / self.top
+        };
+        HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// Where the vertical axis has its marks: at equal distances, or at the powers of ten.
+    fn marks(&self) -> Vec<f64> {
+        if self.is_logarithmic_up {
+            let decades = (self.top / self.bottom).log10().ceil() as i32;
+            return (0..=decades)
+                .map(|decade| self.bottom * 10f64.powi(decade))
+                .filter(|mark| *mark <= self.top)
+                .collect();
+        }
+        (0..=MARKS).map(|mark| self.top * f64::from(mark) / f64::from(MARKS)).collect()
     }
 }
 
@@ -135,7 +166,7 @@ fn round_up(value: f64) -> f64 {
     (value / scale).ceil() * scale
 }
 
-fn svg(figure: &Figure, lines: &[Line]) -> String {
+fn svg(figure: &Figure<'_>, lines: &[Line]) -> String {
     let axes = Axes::of(figure, lines);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -145,13 +176,12 @@ fn svg(figure: &Figure, lines: &[Line]) -> String {
     text(&mut out, ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16.0), "middle", figure.x);
     text(&mut out, (4.0, TOP - 16.0), "start", figure.y);
     draw_axes(&mut out, &axes, lines);
-    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
-        draw_line(&mut out, &axes, line, colour);
-    }
-    for ((line, colour), place) in lines.iter().zip(COLOURS.iter().cycle()).zip(0_u32..) {
-        let y = TOP + 10.0 + 20.0 * f64::from(place);
-        let x = WIDTH - RIGHT + 16.0;
-        stroke(&mut out, &format!("M {x} {y} h 20"), colour);
+    for (place, line) in lines.iter().enumerate() {
+        let colour = COLOURS[place % COLOURS.len()];
+        let dashes = DASHES[place / COLOURS.len() % DASHES.len()];
+        draw_line(&mut out, &axes, line, (colour, dashes));
+        let (x, y) = (WIDTH - RIGHT + 16.0, TOP + 10.0 + 20.0 * place as f64);
+        dashed(&mut out, &format!("M {x} {y} h 20"), (colour, dashes));
         text(&mut out, (x + 26.0, y + 4.0), "start", &line.name);
     }
     out.push_str("</svg>\n");
@@ -161,8 +191,7 @@ fn svg(figure: &Figure, lines: &[Line]) -> String {
 fn draw_axes(out: &mut String, axes: &Axes, lines: &[Line]) {
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     stroke(out, &format!("M {LEFT} {TOP} V {bottom} H {right}"), "#666666");
-    for mark in 0..=MARKS {
-        let value = axes.top * f64::from(mark) / f64::from(MARKS);
+    for value in axes.marks() {
         let y = axes.y(value);
         stroke(out, &format!("M {LEFT} {y:.1} H {right}"), "#dddddd");
         text(out, (LEFT - 6.0, y + 4.0), "end", &short(value));
@@ -172,7 +201,7 @@ fn draw_axes(out: &mut String, axes: &Axes, lines: &[Line]) {
     }
 }
 
-fn draw_line(out: &mut String, axes: &Axes, line: &Line, colour: &str) {
+fn draw_line(out: &mut String, axes: &Axes, line: &Line, (colour, dashes): (&str, &str)) {
     let mut path = String::new();
     for point in &line.points {
         let (x, y) = (axes.x(point.x), axes.y(point.y));
@@ -180,11 +209,16 @@ fn draw_line(out: &mut String, axes: &Axes, line: &Line, colour: &str) {
         let _ = write!(path, "{} {x:.1} {y:.1} ", if path.is_empty() { "M" } else { "L" });
         stroke(out, &format!("M {x:.1} {:.1} V {:.1}", axes.y(point.low), axes.y(point.high)), colour);
     }
-    stroke(out, path.trim_end(), colour);
+    dashed(out, path.trim_end(), (colour, dashes));
 }
 
 fn stroke(out: &mut String, path: &str, colour: &str) {
-    let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>");
+    dashed(out, path, (colour, ""));
+}
+
+fn dashed(out: &mut String, path: &str, (colour, dashes): (&str, &str)) {
+    let broken = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
+    let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"{broken}/>");
 }
 
 fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
@@ -205,7 +239,15 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    const FIGURE: Figure = Figure { name: "figure5", title: "t", x: "bytes", y: "Mbit/s", is_logarithmic: true };
+    const FIGURE: Figure<'static> = Figure {
+        name: "figure5",
+        rows: "figure5",
+        title: "t",
+        x: "bytes",
+        y: "Mbit/s",
+        is_logarithmic: true,
+        is_logarithmic_up: false,
+    };
 
     fn row(name: &str, x: f64, y: f64) -> Row {
         Row::new("scrub", name, "Mbit/s", &vec![Some(y)]).unwrap().with_stat(X, Some(x))
@@ -240,6 +282,31 @@ mod tests {
         // The axes, a mark at each sixth, and of both lines the spread, the line, and its place in the list.
         assert_eq!(picture.matches("<path").count(), 1 + 6 + 2 * 3);
         assert!(picture.contains(">bridge<") && picture.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_decade_is_as_high_as_the_next_on_a_logarithmic_axis() {
+        let rows = [row("figure5/1024", 1024.0, 20.0), row("figure5/4096", 4096.0, 1000.0)];
+        let figure = Figure { is_logarithmic_up: true, ..FIGURE };
+        let axes = Axes::of(&figure, &lines("figure5", &rows));
+        assert_eq!(axes.marks(), [10.0, 100.0, 1000.0]);
+        assert_eq!((axes.y(1000.0), axes.y(10.0)), (TOP, HEIGHT - BOTTOM));
+        assert!((axes.y(100.0) - (TOP + HEIGHT - BOTTOM) / 2.0).abs() < 1e-9);
+    }
+
+    /// Broke it by leaving the dashes out: the ninth line looked like the first.
+    #[test]
+    fn no_two_lines_look_alike() {
+        let rows: Vec<Row> = (0..15).map(|line| row(&format!("figure5/1024/{line}"), 1024.0, 10.0)).collect();
+        let picture = svg(&FIGURE, &lines("figure5", &rows));
+        let mut looks: Vec<&str> = picture
+            .lines()
+            .filter(|line| line.contains(" h 20"))
+            .filter_map(|line| line.split("stroke=").nth(1))
+            .collect();
+        looks.sort_unstable();
+        looks.dedup();
+        assert_eq!(looks.len(), 15);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod broadcast;
 mod cll_dhcp;
 mod dhcp;
 mod dhcp_relay;
@@ -20,6 +21,7 @@ mod enrolment_shared;
 mod gateway;
 mod hostile;
 mod ipsec;
+mod ipv6;
 mod layers;
 mod liveness;
 mod paper;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use authority::lease;
 use cll::DhcpServer;
 use dhcp::link::{Grant, LeaseAuthority, Link, client, server};
-use identity::HostIdentity;
+use identity::{HostIdentity, Profile};
 use wire::EtherType;
 
 use crate::config::{Config, Mode};
@@ -16,11 +16,17 @@ use crate::failure::Failure;
 const AGAIN: &str = "have the authority issue the identity again";
 
 /// How this host speaks DHCP on a wire with this MTU.
-pub(super) fn settings(config: &Config, identity: &HostIdentity, wire_mtu: u16) -> Result<cll::Dhcp, Failure> {
+pub(super) fn settings(
+    config: &Config,
+    identity: &HostIdentity,
+    ipv6: bool,
+    wire_mtu: u16,
+) -> Result<cll::Dhcp, Failure> {
     let link = Link { ethertype: EtherType(config.cll.ethertype), mtu: wire_mtu };
     let file = &config.host.identity;
-    if config.host.mode == Mode::Cll && identity.certificate().addresses().is_empty() && !config.dhcp.client {
-        let remedy = "set dhcp.client if it is to get one, or have the authority issue the identity with --ip";
+    let has_address = ipv6 || !identity.certificate().addresses().is_empty();
+    if config.host.mode == Mode::Cll && !has_address && !config.dhcp.client {
+        let remedy = "set dhcp.client or cll.ipv6, or have the authority issue the identity with --ip";
         return Err(Failure::file(
             file,
             "the certificate names no IP address, so there is nothing to speak for",
@@ -34,13 +40,17 @@ pub(super) fn settings(config: &Config, identity: &HostIdentity, wire_mtu: u16) 
 
 fn client_settings(file: &Path, identity: &HostIdentity, link: Link) -> Result<client::Settings, Failure> {
     let certificate = identity.certificate();
-    if !certificate.addresses().is_empty() {
+    if !certificate.is_base() {
         let what = "dhcp.client = true, but the certificate names an IP address";
         return Err(Failure::file(
             file,
             what,
-            "remove dhcp.client, or have the authority issue the identity without --ip",
+            "remove dhcp.client, or have the authority issue the identity without --ip and --ip6",
         ));
+    }
+    if certificate.profile() == Profile::Paper {
+        let what = "dhcp.client = true, but the certificate names a second key, and no certificate of a lease does";
+        return Err(Failure::file(file, what, "remove dhcp.client, or use an identity of another site"));
     }
     let key = identity.dhcp_key().cloned();
     let key = key.ok_or_else(|| Failure::file(file, "it holds no RINGWALL DHCP KEY", AGAIN))?;

@@ -9,6 +9,7 @@ use system::port::{PacketPort, Sender};
 use wire::ethernet::HEADER_LEN;
 
 use super::stage::{SENDER_CORE, sit_on};
+use crate::bench::cpu;
 use crate::failure::Failure;
 use crate::net::Frame;
 
@@ -107,11 +108,12 @@ impl Pace {
     }
 }
 
-/// Sends `frames` over and over until it is stopped, on the sender's processor when the stream does not want it.
+/// Sends `frames` over and over until it is stopped, on the sender's processor when the stream does not want it. What the thread has
+/// worked: the kernel carries a frame over the bridge in its name.
 ///
 /// # Errors
 /// The thread cannot be bound to its processor.
-pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicBool) -> Result<(), Failure> {
+pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicBool) -> Result<Duration, Failure> {
     sit_on(SENDER_CORE, None)?;
     // A thread's own number names it alone.
     let own = rustix::thread::gettid();
@@ -135,7 +137,7 @@ pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicB
         port.sender.flush();
         sent = (sent + handful).max(due.unwrap_or(0).saturating_sub(BEHIND_MAX));
     }
-    Ok(())
+    Ok(cpu::own_thread())
 }
 
 fn put(port: &mut PacketPort, frame: &[u8]) {

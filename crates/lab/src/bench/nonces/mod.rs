@@ -3,10 +3,21 @@
 //!
 //! - `stage.rs`: a receiver that has a processor for itself, receive path included, with two peers and an attacker
 //! - `stream.rs`: the honest stream; `flood.rs`: the forged frames
-//! - `functions.rs`: the nonces alone
+//! - `functions.rs`: the nonces alone; `associations.rs`: the checks in front of the tag with very many associations
+//! - `saturation`: figures 1 to 5, a stream that keeps its receiver busy; `peer.rs`: who seals it ahead; `message.rs`: of what
+//! - `handshakes`: floods of requests for handshakes
+//! - `soak.rs`: one flood after the other, for long
+//! - `macs`: figures 7 to 10, algorithms for authentication
 
+mod associations;
 mod flood;
 mod functions;
+mod handshakes;
+mod macs;
+mod message;
+mod peer;
+mod saturation;
+mod soak;
 mod stage;
 mod stream;
 
@@ -18,10 +29,11 @@ use shield::Layers;
 use super::gate::{Bound, Gate, Quantity};
 use super::row::Row;
 use super::stats::{Series, median, present};
-use super::{Schedule, is_wanted, twice};
+use super::{Schedule, is_wanted, plot, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
+pub use stage::Receive;
 use stage::{Measured, Stage};
 
 /// The experiment's name in its rows.
@@ -30,10 +42,18 @@ pub const NAME: &str = "nonces";
 /// A part of `bench nonces`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NoncesPart {
-    /// The functions alone, in nanoseconds.
+    /// The functions alone, and the checks in front of a tag with one association and with 65,536, in nanoseconds.
     Functions,
     /// A stream between two hosts of CLL while forged frames arrive.
     Cll,
+    /// Figures 1 to 3: what a receiver can take, over the size of messages, in clear and with each suite.
+    Streams,
+    /// Figures 4 and 5: what is left of that beside a second valid stream and beside forged frames.
+    Beside,
+    /// What floods of handshakes take from a stream and from honest handshakes.
+    Handshakes,
+    /// Figures 7 to 10: clocks for each byte that is authenticated.
+    Macs,
 }
 
 /// A gate on what is left of the stream.
@@ -52,41 +72,126 @@ pub const GATES: [(NoncesPart, Gate); 7] = [
     left("cll/wrong_key/layers=kernel/200k", 0.95),
 ];
 
-/// Measures the parts in `only`, or all; returns their rows. Without the program only the functions are there.
+/// Measures the parts in `only`, or all; returns their rows. Without the program only the functions and algorithms are there.
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[NoncesPart]) -> Result<Vec<Row>, Failure> {
+pub fn run(
+    run: &Run,
+    program: Option<&Path>,
+    schedule: Schedule,
+    only: &[NoncesPart],
+    receive: Receive,
+) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Functions) {
         rows.extend(functions::measure(schedule));
+        rows.extend(associations::measure(schedule));
     }
-    if let Some(program) = program.filter(|_| is_wanted(only, &NoncesPart::Cll)) {
-        for layers in Layers::ALL {
-            rows.extend(under(run, program, layers, schedule)?);
-        }
+    if is_wanted(only, &NoncesPart::Macs) {
+        rows.extend(macs::measure(run, schedule)?);
+    }
+    if let Some(program) = program {
+        let found = between_hosts(run, program, schedule, only, receive)?;
+        rows.extend(found.into_iter().map(|row| row.with_note("receive_path", receive.word())));
     }
     Ok(rows)
 }
 
+/// As [`run`] for `minutes` of floods in turn.
+///
+/// # Errors
+/// As [`run`], or there is no program, or the receiver's books do not add up.
+pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let program = program.ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
+    soak::measure(run, program, minutes, receive)
+}
+
+fn between_hosts(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    only: &[NoncesPart],
+    receive: Receive,
+) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    if is_wanted(only, &NoncesPart::Cll) {
+        for layers in Layers::ALL {
+            rows.extend(under(run, program, (layers, receive), schedule)?);
+        }
+    }
+    if is_wanted(only, &NoncesPart::Streams) {
+        rows.extend(saturation::streams(run, program, schedule, receive)?);
+    }
+    if is_wanted(only, &NoncesPart::Beside) {
+        rows.extend(saturation::beside(run, program, schedule, receive)?);
+    }
+    if is_wanted(only, &NoncesPart::Handshakes) {
+        rows.extend(handshakes::measure(run, program, schedule, receive)?);
+    }
+    Ok(rows)
+}
+
+/// Draws what is in `rows` of the paper's figures into `directory`; returns the names of the files.
+///
+/// # Errors
+/// The directory or a file cannot be written.
+pub fn draw(rows: &[Row], directory: &Path) -> Result<Vec<String>, Failure> {
+    let beside = saturation::figures_beside();
+    let mut figures = saturation::figures(&beside);
+    figures.extend(macs::FIGURES);
+    plot::draw(&figures, rows, directory)
+}
+
 /// Every attack at every pace on a receiver with these layers, each beside the stream alone.
-fn under(run: &Run, program: &Path, layers: Layers, schedule: Schedule) -> Result<Vec<Row>, Failure> {
-    let stage = Stage::open(run, program, layers)?;
+fn under(
+    run: &Run,
+    program: &Path,
+    (layers, receive): (Layers, Receive),
+    schedule: Schedule,
+) -> Result<Vec<Row>, Failure> {
+    let stage = Stage::open(run, program, layers, receive)?;
     let attacks: Vec<(Attack, Pace)> =
         Attack::ALL.into_iter().flat_map(|attack| Pace::ALL.map(|pace| (attack, pace))).collect();
-    let mut quiet = Series::new();
+    let (mut quiet, mut quiet_runs) = (Series::new(), Vec::new());
     let mut found: Vec<Vec<Option<Measured>>> = vec![Vec::new(); attacks.len()];
     for pair in 0..schedule.pairs {
         eprintln!("ringwall-lab: layers {}, pair {} of {}", layers.word(), pair + 1, schedule.pairs);
         let alone = twice("the stream alone", || stage.measure(None, schedule.seconds))?;
         quiet.push(alone.map(|alone| alone.goodput_mbit));
+        quiet_runs.push(alone);
         for (&(attack, pace), found) in attacks.iter().zip(&mut found) {
             let what = name(attack, layers, pace);
             found.push(twice(&what, || stage.measure(Some((attack, pace)), schedule.seconds))?);
         }
     }
     let rows = attacks.iter().zip(&found);
-    Ok(rows.filter_map(|(&(attack, pace), found)| row(&name(attack, layers, pace), found, &quiet)).collect())
+    let made = rows.filter_map(|(&(attack, pace), found)| {
+        let row = row(&name(attack, layers, pace), found, &quiet)?;
+        Some(with_costs(row, found, &quiet_runs))
+    });
+    Ok(made.collect())
+}
+
+/// Processor time for a forged frame at the receiver, for which what it worked for the stream alone is subtracted, and at the
+/// attacker; and for one of the stream at its sender. Where a flood fills the receiver's processor the first two say what it got, not
+/// what it wanted.
+fn with_costs(row: Row, found: &[Option<Measured>], quiet: &[Option<Measured>]) -> Row {
+    let of = |quantity: fn(&Measured) -> f64| {
+        median(&present(&found.iter().map(|one| one.as_ref().map(quantity)).collect::<Series>()))
+    };
+    let more = |quantity: fn(&Measured) -> f64| {
+        let pairs = found.iter().zip(quiet);
+        let each = pairs.map(|(ours, alone)| {
+            let ours = ours.as_ref()?;
+            Some((quantity(ours) - quantity(alone.as_ref()?)) / ours.forged.max(1.0))
+        });
+        median(&present(&each.collect::<Series>()))
+    };
+    let row = row.with_stat("daemon_ns_per_forged", more(|one| one.daemon_ns));
+    let row = row.with_stat("receive_ns_per_forged", more(|one| one.receive_ns));
+    let row = row.with_stat("attacker_ns_per_forged", of(|one| one.sender_ns_per_forged));
+    row.with_stat("sender_daemon_ns_per_valid", of(|one| one.sender_ns_per_valid))
 }
 
 fn name(attack: Attack, layers: Layers, pace: Pace) -> String {

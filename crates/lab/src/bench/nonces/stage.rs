@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use identity::Profile;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use shield::Layers;
@@ -56,13 +58,45 @@ pub struct Measured {
     pub delay_p99_ms: f64,
     pub memory_mib: f64,
     pub memory_grown_mib: f64,
+    /// Forged frames that came to the wire.
+    pub forged: f64,
+    /// What the receiver's daemon worked meanwhile, in nanoseconds, and what the kernel's receive thread did.
+    pub daemon_ns: f64,
+    pub receive_ns: f64,
+    /// What the daemon of the stream's sender worked for each frame, in nanoseconds.
+    pub sender_ns_per_valid: f64,
+    /// What the attacker's thread worked for each forged frame, its way over the bridge included, in nanoseconds.
+    pub sender_ns_per_forged: f64,
 }
 
-/// What counters show at one moment: frames on the wire, and the daemon's memory.
+/// What counters show at one moment: frames on the wire, the daemon's memory, and processor time.
 struct Seen {
     valid: f64,
     forged: f64,
     memory_mib: f64,
+    daemon: Duration,
+    receive: Duration,
+    sender: Duration,
+}
+
+/// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Receive {
+    /// It comes first, as an interrupt does: a flood can starve the daemon.
+    #[default]
+    Urgent,
+    /// The scheduler treats them alike.
+    Fair,
+}
+
+impl Receive {
+    /// The word in a row's statistics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Receive::Urgent => "urgent",
+            Receive::Fair => "fair",
+        }
+    }
 }
 
 /// The hosts, ready.
@@ -70,7 +104,9 @@ pub struct Stage {
     // Ends before the hosts do.
     _talk: Ping,
     receiver: Daemon,
-    _peers: [Daemon; 2],
+    /// The stream's sender and the one in whose name is forged.
+    peers: [Daemon; 2],
+    receive_threads: Vec<u32>,
     delivered: Vec<Frame>,
     held: Vec<Frame>,
     lan: Lan,
@@ -81,7 +117,7 @@ impl Stage {
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path, layers: Layers) -> Result<Stage, Failure> {
+    pub fn open(run: &Run, program: &Path, layers: Layers, receive: Receive) -> Result<Stage, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
         let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
@@ -94,10 +130,34 @@ impl Stage {
         }
         place(&receiver, RECEIVER_CORE, None)?;
         peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some(STREAM_PRIORITY)))?;
-        place_receive_path()?;
+        let receive_threads = place_receive_path(receive)?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
         let talk = Ping::start(&c, &a, &lan.directory)?;
-        Ok(Stage { _talk: talk, receiver, _peers: peers, delivered, held, lan })
+        Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, lan })
+    }
+
+    /// Takes frames to forge of anew, because those from before are of keys that may be gone.
+    ///
+    /// # Errors
+    /// They do not come.
+    pub fn retake(&mut self) -> Result<(), Failure> {
+        (self.held, self.delivered) = take_frames(&self.lan, self.lan.host("a")?, self.lan.host("c")?)?;
+        Ok(())
+    }
+
+    /// Whether each frame that the receiver took has had one fate.
+    ///
+    /// # Errors
+    /// Its books do not add up, or it does not say.
+    pub fn audit(&self) -> Result<(), Failure> {
+        let frames = &self.receiver.status()?["frames"];
+        let sum = |names: &[&str]| names.iter().map(|name| frames[*name].as_u64()).sum::<Option<u64>>();
+        let taken = sum(&["received_from_stack", "received_from_wire"]);
+        let fates = sum(&["forwarded_to_wire", "forwarded_to_stack", "answered", "consumed", "held", "dropped"]);
+        if taken.is_some() && taken == fates {
+            return Ok(());
+        }
+        Err(Failure::Unreadable(format!("the receiver's books do not add up: {frames}")))
     }
 
     /// Runs the stream, alone or under an attack.
@@ -108,16 +168,23 @@ impl Stage {
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
         let before = self.look()?;
-        let sample = self.play(attack, time)?;
+        let (sample, flood_time) = self.play(attack, time)?;
         let after = self.look()?;
+        let (forged, valid) = (after.forged - before.forged, after.valid - before.valid);
+        let ns = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e9;
         let measured = Measured {
             goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
-            forged_per_second: (after.forged - before.forged) / (AHEAD + time).as_secs_f64(),
-            valid_on_wire: (after.valid - before.valid) / sample.sent as f64,
+            forged_per_second: forged / (AHEAD + time).as_secs_f64(),
+            valid_on_wire: valid / sample.sent as f64,
             delay_median_ms: sample.delay_median_ms,
             delay_p99_ms: sample.delay_p99_ms,
             memory_mib: after.memory_mib,
             memory_grown_mib: after.memory_mib - before.memory_mib,
+            forged,
+            daemon_ns: ns(after.daemon, before.daemon),
+            receive_ns: ns(after.receive, before.receive),
+            sender_ns_per_valid: ns(after.sender, before.sender) / valid.max(1.0),
+            sender_ns_per_forged: ns(flood_time, Duration::ZERO) / forged.max(1.0),
         };
         match attack {
             Some((_, pace)) if measured.forged_per_second < pace.least_per_second() => {
@@ -130,8 +197,8 @@ impl Stage {
         }
     }
 
-    /// Lets the stream run, and the attack from a little before its beginning to its end.
-    fn play(&self, attack: Option<(Attack, Pace)>, time: Duration) -> Result<Sample, Failure> {
+    /// Lets the stream run, and the attack from a little before its beginning to its end; the attacker's processor time beside.
+    fn play(&self, attack: Option<(Attack, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
         let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
         let stream = Stream::open(b, a)?;
         let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
@@ -142,25 +209,25 @@ impl Stage {
             let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
             thread::sleep(AHEAD);
             let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
-            match flood.map(thread::ScopedJoinHandle::join) {
-                Some(Err(_)) => Err(Failure::Unreadable("the flood ended".to_owned())),
-                Some(Ok(Err(failure))) => Err(failure),
-                _ => sample,
-            }
+            let flood_time = match flood.map(thread::ScopedJoinHandle::join) {
+                Some(Err(_)) => return Err(Failure::Unreadable("the flood ended".to_owned())),
+                Some(Ok(worked)) => worked?,
+                None => Duration::ZERO,
+            };
+            Ok((sample?, flood_time))
         })
     }
 
     fn look(&self) -> Result<Seen, Failure> {
         let (b, m) = (self.lan.host("b")?, self.lan.host("m")?);
-        Ok(Seen { valid: self.sent_by(b)?, forged: self.sent_by(m)?, memory_mib: self.memory_mib()? })
-    }
-
-    /// Frames that the wire of `host` has carried from it.
-    fn sent_by(&self, host: &Host) -> Result<f64, Failure> {
-        let text = self.lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
-        let said: Value = serde_json::from_str(&text).unwrap_or_default();
-        let count = said[0]["stats64"]["rx"]["packets"].as_f64();
-        count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
+        Ok(Seen {
+            valid: sent_by(&self.lan, b)?,
+            forged: sent_by(&self.lan, m)?,
+            memory_mib: self.memory_mib()?,
+            daemon: worked(&self.receiver)?,
+            receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
+            sender: worked(&self.peers[0])?,
+        })
     }
 
     fn memory_mib(&self) -> Result<f64, Failure> {
@@ -173,14 +240,36 @@ impl Stage {
     }
 }
 
+/// Frames that the wire of `host` has carried from it.
+///
+/// # Errors
+/// `ip` does not say.
+pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
+    let text = lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
+    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let count = said[0]["stats64"]["rx"]["packets"].as_f64();
+    count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
+}
+
+/// Processor time of a daemon.
+///
+/// # Errors
+/// It has ended.
+pub fn worked(daemon: &Daemon) -> Result<Duration, Failure> {
+    cpu::exact(daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?)
+}
+
 fn busy(what: &str) -> Failure {
     Failure::Unreadable(format!("{what}: the machine is busy, or too slow"))
 }
 
 /// Starts the daemon of `host` and waits until it guards the interface.
-fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
+///
+/// # Errors
+/// It does not, or not with these layers.
+pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(identity, directory), layers.word())
+        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(Profile::Modern, identity, directory), layers.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;
@@ -191,7 +280,10 @@ fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, 
 }
 
 /// Has the kernel receive for `host` in a thread, and the bridge hand on single frames.
-fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
+///
+/// # Errors
+/// The kernel cannot.
+pub fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
     lan::set_offloads(&lan.bridge, &Lan::port(host), &["tso", "off", "gso", "off", "tx-udp-segmentation", "off"])?;
     lan::set_offloads(&host.namespace, INTERFACE, &["gro", "on"])?;
     let mut command = Command::new("ip");
@@ -200,24 +292,35 @@ fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
     process::must(command).map(drop)
 }
 
-/// Binds the receive threads, of which only the receiver's interface has any, to its processor.
-fn place_receive_path() -> Result<(), Failure> {
+/// Binds the receive threads, of which only receivers' interfaces have any, to the receiver's processor; their numbers.
+///
+/// # Errors
+/// There are none.
+pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
     let prefix = format!("napi/{INTERFACE}-");
-    let mut found = false;
+    let mut found = Vec::new();
     for entry in fs::read_dir("/proc").map_err(Failure::io("reading /proc"))?.flatten() {
         let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         if name.starts_with(&prefix) {
             let thread = entry.file_name().to_string_lossy().into_owned();
             order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
-            found = true;
+            if receive == Receive::Urgent {
+                order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
+            }
+            found.extend(thread.parse::<u32>());
         }
     }
-    if found { Ok(()) } else { Err(Failure::Unreadable("the kernel has no receive thread for the card".to_owned())) }
+    if found.is_empty() {
+        return Err(Failure::Unreadable("the kernel has no receive thread for the card".to_owned()));
+    }
+    Ok(found)
 }
 
 /// Binds all threads of a daemon to a processor, with this real-time priority if any.
-fn place(daemon: &Daemon, core: usize, priority: Option<&str>) -> Result<(), Failure> {
+///
+/// # Errors
+/// It has ended.
+pub fn place(daemon: &Daemon, core: usize, priority: Option<&str>) -> Result<(), Failure> {
     let id = daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?.to_string();
     order("taskset", &["-apc", &core.to_string(), &id])?;
     priority.map_or(Ok(()), |priority| order("chrt", &["-a", "-f", "-p", priority, &id]))

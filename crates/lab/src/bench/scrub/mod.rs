@@ -94,27 +94,33 @@ pub const GATES: [(ScrubPart, Gate); 14] = [
 ];
 
 /// What is drawn, from the rows whose names begin so.
-pub const FIGURES: [Figure; 3] = [
+pub const FIGURES: [Figure<'static>; 3] = [
     Figure {
         name: "figure5",
+        rows: "figure5",
         title: "Throughput over the size of the page",
         x: "page, bytes",
         y: "Mbit/s",
         is_logarithmic: true,
+        is_logarithmic_up: false,
     },
     Figure {
         name: "figure6",
+        rows: "figure6",
         title: "Connections over simultaneous clients",
         x: "clients",
         y: "connections/s",
         is_logarithmic: true,
+        is_logarithmic_up: false,
     },
     Figure {
         name: "figure7",
+        rows: "figure7",
         title: "Requests over loss",
         x: "loss each way, percent",
         y: "requests/s",
         is_logarithmic: false,
+        is_logarithmic_up: false,
     },
 ];
 

@@ -1,0 +1,173 @@
+//! Floods of requests for handshakes, the paper's section 6.1: what they take from a stream that is there, and how long an honest
+//! handshake takes meanwhile.
+//!
+//! The receiver has a processor for itself, as in `stage.rs`. The stream is that of `stream.rs`; the honest handshakes are those of a
+//! third host, whose link layer runs here, one after the other. What is forged is made of a request of a fourth, who is silent
+//! otherwise: whoever sends in a host's name takes its place in the switch, which is another attack (49).
+
+mod forgery;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use identity::aead::Suite;
+use shield::Layers;
+
+use super::NAME;
+use super::flood::{self, Pace};
+use super::peer::Peer;
+use super::stage::{
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread, start,
+};
+use super::stream::{PAYLOAD_LEN, Stream};
+use crate::bench::row::Row;
+use crate::bench::stats::{Series, median, present};
+use crate::bench::{Schedule, cpu, twice};
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{Daemon, Site};
+use crate::net::lan::INTERFACE;
+use crate::net::{Host, Lan, LanPlan, link};
+use forgery::Forgery;
+
+/// Between two honest handshakes: a host's budget for answers to one source is four a second.
+const INTERVAL: Duration = Duration::from_millis(300);
+/// How far a flood runs ahead of the stream.
+const AHEAD: Duration = Duration::from_millis(250);
+
+/// What a run showed.
+#[derive(Clone, Debug)]
+struct Measured {
+    goodput_mbit: f64,
+    /// How long each honest handshake took that came to an end.
+    handshakes_ms: Vec<f64>,
+    failed: usize,
+    forged_per_second: f64,
+}
+
+/// The hosts: a receiver, the stream's sender, who shakes hands, whose request is forged, and the attacker.
+struct Hosts {
+    _daemons: [Daemon; 2],
+    site: Site,
+    lan: Lan,
+}
+
+/// Every flood at both paces, beside the stream without any.
+///
+/// # Errors
+/// The hosts cannot be set up, or the lab is interrupted.
+pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let hosts = Hosts::open(run, program, receive)?;
+    let floods = Forgery::ALL.into_iter().flat_map(|forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
+    let mut found: Vec<_> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
+    for pair in 0..schedule.pairs {
+        eprintln!("ringwall-lab: floods of handshakes, pair {} of {}", pair + 1, schedule.pairs);
+        for (flood, found) in &mut found {
+            found.push(twice(&name(*flood), || hosts.play(*flood, Duration::from_secs(schedule.seconds.into())))?);
+        }
+    }
+    let alone = goodput(&found[0].1);
+    Ok(found.iter().filter_map(|(flood, found)| row(&name(*flood), found, &alone)).collect())
+}
+
+fn name(flood: Option<(Forgery, Pace)>) -> String {
+    flood.map_or("handshakes/alone".to_owned(), |(forgery, pace)| {
+        format!("handshakes/{}/{}", forgery.name(), pace.name())
+    })
+}
+
+fn goodput(found: &[Option<Measured>]) -> Series {
+    found.iter().map(|one| one.as_ref().map(|one| one.goodput_mbit)).collect()
+}
+
+fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
+    let mbit = goodput(found);
+    let row = Row::new(NAME, name, "Mbit/s", &mbit)?.against_plain(&mbit, alone);
+    let ran = || found.iter().flatten();
+    let taken: Vec<f64> = ran().flat_map(|one| one.handshakes_ms.iter().copied()).collect();
+    let rates: Series = ran().map(|one| Some(one.forged_per_second)).collect();
+    let row = row.with_stat("handshake_median_ms", median(&taken)).with_stat("handshakes", Some(taken.len() as f64));
+    let row = row.with_stat("handshakes_failed", Some(ran().map(|one| one.failed).sum::<usize>() as f64));
+    Some(row.with_stat("forged_per_second_on_wire", median(&present(&rates))))
+}
+
+impl Hosts {
+    fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
+        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
+        let site = Site::found_as(run, program, "-handshakes", None)?;
+        let (a, b) = (lan.host("a")?, lan.host("b")?);
+        receive_in_a_thread(&lan, a)?;
+        let daemons = [start(&site, &lan, a, Layers::Kernel)?, start(&site, &lan, b, Layers::Kernel)?];
+        lan.acquaint(b, a)?;
+        place(&daemons[0], RECEIVER_CORE, None)?;
+        place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;
+        place_receive_path(receive)?;
+        Ok(Hosts { _daemons: daemons, site, lan })
+    }
+
+    /// Lets the stream run and a third host shake hands, under a flood from a little before to the end.
+    fn play(&self, flood: Option<(Forgery, Pace)>, time: Duration) -> Result<Measured, Failure> {
+        let [a, b, c, f, m] = ["a", "b", "c", "f", "m"].map(|name| self.lan.host(name));
+        let (a, b, c, f, m) = (a?, b?, c?, f?, m?);
+        let frames = flood.map(|(forgery, pace)| Ok::<_, Failure>((self.forge(forgery, f, a)?, pace))).transpose()?;
+        let stream = Stream::open(b, a)?;
+        let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
+        cpu::settle()?;
+        let before = self.sent_by(m)?;
+        let (start, over, stop) = (Instant::now(), AtomicBool::new(false), AtomicBool::new(false));
+        let (sample, shaken) = thread::scope(|scope| {
+            let (over, stop) = (&over, &stop);
+            let flood = frames.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
+            thread::sleep(AHEAD);
+            let shaking = scope.spawn(|| self.shake_hands(c, a, over));
+            let sample = stream.run(time, || over.store(true, Ordering::Relaxed));
+            let shaken = shaking.join();
+            stop.store(true, Ordering::Relaxed);
+            let ended = || Failure::Unreadable("a part of the run ended".to_owned());
+            flood.map(|flood| flood.join().map_err(|_| ended())?).transpose()?;
+            Ok::<_, Failure>((sample?, shaken.map_err(|_| ended())??))
+        })?;
+        let (handshakes_ms, failed) = shaken;
+        Ok(Measured {
+            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
+            handshakes_ms,
+            failed,
+            forged_per_second: (self.sent_by(m)? - before) / start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// One handshake after the other until it is over; how long each took, in milliseconds, and how many came to nothing.
+    fn shake_hands(&self, own: &Host, other: &Host, over: &AtomicBool) -> Result<(Vec<f64>, usize), Failure> {
+        let (mut taken, mut failed) = (Vec::new(), 0);
+        while !over.load(Ordering::Relaxed) {
+            let mut peer = Peer::open(own, self.site.host_identity(own)?, Suite::Aes256Gcm)?;
+            let start = Instant::now();
+            match peer.ask_for(own, other) {
+                Ok(()) => taken.push(start.elapsed().as_secs_f64() * 1e3),
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(_) => failed += 1,
+            }
+            thread::sleep(INTERVAL);
+        }
+        Ok((taken, failed))
+    }
+
+    /// The frames of a flood; the one that is repeated has been heard once.
+    fn forge(&self, forgery: Forgery, own: &Host, other: &Host) -> Result<Vec<Vec<u8>>, Failure> {
+        let identity = self.site.host_identity(own)?;
+        let mut peer = Peer::open(own, self.site.host_identity(own)?, Suite::Aes256Gcm)?;
+        let request = peer.request(own, other)?;
+        if forgery == Forgery::Replayed {
+            peer.send(std::slice::from_ref(&request));
+            thread::sleep(AHEAD);
+        }
+        Ok(forgery.frames(&request, &identity))
+    }
+
+    /// Frames that the wire of `host` has carried from it.
+    fn sent_by(&self, host: &Host) -> Result<f64, Failure> {
+        super::stage::sent_by(&self.lan, host)
+    }
+}
