@@ -37,6 +37,10 @@ pub enum Field {
     CllBroadcast,
     /// A DHCP frame of CLL.
     CllDhcp,
+    /// The body of a CLL resumption message.
+    CllResumption,
+    /// A ticket, or the message that grants one.
+    CllTicket,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -270,6 +270,8 @@ impl Control {
         let certificate = self.settings.identity.certificate().clone();
         self.own_origin = Origin::of(&certificate);
         self.learn_certificate(call, &certificate);
+        // A ticket names the certificate under which it was given; ours of before are refused by that name.
+        self.forget_tickets_of(call, |_| true);
         let macs: Vec<MacAddress> = self.peers.iter().map(|(mac, _)| *mac).collect();
         if !moves {
             for mac in macs {

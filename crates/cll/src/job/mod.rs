@@ -3,11 +3,12 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `broadcast.rs` what is
-//! said to all, `dhcp.rs` the certificates that come with leases.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `resumption.rs`
+//! those that lead back to one by a ticket, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that come with leases.
 
 pub(crate) mod broadcast;
 mod dhcp;
+mod resumption;
 mod rollover;
 
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use bump::{DropReason, Generator};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::ticket::TicketKey;
 use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
 use wire::arp::Operation;
@@ -26,6 +28,8 @@ pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use crate::ticket::Proof;
+pub(crate) use resumption::{AnswerResumption, FinishResumption, Origins, bind_request};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.
@@ -56,6 +60,12 @@ pub(crate) enum JobKind {
     Broadcast(broadcast::Work),
     /// A certificate of DHCP.
     Dhcp(Box<DhcpJob>),
+    /// Make a key for tickets to come.
+    MakeTicketKey,
+    /// Judge a request with a ticket and write the reply.
+    AnswerResumption(Box<AnswerResumption>),
+    /// Judge the reply to our request with a ticket.
+    FinishResumption(Box<FinishResumption>),
 }
 
 /// What a job came to.
@@ -73,6 +83,8 @@ pub(crate) enum CompletionKind {
     Broadcast(broadcast::Outcome),
     /// What became of a certificate of DHCP.
     Dhcp(Box<DhcpDone>),
+    /// A key for tickets.
+    TicketKey(TicketKey),
     /// The worker died or was too busy.
     Lost,
 }
@@ -94,6 +106,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Finished(_) => "Finished",
             CompletionKind::Broadcast(_) => "Broadcast",
             CompletionKind::Dhcp(_) => "Dhcp",
+            CompletionKind::TicketKey(_) => "TicketKey",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -107,7 +120,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn new(reason: DropReason, detail: impl ToString) -> Refusal {
+    pub(crate) fn new(reason: DropReason, detail: impl ToString) -> Refusal {
         Refusal { reason, detail: detail.to_string() }
     }
 }
@@ -139,6 +152,7 @@ pub(crate) struct Answered {
     pub(crate) keys: AssociationKeys,
     pub(crate) reply: Vec<u8>,
     pub(crate) transcript: [u8; 32],
+    pub(crate) proof: Proof,
 }
 
 #[derive(Debug)]
@@ -157,13 +171,14 @@ pub(crate) struct Finished {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,
     pub(crate) transcript: [u8; 32],
+    pub(crate) proof: Proof,
 }
 
 impl Job {
-    /// Whether a handshake waits for the result; key pairs are made ahead and nobody waits for them.
+    /// Whether a handshake waits for the result; key pairs and keys of tickets are made ahead and nobody waits for them.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::PrepareKeyPairs(..))
+        !matches!(self.0, JobKind::PrepareKeyPairs(..) | JobKind::MakeTicketKey)
     }
 
     /// Does the work. `keys` is the generator for key pairs and for nothing else.
@@ -179,6 +194,9 @@ impl Job {
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
             JobKind::Dhcp(job) => CompletionKind::Dhcp(Box::new(job.run())),
+            JobKind::MakeTicketKey => CompletionKind::TicketKey(TicketKey::from_bytes(keys.bytes())),
+            JobKind::AnswerResumption(job) => CompletionKind::Answered(job.run().map(Box::new)),
+            JobKind::FinishResumption(job) => CompletionKind::Finished(job.run().map(Box::new)),
         })
     }
 }
@@ -213,7 +231,7 @@ impl Answer {
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript })
+        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.unix_s) })
     }
 }
 
@@ -231,7 +249,7 @@ impl Finish {
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript })
+        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.unix_s) })
     }
 
     /// The one who answers must be the one who was asked.

@@ -6,6 +6,7 @@
 //! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
+//! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
@@ -17,6 +18,7 @@ mod reports;
 mod revert;
 mod revocation;
 mod start;
+mod tickets;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::Generator;
+use cll::Remembered;
 use identity::HostIdentity;
 use shield::ipsec::Shield;
 use shield::kernel::Own;
@@ -28,6 +29,7 @@ use super::interface::Interface;
 use super::outpost::{self, Outpost, Standing};
 use super::plan::{Duty, Plan, SignedArp};
 use super::revert;
+use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
@@ -77,15 +79,17 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
         Plan::Cll(identity, revocations) => {
-            let wire_mtu = supervisor.ward().wire_mtu();
-            let ipv6 = config.cll.ipv6 && fits_ipv6(&identity);
-            let dhcp = super::leases::settings(config, &identity, ipv6, wire_mtu)?;
-            let settings = cll::Settings { dhcp, ipv6, ..config.settings(file, identity, wire_mtu)? };
+            let kept = kept_tickets(config, &identity);
+            let settings = link_layer(config, file, identity, supervisor.ward().wire_mtu())?;
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
             if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
                 lane.set_outpost(Box::new(outpost));
+            }
+            if let Some((files, remembered)) = kept {
+                cll::remember(&mut cll, clock.now(), remembered, &mut ports.sinks());
+                supervisor.ward_mut().keep_tickets(files);
             }
             if let Some(revocations) = revocations {
                 cll::revoke(&mut cll, clock.now(), Arc::clone(revocations.list()), &mut ports.sinks());
@@ -107,6 +111,14 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
     }
+}
+
+/// What earlier runs have kept to resume associations with. A host that cannot keep any makes handshakes instead.
+fn kept_tickets(config: &Config, identity: &HostIdentity) -> Option<(TicketFiles, Remembered)> {
+    TicketFiles::open(config, identity).unwrap_or_else(|failure| {
+        tracing::warn!(interface = config.host.interface, "{failure}");
+        None
+    })
 }
 
 /// What is ready when the first frame may be read.
@@ -298,6 +310,18 @@ fn drop_privileges(config: &Config) -> Result<(), Failure> {
 fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure {
     let interface = &config.host.interface;
     Failure::new(format!("{interface}: {what}: {error}; run as root, and see `ringwall host release` to undo"))
+}
+
+/// What the link layer goes by on a wire with this MTU.
+fn link_layer(
+    config: &Config,
+    file: &Path,
+    identity: Arc<HostIdentity>,
+    wire_mtu: u16,
+) -> Result<cll::Settings, Failure> {
+    let ipv6 = config.cll.ipv6 && fits_ipv6(&identity);
+    let dhcp = super::leases::settings(config, &identity, ipv6, wire_mtu)?;
+    Ok(cll::Settings { dhcp, ipv6, ..config.settings(file, identity, wire_mtu)? })
 }
 
 /// Whether handshakes about IPv6 addresses have room for this host's certificate.

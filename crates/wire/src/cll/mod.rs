@@ -10,6 +10,7 @@ pub mod data;
 pub mod dhcp;
 pub mod handshake;
 pub mod resolution;
+pub mod resumption;
 pub mod rollover;
 pub mod train;
 
@@ -19,6 +20,7 @@ pub use data::{DataHeader, InnerHeader};
 pub use dhcp::DhcpFrame;
 pub use handshake::{Agreement, Handshake, Offer};
 pub use resolution::Resolution;
+pub use resumption::Resumption;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
@@ -34,7 +36,7 @@ pub const NONCE_LEN: usize = 16;
 /// Bytes of a challenge cookie.
 pub const COOKIE_LEN: usize = 16;
 
-/// What a frame carries (section 5.1 of the paper names all but the challenge and the question).
+/// What a frame carries (section 5.1 of the paper names all but the challenge, the question and those of a resumption).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {
@@ -54,6 +56,10 @@ pub enum PacketType {
     Question = 10,
     /// A DHCP message of a client or a server.
     Dhcp = 0xb,
+    /// "I have a ticket of yours": opens an exchange without signatures.
+    ResumptionRequest = 12,
+    /// Its answer.
+    ResumptionReply = 13,
 }
 
 impl PacketType {
@@ -81,6 +87,8 @@ impl PacketType {
             9 => Ok(PacketType::Announcement),
             10 => Ok(PacketType::Question),
             0xb => Ok(PacketType::Dhcp),
+            12 => Ok(PacketType::ResumptionRequest),
+            13 => Ok(PacketType::ResumptionReply),
             _ => Err(Error::Invalid(Field::CllHeader)),
         }
     }
