@@ -7,7 +7,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::DropReason;
-use common::{Lan, Site, client_settings, ip, mac, server_settings, settings};
+use cll::Settings;
+use common::{Lan, Site, client_settings, ip, mac, plain_frame, server_settings, settings, to_group};
 use wire::cll::dhcp::{Speaker, set_tag};
 use wire::cll::{DhcpFrame, PacketType};
 use wire::dhcp::{MessageType, Operation, View};
@@ -105,9 +106,15 @@ fn renewal(number: u8) -> Program {
 
 /// A server and two clients of one site.
 fn lan() -> Lan {
+    lan_with(None)
+}
+
+/// The same, where tickets live for `resumption`.
+fn lan_with(resumption: Option<Duration>) -> Lan {
     let mut site = Site::new(1);
     let server = server_settings(site.server(1, "10.0.0.0/29"));
-    let mut lan = Lan::new([server, client_settings(site.base(2)), client_settings(site.base(3))]);
+    let all = [server, client_settings(site.base(2)), client_settings(site.base(3))];
+    let mut lan = Lan::new(all.map(|settings| Settings { resumption, ..settings }));
     // A stamp of the second in which the server started may be a recording.
     lan.pass(Duration::from_secs(1));
     lan
@@ -172,6 +179,41 @@ fn a_renewal_shows_peers_the_newer_certificate_and_the_end_of_a_lease_ends_all()
     assert!(!lan.hosts[A].established_with(3) && !lan.hosts[B].established_with(2));
     lan.ask(B, 2);
     assert_eq!(lan.hosts[B].drops(DropReason::ArpNotOurs), 1);
+}
+
+#[test]
+fn with_its_lease_a_host_is_somebody_new_to_groups() {
+    let mut lan = lan();
+    let mut frame = plain_frame(2, 1, b"without an address");
+    frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);
+    lan.send(A, frame);
+    assert_eq!(lan.hosts[D].count("group-sender"), 1, "its base certificate is enough for what names no address");
+    lease(&mut lan, A);
+    lan.pass(Duration::from_secs(2));
+    lan.send(A, to_group(2, MacAddress::BROADCAST, b"from its address"));
+    let is_heard = |payload: &Vec<u8>| payload.windows(16).any(|window| window == b"from its address");
+    assert!(lan.hosts[D].payloads(EtherType::IPV4).iter().any(is_heard), "judged by the new certificate");
+    assert_eq!((lan.hosts[D].count("group-sender"), lan.hosts[D].drops(DropReason::InnerSource)), (2, 0));
+}
+
+#[test]
+fn tickets_are_good_with_leased_certificates_and_end_with_them() {
+    let mut lan = lan_with(Some(Duration::from_secs(3600)));
+    lease(&mut lan, A);
+    lan.ask(A, 1);
+    lan.pass(Duration::from_secs(3));
+    assert_eq!((lan.hosts[A].cll.control.tickets_held(), lan.hosts[D].cll.control.tickets_held()), (1, 1));
+    lan.send(A, renewal(2).frame());
+    lan.send(D, Program::of_server(2, MessageType::Ack, ip(2), LEASE_S).frame());
+    assert_eq!(lan.hosts[A].cll.control.tickets_held(), 0, "it was given to the certificate of before");
+    lan.restart(D);
+    lan.ask(D, 2);
+    assert_eq!(lan.hosts[A].drops(DropReason::TicketUnknown), 1, "it was given under the certificate of before");
+    assert!(lan.hosts[D].established_with(2), "the handshake takes over");
+    lan.pass(Duration::from_secs(3));
+    lan.restart(D);
+    lan.ask(D, 2);
+    assert!(lan.hosts[D].cll.control.peers(lan.at)[0].resumed, "a chain fits a ticket");
 }
 
 #[test]
