@@ -32,7 +32,7 @@ done
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
     s#^Description=.*#Description=Ringwall guards %i and distributes keys#
-    s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site\nInaccessiblePaths=-/etc/ringwall/site/ca.key.pem -/etc/ringwall/site/site.key.pem -/etc/ringwall/site/request.key.pem#
+    s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site\nInaccessiblePaths=-/etc/ringwall/site/ca.key.pem -/etc/ringwall/site/site.key.pem -/etc/ringwall/site/request.key.pem -/etc/ringwall/site/dhcp.key.pem#
     s#^RestrictAddressFamilies=.*#& AF_INET AF_INET6#
     s#^Conflicts=shutdown.target#& ringwall@%i.service#" packaging/ringwall@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"

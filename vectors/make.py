@@ -34,7 +34,7 @@ ETHERTYPE_IPV6 = 0x86DD
 ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
 BROADCAST = bytes([0xFF] * 6)
 FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
-TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE = 0x21, 0x23, 0x24, 0x28
+TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE, TYPE_DHCP = 0x21, 0x23, 0x24, 0x28, 0x2B
 TYPE_ROLLOVER_REQUEST, TYPE_ROLLOVER_REPLY, TYPE_ROLLOVER_ACK, INNER_CONTROL = 0x25, 0x26, 0x27, 1
 TYPE_RESUMPTION_REQUEST, TYPE_RESUMPTION_REPLY, TYPE_TICKET = 0x2C, 0x2D, 0x2E
 AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
@@ -1125,6 +1125,66 @@ def sdhcp_file(authority, alpha):
     return out.text()
 
 
+# ---- DHCP under the link layer (docs/protocol.md, section 22) ------------------------------------------------------
+
+
+def tag_under(key, label, data):
+    return hmac.new(key, struct.pack("!H", len(label)) + label + data, hashlib.sha256).digest()
+
+
+def cll_dhcp_frame(key, client_id, flags, addresses, seconds, counter, nonces, certificate, packet):
+    """`addresses` are Ethernet destination and source, `nonces` those of client and server."""
+    header = ethernet(*addresses, ETHERTYPE_CLL)
+    front = bytes([TYPE_DHCP, flags])
+    rest = client_id + struct.pack("!QI", seconds, counter) + nonces[0] + nonces[1] + counted(certificate) + packet
+    return header + front + tag_under(key, b"cll dhcp", header + front + rest)[:16] + rest
+
+
+def cll_dhcp_file(alpha):
+    out = Vectors(
+        "DHCP frames: alpha looks for a server, is challenged, says it again, is offered an address and asks for it",
+        "(docs/protocol.md, section 22). The certificate stands for a base certificate; no client looks into its own.",
+    )
+    server_mac, server_ip, leased = bytes.fromhex("0200000000dd"), IPv4Address("10.0.0.67").packed, IPv4Address("10.0.0.99").packed
+    master, expires = fixed("cll dhcp master"), START_UNIX_S + 365 * DAY_S
+    client_id = alpha.mac + struct.pack("!Q", expires)
+    key = tag_under(master, b"cll dhcp key", client_id)
+    nonces = {word: fixed(f"cll dhcp {word}", 16) for word in ("discover", "request", "challenge", "offer")}
+    zeros = bytes(16)
+    out.put("master", master)
+    out.put("alpha.mac", alpha.mac)
+    out.put("expires", struct.pack("!Q", expires))
+    out.put("key", key)
+    out.put("certificate", alpha.certificate)
+    out.put("timestamp", struct.pack("!Q", START_UNIX_S))
+    for word, nonce in nonces.items():
+        out.put(f"nonce.{word}", nonce)
+
+    xid, wire = 0xC11D, (BROADCAST, alpha.mac)
+    asks, answers = (68, 67), (67, 68)
+    discover = dhcp_frame(*wire, (NO_ADDRESS, b"\xff" * 4), asks, dhcp_fixed(1, xid, NO_ADDRESS, alpha.mac), option(53, b"\x01"))
+    offered = option(53, b"\x02") + option(54, server_ip) + option(51, struct.pack("!I", 600))
+    offer = dhcp_frame(alpha.mac, server_mac, (server_ip, leased), answers, dhcp_fixed(2, xid, leased, alpha.mac), offered)
+    wanted = option(53, bytes([DHCP_REQUEST])) + option(50, leased) + option(54, server_ip)
+    request = dhcp_frame(*wire, (NO_ADDRESS, b"\xff" * 4), asks, dhcp_fixed(1, xid, NO_ADDRESS, alpha.mac), wanted)
+
+    def put(word, plain, flags, addresses, counter, client_nonce, server_nonce, certificate=b""):
+        if plain:
+            out.put(f"{word}.plain", plain)
+        frame = (addresses, START_UNIX_S, counter, (nonces[client_nonce], server_nonce), certificate, plain[14:])
+        out.put(f"{word}.wire", cll_dhcp_frame(key, client_id, flags, *frame))
+
+    back = (alpha.mac, server_mac)
+    out.comment("The client says it, the server asks whether it is there, and it alone gets it again.")
+    put("discover", discover, 0, wire, 0, "discover", zeros)
+    put("challenge", b"", 1, back, 0, "discover", nonces["challenge"])
+    put("again", discover, 0, (server_mac, alpha.mac), 1, "discover", nonces["challenge"])
+    out.comment("The OFFER has a newer nonce, which the REQUEST to this server repeats, with the certificate.")
+    put("offer", offer, 1, back, 1, "discover", nonces["offer"])
+    put("request", request, 0, wire, 2, "request", nonces["offer"], alpha.certificate)
+    return out.text()
+
+
 # ---- The shield in front of IPsec (docs/protocol.md, section 19) ---------------------------------------------------
 
 
@@ -1191,6 +1251,7 @@ def all_files():
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
+    files["cll-dhcp.txt"] = cll_dhcp_file(alpha)
     files["shield-ipsec.txt"] = shield_file()
     files["broadcast.txt"] = broadcast_file(authority, alpha, omega)
     shakes = [Handshake(case, authority, alpha, omega) for case in CASES]

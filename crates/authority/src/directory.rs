@@ -5,6 +5,7 @@
 //! ca.key.pem     its key (0600)
 //! site.key.pem   the site key (0600)
 //! request.key.pem  the master of all request keys (0600)
+//! dhcp.key.pem   the master of all DHCP keys of the link layer (0600)
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use identity::Profile;
 use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
+use identity::dhcp_key::{DhcpMaster, client_id};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
 use identity::pem;
@@ -37,7 +39,7 @@ use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_director
 use crate::limits::MAX_ISSUED;
 use crate::repository::etcd::Access;
 use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
-use crate::site::ForSarp;
+use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use backup::Restored;
@@ -48,6 +50,7 @@ const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
 const SITE_KEY: &str = "site.key.pem";
 const REQUEST_MASTER: &str = "request.key.pem";
+const DHCP_MASTER: &str = "dhcp.key.pem";
 const REPOSITORY: &str = "hosts.db";
 const SHARED: &str = "etcd.json";
 const REVOKED: &str = "revoked.crl.pem";
@@ -144,8 +147,8 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Self, Error> {
         let site = Site::create_for(name, validity, profile, random, unix_s)?;
-        let master = RequestMaster::from_bytes(*random_bytes(random));
-        store_new(path, &site, &master, unix_s).map_err(|error| error.with_file(path))?;
+        let masters = (RequestMaster::from_bytes(*random_bytes(random)), DhcpMaster::from_bytes(*random_bytes(random)));
+        store_new(path, &site, &masters, unix_s).map_err(|error| error.with_file(path))?;
         Ok(Directory { path: path.to_owned(), site })
     }
 
@@ -334,7 +337,7 @@ impl Directory {
         Ok(entries)
     }
 
-    /// Gives the host a number in the repository and its bundle what S-ARP needs. A host that has one already keeps it, and
+    /// Gives the host a number in the repository and its bundle what S-ARP and DHCP need. A host that has one already keeps it, and
     /// its entry is renewed only when its files are about to be handed out: until then it works with its old key. A key that
     /// S-ARP does not know is left out.
     fn enter(
@@ -345,6 +348,8 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<(Bundle, Option<Renewal>), Error> {
+        let dhcp = self.for_dhcp(bundle.certificate(), request, random)?;
+        let bundle = bundle.with_dhcp(dhcp);
         let Some(host) = as_new_host(bundle.certificate(), request) else { return Ok((bundle, None)) };
         let store = self.repository()?;
         let number = match store.by_name(&host.name)? {
@@ -372,6 +377,36 @@ impl Directory {
             return Ok(master);
         }
         RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
+    }
+
+    /// What a host needs for DHCP under the link layer: its key if its certificate names no address, and a server what it serves
+    /// its clients with.
+    fn for_dhcp(
+        &self,
+        certificate: &HostCertificate,
+        request: &Request,
+        random: &mut Random<'_>,
+    ) -> Result<ForDhcp, Error> {
+        let asks = certificate.is_base() && certificate.role() == Role::Host;
+        let serves = !request.served().is_empty();
+        if !asks && !serves {
+            return Ok(ForDhcp::default());
+        }
+        let master = self.dhcp_master(random)?;
+        let key = asks.then(|| master.key_of(client_id(certificate)));
+        let authority = serves.then(|| self.site.lease_authority(certificate, request.served(), random)).transpose()?;
+        Ok(ForDhcp { key, serving: authority.map(|authority| (master, authority)) })
+    }
+
+    /// The site's secret for DHCP keys; a site of an earlier version gets it now.
+    fn dhcp_master(&self, random: &mut Random<'_>) -> Result<DhcpMaster, Error> {
+        let path = self.path.join(DHCP_MASTER);
+        if !path.exists() {
+            let master = DhcpMaster::from_bytes(*random_bytes(random));
+            files::write(&path, &master.to_pem(), Secrecy::Secret, Overwrite::Never)?;
+            return Ok(master);
+        }
+        DhcpMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
     /// The certificates of the hosts of `role` but the one called `own_name`, which has `own_role`: of each host the newest, if that still has the role, its period is not
@@ -463,7 +498,7 @@ fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHo
 }
 
 /// Builds the directory beside its place and renames it, so that it is there whole or not at all.
-fn store_new(path: &Path, site: &Site, master: &RequestMaster, unix_s: u64) -> Result<(), Error> {
+fn store_new(path: &Path, site: &Site, masters: &(RequestMaster, DhcpMaster), unix_s: u64) -> Result<(), Error> {
     if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
         return Err(Error::SiteExists);
     }
@@ -476,7 +511,8 @@ fn store_new(path: &Path, site: &Site, master: &RequestMaster, unix_s: u64) -> R
     files::write(&inside.join(CERTIFICATE), &site.certificate_pem(), Secrecy::Public, never)?;
     files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(SITE_KEY), &site.site_key().to_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(REQUEST_MASTER), &master.to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(REQUEST_MASTER), &masters.0.to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(DHCP_MASTER), &masters.1.to_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(REVOKED), &revoking::first_list(site, unix_s)?, Secrecy::Public, never)?;
     drop(SqliteStore::create(&inside.join(REPOSITORY))?);
     files::write(&inside.join(ISSUED).join(INDEX), INDEX_HEADER, Secrecy::Public, never)?;

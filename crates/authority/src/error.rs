@@ -42,6 +42,14 @@ pub enum Error {
     KeysOfPaperSite,
     /// A host of a modern site has no key of the paper profile.
     NoPaperSite,
+    /// Only a DHCP server serves subnets.
+    ServesWithoutRole,
+    /// A DHCP server whose key cannot sign the certificates of its clients.
+    ServesWithOtherKey,
+    /// The identity is not that of a DHCP server that makes certificates.
+    NoLeaseAuthority,
+    /// An address that a DHCP server must not give with a certificate.
+    BadLease(Ipv4Addr),
     /// The encoder of certificates failed.
     Encoder(rcgen::Error),
     /// A certificate that was just made does not verify.
@@ -171,6 +179,14 @@ impl fmt::Display for Error {
             Error::NoPaperSite => f.write_str(
                 "the site is of the modern profile and has neither DSA nor short RSA keys; found one with 'site init --profile paper'",
             ),
+            Error::ServesWithoutRole => f.write_str("only a DHCP server serves a subnet; add --role dhcp, or leave --serves out"),
+            Error::ServesWithOtherKey => f.write_str(
+                "a DHCP server signs its clients' certificates with an Ed25519 key; have it make such a key, or leave --serves out",
+            ),
+            Error::NoLeaseAuthority => f.write_str(
+                "the identity is not that of a DHCP server that makes certificates; issue it with --role dhcp and --serves",
+            ),
+            Error::BadLease(address) => write!(f, "{address} is not an address to lease; correct the DHCP server's pool"),
             _ => self.fmt_storage(f),
         }
     }

@@ -3,7 +3,7 @@
 //! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into certificates; it touches
 //! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
 //! keeps a site in files, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
-//! [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
+//! [`lease`] is a DHCP server's half: the certificates of its clients. [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
 //!
 //! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
 
@@ -11,6 +11,7 @@ pub mod directory;
 pub mod enrolment;
 pub mod error;
 pub mod files;
+pub mod lease;
 pub mod limits;
 pub mod repository;
 pub mod request;
@@ -18,6 +19,7 @@ pub mod site;
 
 pub use directory::{Directory, Entry};
 pub use error::Error;
+pub use lease::LeaseAuthority;
 pub use request::Request;
 pub use site::{Bundle, Site};
 

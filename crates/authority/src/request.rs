@@ -20,6 +20,7 @@ pub struct Request {
     names: Names,
     validity: Duration,
     subnets: Vec<Subnet>,
+    served: Vec<Subnet>,
     paper_key: Option<PaperKey>,
 }
 
@@ -37,6 +38,7 @@ impl Request {
             names,
             validity: HOST_VALIDITY,
             subnets: Vec::new(),
+            served: Vec::new(),
             paper_key: None,
         })
     }
@@ -94,6 +96,26 @@ impl Request {
     #[must_use]
     pub fn subnets(&self) -> &[Subnet] {
         &self.subnets
+    }
+
+    /// The same for a DHCP server that makes the certificates of its clients (CLL paper, section 6), with addresses in `served`.
+    ///
+    /// # Errors
+    /// Too many of them, or [`Error::ServesWithoutRole`] for another role.
+    pub fn with_served(self, served: Vec<Subnet>) -> Result<Self, Error> {
+        if served.len() > MAX_SUBNETS_PER_HOST {
+            return Err(StoreError::TooManySubnets.into());
+        }
+        if !served.is_empty() && self.role != Role::DhcpServer {
+            return Err(Error::ServesWithoutRole);
+        }
+        Ok(Request { served, ..self })
+    }
+
+    /// Where the addresses lie that a DHCP server gives with certificates.
+    #[must_use]
+    pub fn served(&self) -> &[Subnet] {
+        &self.served
     }
 
     /// The same with this second key, to sign S-ARP or the handshakes of CLL with; only for a site of the paper profile.

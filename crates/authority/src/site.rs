@@ -5,21 +5,24 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{
-    CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, TrustAnchor, Verified,
+    CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE,
+    TrustAnchor, Verified,
 };
+use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
 use identity::profile::{KeyLength, PaperKey};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, KeyError, Profile, new_key_block, new_rsa_key_block, pem};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DistinguishedName, DnType,
-    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PublicKeyData, RevokedCertParams, SerialNumber,
-    SignatureAlgorithm,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CidrSubnet, CustomExtension,
+    DistinguishedName, DnType, DnValue, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
+    NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm, string::PrintableString,
 };
 use zeroize::Zeroizing;
 
 use crate::limits::{BACKDATE, MAX_UNIX_S, SERIAL_LEN, SITE_VALIDITY};
+use crate::repository::Subnet;
 use crate::request::{check_name, check_validity};
 use crate::{Error, Random, Request, random_bytes};
 
@@ -65,7 +68,8 @@ impl Site {
 
         let mut params = base_params(name, period, random);
         params.distinguished_name = subject(name, site_unit(profile));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        // Below it stands at most the authority of a DHCP server.
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key)?;
         let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
@@ -214,7 +218,35 @@ impl Site {
         params.custom_extensions.extend(second.map(second_key_extension).transpose()?);
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
-        Ok(Bundle { certificate: verified, anchor: self.anchor.clone(), site_key: self.site_key.clone(), sarp: None })
+        let (anchor, site_key) = (self.anchor.clone(), self.site_key.clone());
+        Ok(Bundle { certificate: verified, anchor, site_key, sarp: None, dhcp: ForDhcp::default() })
+    }
+
+    /// The certificate, in DER, with which the DHCP server that `server` names makes those of its clients: a second authority
+    /// under the same key and for the same period, constrained to `served`.
+    ///
+    /// # Errors
+    /// [`Error::ServesWithOtherKey`], or a failure of the encoder.
+    pub fn lease_authority(
+        &self,
+        server: &HostCertificate,
+        served: &[Subnet],
+        random: &mut Random<'_>,
+    ) -> Result<Vec<u8>, Error> {
+        let kind = KeyKind::Ed25519;
+        let bytes = match server.record_key() {
+            Some((number, bytes)) if Some(number) == kind.record_number() => bytes.to_vec(),
+            _ => return Err(Error::ServesWithOtherKey),
+        };
+        let (not_before_unix, not_after_unix) = (server.not_before_unix(), server.not_after_unix());
+        let mut params = base_params(server.name(), Period { not_before_unix, not_after_unix }, random);
+        params.distinguished_name = derived_subject(server)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let permitted_subtrees = served.iter().map(|subnet| permitted(*subnet)).collect();
+        params.name_constraints = Some(NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() });
+        params.use_authority_key_identifier_extension = true;
+        Ok(params.signed_by(&HostKey { kind, bytes }, &self.issuer)?.der().to_vec())
     }
 }
 
@@ -262,6 +294,28 @@ pub struct Bundle {
     anchor: TrustAnchor,
     site_key: SiteKey,
     sarp: Option<ForSarp>,
+    dhcp: ForDhcp,
+}
+
+/// What a bundle holds for DHCP under the link layer (CLL paper, section 6).
+#[derive(Debug, Default)]
+pub struct ForDhcp {
+    /// What a host that gets its address by DHCP proves itself to DHCP servers with.
+    pub key: Option<DhcpKey>,
+    /// For a DHCP server: what all those keys are made from, and the certificate of its authority in DER.
+    pub serving: Option<(DhcpMaster, Vec<u8>)>,
+}
+
+impl ForDhcp {
+    fn add_to(&self, text: &mut String) {
+        if let Some(key) = &self.key {
+            text.push_str(&key.to_pem());
+        }
+        if let Some((master, authority)) = &self.serving {
+            text.push_str(&master.to_pem());
+            text.push_str(&pem::encode(pem::CERTIFICATE, authority));
+        }
+    }
 }
 
 /// What a bundle holds for S-ARP.
@@ -297,6 +351,13 @@ impl Bundle {
         self
     }
 
+    /// The same bundle with what DHCP needs beside it.
+    #[must_use]
+    pub fn with_dhcp(mut self, dhcp: ForDhcp) -> Bundle {
+        self.dhcp = dhcp;
+        self
+    }
+
     /// The host's certificate.
     #[must_use]
     pub fn certificate(&self) -> &Verified<HostCertificate> {
@@ -309,7 +370,7 @@ impl Bundle {
         pem::encode(pem::CERTIFICATE, self.certificate.der()).to_string()
     }
 
-    /// The bundle as a file: host certificate, authority's certificate, site key, and what S-ARP needs.
+    /// The bundle as a file: host certificate, authority's certificate, site key, and what S-ARP and DHCP need.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
         let mut text = pem::encode(pem::CERTIFICATE, self.certificate.der());
@@ -318,6 +379,7 @@ impl Bundle {
         if let Some(sarp) = &self.sarp {
             sarp.add_to(&mut text);
         }
+        self.dhcp.add_to(&mut text);
         text
     }
 
@@ -342,9 +404,9 @@ pub fn join(key_pem: &str, bundle_pem: &str) -> Result<(Zeroizing<String>, HostI
 
 /// Both ends of a period, in Unix seconds; both belong to it.
 #[derive(Clone, Copy)]
-struct Period {
-    not_before_unix: u64,
-    not_after_unix: u64,
+pub(crate) struct Period {
+    pub(crate) not_before_unix: u64,
+    pub(crate) not_after_unix: u64,
 }
 
 impl Period {
@@ -357,9 +419,9 @@ impl Period {
 }
 
 /// A host's public key, as the encoder wants it.
-struct HostKey {
-    kind: KeyKind,
-    bytes: Vec<u8>,
+pub(crate) struct HostKey {
+    pub(crate) kind: KeyKind,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl PublicKeyData for HostKey {
@@ -377,15 +439,19 @@ impl PublicKeyData for HostKey {
 }
 
 fn base_params(name: &str, period: Period, random: &mut Random<'_>) -> CertificateParams {
+    numbered_params(name, period, *random_bytes(random))
+}
+
+/// The same with a serial number that was drawn before.
+pub(crate) fn numbered_params(name: &str, period: Period, mut serial: [u8; SERIAL_LEN]) -> CertificateParams {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    let mut serial = random_bytes::<SERIAL_LEN>(random);
     // Positive, and never with a zero in front: the same digits in the file name, in openssl and in our output.
     serial[0] = serial[0] & 0x7f | 0x40;
     let mut params = CertificateParams::default();
     params.distinguished_name = subject(name, None);
     params.not_before = epoch + Duration::from_secs(period.not_before_unix);
     params.not_after = epoch + Duration::from_secs(period.not_after_unix);
-    params.serial_number = Some(SerialNumber::from_slice(&*serial));
+    params.serial_number = Some(SerialNumber::from_slice(&serial));
     params
 }
 
@@ -413,6 +479,18 @@ fn second_key_extension(block: &[u8]) -> Result<CustomExtension, Error> {
 /// What marks the authority of a site that is not for real use.
 fn site_unit(profile: Profile) -> Option<&'static str> {
     (profile == Profile::Paper).then_some(PAPER_SITE_UNIT)
+}
+
+/// The subject of a certificate that is made from another one: its name, and its serial number.
+pub(crate) fn derived_subject(template: &HostCertificate) -> Result<DistinguishedName, Error> {
+    let serial = PrintableString::try_from(template.serial_hex())?;
+    let mut subject = subject(template.name(), None);
+    subject.push(DnType::CustomDnType(SERIAL_NUMBER_ATTRIBUTE.to_vec()), DnValue::PrintableString(serial));
+    Ok(subject)
+}
+
+fn permitted(subnet: Subnet) -> GeneralSubtree {
+    GeneralSubtree::IpAddress(CidrSubnet::from_v4_prefix(subnet.network().octets(), subnet.prefix_len()))
 }
 
 pub(crate) fn subject(name: &str, unit: Option<&str>) -> DistinguishedName {

@@ -76,6 +76,7 @@ fn a_new_site_has_its_files_and_keeps_its_secrets() {
     let expected = [
         ("site/ca.crt.pem", 0o644),
         ("site/ca.key.pem", 0o600),
+        ("site/dhcp.key.pem", 0o600),
         ("site/hosts.db", 0o600),
         ("site/issued/index.tsv", 0o644),
         ("site/request.key.pem", 0o600),

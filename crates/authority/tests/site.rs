@@ -105,7 +105,7 @@ fn openssl_agrees_with_what_is_issued() {
     }
     let authority = openssl("x509 -in ca.pem -noout -text");
     assert!(
-        authority.contains("CA:TRUE, pathlen:0") && authority.contains("Certificate Sign, CRL Sign"),
+        authority.contains("CA:TRUE, pathlen:1") && authority.contains("Certificate Sign, CRL Sign"),
         "{authority}"
     );
     let structure = openssl("asn1parse -in a.pem");

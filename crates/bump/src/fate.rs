@@ -78,8 +78,8 @@ drop_reasons! {
         "Set `broadcast` in the legacy host's entry if its multicasts are needed here, or switch `cll.broadcast` on.";
     GroupQueueFull, "group-queue-full", "The stack sent more group frames than can be signed in time.",
         "Look for the program that floods the LAN with broadcasts or multicasts.";
-    Dhcp, "dhcp", "DHCP is not carried yet.",
-        "Configure addresses by hand in this version.";
+    Dhcp, "dhcp", "DHCP in mode cll that this host is not set up to speak, or in another frame than a DHCP frame.",
+        "Set dhcp.client or dhcp.server; behind the seal or in clear it is an enrolled or legacy host that plays the server.";
     Ipv6, "ipv6", "IPv6 is switched off on this host, or a legacy host sent it.",
         "Set `ipv6 = true` in [cll]; legacy hosts are reached by IPv4.";
     DiscoveryNotOurs, "nd-not-ours", "The stack sent neighbour discovery that no peer would accept from this host.",
@@ -247,6 +247,14 @@ drop_reasons! {
         "See `events` for the cause: not enrolled, revoked, outside its subnets, or taken.";
     DhcpNoAnswer, "dhcp-no-answer", "No key distributor said in time whether the client may have the address.",
         "See whether a distributor can be reached.";
+
+    // DHCP frames of CLL.
+    DhcpGivenBack, "dhcp-given-back", "A DHCP client gives its address back or calls it taken; the certificate would outlast that.",
+        "Nothing: the lease ends by itself, and no client is obliged to give it back.";
+    DhcpExpired, "dhcp-expired", "The client's base certificate, which its DHCP frame names, is over.",
+        "Have the site issue the host's identity again.";
+    DhcpCertificate, "dhcp-certificate", "The certificate in a DHCP frame is missing, refused, or not the one that belongs there.",
+        "See `events` for the reason: a revoked host, a server that does not serve this subnet, or one that lies.";
 
     // Handshakes.
     HandshakeSource, "handshake-source", "Ethernet and ARP disagree about the sender of a handshake.",

@@ -26,6 +26,8 @@ pub enum EndCause {
     Revoked,
     /// The peer speaks in clear again, and mode `observe` lets it.
     FellBack,
+    /// This host has another address than the one for which it was made.
+    OwnAddress,
 }
 
 impl EndCause {
@@ -36,6 +38,7 @@ impl EndCause {
             EndCause::Replaced => "a newer one took its place",
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
+            EndCause::OwnAddress => "this host has another address",
             EndCause::Revoked => "the site has revoked the peer's certificate",
             EndCause::FellBack => "the peer speaks in clear again",
         }
@@ -137,6 +140,32 @@ pub enum Event {
         /// Its source address, which is a claim.
         mac: MacAddress,
     },
+    /// This host has an address by DHCP, and the certificate for it.
+    AddressLeased {
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// This host has lost the address that it had by DHCP.
+    LeaseLost {
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// This host has made a certificate for an address that its DHCP server gives.
+    LeaseCertified {
+        /// Who gets it.
+        mac: MacAddress,
+        /// The address.
+        ip: Ipv4Addr,
+    },
+    /// A DHCP frame was refused although its sender is of this site.
+    DhcpRefused {
+        /// Its sender.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+        /// In the words of the check that failed.
+        detail: String,
+    },
     /// Our own stack did not answer a verified request for our address.
     StackSilent {
         /// The address that was asked for.
@@ -202,6 +231,10 @@ impl Event {
             Event::GroupSilent { .. } => "group-silent",
             Event::GroupRefused { .. } => "group-refused",
             Event::Challenged { .. } => "challenged",
+            Event::AddressLeased { .. } => "address-leased",
+            Event::LeaseLost { .. } => "lease-lost",
+            Event::LeaseCertified { .. } => "lease-certified",
+            Event::DhcpRefused { .. } => "dhcp-refused",
             Event::StackSilent { .. } => "stack-silent",
             Event::Plain { .. } => "plain",
             Event::Downgrade { .. } => "downgrade",
@@ -249,6 +282,12 @@ impl fmt::Display for Event {
                 write!(f, "{mac} speaks in clear for {name} ({owner}), which has proved itself: dropped")
             }
             Event::Management { mac, ip } => write!(f, "the management machine {mac} ({ip}) is answered in clear"),
+            Event::AddressLeased { ip } => write!(f, "this host has {ip} by DHCP, with a certificate"),
+            Event::LeaseLost { ip } => write!(f, "this host has lost {ip}, which it had by DHCP"),
+            Event::LeaseCertified { mac, ip } => write!(f, "{mac} has {ip} by DHCP, with a certificate"),
+            Event::DhcpRefused { mac, reason, detail } => {
+                write!(f, "DHCP of {mac} refused ({}): {detail}", reason.word())
+            }
             Event::ClaimRefused { name, mac, ip, reason } => {
                 write!(f, "{name} ({mac}) may not use {ip} ({})", reason.word())
             }

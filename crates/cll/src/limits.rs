@@ -176,6 +176,10 @@ pub const PROBE_ANSWER_MAX: Duration = Duration::from_secs(1);
 pub const PROBES_OPEN_MAX: usize = 2 * PROBES_PER_SECOND as usize;
 /// Refused claims of which an operator hears in one go; afterwards of one a second. All are counted.
 pub const CLAIMS_TOLD_BURST: u32 = 10;
+/// Certificates of DHCP that are being checked or made.
+pub const DHCP_JOBS_MAX: usize = 256;
+/// Refusals of DHCP that an operator hears of in a second; enrolled hosts cause them.
+pub const DHCP_EVENTS_PER_SECOND: u32 = 10;
 
 /// Frames held for one peer while its handshake runs.
 pub const HELD_FRAMES_PER_PEER_MAX: usize = 32;

@@ -3,12 +3,13 @@
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use bump::{DropReason, Instant, Meta};
+use bump::{DropReason, Instant, Meta, Side};
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
 use crate::migration::Rules;
 use crate::origin::{Claims, Origin};
+use crate::settings::Settings;
 
 /// Names an association for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,8 @@ pub enum Request {
     StackGroup(Vec<u8>),
     /// The wire brought this frame with a handshake message, or one that is for all.
     Handshake(Vec<u8>),
+    /// This frame is DHCP: a plain one of the stack, or a DHCP frame of the wire.
+    Dhcp(Side, Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),
     /// A first frame was opened under this candidate.
@@ -149,6 +152,8 @@ pub(crate) enum OrderKind {
     Withdraw(MacAddress, Ipv6Addr),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
+    /// Go by these settings from now on: this host has another certificate.
+    Settle(Arc<Settings>),
 }
 
 impl std::fmt::Debug for Order {
@@ -166,6 +171,7 @@ impl std::fmt::Debug for Order {
             OrderKind::Admit(..) => "Admit",
             OrderKind::Withdraw(..) => "Withdraw",
             OrderKind::GiveUp(_) => "GiveUp",
+            OrderKind::Settle(_) => "Settle",
         })
     }
 }

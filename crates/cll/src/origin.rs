@@ -13,7 +13,7 @@ use bump::DropReason;
 use identity::certificate::HostCertificate;
 use identity::{Role, Verified};
 use wire::arp::Arp;
-use wire::layer::network_layer;
+use wire::layer::{network_layer, protocol};
 use wire::{EtherType, MacAddress};
 
 pub(crate) use ipv6::Claims;
@@ -81,6 +81,9 @@ impl Origin {
 
     fn check_ipv4(&self, packet: &[u8]) -> Result<(), DropReason> {
         let header = wire::ipv4::View::new(packet).map_err(|_| DropReason::InnerMalformed)?;
+        if is_dhcp(&header) {
+            return Err(DropReason::Dhcp);
+        }
         if self.router || self.addresses.contains(&header.source()) { Ok(()) } else { Err(DropReason::InnerSource) }
     }
 
@@ -92,4 +95,15 @@ impl Origin {
             Err(DropReason::InnerArp)
         }
     }
+}
+
+/// Whether a program could read the packet as DHCP, which comes in DHCP frames and in no other way: an enrolled host with the right
+/// addresses is no DHCP server yet. Later fragments tell no ports, and are worth nothing without the first.
+pub(crate) fn is_dhcp(packet: &wire::ipv4::View<'_>) -> bool {
+    const PORTS: [u16; 2] = [wire::dhcp::SERVER_PORT, wire::dhcp::CLIENT_PORT];
+    if packet.protocol() != protocol::UDP || packet.fragment_offset() != 0 {
+        return false;
+    }
+    let port = packet.payload().get(2..4).map(|port| u16::from_be_bytes([port[0], port[1]]));
+    port.is_none_or(|port| PORTS.contains(&port))
 }

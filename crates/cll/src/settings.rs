@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dhcp::link::{self, LeaseAuthority};
 use identity::aead::Suite;
 use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
@@ -115,6 +116,24 @@ pub struct Weaken {
     pub tag: bool,
 }
 
+/// How this host speaks DHCP (paper, section 6); not at all by default.
+#[derive(Clone, Debug, Default)]
+pub struct Dhcp {
+    /// It gets its address by DHCP.
+    pub client: Option<link::client::Settings>,
+    /// It gives addresses, with certificates.
+    pub server: Option<DhcpServer>,
+}
+
+/// A DHCP server's part.
+#[derive(Clone, Debug)]
+pub struct DhcpServer {
+    /// Its half.
+    pub settings: link::server::Settings,
+    /// What makes its clients' certificates.
+    pub authority: Arc<dyn LeaseAuthority>,
+}
+
 /// Settings of one guarded interface.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -165,6 +184,8 @@ pub struct Settings {
     pub proved: Vec<ProvedHost>,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
+    /// How it speaks DHCP.
+    pub dhcp: Dhcp,
     /// Layers switched off by a laboratory.
     pub weaken: Weaken,
 }
@@ -203,6 +224,7 @@ impl Settings {
             policy: Policy::default(),
             proved: Vec::new(),
             pass: Vec::new(),
+            dhcp: Dhcp::default(),
             weaken: Weaken::default(),
         }
     }
@@ -236,6 +258,11 @@ impl Settings {
     #[must_use]
     pub fn wire_frame_max(&self) -> usize {
         usize::from(self.wire_mtu) + ethernet::HEADER_LEN
+    }
+
+    /// Whether this host speaks DHCP.
+    pub(crate) fn speaks_dhcp(&self) -> bool {
+        self.dhcp.client.is_some() || self.dhcp.server.is_some()
     }
 
     /// The legacy host with this hardware address.

@@ -5,11 +5,14 @@
 //! distributor has agreed to the address, and adds a proof to what the server program answers. Neither sends or receives:
 //! they are handed messages, say what is to be signed, checked or asked, and are told how that ended. `sarp::Host` does so.
 //!
-//! Reading order: [`proof`], [`client`], [`server`], [`limits`]. They trust what `identity` verified and what a key
+//! [`link`] is the same for the link layer, where leases come with certificates: the CLL paper's section 6.
+//!
+//! Reading order: [`proof`], [`client`], [`server`], [`link`], [`limits`]. They trust what `identity` verified and what a key
 //! distributor signed, and nothing that a message says.
 
 pub mod client;
 pub mod limits;
+pub mod link;
 pub mod proof;
 pub mod server;
 mod stamp;

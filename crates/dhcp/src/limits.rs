@@ -1,4 +1,4 @@
-//! Every limit of S-DHCP, with its unit and its reason.
+//! Every limit of S-DHCP and of DHCP under the link layer, with its unit and its reason.
 
 use std::time::Duration;
 
@@ -35,3 +35,21 @@ pub const SERVER_EXCHANGES_MAX: usize = 4096;
 pub const LEASES_MAX: usize = 4096;
 /// Leases of one host: an enrolled host must not empty the pool with made-up client identifiers.
 pub const LEASES_PER_HOST_MAX: usize = 4;
+
+/// For how long a nonce of a server under the link layer may be repeated: a client takes seconds from the OFFER to its REQUEST, and
+/// repeats that for a minute.
+pub const SERVER_NONCE_GOOD_FOR: Duration = Duration::from_secs(120);
+/// To how many servers a question is sent again because they want their nonce repeated.
+pub const REPEATS_PER_EXCHANGE_MAX: usize = identity::limits::MAX_DHCP_SERVERS;
+/// Nonces of servers that a client remembers from OFFERs.
+pub const HEARD_NONCES_MAX: usize = 16;
+/// Frames that are not new, of one client, to which a server answers with a nonce in a second. Frames that were recorded are
+/// answered, too, and must leave room for the client's own.
+pub const NONCES_PER_CLIENT_PER_SECOND: u32 = 4;
+/// The same for all clients: each costs two tags, and the answer is shorter than the question.
+pub const NONCES_PER_SECOND: u32 = 2000;
+/// New frames of one client that a server under the link layer looks at in [`CLIENT_INTERVAL`], unless it is configured otherwise
+/// (CLL paper, section 6). An impatient program asks once a second for some seconds.
+pub const MESSAGES_PER_CLIENT: u32 = 30;
+/// The time in which they are counted.
+pub const CLIENT_INTERVAL: Duration = Duration::from_secs(60);

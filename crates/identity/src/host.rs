@@ -1,7 +1,7 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
 //! for S-ARP also its request key and the certificates of the site's distributors and DHCP servers, and on a distributor the
-//! master. In a site of the paper profile a second private key signs S-ARP (DSA) or the
-//! handshakes of CLL (RSA); the certificate names both.
+//! master; for DHCP under the link layer its DHCP key, and on a DHCP server the master of those and an authority of its own. In a site
+//! of the paper profile a second private key signs S-ARP (DSA) or the handshakes of CLL (RSA); the certificate names both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
 use crate::certificate::{HostCertificate, Refusal, Role, TrustAnchor, Verified};
+use crate::dhcp_key::{DhcpKey, DhcpMaster};
 use crate::distributor::{RequestKey, RequestMaster};
 use crate::pem::{self, Block, PemError};
 use crate::profile::Profile;
@@ -39,6 +40,12 @@ pub enum IdentityBlock {
     RequestMaster,
     /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
     PaperKey,
+    /// What the host proves its DHCP with under the link layer.
+    DhcpKey,
+    /// What a DHCP server makes all those keys from.
+    DhcpMaster,
+    /// The certificate with which a DHCP server makes others.
+    DhcpAuthority,
 }
 
 impl fmt::Display for IdentityBlock {
@@ -53,6 +60,9 @@ impl fmt::Display for IdentityBlock {
             IdentityBlock::RequestKey => "the RINGWALL REQUEST KEY",
             IdentityBlock::RequestMaster => "the RINGWALL REQUEST MASTER",
             IdentityBlock::PaperKey => "the RINGWALL PAPER KEY",
+            IdentityBlock::DhcpKey => "the RINGWALL DHCP KEY",
+            IdentityBlock::DhcpMaster => "the RINGWALL DHCP MASTER",
+            IdentityBlock::DhcpAuthority => "the CERTIFICATE of the DHCP server's authority",
         })
     }
 }
@@ -113,6 +123,16 @@ pub struct HostIdentity {
     dhcp_servers: Vec<Verified<HostCertificate>>,
     request_key: Option<RequestKey>,
     request_master: Option<RequestMaster>,
+    dhcp: Dhcp,
+}
+
+/// What an identity holds for DHCP under the link layer.
+#[derive(Clone, Default)]
+struct Dhcp {
+    key: Option<DhcpKey>,
+    master: Option<DhcpMaster>,
+    /// In DER.
+    authority: Option<Vec<u8>>,
 }
 
 impl HostIdentity {
@@ -126,7 +146,7 @@ impl HostIdentity {
         for block in pem::blocks(text).map_err(IdentityError::Pem)? {
             parts.take(block)?;
         }
-        let authority = required(parts.authority, IdentityBlock::Authority)?;
+        let (authority, dhcp_authority) = sort_authorities(parts.authorities)?;
         let private_key = required(parts.private_key, IdentityBlock::PrivateKey)?;
         let site_key = required(parts.site_key, IdentityBlock::SiteKey)?;
 
@@ -155,6 +175,7 @@ impl HostIdentity {
             dhcp_servers,
             request_key: request_key.map_err(refused(IdentityBlock::RequestKey))?,
             request_master: request_master.map_err(refused(IdentityBlock::RequestMaster))?,
+            dhcp: Dhcp::of(parts.dhcp_key, parts.dhcp_master, dhcp_authority)?,
         })
     }
 
@@ -241,6 +262,52 @@ impl HostIdentity {
         self.request_master.as_ref()
     }
 
+    /// What the host proves its DHCP with under the link layer, if it gets its address by DHCP.
+    #[must_use]
+    pub fn dhcp_key(&self) -> Option<&DhcpKey> {
+        self.dhcp.key.as_ref()
+    }
+
+    /// What all DHCP keys of the site are made from; only on a DHCP server.
+    #[must_use]
+    pub fn dhcp_master(&self) -> Option<&DhcpMaster> {
+        self.dhcp.master.as_ref()
+    }
+
+    /// The certificate, in DER, with which this DHCP server makes those of its clients.
+    #[must_use]
+    pub fn dhcp_authority(&self) -> Option<&[u8]> {
+        self.dhcp.authority.as_deref()
+    }
+
+    /// The same identity with another certificate: the one that came with a lease.
+    ///
+    /// # Errors
+    /// [`IdentityError::KeyMismatch`] if it is not for this host: for other keys, another hardware address, or another name.
+    pub fn with_certificate(&self, certificate: Verified<HostCertificate>) -> Result<HostIdentity, IdentityError> {
+        let own = &self.certificate;
+        let is_ours = certificate.public_bytes() == own.public_bytes()
+            && certificate.second_public_bytes() == own.second_public_bytes()
+            && certificate.mac() == own.mac()
+            && certificate.name() == own.name();
+        if !is_ours {
+            return Err(IdentityError::KeyMismatch);
+        }
+        Ok(HostIdentity {
+            certificate,
+            anchor: self.anchor.clone(),
+            key: Arc::clone(&self.key),
+            record_key: Arc::clone(&self.record_key),
+            handshake_key: Arc::clone(&self.handshake_key),
+            site_key: self.site_key.clone(),
+            distributors: self.distributors.clone(),
+            dhcp_servers: self.dhcp_servers.clone(),
+            request_key: self.request_key.clone(),
+            request_master: self.request_master.clone(),
+            dhcp: self.dhcp.clone(),
+        })
+    }
+
     /// The name of the site.
     #[must_use]
     pub fn site_name(&self) -> String {
@@ -258,18 +325,23 @@ impl fmt::Debug for HostIdentity {
 #[derive(Default)]
 struct Parts {
     hosts: Vec<Block>,
-    authority: Option<Block>,
+    authorities: Vec<Block>,
     private_key: Option<Block>,
     site_key: Option<Block>,
     request_key: Option<Block>,
     request_master: Option<Block>,
     paper_key: Option<Block>,
+    dhcp_key: Option<Block>,
+    dhcp_master: Option<Block>,
 }
 
 impl Parts {
     fn take(&mut self, block: Block) -> Result<(), IdentityError> {
         let (slot, kind) = match block.label.as_str() {
-            pem::CERTIFICATE if is_authority(&block.bytes) => (&mut self.authority, IdentityBlock::Authority),
+            pem::CERTIFICATE if is_authority(&block.bytes) => {
+                self.authorities.push(block);
+                return Ok(());
+            }
             pem::CERTIFICATE if self.hosts.contains(&block) => {
                 return Err(IdentityError::Repeated(IdentityBlock::Host));
             }
@@ -282,6 +354,8 @@ impl Parts {
             pem::REQUEST_KEY => (&mut self.request_key, IdentityBlock::RequestKey),
             pem::REQUEST_MASTER => (&mut self.request_master, IdentityBlock::RequestMaster),
             pem::PAPER_KEY => (&mut self.paper_key, IdentityBlock::PaperKey),
+            pem::DHCP_KEY => (&mut self.dhcp_key, IdentityBlock::DhcpKey),
+            pem::DHCP_MASTER => (&mut self.dhcp_master, IdentityBlock::DhcpMaster),
             _ => return Err(IdentityError::Foreign(block.label)),
         };
         if slot.replace(block).is_some() {
@@ -289,6 +363,41 @@ impl Parts {
         }
         Ok(())
     }
+}
+
+impl Dhcp {
+    fn of(key: Option<Block>, master: Option<Block>, authority: Option<Block>) -> Result<Dhcp, IdentityError> {
+        let key = key.map(|block| DhcpKey::from_block(&block.bytes)).transpose();
+        let master = master.map(|block| DhcpMaster::from_block(&block.bytes)).transpose();
+        Ok(Dhcp {
+            key: key.map_err(refused(IdentityBlock::DhcpKey))?,
+            master: master.map_err(refused(IdentityBlock::DhcpMaster))?,
+            authority: authority.map(|block| block.bytes.to_vec()),
+        })
+    }
+}
+
+/// The site's authority and, behind it, the DHCP server's own, which is the one that the other has issued.
+fn sort_authorities(blocks: Vec<Block>) -> Result<(Block, Option<Block>), IdentityError> {
+    let mut blocks = blocks.into_iter();
+    let first = blocks.next().ok_or(IdentityError::Missing(IdentityBlock::Authority))?;
+    let Some(second) = blocks.next() else { return Ok((first, None)) };
+    if blocks.next().is_some() || first.bytes == second.bytes {
+        return Err(IdentityError::Repeated(IdentityBlock::Authority));
+    }
+    match (has_issued(&first, &second), has_issued(&second, &first)) {
+        (true, false) => Ok((first, Some(second))),
+        (false, true) => Ok((second, Some(first))),
+        _ => Err(IdentityError::Repeated(IdentityBlock::Authority)),
+    }
+}
+
+/// Whether the name of `issuer` stands on `issued`; the signature is looked at when it is used.
+fn has_issued(issuer: &Block, issued: &Block) -> bool {
+    let (Ok(issuer), Ok(issued)) = (Certificate::from_der(&issuer.bytes), Certificate::from_der(&issued.bytes)) else {
+        return false;
+    };
+    issuer.tbs_certificate().subject() == issued.tbs_certificate().issuer()
 }
 
 type Certificates = Vec<Verified<HostCertificate>>;

@@ -8,12 +8,13 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`revocation`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
 pub mod agreement;
 pub mod certificate;
+pub mod dhcp_key;
 pub mod distributor;
 pub mod error;
 pub mod hash;

@@ -24,6 +24,11 @@ pub const PAPER_KEY: &str = "RINGWALL PAPER KEY";
 /// The label of the master of a site's request keys: 32 bytes, no structure around them.
 pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 
+/// The label of a host's DHCP key of the link layer: the client ID in 14 bytes, and 32 bytes of key.
+pub const DHCP_KEY: &str = "RINGWALL DHCP KEY";
+/// The label of the master of a site's DHCP keys: 32 bytes, no structure around them.
+pub const DHCP_MASTER: &str = "RINGWALL DHCP MASTER";
+
 /// The label of a ticket that a host of the link layer holds, with what belongs to it: see `cll::HeldTicket`.
 pub const TICKET: &str = "RINGWALL TICKET";
 /// The label of a key under which a host seals the tickets that it issues: when it was made, in seconds since 1970 and 8 bytes,

@@ -49,10 +49,11 @@ impl fmt::Display for BadRevocationList {
 impl std::error::Error for BadRevocationList {}
 
 impl RevocationList {
-    /// Whether `certificate` was taken back.
+    /// Whether `certificate` was taken back, or one that it stands on: the base certificate of a leased one, or its DHCP
+    /// server's.
     #[must_use]
     pub fn names(&self, certificate: &HostCertificate) -> bool {
-        self.serials.contains(certificate.serial())
+        certificate.serials().any(|serial| self.serials.contains(serial))
     }
 
     /// How many certificates it names.

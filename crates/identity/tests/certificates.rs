@@ -359,6 +359,9 @@ fn certificates_of_other_hosts_and_damaged_request_keys_are_refused() {
         (pem::REQUEST_KEY, 39, 40, IdentityBlock::RequestKey),
         (pem::REQUEST_KEY, 7, 40, IdentityBlock::RequestKey),
         (pem::REQUEST_MASTER, 33, 32, IdentityBlock::RequestMaster),
+        (pem::DHCP_KEY, 45, 46, IdentityBlock::DhcpKey),
+        (pem::DHCP_KEY, 13, 46, IdentityBlock::DhcpKey),
+        (pem::DHCP_MASTER, 31, 32, IdentityBlock::DhcpMaster),
     ] {
         let short = pem::encode(label, &vec![1; len]);
         assert_eq!(refusal(&short), IdentityError::Key(block, KeyError::Length { expected, found: len }));

@@ -45,8 +45,12 @@ pub(crate) enum SiteCommand {
     /// In one step, when the manager makes the host's key too; the file is the host's whole identity, so move it safely:
     ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out a.pem
     ///
-    /// For a host that gets its address by DHCP under S-ARP:
+    /// For a host that gets its address by DHCP, in mode "cll" and under S-ARP (which needs --subnet):
+    ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --out a.pem
     ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --subnet 10.0.0.0/24 --out a.pem
+    ///
+    /// For a DHCP server of mode "cll", which makes the certificates of the addresses that it gives:
+    ///   ringwall site issue --name d --mac 02:00:00:00:00:09 --ip 10.0.0.9 --role dhcp --serves 10.0.0.128/25 --out d.pem
     ///
     /// For a request that the host made with 'ringwall host enroll request'; the bundle holds the site key:
     ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
@@ -206,6 +210,10 @@ pub(crate) struct IssueArguments {
     /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
+    /// For a DHCP server of mode "cll": a subnet in which it gives addresses, each with a certificate, as 10.0.0.128/25; repeat it
+    /// for several. It can make certificates for no other addresses, so name its pool and not the whole network
+    #[arg(long, value_name = "SUBNET")]
+    serves: Vec<Subnet>,
     /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
     #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
     role: Role,
@@ -547,7 +555,14 @@ fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     if let Some(key) = arguments.rsa_bits.and_then(|bits| RsaKey::new(bits, arguments.rsa_hash)) {
         request = request.with_paper_key(PaperKey::Rsa(key));
     }
-    complete(request, arguments)
+    furnished(request, arguments)
+}
+
+/// The same with what the manager gives, whatever the host asks for.
+fn furnished(request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
+    let IssueArguments { role, days, ip6, subnet, serves, .. } = arguments;
+    let request = request.with_role(*role).with_validity(DAY * *days)?.with_ipv6(ip6.clone())?;
+    Ok(request.with_subnets(subnet.clone())?.with_served(serves.clone())?)
 }
 
 /// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
@@ -567,13 +582,7 @@ fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest)
         return Err(Failure::file(file, asks, &format!("grant it with --role {} or refuse it", proved.role())));
     }
     let request = Request::from_certificate_request(proved).map_err(|error| error.with_file(file))?;
-    complete(request, arguments)
-}
-
-/// The same with what the manager gives, whatever the host asks for.
-fn complete(request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
-    let request = request.with_role(arguments.role).with_validity(DAY * arguments.days)?;
-    Ok(request.with_ipv6(arguments.ip6.clone())?.with_subnets(arguments.subnet.clone())?)
+    furnished(request, arguments)
 }
 
 fn same_addresses(one: &[Ipv4Addr], other: &[Ipv4Addr]) -> bool {

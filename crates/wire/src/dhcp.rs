@@ -40,6 +40,8 @@ pub const OPTION_OVERLOAD: u8 = 52;
 pub const OPTION_TYPE: u8 = 53;
 /// Which server is meant or answers.
 pub const OPTION_SERVER: u8 = 54;
+/// How a client names itself (RFC 2132, section 9.14).
+pub const OPTION_CLIENT: u8 = 61;
 
 const PAD: u8 = 0;
 const END: u8 = 255;
@@ -209,6 +211,12 @@ impl<'a> View<'a> {
     pub fn ethernet(&self) -> Header {
         let mac = |at: usize| MacAddress(array(self.frame, at));
         Header { destination: mac(0), source: mac(6), ethertype: EtherType::IPV4 }
+    }
+
+    /// The address that the packet comes from.
+    #[must_use]
+    pub fn source(&self) -> Ipv4Addr {
+        Ipv4Addr::from(array::<4>(self.frame, ETHERNET_LEN + ipv4::SOURCE))
     }
 
     /// The UDP port that it goes to.

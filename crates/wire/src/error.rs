@@ -37,6 +37,8 @@ pub enum Field {
     CllRevocationList,
     /// The body of a signed CLL group frame, an announcement or a question.
     CllBroadcast,
+    /// A DHCP frame of CLL.
+    CllDhcp,
     /// The body of a CLL resumption message.
     CllResumption,
     /// A ticket, or the message that grants one.

@@ -430,7 +430,7 @@ impl Control {
         let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
         self.freshness.remember(mac, reply.timestamp_ms, opening.nonce);
         let own = self.offer(opening.receiver_index);
-        let lifetime = self.agreed_lifetime(&own, &reply.offer);
+        let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &reply.offer);
         let asked = opening.started;
         let birth = Birth {
             certificate: finished.peer,
@@ -541,6 +541,12 @@ impl Control {
         }
         let mut message = opening.message.clone();
         self.send_message(call, destination, &mut message);
+    }
+
+    /// This host has other addresses than those with which it asked.
+    pub(super) fn abandon_openings(&mut self, call: &mut Call<'_>) {
+        let all: Vec<OpeningId> = self.openings.by_id.keys().copied().collect();
+        all.into_iter().for_each(|id| self.give_up(call, id));
     }
 
     fn give_up(&mut self, call: &mut Call<'_>, id: OpeningId) {

@@ -10,9 +10,11 @@
 //! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
+//! - `dhcp.rs`: DHCP, and the certificate that this host shows.
 
 mod broadcast;
 mod clear;
+mod dhcp;
 mod discovery;
 mod freshness;
 mod initiator;
@@ -32,6 +34,7 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
 use identity::Verified;
 use identity::agreement::KeyPair;
+use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
 use wire::arp;
@@ -40,6 +43,7 @@ use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
+use self::dhcp::Dhcp;
 use crate::event::{Effect, EndCause, Event};
 use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
@@ -68,6 +72,7 @@ enum Task {
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
     Broadcast(broadcast::Duty),
+    Dhcp(u64),
     TicketKey,
 }
 
@@ -88,6 +93,7 @@ pub struct Control {
     claims_told: Bucket,
     broadcasts: Broadcasts,
     wire_mtu: u16,
+    dhcp: Dhcp,
     resumptions: Resumptions,
     revoked: Arc<Revoked>,
     clear: Clear,
@@ -171,6 +177,7 @@ impl Control {
             probes: BTreeMap::new(),
             probe_budget: Bucket::new(limits::PROBES_PER_SECOND, limits::PROBES_PER_SECOND),
             claims_told: Bucket::new(1, limits::CLAIMS_TOLD_BURST),
+            dhcp: Dhcp::new(now, &settings, random.bytes()),
             settings,
             ledger: Ledger::new(),
             random,
@@ -276,16 +283,21 @@ impl Control {
         self.forget_tickets_of(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             self.forget_addresses(&mut call, mac);
-            let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
-            for association in self.peers.take_all(mac) {
-                if Some(association.id) == in_use {
-                    self.stop_all(&mut call, &association, EndCause::Revoked);
-                } else {
-                    self.stop_receiving(&mut call, &association);
-                }
-            }
+            self.end_all(&mut call, mac, EndCause::Revoked);
         }
         self.offer_list_to_all(&mut call);
+    }
+
+    /// Ends whatever there is with `mac`.
+    fn end_all(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
+        let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
+        for association in self.peers.take_all(mac) {
+            if Some(association.id) == in_use {
+                self.stop_all(call, &association, cause);
+            } else {
+                self.stop_receiving(call, &association);
+            }
+        }
     }
 
     fn task(&mut self, out: &mut Outbox<Control>, task: Task, job: JobKind) -> bool {
@@ -324,10 +336,16 @@ impl Control {
         }
     }
 
-    /// The shorter of both claims, but never below the minimum (paper, section 5.2).
-    fn agreed_lifetime(&self, own: &Offer, peers: &Offer) -> Duration {
+    /// The shorter of both claims, but never below the minimum (paper, section 5.2); and never beyond a leased certificate of the peer,
+    /// since the address may be another's from then on.
+    fn agreed_lifetime(&self, now: Now, peer: &HostCertificate, own: &Offer, peers: &Offer) -> Duration {
         let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
-        shorter.max(self.settings.lifetime_min)
+        let agreed = shorter.max(self.settings.lifetime_min);
+        if !peer.is_leased() {
+            return agreed;
+        }
+        let certified_s = peer.not_after_unix().saturating_sub(self.certificate_time(now)).saturating_add(1);
+        agreed.min(Duration::from_secs(certified_s))
     }
 
     /// Seconds since 1970 against which certificates are judged. A clock that is behind our own certificate's first day
@@ -395,7 +413,8 @@ impl Control {
 
     /// Lets a replaced association open frames for a while, and ends the one that did so before.
     fn retire(&mut self, call: &mut Call<'_>, association: Association) {
-        let until = call.now.since_boot + limits::OUTGOING_GRACE;
+        let grace = call.now.since_boot + limits::OUTGOING_GRACE;
+        let until = if association.certificate.is_leased() { grace.min(association.expires) } else { grace };
         if let Some(before) = self.peers.add_leaving(association, until) {
             self.peers.forget(&before);
             self.stop_receiving(call, &before);
@@ -481,7 +500,7 @@ impl Control {
             }
             Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
             Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
-            Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
+            Ok(PacketType::Unicast | PacketType::Dhcp) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
     }
@@ -517,6 +536,10 @@ impl bump::Control for Control {
             Request::Handshake(frame) => {
                 let fate = self.wire_message(&mut call, &frame);
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+            }
+            Request::Dhcp(from, frame) => {
+                let fate = self.dhcp_frame(&mut call, from, &frame);
+                self.ledger.settle(now.since_boot, from, fate, &frame);
             }
             Request::Wanted(mac) => self.open_for_lane(&mut call, lane, mac),
             Request::FirstFrame(id) => self.promote(&mut call, id),
@@ -569,6 +592,8 @@ impl bump::Control for Control {
                 self.rollover_reply_judged(&mut call, id, result);
             }
             (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
+            (Some(Task::Dhcp(number)), CompletionKind::Dhcp(done)) => self.dhcp_done(&mut call, number, Some(*done)),
+            (Some(Task::Dhcp(number)), _) => self.dhcp_done(&mut call, number, None),
             (Some(Task::TicketKey), kind) => self.ticket_key_made(&mut call, kind),
             (None, _) => {}
         }
@@ -583,13 +608,15 @@ impl bump::Control for Control {
         self.repeat_rollovers(&mut call, budget);
         self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
+        self.end_lease(&mut call);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
         let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
-        time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), self.next_sweep)
+        let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
+        time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), upkeep)
     }
 
     fn ledger(&self) -> &Ledger {

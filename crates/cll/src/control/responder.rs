@@ -118,11 +118,15 @@ impl Control {
 
     /// Asked for us, and Ethernet and the question agree about who asks.
     pub(super) fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
+        let addresses = self.settings.identity.certificate().addresses();
         let for_our_ip = match question.target_ip() {
-            IpAddr::V4(ip) => self.settings.identity.certificate().addresses().contains(&ip),
+            IpAddr::V4(ip) => addresses.contains(&ip),
             IpAddr::V6(ip) => self.settings.ipv6 && self.neighbours.is_own(ip),
         };
-        let for_our_mac = question.is_by_hardware_address() && question.target_mac() == self.settings.mac;
+        // Who has no address of either kind cannot answer: a reply speaks for one.
+        let has_address = self.settings.ipv6 || !addresses.is_empty();
+        let for_our_mac =
+            question.is_by_hardware_address() && question.target_mac() == self.settings.mac && has_address;
         if question.operation() != Operation::Request || !(for_our_ip || for_our_mac) {
             return Err(DropReason::HandshakeTarget);
         }
@@ -282,12 +286,13 @@ impl Control {
     ) {
         let now = call.now.since_boot;
         let Answered { peer, mut keys, reply, transcript, proof } = answered;
+        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
         let birth = Birth {
             certificate: peer,
             initiated_by_us: false,
             own,
             peers,
-            lifetime: self.agreed_lifetime(&own, &peers),
+            lifetime,
             asked: now,
             transcript,
             rollovers: 0,
@@ -349,6 +354,12 @@ impl Control {
         if let Some(entry) = self.answers.by_id.get_mut(&id) {
             entry.state = State::Duplicates { reply, last_sent: now };
         }
+    }
+
+    /// This host has other addresses than those that were asked for.
+    pub(super) fn abandon_answers(&mut self, call: &mut Call<'_>) {
+        let all: Vec<AnswerId> = self.answers.by_id.keys().copied().collect();
+        all.into_iter().for_each(|id| self.answer_job_lost(call, id));
     }
 
     pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {

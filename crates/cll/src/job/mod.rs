@@ -4,9 +4,10 @@
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
 //! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `resumption.rs`
-//! those that lead back to one by a ticket, `broadcast.rs` what is said to all.
+//! those that lead back to one by a ticket, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that come with leases.
 
 pub(crate) mod broadcast;
+mod dhcp;
 mod resumption;
 mod rollover;
 
@@ -23,6 +24,7 @@ use wire::arp::Operation;
 use wire::cll::handshake::{Handshake, append_signature, unsigned_parts};
 use wire::cll::{Offer, Resolution};
 
+pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -56,6 +58,8 @@ pub(crate) enum JobKind {
     FinishRollover(Box<FinishRollover>),
     /// Work for frames to groups.
     Broadcast(broadcast::Work),
+    /// A certificate of DHCP.
+    Dhcp(Box<DhcpJob>),
     /// Make a key for tickets to come.
     MakeTicketKey,
     /// Judge a request with a ticket and write the reply.
@@ -77,6 +81,8 @@ pub(crate) enum CompletionKind {
     Finished(Result<Box<Finished>, Refusal>),
     /// Work for frames to groups.
     Broadcast(broadcast::Outcome),
+    /// What became of a certificate of DHCP.
+    Dhcp(Box<DhcpDone>),
     /// A key for tickets.
     TicketKey(TicketKey),
     /// The worker died or was too busy.
@@ -99,6 +105,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
             CompletionKind::Broadcast(_) => "Broadcast",
+            CompletionKind::Dhcp(_) => "Dhcp",
             CompletionKind::TicketKey(_) => "TicketKey",
             CompletionKind::Lost => "Lost",
         })
@@ -115,6 +122,12 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn new(reason: DropReason, detail: impl ToString) -> Refusal {
         Refusal { reason, detail: detail.to_string() }
+    }
+}
+
+impl From<DropReason> for Refusal {
+    fn from(reason: DropReason) -> Refusal {
+        Refusal::new(reason, reason.meaning())
     }
 }
 
@@ -180,6 +193,7 @@ impl Job {
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
+            JobKind::Dhcp(job) => CompletionKind::Dhcp(Box::new(job.run())),
             JobKind::MakeTicketKey => CompletionKind::TicketKey(TicketKey::from_bytes(keys.bytes())),
             JobKind::AnswerResumption(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishResumption(job) => CompletionKind::Finished(job.run().map(Box::new)),

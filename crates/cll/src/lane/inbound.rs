@@ -60,6 +60,7 @@ impl Lane {
         }
         match origin.check(frame.bytes) {
             Ok(_) => out.forward(Side::STACK, frame),
+            Err(DropReason::Dhcp) => Fate::Dropped(DropReason::Dhcp),
             Err(_) => Fate::Dropped(DropReason::LegacyAddress),
         }
     }
@@ -74,6 +75,9 @@ impl Lane {
             PacketType::Unicast => {
                 self.open(now, header, frame, out).unwrap_or_else(|reason| Some(Fate::Dropped(reason)))
             }
+            // Whoever is neither client nor server keeps its queue to control for handshakes.
+            PacketType::Dhcp if !self.settings.speaks_dhcp() => Some(Fate::Dropped(DropReason::DhcpNotClient)),
+            PacketType::Dhcp => Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec())),
             _ => Self::ask_control(out, Request::Handshake(frame.bytes.to_vec())),
         }
     }

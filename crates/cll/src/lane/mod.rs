@@ -260,6 +260,7 @@ impl bump::Lane for Lane {
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
+            OrderKind::Settle(settings) => self.settings = settings,
         }
     }
 

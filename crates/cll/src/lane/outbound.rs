@@ -4,7 +4,7 @@ use bump::{Checksum, DropReason, Fate, Frame, GsoKind, Meta, Now, Side};
 use wire::cll::InnerHeader;
 use wire::cll::data::{INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
 use wire::ethernet::{self, Header};
-use wire::layer::{protocol, transport_checksum};
+use wire::layer::transport_checksum;
 use wire::offload::{Cut, Kind, Plan, complete_checksum};
 use wire::{EtherType, MacAddress};
 
@@ -12,6 +12,7 @@ use super::{Lane, Outputs, Sender};
 use crate::hold::Kept;
 use crate::limits::SEQUENCE_LAST;
 use crate::message::Request;
+use crate::origin;
 
 impl Lane {
     /// The rules for a frame of the stack, in order. `None` means that control decides.
@@ -30,6 +31,9 @@ impl Lane {
         }
         if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
             return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
+        }
+        if is_dhcp(header.ethertype, payload) && !self.legacy.contains_key(&header.destination) {
+            return self.stack_dhcp(frame, out);
         }
         if header.ethertype == EtherType::IPV6 {
             if !self.settings.ipv6 {
@@ -60,6 +64,23 @@ impl Lane {
         let is_request = wire::arp::Arp::parse(message)
             .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && self.settings.is_own(arp.sender_ip));
         is_request && self.senders.contains_key(&header.destination)
+    }
+
+    /// DHCP leaves in frames of its own, by way of control.
+    fn stack_dhcp(&self, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
+        if !self.settings.speaks_dhcp() {
+            return Some(Fate::Dropped(DropReason::Dhcp));
+        }
+        // No program sends several messages as one.
+        if frame.meta.gso.is_some() {
+            return Some(Fate::Dropped(DropReason::DhcpMalformed));
+        }
+        if let Checksum::Partial { start, offset } = frame.meta.checksum
+            && complete_checksum(frame.bytes, usize::from(start), usize::from(offset)).is_err()
+        {
+            return Some(Fate::Dropped(DropReason::DhcpMalformed));
+        }
+        Self::ask_control(out, Request::Dhcp(Side::STACK, frame.bytes.to_vec()))
     }
 
     /// Neighbour discovery opens and completes handshakes as ARP does: a solicitation, unless it goes to a peer whose key is
@@ -153,14 +174,11 @@ pub(super) fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason>
 
 /// What does not travel as a signed group frame, whoever sends it.
 pub(crate) fn not_for_groups(ethertype: EtherType, payload: &[u8]) -> Option<DropReason> {
-    (ethertype == EtherType::IPV4 && is_dhcp(payload)).then_some(DropReason::Dhcp)
+    is_dhcp(ethertype, payload).then_some(DropReason::Dhcp)
 }
 
-fn is_dhcp(packet: &[u8]) -> bool {
-    const PORTS: [u16; 2] = [67, 68];
-    let Ok(header) = wire::ipv4::View::new(packet) else { return false };
-    let destination_port = header.payload().get(2..4).map(|port| u16::from_be_bytes([port[0], port[1]]));
-    header.protocol() == protocol::UDP && destination_port.is_some_and(|port| PORTS.contains(&port))
+fn is_dhcp(ethertype: EtherType, packet: &[u8]) -> bool {
+    ethertype == EtherType::IPV4 && wire::ipv4::View::new(packet).is_ok_and(|packet| origin::is_dhcp(&packet))
 }
 
 impl Sender {

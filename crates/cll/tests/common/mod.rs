@@ -13,6 +13,9 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings};
+use dhcp::link::{self, Link};
+use identity::certificate::Role;
+use identity::dhcp_key::{DhcpMaster, client_id};
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Profile, Verified};
 use wire::arp::{Arp, Operation};
@@ -74,6 +77,76 @@ impl Site {
         let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
         let pem = self.site.issue_identity(&request, &mut fill, unix_s).unwrap();
         Arc::new(HostIdentity::from_pem(&pem).unwrap())
+    }
+}
+
+/// What DHCP takes of a site.
+impl Site {
+    fn master() -> DhcpMaster {
+        DhcpMaster::from_bytes([9; 32])
+    }
+
+    /// A host without an address, and with its DHCP key.
+    pub fn base(&mut self, number: u8) -> Arc<HostIdentity> {
+        self.base_until(number, authority::limits::HOST_VALIDITY)
+    }
+
+    pub fn base_until(&mut self, number: u8, validity: Duration) -> Arc<HostIdentity> {
+        let request = authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
+        let request = request.with_validity(validity).unwrap();
+        let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
+        let pem = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
+        let client = client_id(HostIdentity::from_pem(&pem).unwrap().certificate());
+        let whole = format!("{}{}", *pem, *Site::master().key_of(client).to_pem());
+        Arc::new(HostIdentity::from_pem(&whole).unwrap())
+    }
+
+    /// A DHCP server whose authority is for `served`.
+    pub fn server(&mut self, number: u8, served: &str) -> Arc<HostIdentity> {
+        let request = request(number).with_role(Role::DhcpServer);
+        let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
+        let pem = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
+        let identity = HostIdentity::from_pem(&pem).unwrap();
+        let served = [served.parse().unwrap()];
+        let authority = self.site.lease_authority(identity.certificate(), &served, &mut fill).unwrap();
+        let authority = identity::pem::encode(identity::pem::CERTIFICATE, &authority);
+        let whole = format!("{}{}{}", *pem, *authority, *Site::master().to_pem());
+        Arc::new(HostIdentity::from_pem(&whole).unwrap())
+    }
+}
+
+const LINK: Link = Link { ethertype: EtherType::CLL, mtu: WIRE_MTU };
+
+/// The settings of a host that gets its address by DHCP.
+pub fn client_settings(identity: Arc<HostIdentity>) -> Settings {
+    let (key, base) = (identity.dhcp_key().unwrap().clone(), identity.certificate().der().to_vec());
+    let client = Some(link::client::Settings { key, base, link: LINK });
+    Settings { dhcp: cll::Dhcp { client, server: None }, ..settings(identity) }
+}
+
+/// The settings of a host that gives addresses.
+pub fn server_settings(identity: Arc<HostIdentity>) -> Settings {
+    let settings_of_server = link::server::Settings {
+        master: identity.dhcp_master().unwrap().clone(),
+        mac: identity.certificate().mac(),
+        addresses: identity.certificate().addresses().to_vec(),
+        link: LINK,
+        tolerance: cll::limits::CLOCK_TOLERANCE,
+        messages_per_minute: 10,
+    };
+    let authority = Arc::new(Signing(authority::LeaseAuthority::open(&identity).unwrap()));
+    let server = Some(cll::DhcpServer { settings: settings_of_server, authority });
+    Settings { dhcp: cll::Dhcp { client: None, server }, ..settings(identity) }
+}
+
+#[derive(Debug)]
+struct Signing(authority::LeaseAuthority);
+
+impl link::LeaseAuthority for Signing {
+    fn certify(&self, grant: &link::Grant) -> Result<Vec<u8>, String> {
+        let link::Grant { base, address, from_unix_s, until_unix_s, serial } = grant.clone();
+        let asked = authority::lease::Grant { address, from_unix_s, until_unix_s, serial };
+        self.0.certify(&base, &asked).map_err(|error| error.to_string())
     }
 }
 

@@ -10,6 +10,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::{BasicConstraints, KeyUsage};
 
+use super::lease::{self, Chain};
 use super::subject::{common_name, profile};
 use super::{HostCertificate, Refusal, Verified};
 use crate::limits::MAX_CERTIFICATE_LEN;
@@ -97,7 +98,8 @@ impl TrustAnchor {
         self.not_after_unix
     }
 
-    /// Checks that this authority issued `der` to a host and that `unix_s` lies in its period, and reads it.
+    /// Checks that this authority issued `der` to a host and that `unix_s` lies in its period, and reads it. `der` is one
+    /// certificate, or that of a lease with the one of its DHCP server behind it (see [`lease`](super::lease)).
     ///
     /// # Errors
     /// The first reason found, in this order: length and structure, issuer, period, purpose, signature, fields.
@@ -131,17 +133,37 @@ impl TrustAnchor {
         if der.len() > MAX_CERTIFICATE_LEN {
             return Err(Refusal::Malformed("length"));
         }
-        let borrowed = CertificateDer::from(der);
+        let chain = Chain::split(der)?;
+        let borrowed = CertificateDer::from(chain.host);
         let end = EndEntityCert::try_from(&borrowed).map_err(|error| Refusal::from_path(&error))?;
-        // The library looks at the period first; "another site" is the better answer when both are true.
-        if end.issuer() != self.path.subject.as_ref() {
+        let between: Vec<CertificateDer<'_>> = chain.issuer.map(CertificateDer::from).into_iter().collect();
+        self.check_issuers(&end, between.first())?;
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(time(chain.host)?));
+        end.verify_for_usage(SIGNATURES, std::slice::from_ref(&self.path), &between, time, PURPOSE, None, None)
+            .map_err(|error| Refusal::from_path(&error))?;
+        let certificate = HostCertificate::from_validated(chain.host)?;
+        let certificate = match chain.issuer {
+            Some(issuer) => lease::of_validated(certificate, issuer, der)?,
+            None => certificate,
+        };
+        if certificate.profile() == self.profile { Ok(certificate) } else { Err(Refusal::WrongProfile) }
+    }
+
+    /// Whether the names on the certificates lead here. The library looks at the period first; "another site" is the better
+    /// answer when both are true. A certificate behind the host's that its path has no use for is none of ours.
+    fn check_issuers(&self, end: &EndEntityCert<'_>, between: Option<&CertificateDer<'_>>) -> Result<(), Refusal> {
+        let own = self.path.subject.as_ref();
+        let Some(between) = between else {
+            return if end.issuer() == own { Ok(()) } else { Err(Refusal::ForeignIssuer) };
+        };
+        let issuer = EndEntityCert::try_from(between).map_err(|error| Refusal::from_path(&error))?;
+        if issuer.issuer() != own {
             return Err(Refusal::ForeignIssuer);
         }
-        let time = UnixTime::since_unix_epoch(Duration::from_secs(time(der)?));
-        end.verify_for_usage(SIGNATURES, std::slice::from_ref(&self.path), &[], time, PURPOSE, None, None)
-            .map_err(|error| Refusal::from_path(&error))?;
-        let certificate = HostCertificate::from_validated(der)?;
-        if certificate.profile() == self.profile { Ok(certificate) } else { Err(Refusal::WrongProfile) }
+        if end.issuer() != issuer.subject() || issuer.subject() == own {
+            return Err(Refusal::Malformed("chain"));
+        }
+        Ok(())
     }
 }
 

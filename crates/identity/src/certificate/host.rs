@@ -10,9 +10,9 @@ use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::ext::pkix::{KeyUsage, SubjectAltName};
 
 use super::names::Names;
-use super::public_key::PublicKey;
+use super::public_key::{KeyKind, PublicKey};
 use super::subject::{Role, common_name, role};
-use super::{BadSignature, Refusal, Verified};
+use super::{BadSignature, Refusal, Verified, lease};
 use crate::paper;
 use crate::profile::Profile;
 
@@ -33,6 +33,9 @@ pub struct HostCertificate {
     key: PublicKey,
     /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
     paper_key: Option<paper::SecondKey>,
+    /// What it stands on besides the authority, if a DHCP server made it.
+    lease: Option<lease::Origin>,
+    /// The certificate as it travels: with the DHCP server's behind it, if that made it.
     der: Vec<u8>,
 }
 
@@ -58,6 +61,7 @@ impl HostCertificate {
             serial: content.serial_number().as_bytes().to_vec(),
             key: PublicKey::from_spki(content.subject_public_key_info())?,
             paper_key: second_key(&certificate)?,
+            lease: None,
             der: der.to_vec(),
         })
     }
@@ -92,6 +96,12 @@ impl HostCertificate {
         self.names.ipv6_addresses()
     }
 
+    /// Whether it is a base certificate, with which a host may get an address by DHCP: it names none, IPv4 or IPv6.
+    #[must_use]
+    pub fn is_base(&self) -> bool {
+        self.addresses().is_empty() && self.ipv6_addresses().is_empty()
+    }
+
     /// What it may do.
     #[must_use]
     pub fn role(&self) -> Role {
@@ -116,7 +126,24 @@ impl HostCertificate {
         self.not_after_unix
     }
 
-    /// The certificate as it travels, in DER.
+    /// The same, made by a DHCP server: it stands on `origin` too, and travels as `chain`.
+    pub(super) fn leased(self, origin: lease::Origin, chain: &[u8]) -> HostCertificate {
+        HostCertificate { lease: Some(origin), der: chain.to_vec(), ..self }
+    }
+
+    /// Whether a DHCP server made it, with a lease.
+    #[must_use]
+    pub fn is_leased(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// The serial numbers of all certificates that it stands on, its own first. If one of them was taken back it is worth nothing.
+    pub fn serials(&self) -> impl Iterator<Item = &[u8]> {
+        let others = self.lease.iter().flat_map(|origin| [&origin.base_serial[..], &origin.server_serial[..]]);
+        std::iter::once(self.serial()).chain(others)
+    }
+
+    /// The certificate as it travels, in DER: one, or two where a DHCP server made it.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
@@ -167,6 +194,18 @@ impl HostCertificate {
     }
 
     pub(crate) fn public_bytes(&self) -> &[u8] {
+        self.key.bytes()
+    }
+
+    /// The kind of its key.
+    #[must_use]
+    pub fn key_kind(&self) -> KeyKind {
+        self.key.kind()
+    }
+
+    /// Its public key, as the bit string of a SubjectPublicKeyInfo holds it.
+    #[must_use]
+    pub fn public_key(&self) -> &[u8] {
         self.key.bytes()
     }
 

@@ -5,6 +5,7 @@
 
 mod anchor;
 mod host;
+pub mod lease;
 pub mod names;
 mod public_key;
 mod refusal;
@@ -18,5 +19,5 @@ pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, utc_text};
 pub use request::{CertificateRequest, RequestError};
-pub use subject::{PAPER_SITE_UNIT, Role};
+pub use subject::{PAPER_SITE_UNIT, Role, SERIAL_NUMBER_ATTRIBUTE};
 pub use verified::Verified;

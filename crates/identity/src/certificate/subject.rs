@@ -51,6 +51,24 @@ impl fmt::Display for Role {
     }
 }
 
+/// X.520, section 6.2.9: in a certificate that was made from another one, that one's serial number.
+const SERIAL_NUMBER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.5");
+/// The same as the encoder of certificates wants it.
+pub const SERIAL_NUMBER_ATTRIBUTE: &[u64] = &[2, 5, 4, 5];
+
+/// The serial number, in hexadecimal digits, of the certificate from which the one of `subject` was made.
+pub(super) fn template_serial(subject: &Name) -> Result<Vec<u8>, Refusal> {
+    let malformed = Refusal::Malformed("serial number in the subject");
+    let mut found = texts(subject, SERIAL_NUMBER);
+    let (Some(digits), None) = (found.next(), found.next()) else { return Err(malformed) };
+    let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_hex || !digits.len().is_multiple_of(2) {
+        return Err(malformed);
+    }
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| malformed);
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
 /// The one common name of `subject`, short and free of control characters, because it ends up in logs.
 pub(super) fn common_name(subject: &Name) -> Result<String, Refusal> {
     let mut found = texts(subject, COMMON_NAME);

@@ -17,7 +17,7 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, program};
 /// How long a client may take to its lease: dhclient waits seconds before it asks, and longer before it asks again.
 const LEASE_LIMIT: Duration = Duration::from_secs(60);
 /// The clients, by the name of the program.
-const CLIENTS: [&str; 3] = ["dhclient", "udhcpc", "dhcpcd"];
+pub const CLIENTS: [&str; 3] = ["dhclient", "udhcpc", "dhcpcd"];
 /// What each server gives to the clients of its test: addresses 10.77.0.20 to 10.77.0.49.
 const POOL: [u8; 2] = [20, 49];
 /// What the attacker's server gives.
@@ -110,7 +110,7 @@ fn what_cannot_work_is_said_before_the_interface_is_touched() {
 }
 
 /// Starts a server that gives the addresses between these numbers, with its files in a directory.
-type Server = fn(&Host, &Path, [u8; 2]) -> Result<Running, Failure>;
+pub type Server = fn(&Host, &Path, [u8; 2]) -> Result<Running, Failure>;
 
 fn with_server(program: &'static str, server: Server) {
     let missing: Vec<&str> =
@@ -279,7 +279,7 @@ fn pool(numbers: [u8; 2]) -> [String; 2] {
     numbers.map(|number| format!("10.77.0.{number}"))
 }
 
-fn dnsmasq(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
+pub fn dnsmasq(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
     let [first, last] = pool(numbers);
     dnsmasq_giving(host, directory, &format!("{first},{last},5m"))
 }
@@ -295,7 +295,7 @@ pub fn dnsmasq_giving(host: &Host, directory: &Path, range: &str) -> Result<Runn
     Ok(server)
 }
 
-fn kea(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
+pub fn kea(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
     kea_for(host, directory, numbers, 300)
 }
 
@@ -318,7 +318,7 @@ pub fn kea_for(host: &Host, directory: &Path, numbers: [u8; 2], lease_s: u32) ->
     Ok(server)
 }
 
-fn dhcpd(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
+pub fn dhcpd(host: &Host, directory: &Path, numbers: [u8; 2]) -> Result<Running, Failure> {
     let [first, last] = pool(numbers);
     let (file, leases) = (directory.join("dhcpd.conf"), directory.join("leases"));
     let text = format!(

@@ -11,6 +11,7 @@
 mod admin;
 mod bad_input;
 mod broadcast;
+mod cll_dhcp;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

@@ -11,9 +11,11 @@ use crate::failure::Failure;
 
 /// Most relays that are listed: each message of a relay is compared with all of them.
 const RELAYS_MAX: usize = 64;
+/// A lease takes two messages, and a program that starts asks some times in vain.
+const MESSAGES_PER_MINUTE_MIN: u32 = 4;
 
 /// Section `[dhcp]`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Dhcp {
     /// Whether this host gets addresses by DHCP.
@@ -22,9 +24,23 @@ pub(crate) struct Dhcp {
     pub(crate) server: bool,
     /// When a server asks a key distributor about an address.
     pub(crate) order: Order,
+    /// How many messages of one client a server under the link layer looks at in a minute.
+    pub(crate) messages_per_minute: u32,
     /// Relays whose fields a server believes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) relays: Vec<Relay>,
+}
+
+impl Default for Dhcp {
+    fn default() -> Self {
+        Dhcp {
+            client: false,
+            server: false,
+            order: Order::default(),
+            messages_per_minute: dhcp::limits::MESSAGES_PER_CLIENT,
+            relays: Vec::new(),
+        }
+    }
 }
 
 /// When a server asks about an address that a client is to have.
@@ -68,9 +84,9 @@ impl Dhcp {
 
 impl Config {
     pub(super) fn check_dhcp(&self, file: &Path) -> Result<(), Failure> {
-        let Dhcp { client, server, order, relays } = &self.dhcp;
-        if (*client || *server) && self.host.mode != Mode::Sarp {
-            let what = "[dhcp] needs mode = \"sarp\"";
+        let Dhcp { client, server, order, messages_per_minute, relays } = &self.dhcp;
+        if (*client || *server) && !matches!(self.host.mode, Mode::Sarp | Mode::Cll) {
+            let what = "[dhcp] needs mode = \"cll\" or \"sarp\"";
             return Err(Failure::file(file, what, "set host.mode, or remove the section"));
         }
         if *server && self.akd.is_some() {
@@ -84,6 +100,14 @@ impl Config {
         if !relays.is_empty() && !server {
             let what = "dhcp.relays is there without dhcp.server = true";
             return Err(Failure::file(file, what, "only a server listens to relays: set it, or remove them"));
+        }
+        if !relays.is_empty() && self.host.mode == Mode::Cll {
+            let what = "dhcp.relays needs mode = \"sarp\": the link layer carries no relayed DHCP";
+            return Err(Failure::file(file, what, "put a DHCP server into each network, and remove them"));
+        }
+        if *messages_per_minute < MESSAGES_PER_MINUTE_MIN {
+            let what = format!("dhcp.messages_per_minute = {messages_per_minute} keeps honest clients out");
+            return Err(Failure::file(file, what, &format!("use at least {MESSAGES_PER_MINUTE_MIN}")));
         }
         if relays.len() > RELAYS_MAX {
             let what = format!("dhcp.relays has {} entries", relays.len());

@@ -88,9 +88,7 @@ impl Mode {
     /// What is not carried under a seal in this version.
     fn not_carried(self) -> &'static [&'static str] {
         match self {
-            Mode::Cll => {
-                &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
-            }
+            Mode::Cll => &["IPv6 of legacy hosts", "frames with VLAN tags on the wire"],
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }
@@ -794,7 +792,13 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[sarp]\nrefresh_key_every = \"59m\"\n", "host.toml", "\"1h\" to \"3650d\""),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nrefresh_key_every = \"often\"\n", "host.toml", "30d"),
             ("[host]\ninterface = \"eth0\"\n[akd]\n", "host.toml", "needs mode = \"sarp\""),
-            ("[host]\ninterface = \"eth0\"\n[dhcp]\nclient = true\n", "host.toml", "needs mode = \"sarp\""),
+            (SHIELD!("[dhcp]\nclient = true\n"), "host.toml", "needs mode = \"cll\" or \"sarp\""),
+            ("[host]\ninterface = \"eth0\"\n[dhcp]\nmessages_per_minute = 3\n", "host.toml", "at least 4"),
+            (
+                "[host]\ninterface = \"eth0\"\n[dhcp]\nserver = true\n[[dhcp.relays]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n",
+                "host.toml",
+                "no relayed DHCP",
+            ),
             (
                 "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[akd]\n[dhcp]\nserver = true\n",
                 "host.toml",

@@ -3,6 +3,7 @@
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
+//! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
@@ -13,6 +14,7 @@
 mod expiry;
 mod interface;
 mod known;
+mod leases;
 mod outpost;
 mod plan;
 mod progress;

@@ -65,6 +65,8 @@ impl Plan {
             Mode::Shield => crate::shield::settings(config).map(|settings| Plan::Shield(Box::new(settings))),
             Mode::Cll => {
                 let identity = load_identity(config, now)?;
+                // What is wrong with it must show before the interface is touched; the wire is not known yet.
+                super::leases::settings(config, &identity, config.cll.ipv6, 0)?;
                 let sealing = Sealing {
                     revocations: Revocations::open(config, &identity)?,
                     progress: Progress::open(file, config)?,

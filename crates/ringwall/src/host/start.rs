@@ -81,9 +81,8 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
         Plan::Cll(sealing) => {
             let Sealing { identity, revocations, progress, expiry } = *sealing;
             let kept = kept_tickets(config, &identity);
-            let mut settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            let mut settings = link_layer(config, file, identity, supervisor.ward().wire_mtu())?;
             settings.proved = progress.proved().to_vec();
-            settings.ipv6 &= fits_ipv6(&settings.identity);
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
@@ -313,6 +312,18 @@ fn drop_privileges(config: &Config) -> Result<(), Failure> {
 fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure {
     let interface = &config.host.interface;
     Failure::new(format!("{interface}: {what}: {error}; run as root, and see `ringwall host release` to undo"))
+}
+
+/// What the link layer goes by on a wire with this MTU.
+fn link_layer(
+    config: &Config,
+    file: &Path,
+    identity: Arc<HostIdentity>,
+    wire_mtu: u16,
+) -> Result<cll::Settings, Failure> {
+    let ipv6 = config.cll.ipv6 && fits_ipv6(&identity);
+    let dhcp = super::leases::settings(config, &identity, ipv6, wire_mtu)?;
+    Ok(cll::Settings { dhcp, ipv6, ..config.settings(file, identity, wire_mtu)? })
 }
 
 /// Whether handshakes about IPv6 addresses have room for this host's certificate.

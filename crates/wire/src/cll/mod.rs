@@ -7,6 +7,7 @@
 pub mod broadcast;
 pub mod challenge;
 pub mod data;
+pub mod dhcp;
 pub mod handshake;
 pub mod resolution;
 pub mod resumption;
@@ -17,6 +18,7 @@ pub mod train;
 pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
+pub use dhcp::DhcpFrame;
 pub use handshake::{Agreement, Handshake, Offer};
 pub use resolution::Resolution;
 pub use resumption::Resumption;
@@ -53,6 +55,8 @@ pub enum PacketType {
     Announcement = 9,
     /// "Who are you that sends to this group, and what does your clock show?"
     Question = 10,
+    /// A DHCP message of a client or a server.
+    Dhcp = 0xb,
     /// "I have a ticket of yours": opens an exchange without signatures.
     ResumptionRequest = 12,
     /// Its answer.
@@ -83,6 +87,7 @@ impl PacketType {
             8 => Ok(PacketType::Challenge),
             9 => Ok(PacketType::Announcement),
             10 => Ok(PacketType::Question),
+            0xb => Ok(PacketType::Dhcp),
             12 => Ok(PacketType::ResumptionRequest),
             13 => Ok(PacketType::ResumptionReply),
             _ => Err(Error::Invalid(Field::CllHeader)),

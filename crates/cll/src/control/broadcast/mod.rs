@@ -80,6 +80,11 @@ impl Broadcasts {
         }
     }
 
+    /// This host has other addresses: it is a new sender to those who know it under its earlier certificate, and they ask again.
+    pub(super) fn renew_incarnation(&mut self, random: &mut Generator, now: Now) {
+        self.clock = Clock::new(random, now);
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         let asked = self.asked.values().map(|asked| asked.due).min();
         time::earlier(time::earlier(self.sending.deadline(), asked), self.senders.deadline())

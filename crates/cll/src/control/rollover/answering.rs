@@ -192,7 +192,7 @@ impl Control {
         let now = call.now.since_boot;
         let Answered { peer, mut keys, reply, transcript, proof } = answered;
         let tickets = std::mem::take(&mut keys.tickets);
-        let lifetime = self.agreed_lifetime(&own, &peers);
+        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
         let birth = Birth {
             certificate: peer,
             initiated_by_us: false,

@@ -248,7 +248,7 @@ impl Control {
         };
         let rollovers = current.rollovers.saturating_add(1);
         let (own, peers, transcript) = (self.offer(receiver_index), reply.offer, finished.transcript);
-        let lifetime = self.agreed_lifetime(&own, &peers);
+        let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &peers);
         let birth = Birth {
             certificate: finished.peer,
             initiated_by_us: true,

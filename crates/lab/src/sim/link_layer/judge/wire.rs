@@ -40,6 +40,8 @@ impl Judge {
             Ok(PacketType::Unicast) => self.leaves_sealed(at, host, &header, frame),
             Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply) => self.leaves_handshake(at, host, message),
             Ok(PacketType::GroupFrame) => self.leaves_to_group(at, host, &header, message),
+            // No host of this simulation speaks DHCP; a stack that asks gets its frame dropped.
+            Ok(PacketType::Dhcp) => self.violate(at, host, "DHCP on the wire", format!("to {}", header.destination)),
             Ok(PacketType::ResumptionRequest | PacketType::ResumptionReply) => {
                 self.leaves_resumption(at, host, message)
             }
