@@ -1,9 +1,10 @@
-//! Block ciphers of the CLL paper's Table 1 that no well-kept crate has, written from their definitions.
+//! Block ciphers of the CLL paper's Table 1 that no well-kept crate has, or none in a usable speed, written from their definitions.
 //!
 //! For measuring only: they look tables up by secret values, so that whoever shares the processor's cache can read keys.
 
 mod mars;
 mod seed;
+mod twofish;
 
 use cipher::consts::{U1, U16};
 use cipher::inout::InOut;
@@ -14,6 +15,7 @@ use cipher::{
 
 pub(super) use self::mars::Mars;
 pub(super) use self::seed::Seed;
+pub(super) use self::twofish::Twofish;
 
 /// A cipher of blocks of 16 bytes, as four words.
 pub(super) trait Words {
