@@ -29,6 +29,7 @@ pub(super) trait Words {
 pub(super) struct OfWords<W>(W);
 
 impl<W: Words> OfWords<W> {
+    #[inline]
     fn convert(&self, mut block: InOut<'_, '_, Block<Self>>, convert: impl Fn(&W, [u32; 4]) -> [u32; 4]) {
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(block.get_in().as_chunks().0) {

@@ -153,12 +153,14 @@ fn boxes(words: &[u32]) -> Box<[[u32; 256]; 4]> {
 }
 
 impl Keyed {
+    #[inline]
     fn g(&self, word: u32) -> u32 {
         let [a, b, c, d] = word.to_le_bytes().map(usize::from);
         self.boxes[0][a] ^ self.boxes[1][b] ^ self.boxes[2][c] ^ self.boxes[3][d]
     }
 
     /// The function F of section 4.3.
+    #[inline]
     fn f(&self, one: u32, other: u32, round: usize) -> [u32; 2] {
         let (a, b) = (self.g(one), self.g(other.rotate_left(8)));
         let sum = a.wrapping_add(b);
@@ -171,6 +173,7 @@ impl Keyed {
 }
 
 impl Words for Keyed {
+    #[inline]
     fn encrypt(&self, block: [u32; 4]) -> [u32; 4] {
         let [mut a, mut b, mut c, mut d] = self.whiten(block, 0);
         for round in 0..ROUNDS {
@@ -180,6 +183,7 @@ impl Words for Keyed {
         self.whiten([c, d, a, b], 4)
     }
 
+    #[inline]
     fn decrypt(&self, block: [u32; 4]) -> [u32; 4] {
         let [mut c, mut d, mut a, mut b] = self.whiten(block, 4);
         for round in (0..ROUNDS).rev() {
@@ -189,10 +193,12 @@ impl Words for Keyed {
         self.whiten([a, b, c, d], 0)
     }
 
+    #[inline]
     fn word(bytes: [u8; 4]) -> u32 {
         u32::from_le_bytes(bytes)
     }
 
+    #[inline]
     fn bytes(word: u32) -> [u8; 4] {
         word.to_le_bytes()
     }
