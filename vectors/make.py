@@ -36,6 +36,7 @@ BROADCAST = bytes([0xFF] * 6)
 FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
 TYPE_UNICAST, TYPE_REQUEST, TYPE_REPLY, TYPE_CHALLENGE = 0x21, 0x23, 0x24, 0x28
 TYPE_ROLLOVER_REQUEST, TYPE_ROLLOVER_REPLY, TYPE_ROLLOVER_ACK, INNER_CONTROL = 0x25, 0x26, 0x27, 1
+TYPE_RESUMPTION_REQUEST, TYPE_RESUMPTION_REPLY, TYPE_TICKET = 0x2C, 0x2D, 0x2E
 AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
 KEY_LEN = {AES_256_GCM: 32, AES_128_GCM: 16, CHACHA20_POLY1305: 32}
 SUITE_NAME = {AES_256_GCM: "aes-256-gcm", AES_128_GCM: "aes-128-gcm", CHACHA20_POLY1305: "chacha20-poly1305"}
@@ -712,6 +713,110 @@ def broadcast_file(authority, alpha, omega):
     return out.text()
 
 
+def expand(key, *info, length=32):
+    """HKDF-Expand with one block of output."""
+    assert length <= 32
+    return hmac.new(key, b"".join(info) + b"\x01", hashlib.sha256).digest()[:length]
+
+
+def pseudorandom_key(shared, transcript):
+    return hmac.new(transcript, shared, hashlib.sha256).digest()
+
+
+class Resumption:
+    """Back to the association of a handshake by a ticket; `swapped`: its responder holds the ticket and asks."""
+
+    def __init__(self, number, before, swapped, by_address, offers):
+        self.number, self.before, self.offers = number, before, offers
+        self.holder, self.issuer = self.hosts = before.hosts[::-1] if swapped else before.hosts
+        # The issuer is the other side of the association in which the ticket was given.
+        self.direction = "from initiator" if swapped else "from responder"
+        prk = pseudorandom_key(before.shared, before.transcript)
+        self.secret = expand(prk, b"ringwall cll 2 resumption", self.direction.encode())
+        self.ticket_key, self.ticket_number = self.fixed("ticket key"), self.fixed("ticket number", 16)
+        self.begins, self.ends, self.signed = START_UNIX_S + 5, START_UNIX_S + 43_200, START_UNIX_S
+        self.ticket = self.make_ticket()
+        self.grant = bytes([TYPE_TICKET, 0]) + struct.pack("!I", self.ends - self.begins) + counted(self.ticket)
+        self.nonce = self.fixed("nonce", 16)
+        self.private = [X25519PrivateKey.from_private_bytes(self.fixed(f"x25519 {side}")) for side in "ir"]
+        self.share = [Handshake.raw(key.public_key()) for key in self.private]
+        self.shared = self.private[0].exchange(X25519PublicKey.from_public_bytes(self.share[1]))
+        self.timestamps_ms = (START_UNIX_S * 1000 + 60_123, START_UNIX_S * 1000 + 60_456)
+        wanted = self.issuer.ip if by_address else bytes(4)
+        self.request = self.message(TYPE_RESUMPTION_REQUEST, 0, arp(1, self.holder.mac, self.holder.ip, *(
+            (bytes(6), wanted) if by_address else (self.issuer.mac, wanted))), counted(self.ticket), b"")
+        answer = arp(2, self.issuer.mac, self.issuer.ip, self.holder.mac, self.holder.ip)
+        self.reply = self.message(TYPE_RESUMPTION_REPLY, 1, answer, b"", sha256(without_tag(self.request)))
+        hashes = sha256(without_tag(self.request)) + sha256(without_tag(self.reply))
+        self.transcript = sha256(b"ringwall cll 2 resumption transcript", hashes)
+        # `lane_keys` extracts with the transcript as salt from this.
+        self.input = self.shared + expand(self.secret, b"ringwall cll 2 resumed")
+
+    def fixed(self, label, length=32):
+        return fixed(f"resumption {self.number} {label}", length)
+
+    def make_ticket(self):
+        content = b"\x01" + struct.pack("!QQQ", self.begins, self.ends, self.signed) + self.secret
+        content += sha256(self.issuer.certificate) + self.holder.certificate
+        key = expand(self.ticket_key, b"ringwall cll 2 ticket key", self.ticket_number)
+        nonce = expand(self.ticket_key, b"ringwall cll 2 ticket iv", self.ticket_number, length=12)
+        return self.ticket_number + AESGCM(key).encrypt(nonce, content, self.ticket_number)
+
+    def message(self, kind, side, arp_message, ticket, asked):
+        """With binder and site tag, whose place is zero while the binder is made."""
+        own, peer = self.hosts[side], self.hosts[1 - side]
+        unbound = bytes([kind, 0]) + bytes(16) + arp_message + struct.pack("!Q", self.timestamps_ms[side]) + self.nonce
+        unbound += self.offers[side].emit() + self.share[side] + ticket
+        label = [b"ringwall cll 2 resumption request", b"ringwall cll 2 resumption reply"][side]
+        key = expand(self.secret, b"ringwall cll 2 binder")
+        binder = hmac.new(key, counted(label) + asked + without_tag(unbound), hashlib.sha256).digest()
+        header = ethernet(peer.mac, own.mac, ETHERTYPE_CLL)
+        return with_tag(unbound + binder, self.before.authority.site_key, header)
+
+    def frame(self, side):
+        header = ethernet(self.hosts[1 - side].mac, self.hosts[side].mac, ETHERTYPE_CLL)
+        return header + (self.request, self.reply)[side]
+
+
+def resumption_file(resumptions):
+    out = Vectors("Resumptions of the associations of handshake-1.txt and handshake-3.txt: ticket, messages, transcript, keys of lane 0.")
+    for resumed in resumptions:
+        prefix = f"resumption{resumed.number}"
+        out.comment(f"{resumed.holder.name} has a ticket of {resumed.issuer.name}, given in the association of handshake "
+                    f"{resumed.before.case.number}.")
+        out.put(f"{prefix}.old_shared_secret", resumed.before.shared)
+        out.put(f"{prefix}.old_transcript", resumed.before.transcript)
+        out.put(f"{prefix}.secret", resumed.secret)
+        out.put(f"{prefix}.ticket_key", resumed.ticket_key)
+        out.put(f"{prefix}.ticket_number", resumed.ticket_number)
+        for name in ("begins", "ends", "signed"):
+            out.put(f"{prefix}.{name}", struct.pack("!Q", getattr(resumed, name)))
+        out.put(f"{prefix}.grant", resumed.grant)
+        out.put(f"{prefix}.nonce", resumed.nonce)
+        for side, name in enumerate(("initiator", "responder")):
+            offer = resumed.offers[side]
+            out.put(f"{prefix}.{name}.x25519_private", resumed.fixed(f"x25519 {name[0]}"))
+            out.put(f"{prefix}.{name}.timestamp_ms", struct.pack("!Q", resumed.timestamps_ms[side]))
+            out.put(f"{prefix}.{name}.suite", bytes([offer.suite]))
+            out.put(f"{prefix}.{name}.confidential", bytes([offer.confidential]))
+            out.put(f"{prefix}.{name}.slow_nonce", bytes([offer.slow_nonce]))
+            out.put(f"{prefix}.{name}.lanes", bytes([offer.lanes]))
+            out.put(f"{prefix}.{name}.receiver_index", struct.pack("!I", offer.receiver_index))
+            out.put(f"{prefix}.{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
+        out.put(f"{prefix}.resumption.request", resumed.frame(0))
+        out.put(f"{prefix}.resumption.reply", resumed.frame(1))
+        out.put(f"{prefix}.transcript", resumed.transcript)
+        for side, label in enumerate(("from initiator", "from responder")):
+            keys = lane_keys(resumed.input, resumed.transcript, label, 0, resumed.offers[side].suite)
+            name = label.split()[1]
+            out.put(f"{prefix}.{name}.lane0.key", keys.key)
+            out.put(f"{prefix}.{name}.lane0.iv", keys.iv)
+            out.put(f"{prefix}.{name}.lane0.spin_key", keys.spin)
+            prk = pseudorandom_key(resumed.input, resumed.transcript)
+            out.put(f"{prefix}.{name}.next_secret", expand(prk, b"ringwall cll 2 resumption", label.encode()))
+    return out.text()
+
+
 CASES = [
     Case(1, "First contact by IP address; one side encrypts, the other only authenticates.",
          Offer(AES_256_GCM, True, 1, 0x00010000, 1800), Offer(AES_256_GCM, False, 1, 0xFFFFFFF8, 3600)),
@@ -1079,6 +1184,12 @@ def all_files():
                  (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),
         Rollover(2, shakes[2], True,
                  (Offer(AES_128_GCM, False, 3, 0x00040010, 86400, slow_nonce=True), Offer(CHACHA20_POLY1305, True, 2, 0x00050018, 60))),
+    ])
+    files["resumption.txt"] = resumption_file([
+        Resumption(1, shakes[0], False, True,
+                   (Offer(AES_256_GCM, True, 1, 0x00060000, 1800), Offer(AES_256_GCM, False, 1, 0x00070008, 3600))),
+        Resumption(2, shakes[2], True, False,
+                   (Offer(AES_128_GCM, False, 3, 0x00080010, 86400, slow_nonce=True), Offer(CHACHA20_POLY1305, True, 2, 0x00090018, 60))),
     ])
     return files
 

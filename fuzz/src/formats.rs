@@ -3,8 +3,11 @@
 use wire::arp::{self, Arp};
 use wire::cll::broadcast::HASH_LEN;
 use wire::cll::handshake::tagged_parts;
+use wire::cll::resumption::{Grant, bound_part};
 use wire::cll::rollover::signed_part;
-use wire::cll::{Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Rollover, train};
+use wire::cll::{
+    Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Resumption, Rollover, train,
+};
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
@@ -131,6 +134,18 @@ pub fn cll_broadcast(data: &[u8]) {
     }
     if let Ok(question) = wire::cll::Question::parse(data) {
         assert_eq!(question.emit(), data);
+    }
+}
+
+/// Resumption requests and replies, and the messages behind the seal that grant a ticket.
+pub fn cll_resumption(data: &[u8]) {
+    if let Ok(message) = Resumption::parse(data) {
+        assert_eq!(message.emit(), data);
+        assert_eq!([bound_part(data), &message.binder].concat(), data);
+        assert_eq!(tagged_parts(data).concat().len() + message.site_tag.len(), data.len());
+    }
+    if let Ok(grant) = Grant::parse(data) {
+        assert_eq!(grant.emit(), data);
     }
 }
 

@@ -39,6 +39,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_challenge", formats::cll_challenge),
     ("cll_rollover", formats::cll_rollover),
     ("cll_broadcast", formats::cll_broadcast),
+    ("cll_resumption", formats::cll_resumption),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

@@ -48,6 +48,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             let numbered = ["frame.0", "frame.1", "frame.2", "frame.3"].into_iter().flat_map(behind_ethernet);
             numbered.chain(vectors::ending_with(".0.frame").map(|frame| frame[ETHERNET_LEN..].to_vec())).collect()
         }
+        "cll_resumption" => {
+            let frames = ["resumption.request", "resumption.reply"].map(behind_ethernet).concat();
+            frames.into_iter().chain(owned(&mut vectors::ending_with(".grant"))).collect()
+        }
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);

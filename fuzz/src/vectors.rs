@@ -10,12 +10,13 @@ const FILES: [&str; 6] = [
     include_str!("../../vectors/handshake-3.txt"),
     include_str!("../../vectors/rollover.txt"),
     include_str!("../../vectors/broadcast.txt"),
+    include_str!("../../vectors/resumption.txt"),
 ];
 
 /// The values of one file by name.
 pub type Values = BTreeMap<&'static str, Vec<u8>>;
 
-/// The site, then the three handshakes, then rollovers, then frames to groups.
+/// The site, then the three handshakes, then rollovers, frames to groups and resumptions.
 pub fn files() -> &'static [Values] {
     static READ: OnceLock<Vec<Values>> = OnceLock::new();
     READ.get_or_init(|| FILES.iter().map(|text| read(text)).collect())

@@ -267,6 +267,14 @@ drop_reasons! {
         "Bring both configurations together (`require_suites`, `require_confidentiality`, `send_suite`, `confidentiality`).";
     BadKeyShare, "bad-key-share", "The peer's key share is not a usable public key.",
         "Look for the machine that forges handshakes.";
+    TicketUnknown, "ticket-unknown", "A resumption with a ticket that this host cannot open, or issued under another certificate, or `cll.resumption` is off.",
+        "Nothing: the peer is asked for a handshake at once. Tickets become worthless with the state directory, and with a new certificate.";
+    TicketExpired, "ticket-expired", "A resumption with a ticket whose time is over, or whose beginning is in the future of this host's clock.",
+        "Nothing: the peer is asked for a handshake at once. If it is frequent, look at the clocks.";
+    TicketSpent, "ticket-spent", "A resumption with a ticket that was used before, or replaced by a newer one.",
+        "Nothing if rare: a message was lost or late. Otherwise look for a replay.";
+    BadBinder, "bad-binder", "A resumption by somebody who does not have the secret of the ticket.",
+        "Look for the machine that stole the ticket off the wire.";
     JobLost, "job-lost", "The worker that should have handled the handshake failed.",
         "Report it; the handshake is retried.";
 

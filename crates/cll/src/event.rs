@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use bump::DropReason;
 use wire::MacAddress;
 
+use crate::ticket::{HeldTicket, IssuingKey};
+
 /// Why an association ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {
@@ -47,6 +49,19 @@ pub enum Event {
         mac: MacAddress,
         /// Addresses in the peer's certificate.
         addresses: Vec<Ipv4Addr>,
+        /// Whether this host asked.
+        initiated: bool,
+        /// How the peer protects what it sends.
+        receives: String,
+        /// How this host protects what it sends.
+        sends: String,
+    },
+    /// An association is in use that a ticket led to, without a signature.
+    Resumed {
+        /// Name in the peer's certificate.
+        name: String,
+        /// The peer.
+        mac: MacAddress,
         /// Whether this host asked.
         initiated: bool,
         /// How the peer protects what it sends.
@@ -151,6 +166,7 @@ impl Event {
     pub fn word(&self) -> &'static str {
         match self {
             Event::Established { .. } => "established",
+            Event::Resumed { .. } => "resumed",
             Event::Renewed { .. } => "renewed",
             Event::Ended { .. } => "ended",
             Event::Refused { .. } => "refused",
@@ -172,6 +188,10 @@ impl fmt::Display for Event {
             Event::Established { name, mac, initiated, receives, sends, .. } => {
                 let who = if *initiated { "we asked" } else { "they asked" };
                 write!(f, "association with {name} ({mac}), {who}; we send {sends}, they send {receives}")
+            }
+            Event::Resumed { name, mac, initiated, receives, sends } => {
+                let who = if *initiated { "we asked" } else { "they asked" };
+                write!(f, "association with {name} ({mac}) resumed, {who}; we send {sends}, they send {receives}")
             }
             Event::Renewed { name, mac, initiated, rollovers } => {
                 let who = if *initiated { "we asked" } else { "they asked" };
@@ -203,7 +223,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Something the host around the link layer must do.
+/// Something the host around the link layer must do. Those of tickets carry secrets, and none is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Set a permanent neighbour entry for a legacy host (paper, section 7.1).
@@ -213,4 +233,10 @@ pub enum Effect {
         /// Its hardware address.
         mac: MacAddress,
     },
+    /// Keep this ticket for the next run, in the place of another of the same peer (paper, section 7.1).
+    KeepTicket(Box<HeldTicket>),
+    /// Forget the ticket of this peer.
+    ForgetTicket(MacAddress),
+    /// Keep these keys of tickets for the next run, in the place of those before; newest first.
+    KeepTicketKeys(Vec<IssuingKey>),
 }

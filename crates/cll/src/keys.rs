@@ -7,6 +7,7 @@ use identity::KeyError;
 use identity::aead::{OpeningKey, SealingKey, Suite};
 use identity::agreement::SharedSecret;
 use identity::schedule::Schedule;
+use identity::ticket::ResumptionSecret;
 use shield::spin::KEY_LEN as SPIN_KEY_LEN;
 use shield::{NonceKeys, Nonces};
 use wire::cll::Offer;
@@ -55,6 +56,26 @@ pub(crate) struct ReceiveKey {
 pub(crate) struct AssociationKeys {
     pub(crate) send: Vec<SendKey>,
     pub(crate) receive: Vec<ReceiveKey>,
+    pub(crate) tickets: TicketSecrets,
+}
+
+/// What the two tickets of an association are made for, each until its ticket is given or has come.
+#[derive(Default)]
+pub(crate) struct TicketSecrets {
+    /// Of the ticket that this host gives.
+    pub(crate) given: Option<ResumptionSecret>,
+    /// Of the ticket that the peer gives.
+    pub(crate) taken: Option<ResumptionSecret>,
+}
+
+impl TicketSecrets {
+    fn derive(schedule: &Schedule, giving: Direction) -> TicketSecrets {
+        let secret = |direction: Direction| {
+            let bytes = schedule.expand(&[b"ringwall cll 2 resumption", direction.label()]);
+            Some(ResumptionSecret::from_bytes(*bytes))
+        };
+        TicketSecrets { given: secret(giving), taken: secret(giving.other()) }
+    }
 }
 
 /// One side's offer with the suite it names.
@@ -72,10 +93,19 @@ pub(crate) fn derive(
     own: Chosen,
     peers: Chosen,
 ) -> Result<AssociationKeys, KeyError> {
-    let schedule = Schedule::new(shared, transcript);
+    derive_from(&Schedule::new(shared, transcript), sending, own, peers)
+}
+
+/// As [`derive`], from what key agreement and transcript came to.
+pub(crate) fn derive_from(
+    schedule: &Schedule,
+    sending: Direction,
+    own: Chosen,
+    peers: Chosen,
+) -> Result<AssociationKeys, KeyError> {
     let send = (0..own.offer.lanes)
         .map(|lane| {
-            let material = Material::derive(&schedule, sending, lane, own.suite);
+            let material = Material::derive(schedule, sending, lane, own.suite);
             Ok(SendKey {
                 receiver_index: peers.offer.receiver_index + u32::from(lane),
                 key: SealingKey::new(own.suite, material.key(own.suite), *material.iv)?,
@@ -86,7 +116,7 @@ pub(crate) fn derive(
         .collect::<Result<Vec<_>, KeyError>>()?;
     let receive = (0..peers.offer.lanes)
         .map(|lane| {
-            let material = Material::derive(&schedule, sending.other(), lane, peers.suite);
+            let material = Material::derive(schedule, sending.other(), lane, peers.suite);
             Ok(ReceiveKey {
                 receiver_index: own.offer.receiver_index + u32::from(lane),
                 key: OpeningKey::new(peers.suite, material.key(peers.suite), *material.iv)?,
@@ -95,7 +125,7 @@ pub(crate) fn derive(
             })
         })
         .collect::<Result<Vec<_>, KeyError>>()?;
-    Ok(AssociationKeys { send, receive })
+    Ok(AssociationKeys { send, receive, tickets: TicketSecrets::derive(schedule, sending) })
 }
 
 /// Bytes of the longest keys of a suite: of one of the paper profile, a cipher's and an HMAC's.

@@ -9,7 +9,7 @@
 //! - section 5.3, unicast frames: `lane`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
-//! - section 7.1, legacy hosts: `settings`, `lane`
+//! - section 7.1, legacy hosts: `settings`, `lane`; persistence: `control/resumption`, `ticket`, `job/resumption`
 //!
 //! Beyond the paper: IPv6 (`origin`, `neighbours`, `control/discovery`), candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
 //! under the site key in front of every signature. `docs/protocol.md` has every byte.
@@ -33,6 +33,7 @@ mod paper_vectors;
 mod revocation;
 mod self_test;
 mod settings;
+mod ticket;
 #[cfg(test)]
 mod vectors;
 
@@ -49,6 +50,7 @@ pub use lane::Lane;
 pub use message::{Activity, AssociationId, Claim, Order, Request};
 pub use self_test::SelfTestError;
 pub use settings::{Broadcasting, Legacy, Requirement, Settings, Weaken};
+pub use ticket::{HeldTicket, IssuingKey, Remembered};
 
 /// The link layer of one interface, on one thread.
 pub type Cll = Whole<Control, Lane>;
@@ -66,4 +68,9 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
 pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
     cll.with_control(now, sink, |control, sink, out| control.revoke(now, list, sink, out));
+}
+
+/// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.
+pub fn remember(cll: &mut Cll, now: Now, remembered: Remembered, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, _, out| control.remember(now, remembered, out));
 }

@@ -95,6 +95,25 @@ pub const PEERS_MAX: usize = 4096;
 pub const CANDIDATES_PER_PEER_MAX: usize = 4;
 /// Handshakes that this host has open at a time; a sweep of a /24 by its own stack fits.
 pub const HANDSHAKES_OPEN_MAX: usize = 256;
+/// The longest time for which a ticket is taken after the last signature of its holder: a night, and a late start.
+pub const TICKET_LIFETIME_MAX: Duration = Duration::from_secs(wire::cll::resumption::TICKET_LIFETIME_MAX_S as u64);
+/// That time by default.
+pub const TICKET_LIFETIME_DEFAULT: Duration = Duration::from_secs(12 * 3600);
+/// A ticket that would end sooner is not given.
+pub const TICKET_LIFETIME_MIN: Duration = Duration::from_secs(60);
+/// Tickets of others that this host holds, one for each peer.
+pub const TICKETS_HELD_MAX: usize = 1024;
+/// Own tickets that are known to be used or replaced. Whatever is forgotten beyond it makes a candidate once more, and no more.
+pub const TICKETS_SPENT_MAX: usize = 8192;
+const _: () = assert!(TICKETS_SPENT_MAX >= 2 * PEERS_MAX, "the last two tickets of every peer are known");
+/// Tickets that are given in one sweep, so that a power failure of a large site does not have thousands sealed at once.
+pub const TICKETS_PER_SWEEP: usize = 64;
+/// Keys of own tickets: that in use, and the one before it.
+pub const TICKET_KEYS: usize = 2;
+/// Resumptions of others that are answered in a second, each with one key agreement, one verification, and no signature.
+pub const RESUMPTIONS_PER_SECOND: u32 = 400;
+/// Resumptions of others that may be answered in one go.
+pub const RESUMPTIONS_BURST: u32 = 800;
 /// Requests of others that are being answered or remembered.
 pub const ANSWERS_MAX: usize = 1024;
 /// Senders whose last timestamp is remembered.

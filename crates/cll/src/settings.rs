@@ -145,6 +145,9 @@ pub struct Settings {
     pub clock_tolerance: Duration,
     /// Frames under one key before it is replaced.
     pub rekey_after_frames: u32,
+    /// For how long this host takes tickets that it gave after the last signature of their holder; `None` if it gives and
+    /// keeps none. At most [`limits::TICKET_LIFETIME_MAX`].
+    pub resumption: Option<Duration>,
     /// MTU of the interface on the wire.
     pub wire_mtu: u16,
     /// How many lanes this host sends on.
@@ -186,6 +189,7 @@ impl Settings {
             rekey_every: None,
             clock_tolerance: limits::CLOCK_TOLERANCE,
             rekey_after_frames: limits::REKEY_AFTER_FRAMES,
+            resumption: None,
             wire_mtu,
             lanes: 1,
             ipv6: true,

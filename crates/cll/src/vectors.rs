@@ -2,6 +2,7 @@
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
 mod broadcast;
+mod resumption;
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -223,8 +224,8 @@ impl Scene {
 
     /// Both ways, each with the keys that its two ends derived apart.
     fn directions(&self) -> [Way<'_>; 2] {
-        let AssociationKeys { send: from_initiator, receive: at_initiator } = self.finish().keys;
-        let AssociationKeys { send: from_responder, receive: at_responder } = self.answer().keys;
+        let AssociationKeys { send: from_initiator, receive: at_initiator, .. } = self.finish().keys;
+        let AssociationKeys { send: from_responder, receive: at_responder, .. } = self.answer().keys;
         let (initiator, responder) = (&self.initiator, &self.responder);
         let (there, back) = (Direction::FromInitiator, Direction::FromResponder);
         [

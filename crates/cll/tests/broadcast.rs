@@ -302,7 +302,7 @@ fn frames_of_one_moment_share_signatures_and_each_proves_itself_alone() {
     let mut number = 0_u32;
     lan.wire = Box::new(move |_, _, to| {
         number += 1;
-        to != 2 || number % 3 != 0
+        to != 2 || !number.is_multiple_of(3)
     });
     lan.send_all(0, frames.clone());
     lan.pass(Duration::from_secs(1));

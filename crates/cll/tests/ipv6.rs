@@ -1,5 +1,6 @@
 //! IPv6 between hosts of one site: neighbour discovery opens and completes handshakes, and hosts speak for their own
 //! addresses only.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 mod common;
 

@@ -8,7 +8,7 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`revocation`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! [`revocation`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
@@ -30,6 +30,7 @@ pub mod schedule;
 pub mod sealing;
 pub mod signing;
 pub mod site_key;
+pub mod ticket;
 pub mod token;
 
 pub use aead::BadTag;
@@ -72,6 +73,7 @@ mod tests {
         shared::<aead::OpeningKey>();
         shared::<schedule::Schedule>();
         shared::<site_key::SiteKey>();
+        shared::<ticket::TicketKey>();
         shared::<signing::SigningKey>();
     }
 }

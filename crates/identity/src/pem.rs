@@ -24,6 +24,12 @@ pub const PAPER_KEY: &str = "RINGWALL PAPER KEY";
 /// The label of the master of a site's request keys: 32 bytes, no structure around them.
 pub const REQUEST_MASTER: &str = "RINGWALL REQUEST MASTER";
 
+/// The label of a ticket that a host of the link layer holds, with what belongs to it: see `cll::HeldTicket`.
+pub const TICKET: &str = "RINGWALL TICKET";
+/// The label of a key under which a host seals the tickets that it issues: when it was made, in seconds since 1970 and 8 bytes,
+/// network order, and 32 bytes of key.
+pub const TICKET_KEY: &str = "RINGWALL TICKET KEY";
+
 /// The label of what a machine keeps while it enrols by token: the number of the token in 8 bytes, network order, and the private
 /// half of the X25519 key that its identity is sealed to.
 pub const SEALING_KEY: &str = "RINGWALL SEALING KEY";

@@ -51,7 +51,13 @@ impl Schedule {
         output
     }
 
-    fn extract(salt: &[u8], input: &[u8]) -> Self {
+    /// A key that is uniformly random already needs no HKDF-Extract (RFC 5869, section 3.3).
+    #[must_use]
+    pub(crate) fn from_key(key: &[u8; HASH_LEN]) -> Self {
+        Schedule(Derivation::Hkdf(Key::new(HMAC_SHA256, key)))
+    }
+
+    pub(crate) fn extract(salt: &[u8], input: &[u8]) -> Self {
         let pseudorandom_key = hmac::sign(&Key::new(HMAC_SHA256, salt), input);
         Schedule(Derivation::Hkdf(Key::new(HMAC_SHA256, pseudorandom_key.as_ref())))
     }

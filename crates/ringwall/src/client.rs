@@ -364,6 +364,9 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     for peer in &peers {
         print_peer(peer);
     }
+    if peers.iter().any(|peer| peer.resumed) {
+        say!("* resumed by a ticket");
+    }
     Ok(())
 }
 
@@ -410,7 +413,7 @@ fn print_peer(peer: &Peer) {
         peer.name,
         peer.mac,
         peer.addresses.join(","),
-        peer.state,
+        if peer.resumed { format!("{}*", peer.state) } else { peer.state.clone() },
         peer.age_s,
         heard,
         peer.sends,

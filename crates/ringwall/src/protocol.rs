@@ -346,6 +346,8 @@ pub(crate) struct Peer {
     pub(crate) state: String,
     pub(crate) initiated: bool,
     pub(crate) rollovers: u32,
+    /// Whether a ticket led to it, and no signature since.
+    pub(crate) resumed: bool,
     pub(crate) age_s: u64,
     pub(crate) remaining_s: u64,
     pub(crate) last_opened_s: Option<u64>,

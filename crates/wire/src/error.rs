@@ -35,6 +35,10 @@ pub enum Field {
     CllRollover,
     /// The body of a signed CLL group frame, an announcement or a question.
     CllBroadcast,
+    /// The body of a CLL resumption message.
+    CllResumption,
+    /// A ticket, or the message that grants one.
+    CllTicket,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

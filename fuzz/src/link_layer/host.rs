@@ -8,7 +8,7 @@ use std::time::Duration;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, Control as _, Generator, Instant, Lane as _, Ledger, Now, Side, Ticket, Wall};
 use cll::limits::{CANDIDATES_PER_PEER_MAX, HANDSHAKES_OPEN_MAX, HELD_BYTES_MAX};
-use cll::{Cll, Event, Job, Settings};
+use cll::{Cll, Effect, Event, HeldTicket, IssuingKey, Job, Remembered, Settings};
 use identity::aead::Suite;
 use wire::MacAddress;
 use wire::cll::handshake::LANES_MAX;
@@ -34,6 +34,8 @@ pub(super) struct Host {
     /// What its stack was given last.
     pub(super) last_delivered: Vec<u8>,
     keys: Generator,
+    /// What outlives the program.
+    disk: (BTreeMap<MacAddress, HeldTicket>, Vec<IssuingKey>),
     clock_error_s: Option<i64>,
     lives: u8,
 }
@@ -52,6 +54,7 @@ impl Host {
             shouted: BTreeMap::new(),
             last_delivered: Vec::new(),
             keys: Generator::from_seed([100 + number as u8; 32]),
+            disk: Default::default(),
             clock_error_s,
             lives: 0,
         }
@@ -70,7 +73,10 @@ impl Host {
     pub(super) fn restart(&mut self, number: usize, at: Instant) {
         self.lives += 1;
         self.jobs.clear();
-        self.cll = start(&self.settings, number, self.lives, self.now(at));
+        let now = self.now(at);
+        self.cll = start(&self.settings, number, self.lives, now);
+        let remembered = Remembered { tickets: self.disk.0.values().cloned().collect(), keys: self.disk.1.clone() };
+        cll::remember(&mut self.cll, now, remembered, &mut Collected::new());
     }
 
     /// Does the work of a job.
@@ -84,12 +90,19 @@ impl Host {
             self.jobs.push_back(job);
         }
         while let Some(event) = self.cll.next_event() {
-            if let Event::Established { name, .. } = &event {
+            if let Event::Established { name, .. } | Event::Resumed { name, .. } = &event {
                 assert_eq!(name, peer, "an association with somebody else");
             }
             assert!(!event.to_string().contains('\n'));
         }
-        while self.cll.next_effect().is_some() {}
+        while let Some(effect) = self.cll.next_effect() {
+            match effect {
+                Effect::KeepTicket(ticket) => _ = self.disk.0.insert(ticket.mac(), *ticket),
+                Effect::ForgetTicket(mac) => _ = self.disk.0.remove(&mac),
+                Effect::KeepTicketKeys(keys) => self.disk.1 = keys,
+                Effect::PermanentNeighbour { .. } => {}
+            }
+        }
         self.check_limits();
     }
 
@@ -131,6 +144,9 @@ fn settings(number: usize, input: &mut Input<'_>) -> Settings {
     if bit(6) {
         settings.lifetime = Duration::from_secs(20);
         settings.lifetime_min = Duration::from_secs(20);
+    }
+    if bit(7) {
+        settings.resumption = Some(Duration::from_secs(3600));
     }
     settings
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Instant, Side};
 use identity::agreement::KeyPair;
 use wire::MacAddress;
-use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, Resolution, Resumption, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::peers::Birth;
@@ -21,6 +21,7 @@ use crate::event::{EndCause, Event};
 use crate::job::{Finish, Finished, JobKind, Refusal, SignRequest};
 use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
 use crate::message::OrderKind;
+use crate::ticket::HeldTicket;
 
 /// Challenges that one opening answers; an honest responder needs one.
 const CHALLENGES_PER_OPENING_MAX: u8 = 4;
@@ -30,7 +31,7 @@ pub(super) struct OpeningId(u64);
 
 /// What an opening waits for.
 #[derive(Debug)]
-enum State {
+pub(super) enum State {
     /// A key pair, when none was ready.
     KeyPair,
     /// The signature under our request.
@@ -43,25 +44,27 @@ enum State {
 
 /// A handshake that we opened.
 #[derive(Debug)]
-struct Opening {
+pub(super) struct Opening {
     /// The question that goes out.
-    question: Resolution,
+    pub(super) question: Resolution,
     /// The host that must answer, if it is known.
     asked_mac: Option<MacAddress>,
     destination: MacAddress,
     started: Instant,
-    nonce: [u8; NONCE_LEN],
-    cookie: [u8; COOKIE_LEN],
+    pub(super) nonce: [u8; NONCE_LEN],
+    pub(super) cookie: [u8; COOKIE_LEN],
     challenges: u8,
-    receiver_index: u32,
-    key_pair: Option<Arc<KeyPair>>,
-    message: Vec<u8>,
-    state: State,
+    pub(super) receiver_index: u32,
+    pub(super) key_pair: Option<Arc<KeyPair>>,
+    /// The ticket with which it is tried first.
+    pub(super) resuming: Option<Arc<HeldTicket>>,
+    pub(super) message: Vec<u8>,
+    pub(super) state: State,
 }
 
 impl Opening {
     /// The address that must be answered for, if it is known.
-    fn asked_ip(&self) -> Option<IpAddr> {
+    pub(super) fn asked_ip(&self) -> Option<IpAddr> {
         asked_ip(&self.question)
     }
 
@@ -74,10 +77,28 @@ fn asked_ip(question: &Resolution) -> Option<IpAddr> {
     (!question.is_by_hardware_address()).then(|| question.target_ip())
 }
 
+/// What both kinds of replies say.
+struct Replied {
+    resolution: Resolution,
+    timestamp_ms: u64,
+    offer: Offer,
+}
+
+impl Replied {
+    fn read(frame: &[u8]) -> Option<Replied> {
+        let message = frame.get(ETHERNET_LEN..)?;
+        if let Ok(Resumption { resolution, timestamp_ms, offer, .. }) = Resumption::parse(message) {
+            return Some(Replied { resolution, timestamp_ms, offer });
+        }
+        let Handshake { resolution, timestamp_ms, offer, .. } = Handshake::parse(message).ok()?;
+        Some(Replied { resolution, timestamp_ms, offer })
+    }
+}
+
 /// All handshakes that we have open.
 #[derive(Debug, Default)]
 pub(super) struct Openings {
-    by_id: BTreeMap<OpeningId, Opening>,
+    pub(super) by_id: BTreeMap<OpeningId, Opening>,
     next_id: u64,
 }
 
@@ -101,7 +122,7 @@ impl Openings {
         self.by_id.iter().filter(|(_, opening)| waits(opening)).map(|(id, _)| *id).collect()
     }
 
-    fn by_nonce(&self, nonce: &[u8; NONCE_LEN]) -> Option<OpeningId> {
+    pub(super) fn by_nonce(&self, nonce: &[u8; NONCE_LEN]) -> Option<OpeningId> {
         self.by_id.iter().find(|(_, opening)| opening.nonce == *nonce).map(|(id, _)| *id)
     }
 
@@ -187,6 +208,7 @@ impl Control {
             challenges: 0,
             receiver_index: self.peers.draw_index(&mut self.random),
             key_pair: None,
+            resuming: self.ticket_for(call.now, asked_ip, asked_mac),
             message: Vec::new(),
             state: State::KeyPair,
         };
@@ -210,9 +232,12 @@ impl Control {
     }
 
     /// Has the request signed, with the timestamp of this moment.
-    fn sign(&mut self, call: &mut Call<'_>, id: OpeningId) {
+    pub(super) fn sign(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let Some(key_pair) = self.key_pair_of(call, id) else { return };
         let Some(opening) = self.openings.by_id.get(&id) else { return };
+        if let Some(held) = opening.resuming.clone() {
+            return self.ask_to_resume(call, id, &held, &key_pair);
+        }
         let identity = Arc::clone(&self.settings.identity);
         let unsigned = Handshake {
             kind: PacketType::HandshakeRequest,
@@ -248,8 +273,20 @@ impl Control {
 
     /// The request is signed: out with it.
     pub(super) fn request_signed(&mut self, call: &mut Call<'_>, id: OpeningId, message: Option<Vec<u8>>) {
-        let Some(mut message) = message else { return self.opening_job_lost(call, id) };
-        let Some(destination) = self.openings.by_id.get(&id).map(|opening| opening.destination) else { return };
+        let Some(message) = message else { return self.opening_job_lost(call, id) };
+        if let Some(destination) = self.openings.by_id.get(&id).map(|opening| opening.destination) {
+            self.send_request(call, id, destination, message);
+        }
+    }
+
+    /// Sends a request that is ready, and waits for its reply.
+    pub(super) fn send_request(
+        &mut self,
+        call: &mut Call<'_>,
+        id: OpeningId,
+        destination: MacAddress,
+        mut message: Vec<u8>,
+    ) {
         self.send_message(call, destination, &mut message);
         let now = call.now.since_boot;
         if let Some(opening) = self.openings.by_id.get_mut(&id) {
@@ -331,7 +368,7 @@ impl Control {
     }
 
     /// Back to waiting for a reply, after a verdict that was no good.
-    fn reopen(&mut self, call: &Call<'_>, id: OpeningId) -> Option<Vec<u8>> {
+    pub(super) fn reopen(&mut self, call: &Call<'_>, id: OpeningId) -> Option<Vec<u8>> {
         let opening = self.openings.by_id.get_mut(&id)?;
         let State::Verdict { interval, .. } = opening.state else { return None };
         let now = call.now.since_boot;
@@ -359,8 +396,9 @@ impl Control {
                 {
                     let at = call.now.since_boot;
                     self.ledger.release(at, Side::WIRE, Fate::Consumed, reply_frame);
-                    let reply_frame = reply_frame.clone();
-                    self.finish(call, &opening, &reply_frame, *finished);
+                    if let Some(reply) = Replied::read(reply_frame) {
+                        self.finish(call, &opening, &reply, *finished);
+                    }
                 }
             }
         }
@@ -372,17 +410,17 @@ impl Control {
         else {
             return Ok(());
         };
-        let Ok(resolution) = Handshake::parse(&reply_frame[ETHERNET_LEN..]).map(|reply| reply.resolution) else {
-            return Ok(());
-        };
-        self.admit_resolution(call, &finished.peer, &resolution)
+        let Some(reply) = Replied::read(reply_frame) else { return Ok(()) };
+        self.admit_resolution(call, &finished.peer, &reply.resolution)
     }
 
     /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
-    fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply_frame: &[u8], finished: Finished) {
-        let Ok(reply) = Handshake::parse(&reply_frame[ETHERNET_LEN..]) else { return };
+    fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply: &Replied, finished: Finished) {
+        if let Some(held) = &opening.resuming {
+            self.forget_ticket(call, held);
+        }
         let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
-        self.freshness.remember(mac, reply.timestamp_ms, reply.nonce);
+        self.freshness.remember(mac, reply.timestamp_ms, opening.nonce);
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(&own, &reply.offer);
         let asked = opening.started;
@@ -395,6 +433,8 @@ impl Control {
             asked,
             transcript: finished.transcript,
             rollovers: 0,
+            proof: finished.proof,
+            tickets: finished.keys.tickets,
         };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);
@@ -434,6 +474,10 @@ impl Control {
         }
         opening.challenges += 1;
         opening.cookie = challenge.cookie;
+        let refused = opening.resuming.take();
+        if let Some(held) = refused {
+            self.forget_ticket(call, &held);
+        }
         self.sign(call, id);
         Ok(Fate::Consumed)
     }
@@ -481,6 +525,9 @@ impl Control {
         let interval = (interval * 2).min(RETRANSMIT_MAX);
         opening.state = State::Reply { next_send: now + interval, interval, last_sent: now };
         let destination = opening.destination;
+        if opening.resuming.is_some() {
+            return self.ask_without_ticket(call, id);
+        }
         if opening.message.is_empty() {
             return self.sign(call, id);
         }

@@ -5,6 +5,7 @@
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
 //! - `broadcast`: frames to groups.
+//! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
@@ -14,12 +15,13 @@ mod freshness;
 mod initiator;
 mod peers;
 mod responder;
+mod resumption;
 mod rollover;
 mod stack;
 mod upkeep;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +30,9 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::revocation::RevocationList;
 use shield::{Bucket, PerSource};
+use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
-use wire::cll::{Handshake, Offer, PacketType, SITE_TAG_LEN};
+use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
@@ -47,6 +50,7 @@ use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
 use responder::Answers;
+use resumption::Resumptions;
 use rollover::{Rollovers, Sealed};
 
 /// What a job under way belongs to.
@@ -57,6 +61,7 @@ enum Task {
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
     Broadcast(broadcast::Duty),
+    TicketKey,
 }
 
 /// The slow half of the link layer.
@@ -76,6 +81,7 @@ pub struct Control {
     claims_told: Bucket,
     broadcasts: Broadcasts,
     wire_mtu: u16,
+    resumptions: Resumptions,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -127,6 +133,8 @@ pub struct PeerReport {
     pub initiated: bool,
     /// How many rollovers led to it since the handshake.
     pub rollovers: u32,
+    /// Whether a ticket led to it, and no signature.
+    pub resumed: bool,
     /// How old the association is.
     pub age: Duration,
     /// How long it may still live.
@@ -159,6 +167,7 @@ impl Control {
             openings: Openings::default(),
             answers: Answers::default(),
             rollovers: Rollovers::default(),
+            resumptions: Resumptions::default(),
             revoked: Arc::default(),
             answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
             answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
@@ -242,6 +251,7 @@ impl Control {
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
         self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
+        self.forget_tickets_of(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
             self.forget_addresses(&mut call, mac);
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
@@ -325,7 +335,7 @@ impl Control {
     }
 
     /// Hands the stack an ARP message that is proved.
-    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &wire::arp::Arp) {
+    fn send_arp_up(&mut self, call: &mut Call<'_>, arp: &arp::Arp) {
         let header = Header { destination: self.settings.mac, source: arp.sender_mac, ethertype: EtherType::ARP };
         let frame = [&header.emit()[..], &arp.emit()].concat();
         if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
@@ -427,9 +437,9 @@ impl Control {
     fn refuse(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
         if let Ok((header, message)) = Header::parse(frame)
-            && let Ok(handshake) = Handshake::parse(message)
+            && let Some(ip) = claimed_ip(message)
         {
-            call.out.event(Event::Refused { mac: header.source, ip: handshake.resolution.sender_ip(), reason, detail });
+            call.out.event(Event::Refused { mac: header.source, ip, reason, detail });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
     }
@@ -444,6 +454,8 @@ impl Control {
             Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
                 self.group_message(call, kind, &header, frame)
             }
+            Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
+            Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -487,7 +499,7 @@ impl bump::Control for Control {
             Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
             Request::Worn(id) => self.renew_worn(&mut call, id),
             Request::Control(association, frame, message) => {
-                let fate = self.rollover_message(&mut call, &Sealed { association, frame: &frame, message: &message });
+                let fate = self.sealed_message(&mut call, &Sealed { association, frame: &frame, message: &message });
                 self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
             }
         }
@@ -522,6 +534,7 @@ impl bump::Control for Control {
                 self.rollover_reply_judged(&mut call, id, result);
             }
             (Some(Task::Rollover(id)), _) => self.rollover_job_lost(&mut call, id),
+            (Some(Task::TicketKey), kind) => self.ticket_key_made(&mut call, kind),
             (None, _) => {}
         }
     }
@@ -581,14 +594,18 @@ fn established(association: &Association) -> Event {
         let (name, mac) = (certificate.name().to_owned(), certificate.mac());
         return Event::Renewed { name, mac, initiated: association.initiated_by_us, rollovers: association.rollovers };
     }
-    Event::Established {
-        name: certificate.name().to_owned(),
-        mac: certificate.mac(),
-        addresses: certificate.addresses().to_vec(),
-        initiated: association.initiated_by_us,
-        receives: protection(association.peers.suite, association.peers.confidential),
-        sends: protection(association.own.suite, association.own.confidential),
+    let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), association.initiated_by_us);
+    let receives = protection(association.peers.suite, association.peers.confidential);
+    let sends = protection(association.own.suite, association.own.confidential);
+    if association.is_resumed() {
+        return Event::Resumed { name, mac, initiated, receives, sends };
     }
+    Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+}
+
+/// The address for which a message of a handshake or resumption speaks, which is a claim.
+fn claimed_ip(message: &[u8]) -> Option<IpAddr> {
+    Resolution::in_message(message).map(|resolution| resolution.sender_ip())
 }
 
 fn ended(association: &Association, cause: EndCause) -> Event {
@@ -608,6 +625,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         state,
         initiated: association.initiated_by_us,
         rollovers: association.rollovers,
+        resumed: association.is_resumed(),
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),

@@ -15,12 +15,13 @@ use wire::MacAddress;
 use wire::cll::Offer;
 use wire::cll::handshake::LANES_MAX;
 
-use crate::keys::SendKey;
+use crate::keys::{SendKey, TicketSecrets};
 use crate::limits::{
     CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, SILENCE_MAX, SIMULTANEOUS,
 };
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
+use crate::ticket::Proof;
 
 /// One association, as control sees it.
 pub(crate) struct Association {
@@ -38,6 +39,10 @@ pub(crate) struct Association {
     pub(crate) transcript: [u8; 32],
     /// How many rollovers led to it; 0 after a handshake.
     pub(crate) rollovers: u32,
+    /// How the peer proved itself.
+    pub(crate) proof: Proof,
+    /// What the tickets of both sides are made for.
+    pub(crate) tickets: TicketSecrets,
     pub(crate) last_opened: Option<Instant>,
     /// Payload was sent and nothing was opened since.
     unanswered_since: Option<Instant>,
@@ -61,6 +66,8 @@ pub(crate) struct Birth {
     pub(crate) asked: Instant,
     pub(crate) transcript: [u8; 32],
     pub(crate) rollovers: u32,
+    pub(crate) proof: Proof,
+    pub(crate) tickets: TicketSecrets,
 }
 
 impl Association {
@@ -114,6 +121,16 @@ impl Association {
         let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8));
         let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };
         self.in_use && now.since(self.born) >= due + patience
+    }
+
+    /// Whether the peer has no ticket of it yet.
+    pub(crate) fn owes_ticket(&self) -> bool {
+        self.tickets.given.is_some()
+    }
+
+    /// Whether it was made by a ticket.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.proof.ticket.is_some()
     }
 
     /// Whether no payload has moved for so long.
@@ -215,6 +232,8 @@ impl Peers {
             expires: now + birth.lifetime,
             transcript: birth.transcript,
             rollovers: birth.rollovers,
+            proof: birth.proof,
+            tickets: birth.tickets,
             last_used: now,
             last_opened: None,
             unanswered_since: None,
@@ -255,6 +274,10 @@ impl Peers {
 
     pub(crate) fn current_by_mac(&self, mac: MacAddress) -> Option<&Association> {
         self.by_mac.get(&mac)?.current.as_ref()
+    }
+
+    pub(crate) fn current_by_mac_mut(&mut self, mac: MacAddress) -> Option<&mut Association> {
+        self.by_mac.get_mut(&mac)?.current.as_mut()
     }
 
     /// Enters a candidate; returns the one that had to make room for it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Instant, Side};
+use bump::{DropReason, Fate, Instant, Now, Side};
 use identity::agreement::KeyPair;
 use wire::MacAddress;
 use wire::arp::Operation;
@@ -24,17 +24,17 @@ use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_M
 /// the reply in the cache is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnswerId {
-    mac: MacAddress,
-    nonce: [u8; NONCE_LEN],
-    timestamp_ms: u64,
-    cookie: [u8; COOKIE_LEN],
+    pub(super) mac: MacAddress,
+    pub(super) nonce: [u8; NONCE_LEN],
+    pub(super) timestamp_ms: u64,
+    pub(super) cookie: [u8; COOKIE_LEN],
 }
 
 /// What an answer waits for.
 #[derive(Debug)]
 enum State {
     /// The verdict on the request.
-    Verdict { request_frame: Vec<u8>, own: Offer },
+    Verdict { request_frame: Vec<u8>, own: Offer, peers: Offer, is_fresh: bool },
     /// Our own stack's ARP reply. At `silent_at` it has not come, and only the peer's repetition asks the stack again.
     Stack { reply: Vec<u8>, silent_at: Option<Instant> },
     /// Nothing: the reply was sent and is repeated should the request come again.
@@ -55,7 +55,23 @@ pub(super) struct Answers {
     by_id: BTreeMap<AnswerId, AnswerEntry>,
 }
 
+/// A request whose cheap parts are right, about to be judged.
+pub(super) struct Asked<'a> {
+    pub(super) id: AnswerId,
+    pub(super) question: Resolution,
+    pub(super) frame: &'a [u8],
+    pub(super) own: Offer,
+    pub(super) peers: Offer,
+    /// Whether its timestamp may be remembered.
+    pub(super) is_fresh: bool,
+}
+
 impl Answers {
+    /// Whether one more request can be judged and remembered.
+    pub(super) fn has_room(&self) -> bool {
+        self.by_id.len() < ANSWERS_MAX
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.by_id
             .values()
@@ -93,15 +109,15 @@ impl Control {
         if let Some(fate) = self.answer_duplicate(call, id) {
             return Ok(fate);
         }
-        match self.age_of(call, &request) {
+        match self.age_of(call.now, id) {
             Age::Fresh => self.judge_request(call, id, &request, frame),
             Age::Replay => Err(DropReason::HandshakeStale),
-            Age::Unknown => self.challenge(call, header.source, &request),
+            Age::Unknown => self.challenge(call, header.source, nonce),
         }
     }
 
     /// Asked for us, and Ethernet and the question agree about who asks.
-    fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
+    pub(super) fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
         let for_our_ip = match question.target_ip() {
             IpAddr::V4(ip) => self.settings.identity.certificate().addresses().contains(&ip),
             IpAddr::V6(ip) => self.settings.ipv6 && self.neighbours.is_own(ip),
@@ -116,21 +132,16 @@ impl Control {
         Ok(())
     }
 
-    fn age_of(&self, call: &Call<'_>, request: &Handshake<'_>) -> Age {
+    pub(super) fn age_of(&self, now: Now, id: AnswerId) -> Age {
         if self.settings.weaken.freshness {
             return Age::Fresh;
         }
-        let stamp = Stamp {
-            sender: request.resolution.sender_mac(),
-            timestamp_ms: request.timestamp_ms,
-            nonce: &request.nonce,
-            cookie: &request.cookie,
-        };
-        self.freshness.judge(call.now, &stamp)
+        let AnswerId { mac: sender, nonce, timestamp_ms, cookie } = id;
+        self.freshness.judge(now, &Stamp { sender, timestamp_ms, nonce: &nonce, cookie: &cookie })
     }
 
     /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
-    fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
+    pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
         let now = call.now.since_boot;
         let entry = self.answers.by_id.get_mut(&id)?;
         match &mut entry.state {
@@ -152,18 +163,18 @@ impl Control {
         }
     }
 
-    fn challenge(
+    pub(super) fn challenge(
         &mut self,
         call: &mut Call<'_>,
         sender: MacAddress,
-        request: &Handshake<'_>,
+        nonce: [u8; NONCE_LEN],
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         if !self.challenge_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
-        let cookie = self.freshness.cookie(now, sender, &request.nonce);
-        let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce: request.nonce, cookie }.emit();
+        let cookie = self.freshness.cookie(now, sender, &nonce);
+        let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
         self.send_message(call, sender, &mut message);
         call.out.event(Event::Challenged { mac: sender });
         Ok(Fate::Answered)
@@ -178,9 +189,7 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        if self.answers.by_id.len() >= ANSWERS_MAX
-            || !self.answer_budget_per_source.take(now, id.mac)
-            || !self.answer_budget.take(now)
+        if !self.answers.has_room() || !self.answer_budget_per_source.take(now, id.mac) || !self.answer_budget.take(now)
         {
             return Err(DropReason::HandshakeBudget);
         }
@@ -192,14 +201,25 @@ impl Control {
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let answer = Answer { settings, revoked, unix_s, request: request_message, unsigned_reply, key_pair };
-        if !self.task(call.out, Task::Answer(id), JobKind::Answer(Box::new(answer))) {
+        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true };
+        self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
+    }
+
+    /// Hands the job that judges a request over, and remembers what its verdict will be about.
+    pub(super) fn await_verdict_on_request(
+        &mut self,
+        call: &mut Call<'_>,
+        asked: Asked<'_>,
+        job: JobKind,
+    ) -> Result<Fate, DropReason> {
+        let Asked { id, question, frame, own, peers, is_fresh } = asked;
+        if !self.task(call.out, Task::Answer(id), job) {
             self.peers.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
         }
-        let state = State::Verdict { request_frame: frame.to_vec(), own };
-        self.answers
-            .by_id
-            .insert(id, AnswerEntry { question: request.resolution, forget_at: now + ANSWER_CACHED, state });
+        let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
+        let forget_at = call.now.since_boot + ANSWER_CACHED;
+        self.answers.by_id.insert(id, AnswerEntry { question, forget_at, state });
         Ok(Fate::Held)
     }
 
@@ -220,7 +240,7 @@ impl Control {
     }
 
     /// The reply that our stack will give; for a request by hardware address alone, one for our first address.
-    fn reply_to(&self, question: &Resolution) -> Resolution {
+    pub(super) fn reply_to(&self, question: &Resolution) -> Resolution {
         let first = self.settings.identity.certificate().addresses().first().copied();
         question.reply(self.settings.mac, first)
     }
@@ -228,10 +248,11 @@ impl Control {
     /// The verdict on a request.
     pub(super) fn request_judged(&mut self, call: &mut Call<'_>, id: AnswerId, result: Result<Box<Answered>, Refusal>) {
         let Some(entry) = self.answers.by_id.remove(&id) else { return };
-        let State::Verdict { request_frame, own } = entry.state else { return };
-        match result {
+        let State::Verdict { request_frame, own, peers, is_fresh } = entry.state else { return };
+        match result.and_then(|answered| self.spend_ticket(answered)) {
             Err(refusal) => {
                 self.peers.return_index(own.receiver_index);
+                self.ask_for_handshake(call, id, refusal.reason);
                 self.refuse(call, &request_frame, refusal);
             }
             Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
@@ -241,7 +262,10 @@ impl Control {
                 }
                 Ok(()) => {
                     self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
-                    self.accept_request(call, id, entry.question, &request_frame, own, *answered);
+                    if is_fresh {
+                        self.freshness.remember(id.mac, id.timestamp_ms, id.nonce);
+                    }
+                    self.accept_request(call, id, entry.question, (own, peers), *answered);
                 }
             },
         }
@@ -253,18 +277,23 @@ impl Control {
         call: &mut Call<'_>,
         id: AnswerId,
         question: Resolution,
-        request_frame: &[u8],
-        own: Offer,
+        (own, peers): (Offer, Offer),
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Ok(request) = Handshake::parse(&request_frame[ETHERNET_LEN..]) else { return };
-        self.freshness.remember(id.mac, request.timestamp_ms, id.nonce);
-        let Answered { peer, keys, reply, transcript } = answered;
-        let peers = request.offer;
-        let lifetime = self.agreed_lifetime(&own, &peers);
-        let (certificate, initiated_by_us, rollovers) = (peer, false, 0);
-        let birth = Birth { certificate, initiated_by_us, own, peers, lifetime, asked: now, transcript, rollovers };
+        let Answered { peer, mut keys, reply, transcript, proof } = answered;
+        let birth = Birth {
+            certificate: peer,
+            initiated_by_us: false,
+            own,
+            peers,
+            lifetime: self.agreed_lifetime(&own, &peers),
+            asked: now,
+            transcript,
+            rollovers: 0,
+            proof,
+            tickets: std::mem::take(&mut keys.tickets),
+        };
         self.add_candidate(call, birth, keys);
         let state = if question.is_by_hardware_address() {
             let mut reply = reply;
@@ -324,7 +353,7 @@ impl Control {
 
     pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
         let Some(entry) = self.answers.by_id.remove(&id) else { return };
-        if let State::Verdict { request_frame, own } = entry.state {
+        if let State::Verdict { request_frame, own, .. } = entry.state {
             self.peers.return_index(own.receiver_index);
             let fate = Fate::Dropped(DropReason::JobLost);
             self.ledger.release(call.now.since_boot, Side::WIRE, fate, &request_frame);

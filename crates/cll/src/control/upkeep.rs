@@ -15,6 +15,7 @@ const UNKNOWN_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 #[derive(Clone, Copy)]
 enum Need {
     SignOfLife,
+    Ticket,
     Successor,
     ProofOfLife,
 }
@@ -56,10 +57,15 @@ impl Control {
     fn needs(&mut self, now: Instant) -> Vec<(MacAddress, Need)> {
         let mut needs = Vec::new();
         let (own_mac, rekey_every) = (self.settings.mac, self.settings.rekey_every);
+        let mut tickets = self.tickets_to_give();
         for (mac, peer) in self.peers.iter_mut() {
             let Some(current) = peer.current.as_mut() else { continue };
             if current.take_owed_sign_of_life(now) {
                 needs.push((*mac, Need::SignOfLife));
+            }
+            if tickets > 0 && current.owes_ticket() {
+                tickets -= 1;
+                needs.push((*mac, Need::Ticket));
             }
             if current.is_silent(now) {
                 // Asked for in every sweep: while a handshake is open that does nothing.
@@ -76,6 +82,7 @@ impl Control {
     fn meet(&mut self, call: &mut Call<'_>, mac: MacAddress, need: Need) {
         match need {
             Need::SignOfLife => call.order(0, OrderKind::ShowLife(mac)),
+            Need::Ticket => self.give_ticket(call, mac),
             // What cannot be begun now is asked for again by a later sweep.
             Need::Successor => _ = self.begin_rollover(call, mac),
             Need::ProofOfLife => drop(self.open_for_mac(call, mac)),

@@ -3,10 +3,11 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `broadcast.rs` what is
-//! said to all.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `resumption.rs`
+//! those that lead back to one by a ticket, `broadcast.rs` what is said to all.
 
 pub(crate) mod broadcast;
+mod resumption;
 mod rollover;
 
 use std::net::IpAddr;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use bump::{DropReason, Generator};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::ticket::TicketKey;
 use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
 use wire::arp::Operation;
@@ -24,6 +26,8 @@ use wire::cll::{Offer, Resolution};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use crate::ticket::Proof;
+pub(crate) use resumption::{AnswerResumption, FinishResumption, Origins, bind_request};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.
@@ -52,6 +56,12 @@ pub(crate) enum JobKind {
     FinishRollover(Box<FinishRollover>),
     /// Work for frames to groups.
     Broadcast(broadcast::Work),
+    /// Make a key for tickets to come.
+    MakeTicketKey,
+    /// Judge a request with a ticket and write the reply.
+    AnswerResumption(Box<AnswerResumption>),
+    /// Judge the reply to our request with a ticket.
+    FinishResumption(Box<FinishResumption>),
 }
 
 /// What a job came to.
@@ -67,6 +77,8 @@ pub(crate) enum CompletionKind {
     Finished(Result<Box<Finished>, Refusal>),
     /// Work for frames to groups.
     Broadcast(broadcast::Outcome),
+    /// A key for tickets.
+    TicketKey(TicketKey),
     /// The worker died or was too busy.
     Lost,
 }
@@ -87,6 +99,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
             CompletionKind::Broadcast(_) => "Broadcast",
+            CompletionKind::TicketKey(_) => "TicketKey",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -100,7 +113,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn new(reason: DropReason, detail: impl ToString) -> Refusal {
+    pub(crate) fn new(reason: DropReason, detail: impl ToString) -> Refusal {
         Refusal { reason, detail: detail.to_string() }
     }
 }
@@ -126,6 +139,7 @@ pub(crate) struct Answered {
     pub(crate) keys: AssociationKeys,
     pub(crate) reply: Vec<u8>,
     pub(crate) transcript: [u8; 32],
+    pub(crate) proof: Proof,
 }
 
 #[derive(Debug)]
@@ -144,13 +158,14 @@ pub(crate) struct Finished {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,
     pub(crate) transcript: [u8; 32],
+    pub(crate) proof: Proof,
 }
 
 impl Job {
-    /// Whether a handshake waits for the result; key pairs are made ahead and nobody waits for them.
+    /// Whether a handshake waits for the result; key pairs and keys of tickets are made ahead and nobody waits for them.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::PrepareKeyPairs(..))
+        !matches!(self.0, JobKind::PrepareKeyPairs(..) | JobKind::MakeTicketKey)
     }
 
     /// Does the work. `keys` is the generator for key pairs and for nothing else.
@@ -165,6 +180,9 @@ impl Job {
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
+            JobKind::MakeTicketKey => CompletionKind::TicketKey(TicketKey::from_bytes(keys.bytes())),
+            JobKind::AnswerResumption(job) => CompletionKind::Answered(job.run().map(Box::new)),
+            JobKind::FinishResumption(job) => CompletionKind::Finished(job.run().map(Box::new)),
         })
     }
 }
@@ -199,7 +217,7 @@ impl Answer {
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript })
+        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.unix_s) })
     }
 }
 
@@ -217,7 +235,7 @@ impl Finish {
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript })
+        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.unix_s) })
     }
 
     /// The one who answers must be the one who was asked.

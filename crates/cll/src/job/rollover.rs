@@ -18,6 +18,7 @@ use super::{Answered, Finished, Refusal, accept, judge_certificate};
 use crate::keys::{Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use crate::ticket::Proof;
 
 const REQUEST_LABEL: &[u8] = b"ringwall cll 2 rollover request";
 const REPLY_LABEL: &[u8] = b"ringwall cll 2 rollover reply";
@@ -89,7 +90,7 @@ impl AnswerRollover {
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, self.own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript })
+        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.unix_s) })
     }
 }
 
@@ -106,7 +107,7 @@ impl FinishRollover {
         let transcript = transcript(&self.successor, &self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript })
+        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.unix_s) })
     }
 }
 

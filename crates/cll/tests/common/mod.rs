@@ -4,6 +4,7 @@
 // Each test file uses its own share of this.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use cll::{Cll, Completion, Event, Settings};
+use cll::{Cll, Completion, Effect, Event, HeldTicket, IssuingKey, Remembered, Settings};
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Profile, Verified};
 use wire::arp::{Arp, Operation};
@@ -95,6 +96,8 @@ pub struct Host {
     pub answers: bool,
     /// Whether jobs are lost instead of run.
     pub loses_jobs: bool,
+    /// What outlives the program.
+    pub disk: Disk,
     keys: Generator,
 }
 
@@ -129,6 +132,28 @@ impl Host {
             .filter(|(header, _)| header.ethertype == ethertype)
             .map(|(_, payload)| payload.to_vec())
             .collect()
+    }
+}
+
+/// The disk of a host: tickets of peers, and the keys of its own.
+#[derive(Clone, Default)]
+pub struct Disk {
+    pub tickets: BTreeMap<MacAddress, HeldTicket>,
+    pub keys: Vec<IssuingKey>,
+}
+
+impl Disk {
+    fn take(&mut self, effect: Effect) {
+        match effect {
+            Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), *ticket),
+            Effect::ForgetTicket(mac) => _ = self.tickets.remove(&mac),
+            Effect::KeepTicketKeys(keys) => self.keys = keys,
+            Effect::PermanentNeighbour { .. } => {}
+        }
+    }
+
+    fn read(&self) -> Remembered {
+        Remembered { tickets: self.tickets.values().cloned().collect(), keys: self.keys.clone() }
     }
 }
 
@@ -178,6 +203,7 @@ impl Lan {
             trust: ClockTrust::Plausible,
             answers: true,
             loses_jobs: false,
+            disk: Disk::default(),
             keys: Generator::from_seed([100 + number as u8; 32]),
         });
         self.settle();
@@ -188,7 +214,9 @@ impl Lan {
     pub fn restart(&mut self, host: usize) {
         let seed = (self.at.as_nanos() / 1_000_000) as u8;
         let now = self.hosts[host].now(self.at);
-        self.hosts[host].cll = start(&self.hosts[host].settings, host as u8, seed | 1, now);
+        let this = &mut self.hosts[host];
+        this.cll = start(&this.settings, host as u8, seed | 1, now);
+        cll::remember(&mut this.cll, now, this.disk.read(), &mut Collected::new());
         self.settle();
     }
 
@@ -286,7 +314,9 @@ impl Lan {
         while let Some(event) = this.cll.next_event() {
             this.events.push(event);
         }
-        while this.cll.next_effect().is_some() {}
+        while let Some(effect) = this.cll.next_effect() {
+            this.disk.take(effect);
+        }
         assert_eq!(this.ledger().balance(), 0, "every frame has one fate");
         answers.into_iter().for_each(|frame| self.process(host, Side::STACK, frame, Meta::plain()));
     }

@@ -6,7 +6,7 @@ use identity::Profile;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, broadcast, first_ping, is_wanted, round_trip, stream, table_1};
+use super::{Part, Schedule, broadcast, first_ping, is_wanted, resumption, round_trip, stream, table_1};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{PaperKeys, Site};
@@ -43,6 +43,12 @@ pub fn run(
         found.iter_mut().for_each(|row| row.row = format!("paper/{}", row.row));
     }
     rows.extend(found);
+    if profile == Profile::Modern && is_wanted(only, &Part::Resumption) {
+        // On a LAN of its own, because hosts with tickets are no strangers to each other.
+        drop(arena);
+        let mut arena = Arena::open(run, &Mode::RESUMPTION, program)?;
+        rows.extend(resumption::measure(&mut arena, schedule)?);
+    }
     Ok(rows)
 }
 

@@ -51,8 +51,11 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
     Ok(found.rows())
 }
 
-/// The first ping of two hosts that have no association and no neighbour entry.
-fn first(track: &mut Track) -> Result<f64, Failure> {
+/// The first ping of two hosts that have no association and no neighbour entry, in microseconds.
+///
+/// # Errors
+/// A daemon does not start again, or nobody answers.
+pub fn first(track: &mut Track) -> Result<f64, Failure> {
     track.estrange()?;
     let mut pinger = Pinger::open(&track.a, track.b.ip)?;
     cpu::settle()?;
@@ -71,7 +74,8 @@ fn time_steps(arena: &Arena, found: &mut Found) -> Result<(), Failure> {
     Ok(())
 }
 
-fn microseconds(time: Duration) -> f64 {
+/// The time in microseconds.
+pub fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 

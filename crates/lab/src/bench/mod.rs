@@ -15,6 +15,7 @@ mod paper;
 mod peers;
 mod plot;
 mod rate;
+mod resumption;
 mod round_trip;
 mod row;
 mod s_arp;
@@ -118,6 +119,8 @@ enum Part {
     Broadcast,
     /// The speed of every algorithm of Table 1, in this process.
     Table1,
+    /// The first ping after a restart with tickets and without, and what a rollover costs.
+    Resumption,
 }
 
 /// A part of `bench s-arp`.

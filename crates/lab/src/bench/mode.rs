@@ -35,6 +35,8 @@ pub enum Mode {
     Authenticated,
     /// CLL, authenticated and encrypted.
     Encrypted,
+    /// CLL, encrypted, and with tickets on disk.
+    Resuming,
     /// S-ARP: ARP signed, the rest as it is.
     Sarp,
 }
@@ -44,6 +46,8 @@ impl Mode {
     pub const S_ARP: [Mode; 3] = [Mode::Plain, Mode::Null, Mode::Sarp];
     /// Those of `bench cll`, yardsticks first.
     pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
+    /// Those of what a ticket saves.
+    pub const RESUMPTION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Resuming];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
@@ -52,6 +56,7 @@ impl Mode {
             Mode::Null => "null",
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
+            Mode::Resuming => "resuming",
             Mode::Sarp => "sarp",
         }
     }
@@ -60,7 +65,7 @@ impl Mode {
     pub fn overhead(self) -> Overhead {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
-            Mode::Authenticated | Mode::Encrypted => Overhead::Sealed,
+            Mode::Authenticated | Mode::Encrypted | Mode::Resuming => Overhead::Sealed,
         }
     }
 
@@ -70,6 +75,7 @@ impl Mode {
             Mode::Null => Some(Work::Null),
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
+            Mode::Resuming => Some(Work::EncryptAndResume),
             Mode::Sarp => Some(Work::SignArp),
         }
     }
@@ -81,6 +87,7 @@ impl Mode {
             Mode::Null => ["c", "d"],
             Mode::Authenticated => ["e", "f"],
             Mode::Encrypted => ["g", "h"],
+            Mode::Resuming => ["k", "l"],
             Mode::Sarp => ["i", "j"],
         }
     }

@@ -18,6 +18,8 @@ pub enum Work {
     Authenticate,
     /// The payload sealed.
     Encrypt,
+    /// The same, with tickets on disk.
+    EncryptAndResume,
     /// ARP signed.
     SignArp,
 }
@@ -28,7 +30,7 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt => ("cll", of_site.name()),
+            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", of_site.name()),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -37,8 +39,10 @@ impl Work {
              identity = \"{identity}\"\non_exit = \"closed\"\nrun_dir = \"{directory}/run\"\n\
              state_dir = \"{directory}/state\"\n"
         );
-        if matches!(self, Work::Authenticate | Work::Encrypt) {
-            text.push_str(&format!("\n[cll]\nconfidentiality = {}\n", self == Work::Encrypt));
+        if mode == "cll" {
+            let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
+            text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
+            text.push_str(if resumes { "resumption = true\n" } else { "" });
         }
         text
     }

@@ -74,7 +74,7 @@ fn a_broadcast_and_a_multicast_reach_programs_on_all_guarded_hosts_and_are_signe
         let watch = watch_sent(stage, stage.host("a"))?;
         let directed = format!("{}.255", stage.host("a").ip.to_string().rsplit_once('.').map_or("", |(net, _)| net));
         for (group, text, length) in
-            [(MDNS, "small-multicast", 40), (MDNS, "full-multicast", 1407), (&directed, "broadcast", 40)]
+            [(MDNS, "small-multicast", 40), (MDNS, "full-multicast", 1407), (directed.as_str(), "broadcast", 40)]
         {
             say(stage.host("a"), group, text, length, 1)?;
             receivers.iter().try_for_each(|receiver| await_heard(receiver, text, 1))?;

@@ -67,7 +67,8 @@ fn await_address(host: &Host, words: &[&str]) -> Result<Ipv6Addr, Failure> {
 
 fn pings(from: &Host, to: Ipv6Addr) -> Result<bool, Failure> {
     let mut ping = from.namespace.command("ping");
-    ping.args(["-6", "-n", "-c", "1", "-W", "2", &format!("{to}%{INTERFACE}")]);
+    let scope = if to.is_unicast_link_local() { format!("%{INTERFACE}") } else { String::new() };
+    ping.args(["-6", "-n", "-c", "1", "-W", "2", &format!("{to}{scope}")]);
     Ok(process::ask(ping, &[])?.status.success())
 }
 
@@ -135,13 +136,13 @@ fn hosts_without_ipv4_make_their_own_addresses_and_talk() {
     if lacks(&["dnsmasq", "dhclient"]) {
         return;
     }
-    perform(&["a", "b", "r"], |stage| {
+    perform(&["a", "b", "d"], |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
         let (near, far) = (guard(stage, "a", "host")?, guard(stage, "b", "host")?);
-        let router = guard(stage, "r", "router")?;
+        let router = guard(stage, "d", "router")?;
         await_ping(a, local(b))?;
         send_by_tcp(a, b, local(b))?;
-        let serving = serve_network(stage.host("r"), &stage.file("server"), NETWORK)?;
+        let serving = serve_network(stage.host("d"), &stage.file("server"), NETWORK)?;
         for host in [a, b] {
             let lasting = await_address(host, &[NETWORK, "mngtmpaddr"])?;
             let private = await_address(host, &[NETWORK, "temporary"])?;
@@ -185,12 +186,12 @@ fn nobody_but_the_owner_and_the_router_is_believed() {
     if lacks(&["dnsmasq", "/usr/bin/scapy"]) {
         return;
     }
-    perform(&["a", "b", "c", "r", "x"], |stage| {
-        let (a, b, insider, outsider) = (stage.host("a"), stage.host("b"), stage.host("c"), stage.host("x"));
+    perform(&["a", "b", "c", "d", "m"], |stage| {
+        let (a, b, insider, outsider) = (stage.host("a"), stage.host("b"), stage.host("c"), stage.host("m"));
         let (near, _far) = (guard(stage, "a", "host")?, guard(stage, "b", "host")?);
-        let (_insiders, _router) = (guard(stage, "c", "host")?, guard(stage, "r", "router")?);
+        let (_insiders, _router) = (guard(stage, "c", "host")?, guard(stage, "d", "router")?);
         switch_to_ipv6(outsider)?;
-        let serving = serve_network(stage.host("r"), &stage.file("server"), NETWORK)?;
+        let serving = serve_network(stage.host("d"), &stage.file("server"), NETWORK)?;
         let victim = await_address(b, &[NETWORK, "mngtmpaddr"])?.to_string();
         await_address(a, &[NETWORK, "mngtmpaddr"])?;
         await_ping(a, local(b))?;

@@ -25,6 +25,7 @@ mod layers;
 mod liveness;
 mod paper;
 mod peers;
+mod resume;
 mod rollover;
 mod sarp;
 mod sarp_input;

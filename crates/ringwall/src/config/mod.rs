@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::shield::Layers;
-use cll::{Legacy, Requirement, Settings, Weaken};
+use cll::{Legacy, Requirement, Settings, Weaken, limits};
 use identity::HostIdentity;
 use identity::aead::Suite;
 use identity::profile::HAS_PAPER;
@@ -273,6 +273,8 @@ pub(crate) struct Cll {
     pub(crate) broadcast_batch_frames: u8,
     pub(crate) broadcast_to_legacy: bool,
     pub(crate) igmp_in_clear: bool,
+    pub(crate) resumption: bool,
+    pub(crate) ticket_lifetime_s: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -300,6 +302,8 @@ impl Default for Cll {
             broadcast_batch_frames: LEAVES_MAX,
             broadcast_to_legacy: false,
             igmp_in_clear: false,
+            resumption: false,
+            ticket_lifetime_s: cll::limits::TICKET_LIFETIME_DEFAULT.as_secs(),
             legacy: Vec::new(),
         }
     }
@@ -431,6 +435,11 @@ impl Config {
             let what = format!("cll.idle_s = {} is too short", self.cll.idle_s);
             return Err(Failure::file(file, what, &format!("use at least {shortest}")));
         }
+        let (least, most) = (limits::TICKET_LIFETIME_MIN.as_secs(), limits::TICKET_LIFETIME_MAX.as_secs());
+        if !(least..=most).contains(&self.cll.ticket_lifetime_s) {
+            let what = format!("cll.ticket_lifetime_s = {} is out of range", self.cll.ticket_lifetime_s);
+            return Err(Failure::file(file, what, &format!("use {least} to {most}")));
+        }
         Ok(())
     }
 
@@ -538,6 +547,7 @@ impl Config {
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
         settings.ipv6 = self.cll.ipv6;
+        settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
@@ -724,6 +734,7 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_above = 251\n", "host.toml", "1 to 250"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_delay_ms = 101\n", "host.toml", "1 to 100"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_frames = 65\n", "host.toml", "1 to 64"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nticket_lifetime_s = 86401\n", "host.toml", "60 to 86400"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),

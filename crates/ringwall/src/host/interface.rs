@@ -14,6 +14,7 @@ use super::outpost::Standing;
 use super::refresh::Refresh;
 use super::reports;
 use super::revocation::{Look, Revocations};
+use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub(super) struct Interface {
     keys: Option<KeyWatch>,
     /// The certificates that the site has taken back, where a file is named.
     revocations: Option<Revocations>,
+    /// Tickets of the link layer on disk, where they are kept.
+    tickets: Option<TicketFiles>,
     taken: Taken,
     follower: Follower,
     /// Where forged frames of the link layer end.
@@ -56,6 +59,7 @@ impl Interface {
             refresh: None,
             keys: None,
             revocations: None,
+            tickets: None,
             taken,
             follower,
             layers,
@@ -82,6 +86,17 @@ impl Interface {
     /// Has the file with the site's revoked certificates followed.
     pub(super) fn keep_revocations(&mut self, revocations: Revocations) {
         self.revocations = Some(revocations);
+    }
+
+    /// Has what associations are resumed with kept on disk.
+    pub(super) fn keep_tickets(&mut self, tickets: TicketFiles) {
+        self.tickets = Some(tickets);
+    }
+
+    fn write_tickets(&mut self, journal: &mut Journal) {
+        if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write) {
+            journal.note("tickets-lost", &format!("{error}; after a reboot handshakes take their place"));
+        }
     }
 
     fn follow_revocations(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
@@ -122,7 +137,7 @@ impl Interface {
     }
 
     fn set_neighbour(&mut self, effect: &Effect, journal: &mut Journal) {
-        let Effect::PermanentNeighbour { ip, mac } = effect;
+        let Effect::PermanentNeighbour { ip, mac } = effect else { return };
         if let Err(error) = takeover::set_permanent_neighbour(&self.config.host.interface, *ip, *mac) {
             journal.note("legacy-neighbour", &format!("{ip} at {mac}: {error}"));
         }
@@ -240,6 +255,9 @@ impl Ward for Interface {
     }
 
     fn carry_out(&mut self, effect: Effect, journal: &mut Journal) {
+        if self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect)) {
+            return;
+        }
         self.set_neighbour(&effect, journal);
         self.legacy.push(effect);
     }
@@ -248,6 +266,7 @@ impl Ward for Interface {
         self.follow_keys(journal, link);
         self.follow_own_key(snapshot, journal, link);
         self.follow_revocations(snapshot, journal, link);
+        self.write_tickets(journal);
     }
 
     fn known(&self, snapshot: &Snapshot) -> Answer {
@@ -281,7 +300,10 @@ impl Ward for Interface {
         }))
     }
 
-    fn give_back(self) -> Result<(), Failure> {
+    fn give_back(mut self) -> Result<(), Failure> {
+        if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write_all) {
+            tracing::warn!(error, "tickets are not kept; after a restart handshakes take their place");
+        }
         let host = &self.config.host;
         // Whoever gives the interface back must be its only holder.
         drop(self.taken);

@@ -5,6 +5,7 @@
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
+//! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
 mod interface;
@@ -15,6 +16,7 @@ mod reports;
 mod revert;
 mod revocation;
 mod start;
+mod tickets;
 
 use std::path::PathBuf;
 use std::time::Duration;

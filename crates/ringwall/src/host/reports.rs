@@ -131,6 +131,7 @@ fn peer(report: &PeerReport) -> Peer {
         state: report.state.to_owned(),
         initiated: report.initiated,
         rollovers: report.rollovers,
+        resumed: report.resumed,
         age_s: report.age.as_secs(),
         remaining_s: report.remaining.as_secs(),
         last_opened_s: report.last_opened_ago.map(|ago| ago.as_secs()),

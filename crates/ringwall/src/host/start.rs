@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::Generator;
+use cll::Remembered;
 use identity::HostIdentity;
 use shield::ipsec::Shield;
 use shield::kernel::Own;
@@ -28,6 +29,7 @@ use super::interface::Interface;
 use super::outpost::{self, Outpost, Standing};
 use super::plan::{Duty, Plan, SignedArp};
 use super::revert;
+use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
@@ -77,6 +79,7 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
         Plan::Cll(identity, revocations) => {
+            let kept = kept_tickets(config, &identity);
             let mut settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
             settings.ipv6 &= fits_ipv6(&settings.identity);
             let mut ports = ports.tap()?;
@@ -84,6 +87,10 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             // There is one lane, and no key yet.
             if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
                 lane.set_outpost(Box::new(outpost));
+            }
+            if let Some((files, remembered)) = kept {
+                cll::remember(&mut cll, clock.now(), remembered, &mut ports.sinks());
+                supervisor.ward_mut().keep_tickets(files);
             }
             if let Some(revocations) = revocations {
                 cll::revoke(&mut cll, clock.now(), Arc::clone(revocations.list()), &mut ports.sinks());
@@ -105,6 +112,14 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
     }
+}
+
+/// What earlier runs have kept to resume associations with. A host that cannot keep any makes handshakes instead.
+fn kept_tickets(config: &Config, identity: &HostIdentity) -> Option<(TicketFiles, Remembered)> {
+    TicketFiles::open(config, identity).unwrap_or_else(|failure| {
+        tracing::warn!(interface = config.host.interface, "{failure}");
+        None
+    })
 }
 
 /// What is ready when the first frame may be read.

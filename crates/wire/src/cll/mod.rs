@@ -9,6 +9,7 @@ pub mod challenge;
 pub mod data;
 pub mod handshake;
 pub mod resolution;
+pub mod resumption;
 pub mod rollover;
 pub mod train;
 
@@ -17,6 +18,7 @@ pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
 pub use handshake::{Agreement, Handshake, Offer};
 pub use resolution::Resolution;
+pub use resumption::Resumption;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
@@ -32,7 +34,7 @@ pub const NONCE_LEN: usize = 16;
 /// Bytes of a challenge cookie.
 pub const COOKIE_LEN: usize = 16;
 
-/// What a frame carries (section 5.1 of the paper names all but the challenge and the question).
+/// What a frame carries (section 5.1 of the paper names all but the challenge, the question and those of a resumption).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {
@@ -50,6 +52,10 @@ pub enum PacketType {
     Announcement = 9,
     /// "Who are you that sends to this group, and what does your clock show?"
     Question = 10,
+    /// "I have a ticket of yours": opens an exchange without signatures.
+    ResumptionRequest = 12,
+    /// Its answer.
+    ResumptionReply = 13,
 }
 
 impl PacketType {
@@ -76,6 +82,8 @@ impl PacketType {
             8 => Ok(PacketType::Challenge),
             9 => Ok(PacketType::Announcement),
             10 => Ok(PacketType::Question),
+            12 => Ok(PacketType::ResumptionRequest),
+            13 => Ok(PacketType::ResumptionReply),
             _ => Err(Error::Invalid(Field::CllHeader)),
         }
     }

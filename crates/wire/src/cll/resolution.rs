@@ -7,6 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::arp::{self, Arp, Operation};
+use crate::cll::{SITE_TAG_AT, SITE_TAG_LEN};
 use crate::reader::Reader;
 use crate::{Error, EtherType, Field, MacAddress};
 
@@ -54,6 +55,13 @@ impl From<Neighbour> for Resolution {
 }
 
 impl Resolution {
+    /// That of a handshake or resumption message, which stands at the same place in all of them. Nothing else is looked at.
+    #[must_use]
+    pub fn in_message(message: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(message.get(SITE_TAG_AT + SITE_TAG_LEN..)?, Field::CllHandshake);
+        Resolution::parse(&mut reader).ok()
+    }
+
     /// A request by hardware address: from the host at `sender_mac`, one of whose addresses is `sender_ip` if it has any.
     #[must_use]
     pub fn by_hardware_address(sender_mac: MacAddress, sender_ip: Option<Ipv4Addr>, target_mac: MacAddress) -> Self {

@@ -190,7 +190,8 @@ impl Control {
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Answered { peer, keys, reply, transcript } = answered;
+        let Answered { peer, mut keys, reply, transcript, proof } = answered;
+        let tickets = std::mem::take(&mut keys.tickets);
         let lifetime = self.agreed_lifetime(&own, &peers);
         let birth = Birth {
             certificate: peer,
@@ -201,6 +202,8 @@ impl Control {
             asked: now,
             transcript,
             rollovers,
+            proof,
+            tickets,
         };
         let made = self.peers.next_association();
         if let Some(last) = self.rollovers.by_id(id) {

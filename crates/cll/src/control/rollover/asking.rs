@@ -258,6 +258,8 @@ impl Control {
             asked,
             transcript,
             rollovers,
+            proof: finished.proof,
+            tickets: finished.keys.tickets,
         };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);

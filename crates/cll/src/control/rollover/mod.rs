@@ -115,7 +115,7 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Control {
-    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    /// The fate of a frame with a rollover message. `Held` means that a job decides.
     pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         let outcome = match Rollover::parse(sealed.message) {
             Ok(Rollover::Keys(keys)) if keys.kind == Kind::Request => self.answer_rollover(call, sealed, &keys),
@@ -127,7 +127,7 @@ impl Control {
     }
 
     /// The association in use with the peer of `sealed`, if that is the one under which it came.
-    fn current_of(&self, sealed: &Sealed<'_>) -> Result<&Association, DropReason> {
+    pub(super) fn current_of(&self, sealed: &Sealed<'_>) -> Result<&Association, DropReason> {
         let current = self.peers.peer_of(sealed.association).and_then(|mac| self.peers.current_by_mac(mac));
         current.filter(|current| current.id == sealed.association).ok_or(DropReason::HandshakeUnasked)
     }

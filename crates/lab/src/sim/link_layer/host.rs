@@ -1,12 +1,14 @@
 //! One simulated host: a stack, a clock, and a real link layer between the stack and the wire.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
-use cll::{Cll, Completion, Effect, Job, Legacy, Settings, Weaken};
+use cll::{Cll, Completion, Effect, HeldTicket, IssuingKey, Job, Legacy, Remembered, Settings, Weaken};
 use identity::HostIdentity;
+use wire::MacAddress;
 use wire::cll::handshake::LANES_MAX;
 use wire::cll::{DataHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -23,6 +25,8 @@ const WIRE_MTU: u16 = 1500;
 /// Frames that the card keeps while the program is busy. More than any flood of the attacker, whose worth is judged by
 /// what the link layer does with it, not by what a card loses.
 const RECEIVE_RING: usize = 4096;
+/// For how long tickets are taken, longer than any run.
+const TICKET_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 /// Pieces of upkeep in one call.
 const TICK_BUDGET: usize = 16;
 
@@ -47,6 +51,7 @@ pub struct Host {
     /// Books of earlier lives.
     pub past: Ledger,
     settings: Option<Settings>,
+    disk: Disk,
     clocks: Clocks,
     random: Generator,
     keys: Generator,
@@ -78,6 +83,7 @@ impl Host {
             ring: VecDeque::new(),
             past: Ledger::new(),
             settings: identity.map(|identity| settings(Arc::clone(identity), &plan, scenario, weaken)),
+            disk: Disk::default(),
             clocks: Clocks::new(plan.clock, random),
             random: Generator::from_seed(random.bytes()),
             keys: Generator::from_seed(random.bytes()),
@@ -115,7 +121,8 @@ impl Host {
         let seed = self.random.bytes();
         let mut ports = Ports::new(0, &mut self.random);
         let mut cll = cll::start(now, settings, Generator::from_seed(seed), &mut ports);
-        let outcome = drain(&mut cll, &mut self.stack, ports);
+        cll::remember(&mut cll, now, self.disk.read(), &mut ports);
+        let outcome = drain(&mut cll, &mut self.stack, &mut self.disk, ports);
         self.link = Some(cll);
         outcome
     }
@@ -157,7 +164,7 @@ impl Host {
         let Some(cll) = &mut self.link else { return Outcome::default() };
         let mut ports = Ports::new(self.port_full_one_in, &mut self.random);
         act(cll, now, &mut ports);
-        drain(cll, &mut self.stack, ports)
+        drain(cll, &mut self.stack, &mut self.disk, ports)
     }
 
     /// The lane that sees a frame: by receiver index for sealed ones, as a fan-out does it, by any steady rule for others.
@@ -174,11 +181,29 @@ impl Host {
     }
 }
 
-/// What a call came to; its effects reach the stack at once.
-fn drain(cll: &mut Cll, stack: &mut Stack, ports: Ports<'_>) -> Outcome {
+/// What a host keeps while its program is down.
+#[derive(Default)]
+struct Disk {
+    tickets: BTreeMap<MacAddress, HeldTicket>,
+    keys: Vec<IssuingKey>,
+}
+
+impl Disk {
+    fn read(&self) -> Remembered {
+        Remembered { tickets: self.tickets.values().cloned().collect(), keys: self.keys.clone() }
+    }
+}
+
+/// What a call came to; its effects reach stack and disk at once.
+fn drain(cll: &mut Cll, stack: &mut Stack, disk: &mut Disk, ports: Ports<'_>) -> Outcome {
     let outcome = ports.outcome(cll);
-    while let Some(Effect::PermanentNeighbour { ip, mac }) = cll.next_effect() {
-        stack.set_permanent(ip, mac);
+    while let Some(effect) = cll.next_effect() {
+        match effect {
+            Effect::PermanentNeighbour { ip, mac } => stack.set_permanent(ip, mac),
+            Effect::KeepTicket(ticket) => _ = disk.tickets.insert(ticket.mac(), *ticket),
+            Effect::ForgetTicket(mac) => _ = disk.tickets.remove(&mac),
+            Effect::KeepTicketKeys(keys) => disk.keys = keys,
+        }
     }
     outcome
 }
@@ -197,6 +222,7 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
         settings.rekey_after_frames = frames;
     }
     settings.rekey_every = scenario.rekey_every;
+    settings.resumption = scenario.resumes.then_some(TICKET_LIFETIME);
     let legacy = scenario.hosts.iter().filter(|host| host.part == Part::Legacy);
     settings.legacy = legacy
         .map(|host| Legacy {

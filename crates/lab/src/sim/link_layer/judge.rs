@@ -175,7 +175,8 @@ impl Judge {
 
     /// Without faults whatever is sent to a group reaches every honest host.
     fn check_groups(&mut self, at: Instant, host: usize) {
-        let from = if self.scenario.clean { START } else { self.scenario.faults_stop + RECOVERY };
+        // Until then senders prove themselves, and of a first burst a receiver holds only so much.
+        let from = if self.scenario.clean { START + SETTLED } else { self.scenario.faults_stop + RECOVERY };
         let lost = self.books.lost_to(host, from).filter(|_| self.facts[host].part == Part::Honest);
         if let Some((first, sender, count)) = lost {
             let when = first.since(START).as_secs_f64();

@@ -42,6 +42,7 @@ pub fn scenario(span: Duration) -> Scenario {
         lifetime: None,
         rekey_after_frames: Some(REKEY_AFTER_FRAMES),
         rekey_every: Some(REKEY_EVERY),
+        resumes: true,
         faults: Faults { harm, ..Faults::none(Duration::from_millis(20)) },
         passes: false,
         clean: true,

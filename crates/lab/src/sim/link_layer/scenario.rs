@@ -84,6 +84,8 @@ pub struct Scenario {
     pub lifetime: Option<Duration>,
     pub rekey_after_frames: Option<u32>,
     pub rekey_every: Option<Duration>,
+    /// Whether hosts keep tickets on disk, with which they come back after a crash.
+    pub resumes: bool,
     /// Whether an EtherType passes in clear by configuration.
     pub passes: bool,
     /// Nothing goes wrong and nobody attacks, so nothing may be lost either.
@@ -107,6 +109,7 @@ impl Scenario {
             lifetime: random.chance(3).then(|| Duration::from_secs(14 + random.below(30))),
             rekey_after_frames: random.chance(4).then(|| 60 + random.below(300) as u32),
             rekey_every: None,
+            resumes: false,
             faults: Faults::none(Duration::from_micros(1 + random.below(job_delay_max_micros))),
             passes: random.chance(4),
             hosts,
@@ -117,6 +120,7 @@ impl Scenario {
         if !clean {
             scenario.draw_trouble(random, span);
         }
+        scenario.resumes = random.chance(2);
         scenario
     }
 
@@ -159,6 +163,7 @@ impl Scenario {
             (self.lifetime.is_some(), "short lifetimes"),
             (self.rekey_after_frames.is_some(), "early rekeying"),
             (!self.steps.is_empty(), "crashes or pauses"),
+            (self.resumes, "tickets"),
         ];
         words.extend(named.iter().filter(|(holds, _)| *holds).map(|(_, word)| (*word).to_owned()));
         words.join(", ")

@@ -6,7 +6,8 @@ use bump::Instant;
 use cll::limits;
 use wire::EtherType;
 use wire::cll::handshake::LANES_MAX;
-use wire::cll::{DataHeader, GroupFrame, Handshake, PacketType};
+use wire::cll::resumption::Kind;
+use wire::cll::{DataHeader, GroupFrame, Handshake, NONCE_LEN, PacketType, Resumption};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::{Facts, Judge, KeyUse, PASSED, SETTLED};
@@ -39,6 +40,9 @@ impl Judge {
             Ok(PacketType::Unicast) => self.leaves_sealed(at, host, &header, frame),
             Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply) => self.leaves_handshake(at, host, message),
             Ok(PacketType::GroupFrame) => self.leaves_to_group(at, host, &header, message),
+            Ok(PacketType::ResumptionRequest | PacketType::ResumptionReply) => {
+                self.leaves_resumption(at, host, message)
+            }
             Ok(PacketType::Challenge | PacketType::Announcement | PacketType::Question) => {}
             Err(error) => self.violate(at, host, "unreadable frame on the wire", error.to_string()),
         }
@@ -103,12 +107,25 @@ impl Judge {
         let Ok(handshake) = Handshake::parse(message) else {
             return self.violate(at, host, "unreadable frame on the wire", "handshake");
         };
-        let index = handshake.offer.receiver_index;
-        if handshake.kind == PacketType::HandshakeRequest {
-            self.answers.asked(handshake.nonce, index);
+        let is_request = handshake.kind == PacketType::HandshakeRequest;
+        self.offers(at, host, is_request, handshake.nonce, handshake.offer.receiver_index);
+    }
+
+    fn leaves_resumption(&mut self, at: Instant, host: usize, message: &[u8]) {
+        let Ok(resumption) = Resumption::parse(message) else {
+            return self.violate(at, host, "unreadable frame on the wire", "resumption");
+        };
+        let is_request = resumption.kind != Kind::Reply;
+        self.offers(at, host, is_request, resumption.nonce, resumption.offer.receiver_index);
+    }
+
+    /// A request or reply offers this receiver index.
+    fn offers(&mut self, at: Instant, host: usize, is_request: bool, nonce: [u8; NONCE_LEN], index: u32) {
+        if is_request {
+            self.answers.asked(nonce, index);
             self.requests_when_settled += u64::from(at.since(START) > SETTLED && at < self.scenario.traffic_stops());
         } else {
-            self.answers.answered(host, handshake.nonce, index);
+            self.answers.answered(host, nonce, index);
         }
     }
 

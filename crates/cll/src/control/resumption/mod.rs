@@ -1,0 +1,31 @@
+//! Resumption (docs/protocol.md, section 25): two hosts that had an association come back to one in a single exchange. The paper
+//! stores associations to tolerate a reboot (section 7.1); here each side gives the other a ticket, and only tickets are stored.
+//!
+//! - `tickets.rs`: tickets given, taken, held and spent, and the keys under which this host seals its own.
+//! - `asking.rs`: this host has a ticket; `answering.rs`: the peer has one.
+//!
+//! A request with a ticket takes the place of the first handshake request, and the handshake takes over where it is refused or
+//! not answered for a second. All else, ARP, candidates, promotion and budgets, is that of the handshake. Whoever has a
+//! ticket is not believed before its binder is right, and is judged again by its certificate.
+
+mod answering;
+mod asking;
+mod tickets;
+
+pub(super) use tickets::Resumptions;
+
+use bump::Fate;
+use wire::cll::resumption::GRANT_FIRST_BYTE;
+
+use super::rollover::Sealed;
+use super::{Call, Control};
+
+impl Control {
+    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    pub(super) fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
+        if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
+            return self.take_ticket(call, sealed).unwrap_or_else(Fate::Dropped);
+        }
+        self.rollover_message(call, sealed)
+    }
+}

@@ -1,0 +1,188 @@
+//! The slow half of a resumption (docs/protocol.md, section 25): a ticket opened, a binder, a key agreement, and certificates
+//! judged again. No signature is made or checked but the authority's under the certificates.
+//!
+//! The binder shows that the peer has the secret of the ticket, which only the holder of the ticket and its issuer ever had. The
+//! new keys come from that secret and from fresh key shares, so a ticket that is stolen later opens nothing.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bump::DropReason;
+use identity::Verified;
+use identity::agreement::KeyPair;
+use identity::certificate::HostCertificate;
+use identity::hash;
+use identity::ticket::{ResumptionSecret, TicketKey};
+use wire::MacAddress;
+use wire::cll::Resolution;
+use wire::cll::handshake::tagged_parts;
+use wire::cll::resumption::{Kind, Resumption, bound_part};
+
+use super::{Answered, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
+use crate::keys::{AssociationKeys, Chosen, Direction, derive_from};
+use crate::revocation::Revoked;
+use crate::settings::Settings;
+use crate::ticket::{Content, HeldTicket, Proof, id_of, name_of};
+
+const REQUEST_LABEL: &[u8] = b"ringwall cll 2 resumption request";
+const REPLY_LABEL: &[u8] = b"ringwall cll 2 resumption reply";
+const TRANSCRIPT_LABEL: &[u8] = b"ringwall cll 2 resumption transcript";
+
+/// What every judgement needs beside the messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Origins {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) revoked: Arc<Revoked>,
+    pub(crate) unix_s: u64,
+}
+
+/// A request with a ticket that this host may have issued.
+#[derive(Debug)]
+pub(crate) struct AnswerResumption {
+    pub(crate) origins: Origins,
+    /// This host's keys, newest first.
+    pub(crate) ticket_keys: Vec<TicketKey>,
+    pub(crate) request: Vec<u8>,
+    pub(crate) unbound_reply: Vec<u8>,
+    pub(crate) own: Chosen,
+    pub(crate) key_pair: KeyPair,
+}
+
+/// A reply to our request with a ticket.
+#[derive(Debug)]
+pub(crate) struct FinishResumption {
+    pub(crate) origins: Origins,
+    pub(crate) held: Arc<HeldTicket>,
+    pub(crate) request: Vec<u8>,
+    pub(crate) reply: Vec<u8>,
+    pub(crate) key_pair: Arc<KeyPair>,
+    pub(crate) asked_ip: Option<IpAddr>,
+}
+
+impl AnswerResumption {
+    pub(crate) fn run(self) -> Result<Answered, Refusal> {
+        let request = parse(&self.request)?;
+        let Kind::Request(ticket) = request.kind else { return Err(Refusal::new(DropReason::Malformed, "no request")) };
+        let content = self.open_ticket(ticket)?;
+        if !content.secret.verify(REQUEST_LABEL, &tagged_parts(bound_part(&self.request)), &request.binder) {
+            return Err(bad_binder());
+        }
+        let peer = self.origins.judge(&content.certificate, &request.resolution)?;
+        let peers = accept(&self.origins.settings, request.offer)?;
+        let reply = bind_reply(&content.secret, &self.request, self.unbound_reply);
+        let exchange = Exchange { secret: &content.secret, request: &self.request, reply: &reply };
+        let (own, sending) = (self.own, Direction::FromResponder);
+        let (keys, transcript) = exchange.keys(&self.key_pair, request.key_share, sending, own, peers)?;
+        let proof = Proof { signed_unix_s: content.span.signed, ticket: id_of(ticket) };
+        Ok(Answered { peer, keys, reply, transcript, proof })
+    }
+
+    /// What we once wrote into this ticket, if it is ours, still good, and we are who we were.
+    fn open_ticket(&self, ticket: &[u8]) -> Result<Content, Refusal> {
+        let opened = self.ticket_keys.iter().find_map(|key| key.open(ticket).ok());
+        let content = opened.as_deref().and_then(|content| Content::parse(content));
+        let content =
+            content.ok_or_else(|| Refusal::new(DropReason::TicketUnknown, "no key of ours opens the ticket"))?;
+        let settings = &self.origins.settings;
+        if content.issuer != name_of(settings.identity.certificate()) {
+            let detail = "the ticket was issued under another certificate of ours";
+            return Err(Refusal::new(DropReason::TicketUnknown, detail));
+        }
+        if !content.span.includes(self.origins.unix_s, settings.clock_tolerance) {
+            return Err(Refusal::new(DropReason::TicketExpired, "the ticket's time is over, or our clock is wrong"));
+        }
+        Ok(content)
+    }
+}
+
+impl FinishResumption {
+    pub(crate) fn run(self) -> Result<Finished, Refusal> {
+        let reply = parse(&self.reply)?;
+        let secret = &self.held.secret;
+        let [before, after] = tagged_parts(bound_part(&self.reply));
+        if !secret.verify(REPLY_LABEL, &[&hash_without_tag(&self.request), before, after], &reply.binder) {
+            return Err(bad_binder());
+        }
+        let peer = self.origins.judge(self.held.issuer.der(), &reply.resolution)?;
+        if self.asked_ip.is_some_and(|asked| asked != reply.resolution.sender_ip()) {
+            return Err(Refusal::new(
+                DropReason::CertificateAddress,
+                "the answer is for another address than the one asked",
+            ));
+        }
+        let peers = accept(&self.origins.settings, reply.offer)?;
+        let exchange = Exchange { secret, request: &self.request, reply: &self.reply };
+        let own = Chosen { offer: parse(&self.request)?.offer, suite: self.origins.settings.send_suite };
+        let sending = Direction::FromInitiator;
+        let (keys, transcript) = exchange.keys(&self.key_pair, reply.key_share, sending, own, peers)?;
+        let proof = Proof { signed_unix_s: self.held.span.signed, ticket: id_of(&self.held.ticket) };
+        Ok(Finished { peer, keys, transcript, proof })
+    }
+}
+
+impl Origins {
+    /// The certificate as it stands now, and that it binds the addresses in the message (paper, section 5.2).
+    fn judge(&self, certificate: &[u8], message: &Resolution) -> Result<Verified<HostCertificate>, Refusal> {
+        let peer = judge_certificate(&self.settings, &self.revoked, self.unix_s, certificate)?;
+        if !self.settings.weaken.cross_layer && !binds(&peer, message) {
+            return Err(misbound(&peer, message.sender_ip(), message.sender_mac()));
+        }
+        Ok(peer)
+    }
+}
+
+fn misbound(peer: &HostCertificate, ip: IpAddr, mac: MacAddress) -> Refusal {
+    let detail = format!("the ticket of {} came from {ip} at {mac}", peer.name());
+    Refusal::new(DropReason::CertificateAddress, detail)
+}
+
+fn bad_binder() -> Refusal {
+    Refusal::new(DropReason::BadBinder, "the sender does not have the secret of the ticket")
+}
+
+fn parse(message: &[u8]) -> Result<Resumption<'_>, Refusal> {
+    Resumption::parse(message).map_err(|error| Refusal::new(DropReason::Malformed, error))
+}
+
+/// A whole exchange.
+struct Exchange<'a> {
+    secret: &'a ResumptionSecret,
+    request: &'a [u8],
+    reply: &'a [u8],
+}
+
+impl Exchange<'_> {
+    fn keys(
+        &self,
+        own_pair: &KeyPair,
+        peers_share: &[u8],
+        sending: Direction,
+        own: Chosen,
+        peers: Chosen,
+    ) -> Result<(AssociationKeys, [u8; 32]), Refusal> {
+        let shared = own_pair.agree(peers_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+        let transcript = transcript(self.request, self.reply);
+        let schedule = self.secret.schedule(&shared, &transcript);
+        let schedule = schedule.ok_or_else(|| Refusal::new(DropReason::BadKeyShare, "tickets go with X25519"))?;
+        let keys = derive_from(&schedule, sending, own, peers);
+        Ok((keys.map_err(|error| Refusal::new(DropReason::JobLost, error))?, transcript))
+    }
+}
+
+/// Appends its binder to our request. It costs two hashes, so nobody hands it over to a worker.
+pub(crate) fn bind_request(secret: &ResumptionSecret, mut unbound: Vec<u8>) -> Vec<u8> {
+    let binder = secret.binder(REQUEST_LABEL, &tagged_parts(&unbound));
+    unbound.extend_from_slice(&binder);
+    unbound
+}
+
+fn bind_reply(secret: &ResumptionSecret, request: &[u8], mut unbound: Vec<u8>) -> Vec<u8> {
+    let [before, after] = tagged_parts(&unbound);
+    let binder = secret.binder(REPLY_LABEL, &[&hash_without_tag(request), before, after]);
+    unbound.extend_from_slice(&binder);
+    unbound
+}
+
+fn transcript(request: &[u8], reply: &[u8]) -> [u8; 32] {
+    hash::sha256(&[TRANSCRIPT_LABEL, &hash_without_tag(request), &hash_without_tag(reply)])
+}
