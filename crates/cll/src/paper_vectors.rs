@@ -1,5 +1,5 @@
 //! The golden vectors of the paper profile (`vectors/paper-profile.txt`), which an independent program made from section 27 of the
-//! written protocol. Signatures are random here, so theirs are judged and ours are not compared.
+//! written protocol. The salts of signatures are everybody's own, so theirs are judged and ours are not compared.
 
 use std::sync::Arc;
 

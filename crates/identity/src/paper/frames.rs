@@ -12,7 +12,7 @@ use digest::{Digest, FixedOutput, Mac};
 use hmac::SimpleHmac;
 use subtle::ConstantTimeEq;
 
-use super::cipher::{Mars, Seed};
+use super::cipher::{Mars, Seed, Twofish};
 use super::has160::Has160;
 use super::suite::{Cipher, Hash, PaperSuite};
 use crate::aead::TAG_LEN;
@@ -124,7 +124,7 @@ fn chain(cipher: Cipher, key: &[u8]) -> Result<Box<dyn Chain>, KeyError> {
         (Cipher::Aes, 16) => keyed::<aes::Aes128>(key),
         (Cipher::Aes, 24) => keyed::<aes::Aes192>(key),
         (Cipher::Aes, _) => keyed::<aes::Aes256>(key),
-        (Cipher::Twofish, _) => keyed::<twofish::Twofish>(key),
+        (Cipher::Twofish, _) => boxed(Twofish::new(key)),
         (Cipher::Serpent, _) => keyed::<serpent::Serpent>(key),
         (Cipher::Rc6, 16) => keyed::<Rc6<U16>>(key),
         (Cipher::Rc6, 24) => keyed::<Rc6<U24>>(key),

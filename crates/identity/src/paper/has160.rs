@@ -108,7 +108,10 @@ impl FixedOutputReset for Has160 {
 
 /// Works one block of 64 bytes into `state`.
 fn compress(state: &mut [u32; 5], block: &[u8]) {
-    let words: Vec<u32> = block.as_chunks().0.iter().map(|bytes: &[u8; 4]| u32::from_le_bytes(*bytes)).collect();
+    let mut words = [0; 16];
+    for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
+        *word = u32::from_le_bytes(*bytes);
+    }
     let mut rolling = *state;
     for round in &ROUNDS {
         let taken = schedule(&words, &round.order);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use aws_lc_rs::rand;
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use digest::{Digest, FixedOutputReset, Update};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -118,6 +118,8 @@ pub(super) fn public_key(spki: &[u8]) -> Option<PublicKey> {
 
 /// A secret key and its hash.
 pub(crate) struct SigningKey {
+    /// Makes the salts.
+    salting: hmac::Key,
     sign: Box<dyn Sign>,
     public: PublicKey,
 }
@@ -132,17 +134,18 @@ impl SigningKey {
             RsaHash::Sha256 => Box::new(pss::SigningKey::<Sha256>::new(key)),
             RsaHash::Ripemd160 => Box::new(pss::SigningKey::<Ripemd160>::new(key)),
         };
-        Ok(SigningKey { sign, public })
+        Ok(SigningKey { salting: hmac::Key::new(HMAC_SHA256, der), sign, public })
     }
 
     pub(crate) fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// RFC 8017, section 8.1.1. The salt, and what blinds the secret exponent, come from the library's generator.
+    /// RFC 8017, section 8.1.1. The salt, and what blinds the secret exponent, follow from key and message, as the secret numbers of
+    /// DSA do here: nobody else can tell them, and no source of randomness can be a bad one.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let mut seed = Zeroizing::new([0; 32]);
-        rand::fill(&mut *seed).map_err(|_| KeyError::Refused)?;
+        seed.copy_from_slice(hmac::sign(&self.salting, message).as_ref());
         let mut random = ChaCha20Rng::from_seed(*seed);
         self.sign.signature(&mut random, message).ok_or(KeyError::Refused)
     }

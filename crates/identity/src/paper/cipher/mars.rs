@@ -179,6 +179,7 @@ fn reversed([a, b, c, d]: [u32; 4]) -> [u32; 4] {
 }
 
 impl Words for Keyed {
+    #[inline]
     fn encrypt(&self, block: [u32; 4]) -> [u32; 4] {
         let mut block = mix_forward(self.plus(block, 0));
         for round in 0..16 {
@@ -196,6 +197,7 @@ impl Words for Keyed {
     }
 
     /// The same backwards. Mixing backwards undoes mixing forwards if the words are counted from the other end.
+    #[inline]
     fn decrypt(&self, block: [u32; 4]) -> [u32; 4] {
         let mut block = reversed(mix_forward(reversed(self.plus(block, 36))));
         for round in (0..16).rev() {
@@ -213,10 +215,12 @@ impl Words for Keyed {
         self.minus(reversed(mix_backward(reversed(block))), 0)
     }
 
+    #[inline]
     fn word(bytes: [u8; 4]) -> u32 {
         u32::from_le_bytes(bytes)
     }
 
+    #[inline]
     fn bytes(word: u32) -> [u8; 4] {
         word.to_le_bytes()
     }

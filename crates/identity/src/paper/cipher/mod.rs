@@ -1,9 +1,10 @@
-//! Block ciphers of the CLL paper's Table 1 that no well-kept crate has, written from their definitions.
+//! Block ciphers of the CLL paper's Table 1 that no well-kept crate has, or none in a usable speed, written from their definitions.
 //!
 //! For measuring only: they look tables up by secret values, so that whoever shares the processor's cache can read keys.
 
 mod mars;
 mod seed;
+mod twofish;
 
 use cipher::consts::{U1, U16};
 use cipher::inout::InOut;
@@ -14,6 +15,7 @@ use cipher::{
 
 pub(super) use self::mars::Mars;
 pub(super) use self::seed::Seed;
+pub(super) use self::twofish::Twofish;
 
 /// A cipher of blocks of 16 bytes, as four words.
 pub(super) trait Words {
@@ -27,6 +29,7 @@ pub(super) trait Words {
 pub(super) struct OfWords<W>(W);
 
 impl<W: Words> OfWords<W> {
+    #[inline]
     fn convert(&self, mut block: InOut<'_, '_, Block<Self>>, convert: impl Fn(&W, [u32; 4]) -> [u32; 4]) {
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(block.get_in().as_chunks().0) {

@@ -54,6 +54,7 @@ fn substitute((exponent, columns, sum): &(u8, [u8; 8], u8), input: u8) -> u8 {
     taken.fold(*sum, |output, (_, column)| output ^ column)
 }
 
+#[inline]
 fn g(word: u32) -> u32 {
     let parts = word.to_le_bytes().into_iter().zip(TABLES.iter());
     parts.fold(0, |sum, (byte, table)| sum ^ table[usize::from(byte)])
@@ -100,6 +101,7 @@ impl Keyed {
 }
 
 /// RFC 4269, section 2.2.
+#[inline]
 fn f([r0, r1]: [u32; 2], key: &[u32; 2]) -> [u32; 2] {
     let (c, d) = (r0 ^ key[0], r1 ^ key[1]);
     let first = g(c ^ d);
@@ -109,18 +111,22 @@ fn f([r0, r1]: [u32; 2], key: &[u32; 2]) -> [u32; 2] {
 }
 
 impl Words for Keyed {
+    #[inline]
     fn encrypt(&self, block: [u32; 4]) -> [u32; 4] {
         Keyed::run(block, self.0.iter())
     }
 
+    #[inline]
     fn decrypt(&self, block: [u32; 4]) -> [u32; 4] {
         Keyed::run(block, self.0.iter().rev())
     }
 
+    #[inline]
     fn word(bytes: [u8; 4]) -> u32 {
         u32::from_be_bytes(bytes)
     }
 
+    #[inline]
     fn bytes(word: u32) -> [u8; 4] {
         word.to_be_bytes()
     }
