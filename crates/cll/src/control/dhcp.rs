@@ -192,7 +192,7 @@ impl Control {
         let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
-                let outcome = result.and_then(|base| Ok(self.admit_question(call, asked, base)?));
+                let outcome = result.and_then(|base| Ok(self.admit_question(call, asked, *base)?));
                 (Side::WIRE, frame, outcome)
             }
             (Waiting::Certificate(frame, granting), Some(DhcpDone::Certificate(result))) => {

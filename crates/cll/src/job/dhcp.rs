@@ -26,7 +26,7 @@ pub(crate) enum DhcpJob {
 
 /// What it came to.
 pub(crate) enum DhcpDone {
-    Base(Result<Verified<HostCertificate>, Refusal>),
+    Base(Result<Box<Verified<HostCertificate>>, Refusal>),
     Certificate(Result<Vec<u8>, Refusal>),
     Lease(Result<Arc<HostIdentity>, Refusal>),
 }
@@ -36,7 +36,7 @@ impl DhcpJob {
         match self {
             DhcpJob::CheckBase { settings, revoked, unix_s, client, certificate } => {
                 let judged = judge_certificate(&settings, &revoked, unix_s, &certificate).map_err(in_dhcp);
-                DhcpDone::Base(judged.and_then(|base| check_base(client, base)))
+                DhcpDone::Base(judged.and_then(|base| check_base(client, base)).map(Box::new))
             }
             DhcpJob::Certify(authority, grant) => {
                 let refused = |detail: String| Refusal::new(DropReason::DhcpCertificate, detail);

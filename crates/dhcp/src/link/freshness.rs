@@ -79,7 +79,8 @@ impl Freshness {
         let moment = self.moment_of(now.since_boot, client, nonce);
         let seen = self.clients.get(&client).copied().unwrap_or(self.floor);
         let by_nonce = moment.is_some_and(|moment| (moment, stamp) > seen.repeated);
-        if !by_nonce && !(self.is_near(now, stamp) && stamp > seen.stamp) {
+        let by_stamp = self.is_near(now, stamp) && stamp > seen.stamp;
+        if !(by_nonce || by_stamp) {
             return false;
         }
         self.make_room(client);
