@@ -19,7 +19,7 @@ import hmac
 import struct
 import sys
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from cryptography import x509
@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
+ETHERTYPE_IPV6 = 0x86DD
 ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
 BROADCAST = bytes([0xFF] * 6)
 FLAG_SLOW_NONCE, FRAMES_PER_SLOW_NONCE = 1, 1024
@@ -195,6 +196,18 @@ def arp(operation, sender_mac, sender_ip, target_mac, target_ip):
     return head + sender_mac + sender_ip + target_mac + target_ip
 
 
+def arp_with_ipv6(operation, sender_mac, sender_ip, target_mac, target_ip):
+    """What a handshake carries in ARP's place when it is about IPv6 addresses (docs/protocol.md, section 23)."""
+    head = struct.pack("!HHBBH", 1, ETHERTYPE_IPV6, 6, 16, operation)
+    return head + sender_mac + sender_ip + target_mac + target_ip
+
+
+def link_local(mac):
+    """fe80::/64 with the modified EUI-64 of the hardware address (RFC 4291, appendix A)."""
+    identifier = bytes([mac[0] ^ 2]) + mac[1:3] + b"\xff\xfe" + mac[3:]
+    return IPv6Address(b"\xfe\x80" + bytes(6) + identifier).packed
+
+
 @dataclass
 class Offer:
     suite: int
@@ -328,6 +341,7 @@ class Case:
     responder: Offer
     by_address: bool = True
     challenged: bool = False
+    ipv6: bool = False
     timestamps_ms: tuple = field(default=(START_UNIX_S * 1000 + 123, START_UNIX_S * 1000 + 456))
 
     def fixed(self, label, length=32):
@@ -355,10 +369,15 @@ class Handshake:
     def make_request(self):
         """Asks for the responder's IP address with a broadcast, or for its hardware address alone."""
         ours, theirs = self.hosts
-        question = (bytes(6), theirs.ip) if self.case.by_address else (theirs.mac, bytes(4))
+        if self.case.ipv6:
+            question = arp_with_ipv6(1, ours.mac, link_local(ours.mac), bytes(6), link_local(theirs.mac))
+        elif self.case.by_address:
+            question = arp(1, ours.mac, ours.ip, bytes(6), theirs.ip)
+        else:
+            question = arp(1, ours.mac, ours.ip, theirs.mac, bytes(4))
         header = ethernet(BROADCAST if self.case.by_address else theirs.mac, ours.mac, ETHERTYPE_CLL)
         unsigned = unsigned_message(
-            TYPE_REQUEST, arp(1, ours.mac, ours.ip, *question), self.case.timestamps_ms[0], self.nonce,
+            TYPE_REQUEST, question, self.case.timestamps_ms[0], self.nonce,
             self.case.initiator, self.share[0], self.cookie, ours.certificate,
         )
         signature = ours.key.sign(b"ringwall cll 2 request" + without_tag(unsigned))
@@ -368,8 +387,12 @@ class Handshake:
         """Its signature covers the whole request too."""
         theirs, ours = self.hosts
         header = ethernet(theirs.mac, ours.mac, ETHERTYPE_CLL)
+        if self.case.ipv6:
+            answer = arp_with_ipv6(2, ours.mac, link_local(ours.mac), theirs.mac, link_local(theirs.mac))
+        else:
+            answer = arp(2, ours.mac, ours.ip, theirs.mac, theirs.ip)
         unsigned = unsigned_message(
-            TYPE_REPLY, arp(2, ours.mac, ours.ip, theirs.mac, theirs.ip), self.case.timestamps_ms[1], self.nonce,
+            TYPE_REPLY, answer, self.case.timestamps_ms[1], self.nonce,
             self.case.responder, self.share[1], bytes(16), ours.certificate,
         )
         request = sha256(without_tag(self.request))
@@ -588,6 +611,107 @@ def rollover_file(rollovers):
     return out.text()
 
 
+# ---- Frames to groups (section 21) ----------------------------------------------------------------------------------
+
+TYPE_GROUP_FRAME, TYPE_ANNOUNCEMENT, TYPE_QUESTION = 0x22, 0x29, 0x2A
+GROUP_TIME_MS = START_UNIX_S * 1000 + 250
+MDNS = bytes.fromhex("01005e0000fb")
+
+
+def group_head(kind, incarnation, time_ms, counter, leaf, leaves):
+    return bytes([kind, 0]) + bytes(16) + incarnation + struct.pack("!QIBB", time_ms, counter, leaf, leaves)
+
+
+def with_group_tag(frame, site_key):
+    header, message = frame[:14], frame[14:]
+    return header + message[:2] + short_tag(site_key, b"broadcast", header + without_tag(message)) + message[18:]
+
+
+def merkle_root(leaves):
+    """RFC 9162, section 2.1.1, by its recursion: the left side is the largest power of two below the number of leaves."""
+    if len(leaves) == 1:
+        return leaves[0]
+    split = 1
+    while split * 2 < len(leaves):
+        split *= 2
+    return sha256(b"\x01", merkle_root(leaves[:split]), merkle_root(leaves[split:]))
+
+
+def merkle_path(at, leaves):
+    """RFC 9162, section 2.1.3.1, by its recursion, from the leaf up."""
+    if len(leaves) == 1:
+        return []
+    split = 1
+    while split * 2 < len(leaves):
+        split *= 2
+    if at < split:
+        return merkle_path(at, leaves[:split]) + [merkle_root(leaves[split:])]
+    return merkle_path(at - split, leaves[split:]) + [merkle_root(leaves[:split])]
+
+
+def group_batch(sender, site_key, incarnation, unproved):
+    """`unproved` are whole frames without path and signature, tags still zero."""
+    leaves = [sha256(b"\x00", frame[:14], without_tag(frame[14:])) for frame in unproved]
+    root = merkle_root(leaves)
+    signature = sender.key.sign(b"ringwall cll 2 broadcast" + incarnation + bytes([len(leaves)]) + root)
+    proofs = [b"".join(merkle_path(at, leaves)) + counted(signature) for at in range(len(leaves))]
+    return root, [with_group_tag(frame + proof, site_key) for frame, proof in zip(unproved, proofs)]
+
+
+def group_payloads(sender):
+    """Destination, EtherType and parts of the frames of a batch: one of ARP, one of IPv4, one in two parts, one empty."""
+    gratuitous = arp(1, sender.mac, sender.ip, bytes(6), sender.ip)
+    packet = udp_packet(sender.ip, bytes([224, 0, 0, 251]), b"who is in this group?")
+    long = udp_packet(sender.ip, bytes([224, 0, 0, 251]), fixed("long group payload", 1400))
+    return [
+        (BROADCAST, ETHERTYPE_ARP, [gratuitous]),
+        (MDNS, ETHERTYPE_IPV4, [packet]),
+        (MDNS, ETHERTYPE_IPV4, [long[:1293], long[1293:]]),
+        (BROADCAST, ETHERTYPE_EXPERIMENT, [b""]),
+    ]
+
+
+def group_frames(sender, incarnation, time_ms, first_counter, payloads):
+    leaves = sum(len(parts) for _, _, parts in payloads)
+    frames = []
+    for destination, ethertype, parts in payloads:
+        for number, part in enumerate(parts):
+            head = group_head(TYPE_GROUP_FRAME, incarnation, time_ms, first_counter + len(frames), len(frames), leaves)
+            fields = struct.pack("!BHH", number << 4 | len(parts), len(part), ethertype)
+            frames.append(ethernet(destination, sender.mac, ETHERTYPE_CLL) + head + fields + part)
+    return frames
+
+
+def broadcast_file(authority, alpha, omega):
+    out = Vectors("Frames to groups of alpha, in a batch of one and in one of five, and its announcements to two hosts that asked.")
+    incarnation = fixed("incarnation", 8)
+    out.put("incarnation", incarnation)
+    payloads = group_payloads(alpha)
+    for name, chosen, time_ms, counter in (("single", payloads[1:2], GROUP_TIME_MS, 7), ("batch", payloads, GROUP_TIME_MS + 1, 0)):
+        unproved = group_frames(alpha, incarnation, time_ms, counter, chosen)
+        root, frames = group_batch(alpha, authority.site_key, incarnation, unproved)
+        out.put(f"{name}.root", root)
+        for at, frame in enumerate(frames):
+            out.put(f"{name}.unproved.{at}", unproved[at])
+            out.put(f"{name}.frame.{at}", frame)
+    out.put("long.payload", b"".join(payloads[2][2]))
+    askers = [omega.mac, bytes.fromhex("020000000077")]
+    unproved = []
+    for at, asker in enumerate(askers):
+        nonce = fixed(f"question {at}", 16)
+        question = ethernet(alpha.mac, asker, ETHERTYPE_CLL) + bytes([TYPE_QUESTION, 0]) + bytes(16) + nonce + bytes(12)
+        out.put(f"question.{at}.nonce", nonce)
+        out.put(f"question.{at}.frame", with_group_tag(question, authority.site_key))
+        head = group_head(TYPE_ANNOUNCEMENT, incarnation, GROUP_TIME_MS + 2, at, at, len(askers))
+        unproved.append(ethernet(asker, alpha.mac, ETHERTYPE_CLL) + head + nonce + counted(alpha.certificate))
+    root, frames = group_batch(alpha, authority.site_key, incarnation, unproved)
+    out.put("announcements.root", root)
+    for at, frame in enumerate(frames):
+        out.put(f"announcements.unproved.{at}", unproved[at])
+        out.put(f"announcements.frame.{at}", frame)
+    return out.text()
+
+
 CASES = [
     Case(1, "First contact by IP address; one side encrypts, the other only authenticates.",
          Offer(AES_256_GCM, True, 1, 0x00010000, 1800), Offer(AES_256_GCM, False, 1, 0xFFFFFFF8, 3600)),
@@ -599,6 +723,8 @@ CASES = [
          by_address=False),
     Case(4, "The initiator has a slow nonce beside the spinning one.",
          Offer(AES_256_GCM, True, 1, 0x00C0FFE8, 1800, slow_nonce=True), Offer(AES_256_GCM, True, 1, 0x00ABCDE8, 1800)),
+    Case(5, "First contact by IPv6 address.",
+         Offer(AES_256_GCM, True, 1, 0x00600000, 1800), Offer(AES_256_GCM, True, 1, 0x00600008, 1800), ipv6=True),
 ]
 
 
@@ -944,6 +1070,7 @@ def all_files():
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     files["shield-ipsec.txt"] = shield_file()
+    files["broadcast.txt"] = broadcast_file(authority, alpha, omega)
     shakes = [Handshake(case, authority, alpha, omega) for case in CASES]
     for shake in shakes:
         files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)

@@ -1,9 +1,10 @@
 //! The parsers of `wire`.
 
 use wire::arp::{self, Arp};
+use wire::cll::broadcast::HASH_LEN;
 use wire::cll::handshake::tagged_parts;
 use wire::cll::rollover::signed_part;
-use wire::cll::{Challenge, DataHeader, Handshake, InnerHeader, PacketType, Rollover, train};
+use wire::cll::{Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Rollover, train};
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
@@ -96,7 +97,7 @@ pub fn train(data: &[u8]) {
 pub fn cll_handshake(data: &[u8]) {
     let Ok(message) = Handshake::parse(data) else { return };
     assert_eq!(message.emit(), data);
-    let signed = Handshake::signed_parts(data, message.certificate.len()).concat();
+    let signed = message.signed_parts(data).concat();
     assert_eq!(signed.len() + message.site_tag.len() + 2 + message.signature.len(), data.len());
     assert_eq!(tagged_parts(data).concat().len() + message.site_tag.len(), data.len());
 }
@@ -113,7 +114,23 @@ pub fn cll_rollover(data: &[u8]) {
     let Ok(message) = Rollover::parse(data) else { return };
     assert_eq!(message.emit(), data);
     if let Rollover::Keys(keys) = message {
-        assert_eq!(signed_part(data, keys.certificate.len()), keys.emit_unsigned());
+        assert_eq!(keys.signed_part(data), keys.emit_unsigned());
+    }
+}
+
+/// Frames to groups, announcements and questions.
+pub fn cll_broadcast(data: &[u8]) {
+    if let Ok(message) = GroupFrame::parse(data) {
+        assert_eq!(message.emit(), data);
+        assert_eq!(message.emit_unproved(), &data[..message.unproved_len()]);
+        assert_eq!(message.proof.path.len(), message.head.place.path_nodes() * HASH_LEN);
+    }
+    if let Ok(message) = Announcement::parse(data) {
+        assert_eq!(message.emit(), data);
+        assert_eq!(message.emit_unproved(), &data[..message.unproved_len()]);
+    }
+    if let Ok(question) = wire::cll::Question::parse(data) {
+        assert_eq!(question.emit(), data);
     }
 }
 

@@ -38,6 +38,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
     ("cll_rollover", formats::cll_rollover),
+    ("cll_broadcast", formats::cll_broadcast),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

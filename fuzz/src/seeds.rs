@@ -44,6 +44,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             .into_iter()
             .flat_map(|name| owned(&mut vectors::ending_with(name)))
             .collect(),
+        "cll_broadcast" => {
+            let numbered = ["frame.0", "frame.1", "frame.2", "frame.3"].into_iter().flat_map(behind_ethernet);
+            numbered.chain(vectors::ending_with(".0.frame").map(|frame| frame[ETHERNET_LEN..].to_vec())).collect()
+        }
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);

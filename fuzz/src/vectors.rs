@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../../vectors/site.txt"),
     include_str!("../../vectors/handshake-1.txt"),
     include_str!("../../vectors/handshake-2.txt"),
     include_str!("../../vectors/handshake-3.txt"),
     include_str!("../../vectors/rollover.txt"),
+    include_str!("../../vectors/broadcast.txt"),
 ];
 
 /// The values of one file by name.
 pub type Values = BTreeMap<&'static str, Vec<u8>>;
 
-/// The site, then the three handshakes, then rollovers.
+/// The site, then the three handshakes, then rollovers, then frames to groups.
 pub fn files() -> &'static [Values] {
     static READ: OnceLock<Vec<Values>> = OnceLock::new();
     READ.get_or_init(|| FILES.iter().map(|text| read(text)).collect())

@@ -19,7 +19,7 @@ mod revoking;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,8 +74,8 @@ pub struct Entry {
     pub role: Role,
     /// Its hardware address.
     pub mac: MacAddress,
-    /// Its IPv4 addresses.
-    pub addresses: Vec<Ipv4Addr>,
+    /// Its IPv4 addresses, then its IPv6 addresses.
+    pub addresses: Vec<IpAddr>,
     /// First second of its period, in Unix seconds.
     pub not_before_unix: u64,
     /// Last second of its period, in Unix seconds.
@@ -89,14 +89,14 @@ impl Entry {
             name: certificate.name().to_owned(),
             role: certificate.role(),
             mac: certificate.mac(),
-            addresses: certificate.addresses().to_vec(),
+            addresses: certificate.names().all_addresses(),
             not_before_unix: certificate.not_before_unix(),
             not_after_unix: certificate.not_after_unix(),
         }
     }
 
     fn index_line(&self) -> String {
-        let addresses: Vec<String> = self.addresses.iter().map(Ipv4Addr::to_string).collect();
+        let addresses: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
         let Entry { serial, name, role, mac, .. } = self;
         let (from, until) = (utc_text(self.not_before_unix), utc_text(self.not_after_unix));
         format!("{serial}\t{name}\t{role}\t{mac}\t{}\t{from}\t{until}\n", addresses.join(","))
@@ -493,8 +493,9 @@ fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<()
         if other.mac == request.names().mac() {
             return Err(Error::MacTaken { mac: other.mac, holder: holder() });
         }
-        if let Some(address) = request.names().addresses().iter().find(|address| other.addresses.contains(address)) {
-            return Err(Error::AddressTaken { address: *address, holder: holder() });
+        let wanted = request.names().all_addresses();
+        if let Some(address) = wanted.into_iter().find(|address| other.addresses.contains(address)) {
+            return Err(Error::AddressTaken { address, holder: holder() });
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use identity::certificate::names::BadNames;
@@ -66,7 +66,7 @@ pub enum Error {
     /// Another host holds this IP address in a certificate that has not expired.
     AddressTaken {
         /// The address.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Who holds it.
         holder: String,
     },
@@ -169,7 +169,7 @@ impl fmt::Display for Error {
                 f.write_str("a site of the paper profile makes its hosts' keys itself; issue without a request")
             }
             Error::NoPaperSite => f.write_str(
-                "the site is of the modern profile and has no DSA keys; found one with 'site init --profile paper'",
+                "the site is of the modern profile and has neither DSA nor short RSA keys; found one with 'site init --profile paper'",
             ),
             _ => self.fmt_storage(f),
         }

@@ -1,11 +1,11 @@
 //! What is asked for: a name, a role, addresses and how long.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{CertificateRequest, Role};
-use identity::profile::KeyLength;
+use identity::profile::PaperKey;
 use wire::MacAddress;
 
 use crate::Error;
@@ -20,7 +20,7 @@ pub struct Request {
     names: Names,
     validity: Duration,
     subnets: Vec<Subnet>,
-    paper_key: Option<KeyLength>,
+    paper_key: Option<PaperKey>,
 }
 
 impl Request {
@@ -47,6 +47,15 @@ impl Request {
     /// [`Error::BadName`].
     pub fn from_certificate_request(request: &CertificateRequest) -> Result<Self, Error> {
         Self::new(request.name(), request.mac(), request.addresses().to_vec())
+    }
+
+    /// The same with these IPv6 addresses. A host's own request does not get any: they are given, not taken.
+    ///
+    /// # Errors
+    /// [`Error::BadNames`].
+    pub fn with_ipv6(self, addresses: Vec<Ipv6Addr>) -> Result<Self, Error> {
+        let names = self.names.with_ipv6(addresses)?;
+        Ok(Request { names, ..self })
     }
 
     /// The same with this role.
@@ -87,15 +96,15 @@ impl Request {
         &self.subnets
     }
 
-    /// The same with a key of this length to sign S-ARP with; only for a site of the paper profile.
+    /// The same with this second key, to sign S-ARP or the handshakes of CLL with; only for a site of the paper profile.
     #[must_use]
-    pub fn with_paper_key(self, length: KeyLength) -> Self {
-        Request { paper_key: Some(length), ..self }
+    pub fn with_paper_key(self, key: PaperKey) -> Self {
+        Request { paper_key: Some(key), ..self }
     }
 
-    /// The length of the key that shall sign S-ARP, if it was chosen.
+    /// The second key, if it was chosen.
     #[must_use]
-    pub fn paper_key(&self) -> Option<KeyLength> {
+    pub fn paper_key(&self) -> Option<PaperKey> {
         self.paper_key
     }
 

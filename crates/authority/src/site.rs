@@ -8,10 +8,10 @@ use identity::certificate::{
     CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, TrustAnchor, Verified,
 };
 use identity::distributor::{RequestKey, RequestMaster};
-use identity::profile::KeyLength;
+use identity::profile::{KeyLength, PaperKey};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
-use identity::{HostIdentity, KeyError, Profile, new_key_block, pem};
+use identity::{HostIdentity, KeyError, Profile, new_key_block, new_rsa_key_block, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DistinguishedName, DnType,
     IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PublicKeyData, RevokedCertParams, SerialNumber,
@@ -181,14 +181,14 @@ impl Site {
         Ok((bundle, key_pem))
     }
 
-    /// The key that a host of a paper site signs S-ARP with; none in a modern site.
+    /// The key that a host of a paper site signs S-ARP, or the handshakes of CLL with; none in a modern site.
     fn second_key(&self, request: &Request, random: &mut Random<'_>) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         Ok(match self.profile() {
             Profile::Modern => None,
-            Profile::Paper => {
-                let length = request.paper_key().unwrap_or(KeyLength::Bits1024);
-                Some(new_key_block(length, &random_bytes(random)))
-            }
+            Profile::Paper => Some(match request.paper_key().unwrap_or(PaperKey::Dsa(KeyLength::Bits1024)) {
+                PaperKey::Dsa(length) => new_key_block(length, &random_bytes(random)),
+                PaperKey::Rsa(key) => new_rsa_key_block(key, &random_bytes(random)),
+            }),
         })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use authority::{Error, Request, Site, enrolment};
 use identity::certificate::{CertificateRequest, RequestError, Role};
-use identity::profile::KeyLength;
+use identity::profile::{KeyLength, PaperKey, RsaHash, RsaKey};
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, IdentityError, Profile, Refusal, pem};
 use wire::MacAddress;
@@ -229,9 +229,10 @@ fn a_paper_site_gives_each_host_a_second_key_and_stays_what_it_is() {
     let made = found(Profile::Paper);
     let site = Site::from_pem(&made.certificate_pem(), made.key_pem(), made.site_key().clone()).expect("read again");
     assert_eq!((site.profile(), site.name().as_str()), (Profile::Paper, "lab"));
-    for (asked, length) in
-        [(request(), KeyLength::Bits1024), (request().with_paper_key(KeyLength::Bits512), KeyLength::Bits512)]
-    {
+    for (asked, length) in [
+        (request(), KeyLength::Bits1024),
+        (request().with_paper_key(PaperKey::Dsa(KeyLength::Bits512)), KeyLength::Bits512),
+    ] {
         let text = site.issue_identity(&asked, &mut random(2), NOW_UNIX_S).expect("host");
         let identity = HostIdentity::from_pem(&text).expect("identity");
         let (algorithm, key) = identity.certificate().record_key().expect("DSA");
@@ -239,8 +240,27 @@ fn a_paper_site_gives_each_host_a_second_key_and_stays_what_it_is() {
         let signature = identity.record_signing_key().sign(b"ARP").expect("signed");
         assert!(identity.certificate().verify_record_signature(b"ARP", &signature).is_ok());
     }
+    for (number, hash) in (4..).zip(RsaHash::ALL) {
+        let key = RsaKey::new(1024, hash).expect("a length of the paper");
+        let text = site.issue_identity(&request().with_paper_key(PaperKey::Rsa(key)), &mut random(number), NOW_UNIX_S);
+        let identity = HostIdentity::from_pem(&text.expect("host")).expect("identity");
+        let certificate = identity.certificate();
+        assert!(certificate.signs_as_the_cll_paper() && certificate.record_key().is_none());
+        let signature = identity.sign(b"handshake").expect("signed");
+        assert_eq!(signature.len(), 128);
+        assert!(certificate.verify_signature(b"handshake", &signature).is_ok());
+        assert!(certificate.verify_signature(b"handshaken", &signature).is_err());
+        assert!(
+            certificate
+                .verify_signature(b"handshake", &identity.record_signing_key().sign(b"handshake").expect("signed"))
+                .is_err()
+        );
+        // The certificate has to leave room in a handshake of one frame, with a share of 256 bytes.
+        assert!(certificate.der().len() < 800, "{}", certificate.der().len());
+    }
     let modern = found(Profile::Modern);
-    let weak = modern.issue_identity(&request().with_paper_key(KeyLength::Bits512), &mut random(2), NOW_UNIX_S);
+    let weak =
+        modern.issue_identity(&request().with_paper_key(PaperKey::Dsa(KeyLength::Bits512)), &mut random(2), NOW_UNIX_S);
     assert!(matches!(weak, Err(Error::NoPaperSite)));
     let own = enrolment::request(&request(), &mut random(3)).expect("requested");
     let own = CertificateRequest::from_pem(&own.request_pem).expect("signed");

@@ -72,18 +72,24 @@ drop_reasons! {
     // Outbound, from the stack.
     SourceNotOurs, "source-not-ours", "The stack sent a frame with a source address that is not this interface's.",
         "Do not bridge other machines through a guarded interface; give each its own certificate.";
-    Broadcast, "broadcast", "Broadcast frames are not carried yet.",
-        "None in this version, except that ARP requests become handshakes.";
-    Multicast, "multicast", "Multicast frames are not carried yet.",
-        "None in this version.";
+    Broadcast, "broadcast", "A broadcast by a legacy host that may send none, or any while `cll.broadcast` is off.",
+        "Set `broadcast` in the legacy host's entry if its broadcasts are needed here, or switch `cll.broadcast` on.";
+    Multicast, "multicast", "A multicast by a legacy host that may send none, or any while `cll.broadcast` is off.",
+        "Set `broadcast` in the legacy host's entry if its multicasts are needed here, or switch `cll.broadcast` on.";
+    GroupQueueFull, "group-queue-full", "The stack sent more group frames than can be signed in time.",
+        "Look for the program that floods the LAN with broadcasts or multicasts.";
     Dhcp, "dhcp", "DHCP is not carried yet.",
         "Configure addresses by hand in this version.";
-    Ipv6, "ipv6", "IPv6 is not carried yet.",
-        "Use IPv4 on guarded interfaces in this version.";
+    Ipv6, "ipv6", "IPv6 is switched off on this host, or a legacy host sent it.",
+        "Set `ipv6 = true` in [cll]; legacy hosts are reached by IPv4.";
+    DiscoveryNotOurs, "nd-not-ours", "The stack sent neighbour discovery that no peer would accept from this host.",
+        "Do not bridge other machines through a guarded interface; a host that advertises routes needs the role router.";
+    DiscoveryUnasked, "nd-unasked", "The stack sent a neighbour advertisement that nobody waits for.",
+        "Nothing: this program answers in its place.";
     BadArp, "bad-arp", "The ARP message is malformed or is neither a request nor a reply for Ethernet and IPv4.",
         "Look for the program that sent it.";
-    ArpProbe, "arp-probe", "An address probe or an announcement is a broadcast and is not carried yet.",
-        "None in this version; the authority keeps addresses unique.";
+    ArpProbe, "arp-probe", "An ARP probe for an address, which has no sender address that could be proved.",
+        "Nothing: the authority keeps addresses unique.";
     ArpNotOurs, "arp-not-ours", "The stack spoke ARP for an address that is not in this host's certificate.",
         "Issue a certificate with that address, or remove the address from the interface.";
     ArpUnasked, "arp-unasked", "The stack sent an ARP reply that nobody waits for.",
@@ -136,6 +142,29 @@ drop_reasons! {
         "An enrolled host lies, or its certificate lacks the address or the role router.";
     InnerArp, "inner-arp", "An authentic frame carries ARP for addresses that are not in the peer's certificate.",
         "An enrolled host lies, or its certificate lacks the address.";
+
+    InnerDiscovery, "inner-nd", "An authentic frame carries neighbour discovery that is malformed, hidden, or names another's hardware address.",
+        "An enrolled host lies, or bridges other machines: see its name in `events`.";
+    InnerRole, "inner-role", "An authentic frame carries what only a router or a DHCP server may say, and its sender is none.",
+        "Issue the router's certificate with the role router, the DHCP server's with the role dhcp; otherwise an enrolled host lies.";
+    AddressTaken, "address-taken", "A host speaks for an IPv6 address that another host has.",
+        "See `events` for its name: an enrolled host lies, or two have the same address.";
+    AddressLimit, "address-limit", "A host speaks for more IPv6 addresses than one host may have.",
+        "An enrolled host collects addresses, or machines behind it need certificates of their own.";
+    GroupTag, "group-tag", "A group frame, an announcement or a question was not made by any host of the site.",
+        "A host of another site, or an outsider who wants this host to check signatures.";
+    GroupUnproved, "group-unproved", "A group frame whose sender did not prove in time that it lives now.",
+        "Nothing if rare; otherwise look for a replay, or see whether the sender's host answers at all.";
+    GroupReplayed, "group-replayed", "A group frame that is not newer than the last one of its sender.",
+        "Look for a loop or a replay.";
+    GroupBudget, "group-budget", "More group frames or questions arrived than may be checked in this time.",
+        "Look for the enrolled host that floods the LAN, or forges in the name of another.";
+    GroupIncomplete, "group-incomplete", "Another part of a group frame that travels in parts was lost.",
+        "Nothing if rare: lost frames of a group are not repeated.";
+    GroupUnicast, "group-unicast", "A group frame carries an IP packet for one host.",
+        "An enrolled host sends in clear what belongs under the seal: see the peer's programs.";
+    GroupUnasked, "group-unasked", "An announcement that answers no question of this host.",
+        "Nothing if rare; otherwise look for a replay.";
 
     // S-ARP.
     SarpMalformed, "sarp-malformed", "An S-ARP message contradicts itself or ends too early.",

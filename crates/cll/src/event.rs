@@ -1,7 +1,7 @@
 //! What an operator should hear, and what the host around the link layer must do.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bump::DropReason;
 use wire::MacAddress;
@@ -79,7 +79,7 @@ pub enum Event {
         /// Its source address, which is a claim.
         mac: MacAddress,
         /// The address it spoke for, which is a claim.
-        ip: Ipv4Addr,
+        ip: IpAddr,
         /// Why.
         reason: DropReason,
         /// In the words of the check that failed.
@@ -88,9 +88,30 @@ pub enum Event {
     /// Nobody answered our handshake.
     NoAnswer {
         /// The address that was asked for.
-        ip: Option<Ipv4Addr>,
+        ip: Option<IpAddr>,
         /// The host that was asked.
         mac: Option<MacAddress>,
+    },
+    /// A host that sends to groups has proved who it is and that it lives.
+    GroupSender {
+        /// Name in its certificate.
+        name: String,
+        /// The host.
+        mac: MacAddress,
+    },
+    /// A host in whose name frames to groups came did not say that it lives.
+    GroupSilent {
+        /// Their source address, which is a claim.
+        mac: MacAddress,
+    },
+    /// A group frame or an announcement that came as far as a certificate or signature was refused.
+    GroupRefused {
+        /// Its source address, which is a claim.
+        mac: MacAddress,
+        /// Why.
+        reason: DropReason,
+        /// In the words of the check that failed.
+        detail: String,
     },
     /// A host was asked to prove that it is there now.
     Challenged {
@@ -100,7 +121,27 @@ pub enum Event {
     /// Our own stack did not answer a verified request for our address.
     StackSilent {
         /// The address that was asked for.
-        ip: Ipv4Addr,
+        ip: IpAddr,
+    },
+    /// A proved host used an IPv6 address that another has, or more than it may.
+    ClaimRefused {
+        /// Name in the peer's certificate.
+        name: String,
+        /// The peer.
+        mac: MacAddress,
+        /// The address.
+        ip: Ipv6Addr,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A proved host says that it has an IPv6 address which our stack was about to take.
+    AddressDenied {
+        /// Name in the peer's certificate.
+        name: String,
+        /// The peer.
+        mac: MacAddress,
+        /// The address.
+        ip: Ipv6Addr,
     },
 }
 
@@ -114,8 +155,13 @@ impl Event {
             Event::Ended { .. } => "ended",
             Event::Refused { .. } => "refused",
             Event::NoAnswer { .. } => "no-answer",
+            Event::GroupSender { .. } => "group-sender",
+            Event::GroupSilent { .. } => "group-silent",
+            Event::GroupRefused { .. } => "group-refused",
             Event::Challenged { .. } => "challenged",
             Event::StackSilent { .. } => "stack-silent",
+            Event::ClaimRefused { .. } => "claim-refused",
+            Event::AddressDenied { .. } => "address-denied",
         }
     }
 }
@@ -140,7 +186,18 @@ impl fmt::Display for Event {
                 let mac = mac.map_or_else(|| "anybody".to_owned(), |mac| mac.to_string());
                 write!(f, "no answer to our handshake for {ip} at {mac}")
             }
+            Event::GroupSender { name, mac } => write!(f, "group frames of {name} ({mac}) are proved"),
+            Event::GroupSilent { mac } => write!(f, "group frames came from {mac}, which does not say that it lives"),
+            Event::GroupRefused { mac, reason, detail } => {
+                write!(f, "group frame from {mac} refused ({}): {detail}", reason.word())
+            }
             Event::Challenged { mac } => write!(f, "{mac} must prove that its handshake is fresh"),
+            Event::ClaimRefused { name, mac, ip, reason } => {
+                write!(f, "{name} ({mac}) may not use {ip} ({})", reason.word())
+            }
+            Event::AddressDenied { name, mac, ip } => {
+                write!(f, "{name} ({mac}) says that it has {ip}, which our own stack was about to take")
+            }
             Event::StackSilent { ip } => write!(f, "our own stack did not answer for {ip}: is it configured?"),
         }
     }

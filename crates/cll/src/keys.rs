@@ -98,7 +98,8 @@ pub(crate) fn derive(
     Ok(AssociationKeys { send, receive })
 }
 
-const LONGEST_KEY: usize = 32;
+/// Bytes of the longest keys of a suite: of one of the paper profile, a cipher's and an HMAC's.
+const LONGEST_KEY: usize = 64;
 
 pub(crate) struct Material {
     key: Zeroizing<[u8; LONGEST_KEY]>,

@@ -7,10 +7,11 @@
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`
+//! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
 //! - section 7.1, legacy hosts: `settings`, `lane`
 //!
-//! Beyond the paper: candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
+//! Beyond the paper: IPv6 (`origin`, `neighbours`, `control/discovery`), candidates and promotion, challenges, liveness, a replay window and spinning nonces (both in `shield`), a tag
 //! under the site key in front of every signature. `docs/protocol.md` has every byte.
 //!
 //! Trust: nothing from the wire is believed before a tag or signature is verified, and what an enrolled host says about
@@ -23,8 +24,12 @@ mod job;
 mod keys;
 mod lane;
 pub mod limits;
+mod merkle;
 mod message;
+mod neighbours;
 mod origin;
+#[cfg(test)]
+mod paper_vectors;
 mod revocation;
 mod self_test;
 mod settings;
@@ -41,9 +46,9 @@ pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
 pub use lane::Lane;
-pub use message::{Activity, AssociationId, Order, Request};
+pub use message::{Activity, AssociationId, Claim, Order, Request};
 pub use self_test::SelfTestError;
-pub use settings::{Legacy, Requirement, Settings, Weaken};
+pub use settings::{Broadcasting, Legacy, Requirement, Settings, Weaken};
 
 /// The link layer of one interface, on one thread.
 pub type Cll = Whole<Control, Lane>;

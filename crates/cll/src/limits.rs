@@ -123,9 +123,98 @@ const _: () = assert!(
 /// Handshakes signed by this host in a second, for whatever cause.
 pub const SIGNATURES_PER_SECOND: u32 = 400;
 
+/// IPv6 addresses that one host may hold: a link-local one, and for three networks a lasting one and those of four days
+/// (RFC 8981 makes one a day).
+pub const ADDRESSES_PER_HOST_MAX: usize = 16;
+/// IPv6 addresses of all hosts.
+pub const ADDRESSES_MAX: usize = ADDRESSES_PER_HOST_MAX * PEERS_MAX;
+/// IPv6 addresses of this host; one with containers has many.
+pub const ADDRESSES_OWN_MAX: usize = 256;
+/// An address that its host has not used for this long may be claimed by another.
+pub const ADDRESS_HELD: Duration = Duration::from_secs(30 * 60);
+/// A lane uses a binding for this long, then control hears that the address is used.
+pub const ADDRESS_REFRESH: Duration = Duration::from_secs(5 * 60);
+/// An address that was not heard of for this long makes room for another one of its host.
+pub const ADDRESS_IN_USE: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(
+    ADDRESS_IN_USE.as_secs() >= 2 * ADDRESS_REFRESH.as_secs() && ADDRESS_HELD.as_secs() > ADDRESS_IN_USE.as_secs(),
+    "an address whose frames a lane lets through is known as used"
+);
+/// Our stack has taken an address this long after it asked whether somebody has it: three times a kernel's own second.
+pub const ADDRESS_TENTATIVE: Duration = Duration::from_secs(3);
+/// Addresses that our stack is about to take.
+pub const TENTATIVE_MAX: usize = 64;
+/// How often one host may say in a [`DENIAL_PERIOD`] that it already has an address that our stack is about to take. A
+/// kernel tries three others.
+pub const DENIALS_PER_HOST_MAX: u32 = 2;
+/// See [`DENIALS_PER_HOST_MAX`].
+pub const DENIAL_PERIOD: Duration = Duration::from_secs(60 * 60);
+/// Questions to our own stack in a second, whether it has an address that somebody asks for.
+pub const PROBES_PER_SECOND: u32 = 50;
+/// Our stack has this long to answer one.
+pub const PROBE_ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Questions to our own stack that wait for an answer.
+pub const PROBES_OPEN_MAX: usize = 2 * PROBES_PER_SECOND as usize;
+/// Refused claims of which an operator hears in one go; afterwards of one a second. All are counted.
+pub const CLAIMS_TOLD_BURST: u32 = 10;
+
 /// Frames held for one peer while its handshake runs.
 pub const HELD_FRAMES_PER_PEER_MAX: usize = 32;
 /// Bytes held for one peer: two super-frames and small change.
 pub const HELD_BYTES_PER_PEER_MAX: usize = 192 * 1024;
 /// Bytes held for all peers of a lane.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Group frames of our stack that wait for a signature.
+pub const GROUP_FRAMES_WAITING_MAX: usize = 512;
+/// Bytes of them.
+pub const GROUP_BYTES_WAITING_MAX: usize = 512 * 1024;
+/// Group frames that are signed by themselves before the configured rate is looked at: what a program says at its start.
+pub const GROUP_BURST: u32 = 16;
+/// By default group frames share signatures above so many in a second.
+pub const GROUP_BATCH_ABOVE_DEFAULT: u32 = 200;
+/// The most that may be configured: what a receiver checks of one sender.
+pub const GROUP_BATCH_ABOVE_MAX: u32 = GROUP_CHECKS_PER_SOURCE_PER_SECOND / 2;
+/// How long a group frame waits by default for others to share its signature.
+pub const GROUP_BATCH_DELAY_DEFAULT: Duration = Duration::from_millis(5);
+/// The longest such wait that may be configured.
+pub const GROUP_BATCH_DELAY_MAX: Duration = Duration::from_millis(100);
+const _: () = assert!(
+    GROUP_BATCH_ABOVE_DEFAULT + 1000 / GROUP_BATCH_DELAY_DEFAULT.as_millis() as u32
+        <= GROUP_CHECKS_PER_SOURCE_PER_SECOND,
+    "a sender that signs at its rate and at the end of every wait makes no more signatures than a receiver checks"
+);
+/// Announcements that wait for a signature.
+pub const GROUP_ANSWERS_WAITING_MAX: usize = 256;
+/// Questions of others that are answered in a second, many under one signature.
+pub const GROUP_ANSWERS_PER_SECOND: u32 = 1000;
+/// Questions to others in a second.
+pub const GROUP_QUESTIONS_PER_SECOND: u32 = 200;
+/// Hosts that are being asked.
+pub const GROUP_ASKED_MAX: usize = 256;
+/// First wait for an announcement; it doubles with each question.
+pub const GROUP_ASK_AGAIN: Duration = Duration::from_millis(250);
+/// Questions before a host is given up.
+pub const GROUP_QUESTIONS_MAX: u32 = 3;
+/// A sender that has proved itself is not asked again for so long.
+pub const GROUP_QUESTION_INTERVAL: Duration = Duration::from_secs(1);
+/// An announcement reaches so far back: frames that its sender made longer ago are not believed by it.
+pub const GROUP_PROOF_REACH: Duration = Duration::from_secs(2);
+const _: () = assert!(
+    GROUP_ASK_AGAIN.as_millis() * ((1 << GROUP_QUESTIONS_MAX) - 1) < GROUP_PROOF_REACH.as_millis(),
+    "an announcement reaches back to all frames that wait for it"
+);
+/// Frames of one sender that wait for its announcement.
+pub const GROUP_HELD_PER_SENDER_MAX: usize = 32;
+/// Frames of one sender that wait for a signature to be checked.
+pub const GROUP_WAITING_PER_SENDER_MAX: usize = 256;
+/// Senders of group frames that are remembered. Who is forgotten is asked again.
+pub const GROUP_SENDERS_MAX: usize = 1024;
+/// Roots that are remembered of each sender; batches come one behind the other.
+pub const GROUP_ROOTS_MAX: usize = 4;
+/// Signatures over roots that are checked in a second.
+pub const GROUP_CHECKS_PER_SECOND: u32 = 2000;
+/// Signatures over roots of one sender that are checked in a second.
+pub const GROUP_CHECKS_PER_SOURCE_PER_SECOND: u32 = 500;
+/// The first parts of a frame wait for the rest for so long.
+pub const GROUP_PARTS_WAIT_MAX: Duration = Duration::from_secs(1);

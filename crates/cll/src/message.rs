@@ -1,11 +1,13 @@
 //! What lanes ask of control, and what control orders.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+use bump::{Instant, Meta};
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
-use crate::origin::Origin;
+use crate::origin::{Claims, Origin};
 
 /// Names an association for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +37,13 @@ impl Activity {
 pub enum Request {
     /// The stack sent this ARP frame.
     StackArp(Vec<u8>),
-    /// The wire brought this frame with a handshake message.
+    /// The stack sent this frame with a neighbour solicitation or advertisement.
+    StackNeighbour(Vec<u8>),
+    /// A frame was opened that claims IPv6 addresses which this lane does not know for its sender's.
+    Claim(Box<Claim>),
+    /// The stack sent this frame to a group.
+    StackGroup(Vec<u8>),
+    /// The wire brought this frame with a handshake message, or one that is for all.
     Handshake(Vec<u8>),
     /// Frames wait for an association with this address.
     Wanted(MacAddress),
@@ -49,6 +57,18 @@ pub enum Request {
     Worn(AssociationId),
     /// This sealed frame was opened under this association and carried this message of the link layer.
     Control(AssociationId, Vec<u8>, Vec<u8>),
+}
+
+/// A frame that is authentic and good if what it claims is.
+#[derive(Debug)]
+pub struct Claim {
+    pub(crate) association: AssociationId,
+    pub(crate) claims: Claims,
+    /// As it came from the wire.
+    pub(crate) sealed: Vec<u8>,
+    /// As the stack shall have it.
+    pub(crate) opened: Vec<u8>,
+    pub(crate) meta: Meta,
 }
 
 /// A key to receive with, as a lane installs it.
@@ -86,6 +106,10 @@ pub(crate) enum OrderKind {
     ShowLife(MacAddress),
     /// Send the peer this message of the link layer.
     Control(MacAddress, Vec<u8>),
+    /// This peer has this address; ask again after that moment.
+    Admit(MacAddress, Ipv6Addr, Instant),
+    /// This peer has this address no more.
+    Withdraw(MacAddress, Ipv6Addr),
     /// The handshake failed: drop what waits for this address.
     GiveUp(MacAddress),
 }
@@ -100,6 +124,8 @@ impl std::fmt::Debug for Order {
             OrderKind::Seal(..) => "Seal",
             OrderKind::ShowLife(_) => "ShowLife",
             OrderKind::Control(..) => "Control",
+            OrderKind::Admit(..) => "Admit",
+            OrderKind::Withdraw(..) => "Withdraw",
             OrderKind::GiveUp(_) => "GiveUp",
         })
     }

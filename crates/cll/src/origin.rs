@@ -2,16 +2,21 @@
 //!
 //! Link layer authentication alone does not stop an enrolled host from using another's address. So the source of the IP
 //! packet, and both sender addresses of an ARP message, are compared with the certificate of the host whose key opened
-//! the frame. Routers are exempt from the IP rule, and from no other (section 5.3).
+//! the frame. Routers are exempt from the IP rule, and from no other (section 5.3). IPv6 addresses need not be in a
+//! certificate; `ipv6` says what is claimed.
+
+mod ipv6;
 
 use std::net::Ipv4Addr;
 
 use bump::DropReason;
-use identity::Verified;
 use identity::certificate::HostCertificate;
+use identity::{Role, Verified};
 use wire::arp::Arp;
 use wire::layer::network_layer;
 use wire::{EtherType, MacAddress};
+
+pub(crate) use ipv6::Claims;
 
 /// What a host may claim to be.
 #[derive(Clone, Debug)]
@@ -19,33 +24,54 @@ pub(crate) struct Origin {
     mac: MacAddress,
     addresses: Vec<Ipv4Addr>,
     router: bool,
+    dhcp_server: bool,
+}
+
+/// What the cross-layer check leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// Nothing.
+    Free,
+    /// It is IPv6, and good if these claims are.
+    Ipv6(Claims),
 }
 
 impl Origin {
     /// What the host with this certificate may claim.
     pub(crate) fn of(certificate: &Verified<HostCertificate>) -> Origin {
-        Origin { mac: certificate.mac(), addresses: certificate.addresses().to_vec(), router: certificate.is_router() }
+        Origin {
+            mac: certificate.mac(),
+            addresses: certificate.addresses().to_vec(),
+            router: certificate.is_router(),
+            dhcp_server: certificate.role() == Role::DhcpServer,
+        }
     }
 
     /// What the legacy host at this address pair may claim.
     pub(crate) fn of_legacy(legacy: &crate::settings::Legacy) -> Origin {
-        Origin { mac: legacy.mac, addresses: vec![legacy.ip], router: legacy.router }
+        Origin { mac: legacy.mac, addresses: vec![legacy.ip], router: legacy.router, dhcp_server: false }
     }
 
     pub(crate) fn mac(&self) -> MacAddress {
         self.mac
     }
 
+    /// Whether its DHCP replies count. A router may be a relay.
+    fn serves_dhcp(&self) -> bool {
+        self.dhcp_server || self.router
+    }
+
     /// Checks a whole inner frame that came from this host. Looks through VLAN tags, or they would hide a false source.
-    pub(crate) fn check(&self, frame: &[u8]) -> Result<(), DropReason> {
+    pub(crate) fn check(&self, frame: &[u8]) -> Result<Passage, DropReason> {
         let (ethertype, at) = network_layer(frame).ok_or(DropReason::InnerMalformed)?;
         let payload = frame.get(at..).ok_or(DropReason::InnerMalformed)?;
         match ethertype {
             EtherType::IPV4 => self.check_ipv4(payload),
             EtherType::ARP => self.check_arp(payload),
-            EtherType::IPV6 => Err(DropReason::Ipv6),
+            EtherType::IPV6 => return ipv6::check(self, payload).map(Passage::Ipv6),
             _ => Ok(()),
         }
+        .map(|()| Passage::Free)
     }
 
     fn check_ipv4(&self, packet: &[u8]) -> Result<(), DropReason> {

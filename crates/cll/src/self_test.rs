@@ -12,7 +12,7 @@ use identity::agreement::KeyPair;
 use shield::Nonces;
 use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
-use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
+use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 
 use crate::job::{Answer, Finish, SignRequest};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
@@ -27,15 +27,17 @@ const BROKEN: &str = "the cryptographic library does not work on this machine";
 /// Opens a handshake, answers it, judges the answer, and sends one frame each way, all within this function.
 pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), SelfTestError> {
     let certificate = settings.identity.certificate();
-    let Some(own_ip) = certificate.addresses().first().copied() else { return Ok(()) };
+    // A host without an IPv4 address asks by hardware address.
+    let first = certificate.addresses().first().copied();
+    let own_ip = first.unwrap_or(Ipv4Addr::UNSPECIFIED);
     let unix_s = certificate.not_before_unix();
-    let (ours, theirs) = (key_pair(keys)?, key_pair(keys)?);
+    let (ours, theirs) = (key_pair(settings, keys)?, key_pair(settings, keys)?);
     let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours);
     let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
     let request = sign.run().ok_or(BROKEN)?;
     let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
-    let require = Requirement { suites: Suite::ALL.to_vec(), confidential: false };
+    let require = Requirement { suites: Suite::of_profile(settings.profile()), confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
     let revoked = Arc::<Revoked>::default();
     let answer = Answer {
@@ -49,15 +51,23 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let answered = answer.run().map_err(|refusal| refusal.detail)?;
     let reply = answered.reply;
     let key_pair = Arc::new(ours);
-    let finish =
-        Finish { settings, revoked, unix_s, request, reply, key_pair, asked_ip: Some(own_ip), asked_mac: None };
+    let finish = Finish {
+        settings,
+        revoked,
+        unix_s,
+        request,
+        reply,
+        key_pair,
+        asked_ip: first.map(Into::into),
+        asked_mac: None,
+    };
     let finished = finish.run().map_err(|refusal| refusal.detail)?;
     exchange(&finished.keys, &answered.keys)?;
     exchange(&answered.keys, &finished.keys)
 }
 
-fn key_pair(keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
-    KeyPair::from_random(keys.bytes()).map_err(|error| error.to_string())
+fn key_pair(settings: &Settings, keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
+    KeyPair::of_profile(settings.profile(), keys.bytes()).map_err(|error| error.to_string())
 }
 
 fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &KeyPair) -> Vec<u8> {
@@ -67,6 +77,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         _ => Operation::Reply,
     };
     let offer = Offer {
+        agreement: settings.agreement(),
         suite: settings.send_suite.id(),
         confidential: settings.confidential,
         slow_nonce: settings.slow_nonce,
@@ -77,7 +88,13 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
     Handshake {
         kind,
         site_tag: [0; SITE_TAG_LEN],
-        arp: Arp { operation, sender_mac: mac, sender_ip: own_ip, target_mac: mac, target_ip: own_ip },
+        resolution: Resolution::Arp(Arp {
+            operation,
+            sender_mac: mac,
+            sender_ip: own_ip,
+            target_mac: mac,
+            target_ip: own_ip,
+        }),
         timestamp_ms: 0,
         nonce: [0; NONCE_LEN],
         offer,

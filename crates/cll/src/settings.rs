@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity::HostIdentity;
 use identity::aead::Suite;
+use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
-use wire::cll::Offer;
-use wire::cll::data;
+use wire::cll::broadcast::LEAVES_MAX;
+use wire::cll::{Agreement, Offer, data};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
@@ -22,6 +22,38 @@ pub struct Legacy {
     pub ip: Ipv4Addr,
     /// A plain router forwards for others, so its frames may carry any source address.
     pub router: bool,
+    /// Whether its broadcasts and multicasts are let in, in clear and only with its own addresses.
+    pub broadcast: bool,
+}
+
+/// How frames to groups travel (paper, section 5.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broadcasting {
+    /// Whether they are carried at all.
+    pub carried: bool,
+    /// Above so many frames in a second, frames share signatures.
+    pub batch_above_per_second: u32,
+    /// How long a frame waits at most for others to share its signature.
+    pub batch_delay: Duration,
+    /// Most frames that share a signature.
+    pub batch_frames: u8,
+    /// Whether frames to groups leave in clear as well, for the hosts on the legacy list.
+    pub to_legacy: bool,
+    /// Whether IGMP leaves in clear as well, for switches that listen for who is in which group.
+    pub membership_in_clear: bool,
+}
+
+impl Default for Broadcasting {
+    fn default() -> Broadcasting {
+        Broadcasting {
+            carried: true,
+            batch_above_per_second: limits::GROUP_BATCH_ABOVE_DEFAULT,
+            batch_delay: limits::GROUP_BATCH_DELAY_DEFAULT,
+            batch_frames: LEAVES_MAX,
+            to_legacy: false,
+            membership_in_clear: false,
+        }
+    }
 }
 
 /// What a peer must at least do with the frames it sends.
@@ -49,8 +81,17 @@ impl Requirement {
     #[must_use]
     pub fn accept(&self, offer: &Offer) -> Option<Suite> {
         let suite = Suite::from_id(offer.suite)?;
-        let enough = self.suites.contains(&suite) && (offer.confidential || !self.confidential);
+        let fits = offer.agreement == agreement_of(suite.profile());
+        let enough = fits && self.suites.contains(&suite) && (offer.confidential || !self.confidential);
         enough.then_some(suite)
+    }
+}
+
+/// The key agreement that goes with the suites of `profile`.
+fn agreement_of(profile: Profile) -> Agreement {
+    match profile {
+        Profile::Modern => Agreement::X25519,
+        Profile::Paper => Agreement::Group14,
     }
 }
 
@@ -108,8 +149,12 @@ pub struct Settings {
     pub wire_mtu: u16,
     /// How many lanes this host sends on.
     pub lanes: u8,
+    /// Whether IPv6 is carried.
+    pub ipv6: bool,
     /// Hosts admitted in clear.
     pub legacy: Vec<Legacy>,
+    /// How frames to groups travel.
+    pub broadcasting: Broadcasting,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
     /// Layers switched off by a laboratory.
@@ -121,15 +166,20 @@ impl Settings {
     #[must_use]
     pub fn new(identity: Arc<HostIdentity>, wire_mtu: u16) -> Settings {
         let mac = identity.certificate().mac();
+        let suites = Suite::of_profile(identity.profile());
+        let send_suite = match identity.profile() {
+            Profile::Modern => Suite::Aes256Gcm,
+            Profile::Paper => suites.first().copied().unwrap_or(Suite::Aes256Gcm),
+        };
         Settings {
             identity,
             mac,
             ethertype: EtherType::CLL,
-            send_suite: Suite::Aes256Gcm,
+            send_suite,
             confidential: true,
             slow_nonce: false,
             layers: Layers::default(),
-            require: Requirement { suites: Suite::ALL.to_vec(), confidential: false },
+            require: Requirement { suites, confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,
             lifetime_min: limits::LIFETIME_MIN,
             idle: limits::IDLE_DEFAULT,
@@ -138,10 +188,22 @@ impl Settings {
             rekey_after_frames: limits::REKEY_AFTER_FRAMES,
             wire_mtu,
             lanes: 1,
+            ipv6: true,
             legacy: Vec::new(),
+            broadcasting: Broadcasting::default(),
             pass: Vec::new(),
             weaken: Weaken::default(),
         }
+    }
+
+    /// The profile of the site, which decides on key agreement, key derivation and signatures.
+    pub(crate) fn profile(&self) -> Profile {
+        self.identity.profile()
+    }
+
+    /// How this host comes to a secret with others.
+    pub(crate) fn agreement(&self) -> Agreement {
+        agreement_of(self.profile())
     }
 
     /// Which checks of a data frame are made, and when. A laboratory that lets frames with a wrong tag in wants to see them.

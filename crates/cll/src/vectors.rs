@@ -1,8 +1,11 @@
 //! The golden vectors of `vectors/`, which an independent program made from the written protocol alone. Everything in them
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
+mod broadcast;
+
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use bump::frame::Frames;
@@ -15,12 +18,12 @@ use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Role, pem};
 use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
-use wire::MacAddress;
-use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{Challenge, Handshake, Offer, PacketType, Rollover, SITE_TAG_LEN};
+use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::nd::{advertisement, group_mac};
+use wire::{EtherType, MacAddress};
 
 use crate::job::{
     Answer, AnswerRollover, Answered, Finish, FinishRollover, Finished, SignRequest, SignRollover, Successor,
@@ -34,27 +37,28 @@ use crate::{Lane, Settings};
 
 const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
 const SITE: &str = include_str!("../../../vectors/site.txt");
-const HANDSHAKES: [&str; 4] = [
+const HANDSHAKES: [&str; 5] = [
     include_str!("../../../vectors/handshake-1.txt"),
     include_str!("../../../vectors/handshake-2.txt"),
     include_str!("../../../vectors/handshake-3.txt"),
     include_str!("../../../vectors/handshake-4.txt"),
+    include_str!("../../../vectors/handshake-5.txt"),
 ];
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
-const START_UNIX_S: u64 = 1_800_000_000;
-const WIRE_MTU: u16 = 1500;
+pub(crate) const START_UNIX_S: u64 = 1_800_000_000;
+pub(crate) const WIRE_MTU: u16 = 1500;
 
 /// One vector file: lines of `name = hex`, and comments.
-struct Vectors(BTreeMap<&'static str, Vec<u8>>);
+pub(crate) struct Vectors(BTreeMap<&'static str, Vec<u8>>);
 
 impl Vectors {
-    fn read(text: &'static str) -> Vectors {
+    pub(crate) fn read(text: &'static str) -> Vectors {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let pairs = lines.map(|line| line.split_once(" =").expect("name = hex"));
         Vectors(pairs.map(|(name, digits)| (name, bytes_of(digits.trim()))).collect())
     }
 
-    fn bytes(&self, name: &str) -> &[u8] {
+    pub(crate) fn bytes(&self, name: &str) -> &[u8] {
         self.0.get(name).unwrap_or_else(|| panic!("no vector {name}"))
     }
 
@@ -66,7 +70,7 @@ impl Vectors {
         u32::from_be_bytes(self.array(name))
     }
 
-    fn byte(&self, name: &str) -> u8 {
+    pub(crate) fn byte(&self, name: &str) -> u8 {
         self.array::<1>(name)[0]
     }
 
@@ -110,6 +114,7 @@ impl Party {
         settings.slow_nonce = vectors.byte(&name("slow_nonce")) != 0;
         settings.lanes = vectors.byte(&name("lanes"));
         let offer = Offer {
+            agreement: Agreement::X25519,
             suite: settings.send_suite.id(),
             confidential: settings.confidential,
             slow_nonce: settings.slow_nonce,
@@ -135,11 +140,11 @@ impl Party {
     }
 
     /// The message up to the certificate.
-    fn unsigned(&self, kind: PacketType, arp: Arp, nonce: [u8; 16], cookie: [u8; 16]) -> Vec<u8> {
+    fn unsigned(&self, kind: PacketType, resolution: Resolution, nonce: [u8; 16], cookie: [u8; 16]) -> Vec<u8> {
         Handshake {
             kind,
             site_tag: [0; SITE_TAG_LEN],
-            arp,
+            resolution,
             timestamp_ms: self.timestamp_ms,
             nonce,
             offer: self.offer,
@@ -188,14 +193,9 @@ impl Scene {
 
     fn answer(&self) -> Answered {
         let request = Handshake::parse(self.request()).expect("a request");
-        let arp = Arp {
-            operation: Operation::Reply,
-            sender_mac: self.responder.settings.mac,
-            sender_ip: self.responder.settings.identity.certificate().addresses()[0],
-            target_mac: request.arp.sender_mac,
-            target_ip: request.arp.sender_ip,
-        };
-        let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, arp, request.nonce, [0; 16]);
+        let first = self.responder.settings.identity.certificate().addresses().first().copied();
+        let resolution = request.resolution.reply(self.responder.settings.mac, first);
+        let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, resolution, request.nonce, [0; 16]);
         let answer = Answer {
             settings: Arc::clone(&self.responder.settings),
             revoked: Arc::default(),
@@ -263,7 +263,7 @@ fn examples() -> [(&'static str, Option<Meta>); 5] {
     [("udp", plain), ("short", plain), ("least", plain), ("partial", Some(partial)), ("empty", None)]
 }
 
-fn now(unix_s: u64) -> Now {
+pub(crate) fn now(unix_s: u64) -> Now {
     let wall = Wall { unix_ms: unix_s * 1000, trust: ClockTrust::Synchronised };
     Now { since_boot: Instant::from_millis(unix_s * 1000), wall: Some(wall) }
 }
@@ -306,10 +306,10 @@ fn requests_are_signed_and_tagged_alike() {
         assert_eq!(parsed.emit(), scene.request());
         let (nonce, cookie) = (scene.vectors.array("nonce"), scene.vectors.array("cookie"));
         let party = &scene.initiator;
-        assert_eq!(party.key_pair().public(), scene.vectors.array("initiator.x25519_public"));
-        let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.arp, nonce, cookie);
+        assert_eq!(party.key_pair().public(), scene.vectors.bytes("initiator.x25519_public"));
+        let unsigned = party.unsigned(PacketType::HandshakeRequest, parsed.resolution, nonce, cookie);
         let signed = SignRequest { identity: Arc::clone(&party.settings.identity), unsigned }.run().expect("signed");
-        let by_address = !parsed.arp.target_ip.is_unspecified();
+        let by_address = !parsed.resolution.is_by_hardware_address();
         let destination = if by_address { MacAddress::BROADCAST } else { scene.responder.settings.mac };
         assert_eq!(party.frame(destination, signed), scene.vectors.bytes("request.frame"));
     }
@@ -319,7 +319,7 @@ fn requests_are_signed_and_tagged_alike() {
 fn replies_and_challenges_are_signed_and_tagged_alike() {
     for scene in Scene::all() {
         let reply = scene.answer().reply;
-        assert_eq!(scene.responder.key_pair().public(), scene.vectors.array("responder.x25519_public"));
+        assert_eq!(scene.responder.key_pair().public(), scene.vectors.bytes("responder.x25519_public"));
         let destination = scene.initiator.settings.mac;
         assert_eq!(scene.responder.frame(destination, reply), scene.vectors.bytes("reply.frame"));
         assert_eq!(transcript(scene.request(), scene.reply()), scene.vectors.array("transcript"));
@@ -337,7 +337,7 @@ fn replies_and_challenges_are_signed_and_tagged_alike() {
 #[test]
 fn every_key_is_derived_alike() {
     for scene in Scene::all() {
-        let shared = scene.initiator.key_pair().agree(&scene.responder.key_pair().public()).expect("agreed");
+        let shared = scene.initiator.key_pair().agree(scene.responder.key_pair().public()).expect("agreed");
         let schedule = Schedule::new(&shared, &scene.vectors.array("transcript"));
         for Way { sender, direction, .. } in scene.directions() {
             for lane in 0..sender.offer.lanes {
@@ -431,20 +431,36 @@ fn a_host_answers_the_requests() {
         let mut keys = Generator::from_seed([2; 32]);
         let at = now(START_UNIX_S);
         let mut batch = [(scene.vectors.bytes("request.frame").to_vec(), Meta::plain())];
+        let parsed = Handshake::parse(scene.request()).expect("a request");
         while let Some((ticket, job)) = host.next_job() {
             host.complete(at, ticket, job.run(&mut keys), &mut sink);
+        }
+        if let IpAddr::V6(own) = parsed.resolution.target_ip() {
+            // The stack says that it has the address.
+            let mut said = [(advertisement_to_all(own, scene.responder.settings.mac), Meta::plain())];
+            host.process(at, Side::STACK, &mut Frames::new(&mut said), &mut sink);
+            while let Some((ticket, job)) = host.next_job() {
+                host.complete(at, ticket, job.run(&mut keys), &mut sink);
+            }
+            sink.take();
         }
         host.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink);
         while let Some((ticket, job)) = host.next_job() {
             host.complete(at, ticket, job.run(&mut keys), &mut sink);
         }
-        let parsed = Handshake::parse(scene.request()).expect("a request");
-        let expected = if parsed.arp.target_ip.is_unspecified() { Side::WIRE } else { Side::STACK };
+        let expected = if parsed.resolution.is_by_hardware_address() { Side::WIRE } else { Side::STACK };
         let sent: Vec<Side> = sink.take().into_iter().map(|(side, ..)| side).collect();
         assert_eq!(sent, [expected], "a reply, or the proved question for the stack");
         let peers = host.control.peers(at.since_boot);
         assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["alpha"]);
     }
+}
+
+/// A frame of a stack that says on its own that it has an address.
+fn advertisement_to_all(address: Ipv6Addr, mac: MacAddress) -> Vec<u8> {
+    let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let header = Header { destination: group_mac(all), source: mac, ethertype: EtherType::IPV6 };
+    [&header.emit()[..], &advertisement(address, mac, all, false)].concat()
 }
 
 /// One rollover of the vectors, through the association of a handshake.
@@ -479,6 +495,7 @@ impl Roll {
 
     fn offer(&self, name: &str) -> Offer {
         Offer {
+            agreement: Agreement::X25519,
             suite: self.array::<1>(&format!("{name}.suite"))[0],
             confidential: self.array(&format!("{name}.confidential")) == [1],
             slow_nonce: self.array(&format!("{name}.slow_nonce")) == [1],
@@ -493,8 +510,8 @@ impl Roll {
     }
 
     fn unsigned(&self, kind: Kind, name: &str, party: &Party) -> Vec<u8> {
-        let (offer, key_share) = (self.offer(name), self.key_pair(name).public());
-        let certificate = party.settings.identity.certificate().der();
+        let (offer, key_pair) = (self.offer(name), self.key_pair(name));
+        let (certificate, key_share) = (party.settings.identity.certificate().der(), key_pair.public());
         Keys { kind, nonce: self.array("nonce"), offer, key_share, certificate, signature: &[] }.emit_unsigned()
     }
 
@@ -556,7 +573,7 @@ fn rollovers_are_signed_and_answered_alike() {
 #[test]
 fn keys_of_a_rollover_are_derived_alike() {
     for roll in Roll::all() {
-        let shared = roll.key_pair("initiator").agree(&roll.key_pair("responder").public()).expect("agreed");
+        let shared = roll.key_pair("initiator").agree(roll.key_pair("responder").public()).expect("agreed");
         let schedule = Schedule::new(&shared, &roll.array("transcript"));
         let ends = ["initiator", "responder"].into_iter().zip([Direction::FromInitiator, Direction::FromResponder]);
         for ((name, direction), party) in ends.zip(roll.parties()) {

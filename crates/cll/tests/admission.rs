@@ -184,7 +184,7 @@ fn a_router_may_carry_others_packets_but_no_others_arp() {
 fn a_legacy_host_talks_in_clear_in_both_directions_and_only_as_itself() {
     let mut site = Site::new(1);
     let mut guarded = settings(site.identity(1));
-    guarded.legacy = vec![Legacy { mac: mac(9), ip: ip(9), router: false }];
+    guarded.legacy = vec![Legacy { mac: mac(9), ip: ip(9), router: false, broadcast: false }];
     let mut lan = Lan::new([guarded]);
 
     lan.ask(0, 9);

@@ -1,4 +1,5 @@
-//! Sealing and opening frames: the authenticated ciphers of the modern profile.
+//! Sealing and opening frames: the authenticated ciphers of the modern profile, and the suites of the paper profile behind the
+//! same face.
 //!
 //! The nonce of a frame is the association's initialisation vector with the sequence number folded in, as in TLS 1.3 (RFC
 //! 8446, section 5.3): the vector XOR four zero bytes and the number in network order. Whoever seals twice with one number
@@ -11,13 +12,15 @@ use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY130
 use zeroize::Zeroizing;
 
 use crate::KeyError;
+use crate::paper::{self, PaperSuite};
+use crate::profile::Profile;
 
 /// Bytes of an authentication tag, the same in every suite.
 pub const TAG_LEN: usize = 16;
 /// Bytes of a key of AEGIS-128L.
 const AEGIS_KEY_LEN: usize = 16;
 
-/// An authenticated cipher of the modern profile.
+/// What frames are sealed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Suite {
     /// AES with 256-bit keys in Galois/counter mode (NIST SP 800-38D).
@@ -28,11 +31,30 @@ pub enum Suite {
     ChaCha20Poly1305,
     /// AEGIS-128L (draft-irtf-cfrg-aegis-aead), twice as fast as AES-GCM on a full frame where AES instructions are there.
     Aegis128L,
+    /// One of the paper profile, for measuring.
+    Paper(PaperSuite),
 }
 
 impl Suite {
-    /// Every suite, the preferred one first.
+    /// Every suite of the modern profile, the preferred one first.
     pub const ALL: &[Suite] = &[Suite::Aegis128L, Suite::Aes256Gcm, Suite::Aes128Gcm, Suite::ChaCha20Poly1305];
+
+    /// Every suite of `profile`, the one that is taken by default first.
+    #[must_use]
+    pub fn of_profile(profile: Profile) -> Vec<Suite> {
+        match profile {
+            Profile::Modern => Suite::ALL.to_vec(),
+            Profile::Paper => {
+                PaperSuite::of_the_tables().into_iter().chain(PaperSuite::all()).map(Suite::Paper).collect()
+            }
+        }
+    }
+
+    /// The profile that it belongs to.
+    #[must_use]
+    pub fn profile(self) -> Profile {
+        if matches!(self, Suite::Paper(_)) { Profile::Paper } else { Profile::Modern }
+    }
 
     /// The fastest on this processor: a cipher made of AES rounds is slow where AES has no instructions.
     #[must_use]
@@ -48,13 +70,15 @@ impl Suite {
             Suite::Aes128Gcm => 2,
             Suite::ChaCha20Poly1305 => 3,
             Suite::Aegis128L => 4,
+            Suite::Paper(suite) => suite.id(),
         }
     }
 
     /// The suite that a handshake names so.
     #[must_use]
     pub fn from_id(id: u8) -> Option<Suite> {
-        Self::ALL.iter().copied().find(|suite| suite.id() == id)
+        let modern = Self::ALL.iter().copied().find(|suite| suite.id() == id);
+        modern.or_else(|| PaperSuite::from_id(id).map(Suite::Paper))
     }
 
     /// The word that names it in a configuration file.
@@ -65,19 +89,24 @@ impl Suite {
             Suite::Aes128Gcm => "aes-128-gcm",
             Suite::ChaCha20Poly1305 => "chacha20-poly1305",
             Suite::Aegis128L => "aegis-128l",
+            Suite::Paper(suite) => suite.name(),
         }
     }
 
     /// The suite that a configuration file names so.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Suite> {
-        Self::ALL.iter().copied().find(|suite| suite.name() == name)
+        let modern = Self::ALL.iter().copied().find(|suite| suite.name() == name);
+        modern.or_else(|| PaperSuite::from_name(name).map(Suite::Paper))
     }
 
     /// Bytes of its key.
     #[must_use]
     pub fn key_len(self) -> usize {
-        self.algorithm().map_or(AEGIS_KEY_LEN, Algorithm::key_len)
+        match self {
+            Suite::Paper(suite) => suite.key_len(),
+            modern => modern.algorithm().map_or(AEGIS_KEY_LEN, Algorithm::key_len),
+        }
     }
 
     /// What aws-lc calls it; `None` for what comes from elsewhere.
@@ -86,7 +115,7 @@ impl Suite {
             Suite::Aes256Gcm => Some(&AES_256_GCM),
             Suite::Aes128Gcm => Some(&AES_128_GCM),
             Suite::ChaCha20Poly1305 => Some(&CHACHA20_POLY1305),
-            Suite::Aegis128L => None,
+            Suite::Aegis128L | Suite::Paper(_) => None,
         }
     }
 }
@@ -122,6 +151,7 @@ impl std::error::Error for BadTag {}
 enum Cipher {
     AwsLc(LessSafeKey),
     Aegis(Zeroizing<[u8; AEGIS_KEY_LEN]>),
+    Paper(paper::FrameKey),
 }
 
 /// Key and initialisation vector of one direction; what both ends share.
@@ -133,9 +163,12 @@ struct FrameKey {
 impl FrameKey {
     fn new(suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Self, KeyError> {
         let length = KeyError::Length { expected: suite.key_len(), found: key.len() };
-        let cipher = match suite.algorithm() {
-            Some(algorithm) => Cipher::AwsLc(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(|_| length)?)),
-            None => Cipher::Aegis(Zeroizing::new(key.try_into().map_err(|_| length)?)),
+        let cipher = match (suite, suite.algorithm()) {
+            (Suite::Paper(suite), _) => Cipher::Paper(paper::FrameKey::new(suite, key)?),
+            (_, Some(algorithm)) => {
+                Cipher::AwsLc(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(|_| length)?))
+            }
+            (_, None) => Cipher::Aegis(Zeroizing::new(key.try_into().map_err(|_| length)?)),
         };
         Ok(FrameKey { cipher, iv })
     }
@@ -183,6 +216,7 @@ impl SealingKey {
                 tag_bytes(sealed.map_err(|_| KeyError::Refused)?.as_ref())
             }
             Cipher::Aegis(key) => Ok(aegis(key, nonce).encrypt_in_place(in_out, associated)),
+            Cipher::Paper(key) => key.seal(&nonce, associated, in_out),
         }
     }
 }
@@ -236,6 +270,7 @@ impl OpeningKey {
                 plaintext_out.copy_from_slice(ciphertext);
                 aegis(key, nonce).decrypt_in_place(plaintext_out, tag, associated).map_err(|_| BadTag)
             }
+            Cipher::Paper(key) => key.open(&nonce, associated, ciphertext, tag, plaintext_out),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a host owns: one PEM file with its certificate, the authority's certificate, its private key and the site key;
 //! for S-ARP also its request key and the certificates of the site's distributors and DHCP servers, and on a distributor the
-//! master. In a site of the paper profile a second private key signs S-ARP; the certificate names both.
+//! master. In a site of the paper profile a second private key signs S-ARP (DSA) or the
+//! handshakes of CLL (RSA); the certificate names both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub enum IdentityBlock {
     RequestKey,
     /// What a distributor makes all request keys from.
     RequestMaster,
-    /// What a host of a paper site signs S-ARP with.
+    /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
     PaperKey,
 }
 
@@ -106,6 +107,7 @@ pub struct HostIdentity {
     anchor: TrustAnchor,
     key: Arc<SigningKey>,
     record_key: Arc<SigningKey>,
+    handshake_key: Arc<SigningKey>,
     site_key: SiteKey,
     distributors: Vec<Verified<HostCertificate>>,
     dhcp_servers: Vec<Verified<HostCertificate>>,
@@ -135,7 +137,10 @@ impl HostIdentity {
         let key = SigningKey::from_pkcs8_der(&private_key.bytes).map_err(refused(IdentityBlock::PrivateKey))?;
         let Sorted { certificate, distributors, dhcp_servers } = sort(hosts, key.public_bytes())?;
         let key = Arc::new(key);
-        let record_key = record_key(&certificate, &key, parts.paper_key)?;
+        let second = second_key(&certificate, parts.paper_key)?.map(Arc::new);
+        let taken = |wanted: bool| second.as_ref().filter(|_| wanted).unwrap_or(&key);
+        let record_key = Arc::clone(taken(!certificate.signs_as_the_cll_paper()));
+        let handshake_key = Arc::clone(taken(certificate.signs_as_the_cll_paper()));
         let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
         let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
         let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
@@ -144,6 +149,7 @@ impl HostIdentity {
             anchor,
             key,
             record_key,
+            handshake_key,
             site_key,
             distributors,
             dhcp_servers,
@@ -166,12 +172,13 @@ impl HostIdentity {
         self.certificate.check_period(unix_s)
     }
 
-    /// The host's signature over `message`.
+    /// The host's signature over `message`, which [`verify_signature`](Verified::verify_signature) checks: that of its own key, but of
+    /// the RSA key where a paper site gave it one.
     ///
     /// # Errors
     /// See [`SigningKey::sign`].
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
-        self.key.sign(message)
+        self.handshake_key.sign(message)
     }
 
     /// The host's own key.
@@ -184,6 +191,12 @@ impl HostIdentity {
     #[must_use]
     pub fn record_signing_key(&self) -> Arc<SigningKey> {
         Arc::clone(&self.record_key)
+    }
+
+    /// The key that [`sign`](HostIdentity::sign) signs with.
+    #[must_use]
+    pub fn handshake_key(&self) -> Arc<SigningKey> {
+        Arc::clone(&self.handshake_key)
     }
 
     /// The profile of the site.
@@ -310,20 +323,16 @@ fn sort(hosts: Certificates, public_key: &[u8]) -> Result<Sorted, IdentityError>
     }
 }
 
-/// The key that signs S-ARP: the second one that a certificate of a paper site names, else the first.
-fn record_key(
-    certificate: &HostCertificate,
-    key: &Arc<SigningKey>,
-    block: Option<Block>,
-) -> Result<Arc<SigningKey>, IdentityError> {
-    match (certificate.profile(), block) {
-        (Profile::Modern, None) => Ok(Arc::clone(key)),
-        (Profile::Modern, Some(block)) => Err(IdentityError::Foreign(block.label)),
-        (Profile::Paper, block) => {
+/// The second key, which a certificate of a paper site names and no other.
+fn second_key(certificate: &HostCertificate, block: Option<Block>) -> Result<Option<SigningKey>, IdentityError> {
+    match (certificate.second_public_bytes(), block) {
+        (None, None) => Ok(None),
+        (None, Some(block)) => Err(IdentityError::Foreign(block.label)),
+        (Some(public), block) => {
             let block = required(block, IdentityBlock::PaperKey)?;
             let second = SigningKey::from_paper_block(&block.bytes).map_err(refused(IdentityBlock::PaperKey))?;
-            let is_named = second.record_key() == certificate.record_key();
-            if is_named { Ok(Arc::new(second)) } else { Err(IdentityError::PaperKeyMismatch) }
+            let is_named = second.public_bytes() == public;
+            if is_named { Ok(Some(second)) } else { Err(IdentityError::PaperKeyMismatch) }
         }
     }
 }

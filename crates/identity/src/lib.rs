@@ -37,7 +37,7 @@ pub use agreement::BadKeyShare;
 pub use certificate::{BadSignature, HostCertificate, Refusal, Role, TrustAnchor, Verified};
 pub use error::KeyError;
 pub use host::{HostIdentity, IdentityError};
-pub use paper::new_key_block;
+pub use paper::{PaperSuite, new_key_block, new_rsa_key_block};
 pub use profile::Profile;
 
 /// Hexadecimal digits in tests.

@@ -1,55 +1,74 @@
-//! From a shared secret to keys: HKDF with SHA-256 (RFC 5869).
+//! From a shared secret to keys: HKDF with SHA-256 (RFC 5869), and in the paper profile KDF2 with RIPEMD-160.
 //!
-//! The hash of the handshake is the salt, so that two sides which saw different handshakes get unrelated keys.
+//! The hash of the handshake is the salt, or the first of KDF2's parameters, so that two sides which saw different handshakes get
+//! unrelated keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA256, Key};
 use zeroize::Zeroizing;
 
-use crate::agreement::SharedSecret;
+use crate::agreement::{Secret, SharedSecret};
+use crate::paper;
 
 const HASH_LEN: usize = 32;
 /// Most bytes that HKDF gives for one label (RFC 5869, section 2.3).
 const MAX_OUTPUT_LEN: usize = 255 * HASH_LEN;
 
 /// The keys of one association, made as they are asked for.
-pub struct Schedule {
-    pseudorandom_key: Key,
+pub struct Schedule(Derivation);
+
+enum Derivation {
+    /// HKDF's pseudorandom key.
+    Hkdf(Key),
+    /// The shared secret, and the transcript.
+    Kdf2(Arc<paper::GroupSecret>, [u8; HASH_LEN]),
 }
 
 impl Schedule {
-    /// HKDF-Extract: `transcript` is the SHA-256 of the whole handshake and serves as salt.
+    /// `transcript` is the SHA-256 of the whole handshake; HKDF-Extract takes it as salt.
     #[must_use]
     pub fn new(shared: &SharedSecret, transcript: &[u8; 32]) -> Self {
-        Self::extract(transcript, shared.bytes())
+        match &shared.0 {
+            Secret::X25519(secret) => Self::extract(transcript, &**secret),
+            Secret::Group14(secret) => Schedule(Derivation::Kdf2(Arc::clone(secret), *transcript)),
+        }
     }
 
-    /// HKDF-Expand: `N` bytes for `label`, whose parts are put one after the other with nothing between them. Callers
+    /// `N` bytes for `label`, whose parts are put one after the other with nothing between them. Callers
     /// keep labels unambiguous: fixed words first, then fields of fixed length.
     #[must_use]
     pub fn expand<const N: usize>(&self, label: &[&[u8]]) -> Zeroizing<[u8; N]> {
         const { assert!(N <= MAX_OUTPUT_LEN, "HKDF gives at most 255 blocks") };
         let mut output = Zeroizing::new([0; N]);
-        let mut previous = Zeroizing::new([0; HASH_LEN]);
-        let mut previous_len = 0;
-        for (chunk, counter) in output.chunks_mut(HASH_LEN).zip(1u8..=255) {
-            let mut context = Context::with_key(&self.pseudorandom_key);
-            context.update(&previous[..previous_len]);
-            for part in label {
-                context.update(part);
-            }
-            context.update(&[counter]);
-            previous.copy_from_slice(context.sign().as_ref());
-            previous_len = HASH_LEN;
-            chunk.copy_from_slice(&previous[..chunk.len()]);
+        match &self.0 {
+            Derivation::Hkdf(key) => hkdf_expand(key, label, &mut *output),
+            Derivation::Kdf2(secret, transcript) => secret.derive(transcript, label, &mut *output),
         }
         output
     }
 
     fn extract(salt: &[u8], input: &[u8]) -> Self {
         let pseudorandom_key = hmac::sign(&Key::new(HMAC_SHA256, salt), input);
-        Schedule { pseudorandom_key: Key::new(HMAC_SHA256, pseudorandom_key.as_ref()) }
+        Schedule(Derivation::Hkdf(Key::new(HMAC_SHA256, pseudorandom_key.as_ref())))
+    }
+}
+
+/// HKDF-Expand (RFC 5869, section 2.3).
+fn hkdf_expand(key: &Key, label: &[&[u8]], output: &mut [u8]) {
+    let mut previous = Zeroizing::new([0; HASH_LEN]);
+    let mut previous_len = 0;
+    for (chunk, counter) in output.chunks_mut(HASH_LEN).zip(1u8..=255) {
+        let mut context = Context::with_key(key);
+        context.update(&previous[..previous_len]);
+        for part in label {
+            context.update(part);
+        }
+        context.update(&[counter]);
+        previous.copy_from_slice(context.sign().as_ref());
+        previous_len = HASH_LEN;
+        chunk.copy_from_slice(&previous[..chunk.len()]);
     }
 }
 
@@ -96,7 +115,7 @@ mod tests {
     #[test]
     fn another_transcript_gives_unrelated_keys() {
         let one = KeyPair::from_random([1; 32]).expect("key");
-        let shared = one.agree(&KeyPair::from_random([2; 32]).expect("key").public()).expect("shared");
+        let shared = one.agree(KeyPair::from_random([2; 32]).expect("key").public()).expect("shared");
         let keys = |transcript: [u8; 32]| *Schedule::new(&shared, &transcript).expand::<32>(&[b"key"]);
         assert_eq!(keys([3; 32]), keys([3; 32]));
         assert_ne!(keys([3; 32]), keys([4; 32]));

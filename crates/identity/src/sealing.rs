@@ -8,12 +8,21 @@ use rustls::crypto::hpke::{EncapsulatedSecret, Hpke, HpkePrivateKey, HpkePublicK
 use zeroize::Zeroizing;
 
 use crate::aead::TAG_LEN;
+use crate::agreement::KeyPair;
 use crate::{BadTag, KeyError};
 
 /// Bytes of either half of the receiver's key, and of the encapsulated key in front of what is sealed.
 pub const KEY_LEN: usize = 32;
 /// What sealing adds, in bytes.
 pub const OVERHEAD: usize = KEY_LEN + TAG_LEN;
+
+/// The public half of the receiver's key whose private half is `private`.
+///
+/// # Errors
+/// [`KeyError::Refused`] when the library fails, which it does for no 32 random bytes.
+pub fn public_half(private: [u8; KEY_LEN]) -> Result<[u8; KEY_LEN], KeyError> {
+    KeyPair::from_random(private)?.public().try_into().map_err(|_| KeyError::Refused)
+}
 
 /// Seals `plaintext` to the owner of `receiver`: the encapsulated key, then the ciphertext with its tag. `info` names the use,
 /// `associated` is authenticated with it.
@@ -47,7 +56,6 @@ pub fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agreement::KeyPair;
     use crate::test_hex::{array, bytes};
 
     /// RFC 9180, appendix A.1.1: the receiver's key, what it is told, and the first message.
@@ -68,7 +76,7 @@ mod tests {
     #[test]
     fn only_what_was_sealed_opens_and_only_for_its_receiver() {
         let receiver = array(RECEIVER);
-        let public = KeyPair::from_random(receiver).expect("key").public();
+        let public = public_half(receiver).expect("key");
         let sealed = seal(&public, b"info", b"associated", b"secret").expect("sealed");
         assert_eq!(sealed.len(), 6 + OVERHEAD);
         assert_eq!(**open(&receiver, b"info", b"associated", &sealed).expect("opened"), *b"secret");

@@ -9,19 +9,23 @@ use aws_lc_rs::signature::{
 use zeroize::Zeroizing;
 
 use crate::certificate::KeyKind;
-use crate::profile::{PAIR_RANDOM_LEN, Profile};
+use crate::profile::{PAIR_RANDOM_LEN, Profile, RsaHash};
 use crate::{KeyError, paper, pem};
+
+/// Two numbers of 20 bytes.
+const PAPER_SIGNATURE_LEN: usize = 40;
 
 enum Kind {
     Ed25519(Ed25519KeyPair),
     EcdsaP256(EcdsaKeyPair),
     RsaPss(RsaKeyPair),
     Paper(Box<paper::SigningKey>),
+    PaperRsa(Box<paper::RsaSigningKey>),
 }
 
 /// A private signature key. Its signatures are Ed25519 (RFC 8032, 64 bytes), ECDSA on P-256 with SHA-256 (the two numbers
 /// of 32 bytes, without DER), RSA-PSS with SHA-256 and a 32-byte salt (as long as the modulus), or in the paper profile DSA with
-/// SHA-1 (the two numbers of 20 bytes).
+/// SHA-1 (the two numbers of 20 bytes) or RSA-PSS with the hash and the salt that its certificate names (as long as the modulus).
 pub struct SigningKey(Kind);
 
 impl SigningKey {
@@ -47,18 +51,23 @@ impl SigningKey {
         RsaKeyPair::from_pkcs8(der).map(|key| SigningKey(Kind::RsaPss(key))).map_err(|_| KeyError::Unsupported)
     }
 
-    /// Reads a key of the paper profile: the number of its algorithm, and the secret number of 20 bytes.
+    /// Reads a key of the paper profile: the number of its algorithm, and DSA's secret number of 20 bytes or an RSAPrivateKey in DER.
     ///
     /// # Errors
     /// [`KeyError::Length`], or [`KeyError::Unsupported`] for an unknown algorithm or a number that is no key.
     pub fn from_paper_block(bytes: &[u8]) -> Result<Self, KeyError> {
-        paper::SigningKey::from_block(bytes).map(|key| SigningKey(Kind::Paper(Box::new(key))))
+        match bytes.split_first().and_then(|(number, der)| Some((RsaHash::of_block_number(*number)?, der))) {
+            Some((hash, der)) => {
+                paper::RsaSigningKey::from_block(hash, der).map(|key| SigningKey(Kind::PaperRsa(Box::new(key))))
+            }
+            None => paper::SigningKey::from_block(bytes).map(|key| SigningKey(Kind::Paper(Box::new(key)))),
+        }
     }
 
     /// The profile that the key belongs to.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        if matches!(self.0, Kind::Paper(_)) { Profile::Paper } else { Profile::Modern }
+        if matches!(self.0, Kind::Paper(_) | Kind::PaperRsa(_)) { Profile::Paper } else { Profile::Modern }
     }
 
     /// Whether exponentials should be made ahead with [`prepare`](SigningKey::prepare); never for a modern key.
@@ -80,6 +89,7 @@ impl SigningKey {
     pub fn paper_spki(&self) -> Option<Vec<u8>> {
         match &self.0 {
             Kind::Paper(key) => key.public().to_spki(),
+            Kind::PaperRsa(key) => key.public().to_spki(),
             Kind::Ed25519(_) | Kind::EcdsaP256(_) | Kind::RsaPss(_) => None,
         }
     }
@@ -99,8 +109,20 @@ impl SigningKey {
                 key.sign(&RSA_PSS_SHA256, &SystemRandom::new(), message, &mut signature).map(|()| signature)
             }
             Kind::Paper(key) => return key.sign(message),
+            Kind::PaperRsa(key) => return key.sign(message),
         }
         .map_err(|_| KeyError::Refused)
+    }
+
+    /// Bytes of each of its signatures.
+    #[must_use]
+    pub fn signature_len(&self) -> usize {
+        match &self.0 {
+            Kind::Ed25519(_) | Kind::EcdsaP256(_) => 64,
+            Kind::RsaPss(key) => key.public_modulus_len(),
+            Kind::Paper(_) => PAPER_SIGNATURE_LEN,
+            Kind::PaperRsa(key) => key.public().modulus_len(),
+        }
     }
 
     /// The public half as an S-ARP record names it: the algorithm's number and the bytes. `None` for RSA.
@@ -109,7 +131,7 @@ impl SigningKey {
         let number = match &self.0 {
             Kind::Ed25519(_) => KeyKind::Ed25519.record_number(),
             Kind::EcdsaP256(_) => KeyKind::EcdsaP256.record_number(),
-            Kind::RsaPss(_) => KeyKind::Rsa.record_number(),
+            Kind::RsaPss(_) | Kind::PaperRsa(_) => KeyKind::Rsa.record_number(),
             Kind::Paper(key) => Some(key.public().length().record_number()),
         };
         Some((number?, self.public_bytes()))
@@ -122,6 +144,7 @@ impl SigningKey {
             Kind::EcdsaP256(key) => key.public_key().as_ref(),
             Kind::RsaPss(key) => key.public_key().as_ref(),
             Kind::Paper(key) => key.public().bytes(),
+            Kind::PaperRsa(key) => key.public().bytes(),
         }
     }
 }
@@ -133,6 +156,7 @@ impl fmt::Debug for SigningKey {
             Kind::EcdsaP256(_) => "SigningKey(ECDSA P-256, redacted)",
             Kind::RsaPss(_) => "SigningKey(RSA-PSS, redacted)",
             Kind::Paper(_) => "SigningKey(DSA, redacted)",
+            Kind::PaperRsa(_) => "SigningKey(RSA-PSS of the paper profile, redacted)",
         })
     }
 }

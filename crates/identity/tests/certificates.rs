@@ -181,7 +181,7 @@ fn the_hardware_address_is_there_once_and_makes_sense() {
 }
 
 #[test]
-fn ip_addresses_make_sense_and_ipv6_is_passed_over() {
+fn ip_addresses_make_sense() {
     let with = |name: &[u8]| {
         let mut names = vec![0xa0, 20, 0x06, 8, 0x2b, 6, 1, 5, 5, 7, 8, 12, 0xa0, 8, 4, 6, 2, 0, 0, 0, 0, 1];
         names.extend_from_slice(name);
@@ -199,10 +199,14 @@ fn ip_addresses_make_sense_and_ipv6_is_passed_over() {
     let authority = Authority::new("lab");
     let ipv6 = [&[0x87, 16], [0xfe; 16].as_slice()].concat();
     let host = authority.issue(|params| params.custom_extensions = vec![with(&ipv6)]);
-    assert_eq!(
-        authority.anchor().verify(&host.der, ISSUED_UNIX_S).expect("valid").addresses(),
-        [Ipv4Addr::BROADCAST; 0]
-    );
+    let host = authority.anchor().verify(&host.der, ISSUED_UNIX_S).expect("valid");
+    assert_eq!(host.addresses(), [Ipv4Addr::BROADCAST; 0]);
+    assert_eq!(host.ipv6_addresses(), [std::net::Ipv6Addr::from([0xfe; 16])]);
+    let loopback = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    for octets in [[0; 16], [0xff; 16], loopback] {
+        assert_eq!(refused(&[&[0x87, 16], &octets[..]].concat()), Refusal::Malformed("list of IP addresses"));
+    }
+    assert_eq!(refused(&ipv6.repeat(2)), Refusal::Malformed("list of IP addresses"));
 }
 
 #[test]

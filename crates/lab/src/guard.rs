@@ -123,6 +123,25 @@ pub fn filled_key(number: u32) -> [u8; 32] {
     identity::hash::sha256(&[&number.to_be_bytes()])
 }
 
+/// The second keys of the hosts of a site of the paper profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaperKeys {
+    /// DSA keys of this length in bits, for S-ARP.
+    Dsa(u16),
+    /// RSA keys of this length in bits with SHA-1, for CLL.
+    Rsa(u16),
+}
+
+impl PaperKeys {
+    /// What `ringwall site issue` is told.
+    fn options(self) -> [String; 2] {
+        match self {
+            PaperKeys::Dsa(bits) => ["--dsa-bits".to_owned(), bits.to_string()],
+            PaperKeys::Rsa(bits) => ["--rsa-bits".to_owned(), bits.to_string()],
+        }
+    }
+}
+
 /// A site with its authority and an identity for each honest host of a LAN.
 #[derive(Debug)]
 pub struct Site {
@@ -130,8 +149,8 @@ pub struct Site {
     run: Run,
     directory: PathBuf,
     authority: PathBuf,
-    /// The length of its hosts' DSA keys, in a site of the paper profile.
-    dsa_bits: Option<u16>,
+    /// Its hosts' second keys, in a site of the paper profile.
+    paper_keys: Option<PaperKeys>,
 }
 
 impl Site {
@@ -143,18 +162,18 @@ impl Site {
         Site::found_as(run, program, "", None)
     }
 
-    /// As [`found`](Site::found), beside other sites of the run that end in something else than `suffix`; with `dsa_bits` of
+    /// As [`found`](Site::found), beside other sites of the run that end in something else than `suffix`; with `paper_keys` of
     /// the paper profile.
     ///
     /// # Errors
     /// As [`found`](Site::found).
-    pub fn found_as(run: &Run, program: &Path, suffix: &str, dsa_bits: Option<u16>) -> Result<Site, Failure> {
+    pub fn found_as(run: &Run, program: &Path, suffix: &str, paper_keys: Option<PaperKeys>) -> Result<Site, Failure> {
         let [directory, authority] = ["identities", "site"].map(|name| run.directory().join(format!("{name}{suffix}")));
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
-        let site = Site { program: program.to_owned(), run: run.clone(), directory, authority, dsa_bits };
+        let site = Site { program: program.to_owned(), run: run.clone(), directory, authority, paper_keys };
         let mut init = site.command();
         init.args(["site", "init", "--name", "lab", "--dir"]).arg(&site.authority);
-        init.args(["--profile", if dsa_bits.is_some() { "paper" } else { "modern" }]);
+        init.args(["--profile", if paper_keys.is_some() { "paper" } else { "modern" }]);
         process::must(init)?;
         // Before all others, because their identities name them.
         for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
@@ -162,6 +181,12 @@ impl Site {
             site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
         }
         Ok(site)
+    }
+
+    /// Whether it is of the paper profile.
+    #[must_use]
+    pub fn is_paper(&self) -> bool {
+        self.paper_keys.is_some()
     }
 
     /// The program, to be run outside of every host.
@@ -191,7 +216,9 @@ impl Site {
         let mut issue = self.command();
         issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string()]);
         issue.args(more).arg("--dir").arg(&self.authority);
-        issue.args(self.dsa_bits.iter().flat_map(|bits| ["--dsa-bits".to_owned(), bits.to_string()]));
+        // Who serves S-ARP needs a key that signs it.
+        let fits = |keys: &PaperKeys| matches!(keys, PaperKeys::Dsa(_)) || !more.contains(&"--role");
+        issue.args(self.paper_keys.filter(fits).into_iter().flat_map(PaperKeys::options));
         issue.arg("--out").arg(self.directory.join(format!("{name}.pem")));
         process::must(issue).map(drop)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::{self, ConfigFile, PAPER_WARNING, Profile};
+use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{Answer, Ask, Event, Example, GateStatus, Key, Layers, OwnKey, Pair, Peer, Sarp, Shield, Status};
@@ -198,7 +198,7 @@ fn print_status(status: &Status) {
         say!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
     }
     if status.profile == Profile::Paper.word() {
-        say!("NOT PROTECTED: {PAPER_WARNING}");
+        say!("NOT PROTECTED: {}", paper_warning(&status.mode));
     }
     if let Some(identity) = &status.identity {
         let addresses = identity.addresses.join(", ");

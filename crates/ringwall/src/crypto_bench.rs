@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use bump::Generator;
 use clap::Args;
-use identity::HostIdentity;
 use identity::agreement::KeyPair;
 use identity::distributor::MemberKey;
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::schedule::Schedule;
 use identity::signing::SigningKey;
+use identity::{HostIdentity, Profile};
 
 use crate::failure::Failure;
 use crate::output::say;
@@ -56,19 +56,26 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         HostIdentity::from_pem(&text).map_err(|error| Failure::file(&args.identity, error, "name an identity file"))?;
     let mut random = Generator::from_seed([7; 32]);
     let message = vec![0x5a; args.message_len];
-    let key = identity.record_signing_key();
+    let certificate = identity.certificate();
+    let signs_handshakes = certificate.signs_as_the_cll_paper();
+    let key = if signs_handshakes { identity.handshake_key() } else { identity.record_signing_key() };
     let unprepared = prepare(args, &key, &message, &mut random);
     let signature = key.sign(&message).map_err(Failure::new)?;
-    let certificate = identity.certificate();
+    let verify = || match signs_handshakes {
+        true => certificate.verify_signature(&message, &signature),
+        false => certificate.verify_record_signature(&message, &signature),
+    };
     let valid_at = certificate.not_before_unix() + 1;
-    let (mine, peer) = (key_pair(&mut random)?, key_pair(&mut random)?);
-    let shared = mine.agree(&peer.public()).map_err(Failure::new)?;
+    let profile = certificate_profile(&identity);
+    let (mine, peer) = (key_pair(profile, &mut random)?, key_pair(profile, &mut random)?);
+    let shared = mine.agree(peer.public()).map_err(Failure::new)?;
     let site_key = identity.site_key();
     let mut rows = vec![
         row_after(args, "sign", || fill(&key, &mut random), || used(key.sign(&message))),
-        row(args, "verify", || used(certificate.verify_record_signature(&message, &signature))),
+        row(args, "verify", || used(verify())),
         row(args, "certificate_verify", || used(identity.anchor().verify(certificate.der(), valid_at))),
-        row(args, "agree", || used(mine.agree(&peer.public()))),
+        row(args, "key_pair", || used(KeyPair::of_profile(profile, [9; 32]))),
+        row(args, "agree", || used(mine.agree(peer.public()))),
         row(args, "derive", || derive(&shared)),
         row(args, "site_tag", || used(site_key.tag(b"handshake", &[&message]))),
     ];
@@ -107,8 +114,13 @@ fn used<T>(result: T) {
     let _ = black_box(result);
 }
 
-fn key_pair(random: &mut Generator) -> Result<KeyPair, Failure> {
-    KeyPair::from_random(random.bytes()).map_err(Failure::new)
+/// The profile of the handshakes that this identity takes part in: a host of a paper site with a DSA key speaks S-ARP.
+fn certificate_profile(identity: &HostIdentity) -> Profile {
+    if identity.certificate().signs_as_the_cll_paper() { Profile::Paper } else { Profile::Modern }
+}
+
+fn key_pair(profile: Profile, random: &mut Generator) -> Result<KeyPair, Failure> {
+    KeyPair::of_profile(profile, random.bytes()).map_err(Failure::new)
 }
 
 /// As many derivations as one association of one lane takes: key, vector and spinning nonce, both ways.

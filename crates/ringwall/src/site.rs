@@ -4,7 +4,7 @@ mod joining;
 mod keeping;
 
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use bump::Generator;
 use clap::{Args, Subcommand};
 use identity::Profile;
 use identity::certificate::{CertificateRequest, Role, utc_text};
-use identity::profile::{HAS_PAPER, KeyLength};
+use identity::profile::{HAS_PAPER, KeyLength, PaperKey, RsaHash, RsaKey};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
@@ -174,8 +174,7 @@ pub(crate) struct InitArguments {
     /// How long the authority lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
     days: u32,
-    /// Which algorithms its hosts sign S-ARP with: modern, or paper (DSA with SHA-1, to measure the paper's tables; never for
-    /// real use)
+    /// Which algorithms its hosts work with: modern, or paper (those of the papers, to measure their tables; never for real use)
     #[arg(long, value_name = "PROFILE", default_value = "modern", value_parser = parse_profile)]
     profile: Profile,
     /// Print one JSON object
@@ -201,6 +200,9 @@ pub(crate) struct IssueArguments {
     /// An IPv4 address of the host; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
+    /// An IPv6 address that is the host's and nobody else's, whoever claims it; repeat it for several
+    #[arg(long, value_name = "IP6")]
+    ip6: Vec<Ipv6Addr>,
     /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
@@ -213,6 +215,12 @@ pub(crate) struct IssueArguments {
     /// In a site of the paper profile, the length of the host's DSA key: 512 or 1024, which is what it gets without this
     #[arg(long, value_name = "BITS", value_parser = parse_key_length, conflicts_with = "request")]
     dsa_bits: Option<KeyLength>,
+    /// In a site of the paper profile, an RSA key for mode cll instead of the DSA key, of 1024, 1536 or 2048 bits
+    #[arg(long, value_name = "BITS", value_parser = parse_rsa_bits, conflicts_with_all = ["request", "dsa_bits"])]
+    rsa_bits: Option<u16>,
+    /// What that RSA key hashes with: sha1, sha256 or ripemd160
+    #[arg(long, value_name = "HASH", value_parser = parse_rsa_hash, default_value = "sha1", requires = "rsa_bits")]
+    rsa_hash: RsaHash,
     /// Where the identity, or the bundle for a request, is written
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -400,7 +408,9 @@ fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Resul
     let value = json!({"site": name, "directory": dir, "profile": profile.name(), "not_after": until});
     let text = match profile {
         Profile::Modern => "back the directory up and keep it secret",
-        Profile::Paper => "its hosts sign S-ARP with DSA and SHA-1, which can be forged: NOT for real use",
+        Profile::Paper => {
+            "its hosts sign S-ARP with DSA and SHA-1 or CLL with short RSA keys, which can be forged: NOT for real use"
+        }
     };
     surroundings.print(*json, &value, &format!("site {name} is in {} until {until}; {text}", dir.display()))
 }
@@ -532,9 +542,12 @@ fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     let name = arguments.name.as_deref().unwrap_or_default();
     let mut request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
     if let Some(length) = arguments.dsa_bits {
-        request = request.with_paper_key(length);
+        request = request.with_paper_key(PaperKey::Dsa(length));
     }
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
+    if let Some(key) = arguments.rsa_bits.and_then(|bits| RsaKey::new(bits, arguments.rsa_hash)) {
+        request = request.with_paper_key(PaperKey::Rsa(key));
+    }
+    complete(request, arguments)
 }
 
 /// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
@@ -554,7 +567,13 @@ fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest)
         return Err(Failure::file(file, asks, &format!("grant it with --role {} or refuse it", proved.role())));
     }
     let request = Request::from_certificate_request(proved).map_err(|error| error.with_file(file))?;
-    Ok(request.with_role(arguments.role).with_validity(DAY * arguments.days)?.with_subnets(arguments.subnet.clone())?)
+    complete(request, arguments)
+}
+
+/// The same with what the manager gives, whatever the host asks for.
+fn complete(request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
+    let request = request.with_role(arguments.role).with_validity(DAY * arguments.days)?;
+    Ok(request.with_ipv6(arguments.ip6.clone())?.with_subnets(arguments.subnet.clone())?)
 }
 
 fn same_addresses(one: &[Ipv4Addr], other: &[Ipv4Addr]) -> bool {
@@ -584,7 +603,7 @@ fn entry_json(entry: &Entry) -> Value {
 }
 
 fn entry_text(entry: &Entry) -> String {
-    let addresses: Vec<String> = entry.addresses.iter().map(Ipv4Addr::to_string).collect();
+    let addresses: Vec<String> = entry.addresses.iter().map(ToString::to_string).collect();
     let addresses = if addresses.is_empty() { "no address".to_owned() } else { addresses.join(", ") };
     let until = utc_text(entry.not_after_unix);
     format!("{} {}: {}, {addresses}, until {until}, serial {}", entry.role, entry.name, entry.mac, entry.serial)
@@ -613,6 +632,15 @@ fn parse_profile(name: &str) -> Result<Profile, String> {
 fn parse_key_length(bits: &str) -> Result<KeyLength, String> {
     let length = bits.parse().ok().and_then(KeyLength::from_bits);
     length.ok_or_else(|| "a DSA key has 512 or 1024 bits".to_owned())
+}
+
+fn parse_rsa_bits(bits: &str) -> Result<u16, String> {
+    let length = bits.parse().ok().filter(|bits| RsaKey::LENGTHS.contains(bits));
+    length.ok_or_else(|| "an RSA key of the paper profile has 1024, 1536 or 2048 bits".to_owned())
+}
+
+fn parse_rsa_hash(name: &str) -> Result<RsaHash, String> {
+    RsaHash::from_name(name).ok_or_else(|| "a hash is 'sha1', 'sha256' or 'ripemd160'".to_owned())
 }
 
 fn whole_days(validity: Duration) -> u32 {
@@ -884,6 +912,10 @@ mod tests {
         }
         let refused = run(place.path(), &format!("{issue} --dsa-bits 2048")).expect_err("length");
         assert!(refused.contains("512 or 1024"), "{refused}");
+        run(place.path(), &format!("{issue} --rsa-bits 1024 --rsa-hash ripemd160")).expect("issued");
+        assert!(load(&place.path().join("a.pem")).certificate().signs_as_the_cll_paper());
+        let refused = run(place.path(), &format!("{issue} --rsa-bits 512")).expect_err("length");
+        assert!(refused.contains("1024, 1536 or 2048"), "{refused}");
         let ask = "enroll request --name b --mac 02:00:00:00:00:02 --key @/b.key --out @/b.csr";
         run(place.path(), ask).expect("requested");
         let refused =

@@ -15,6 +15,8 @@ pub enum Field {
     Ipv4,
     /// An IPv6 header.
     Ipv6,
+    /// A message of neighbour discovery.
+    NeighbourDiscovery,
     /// A TCP header.
     Tcp,
     /// A UDP header.
@@ -31,6 +33,8 @@ pub enum Field {
     CllSignature,
     /// The body of a CLL rollover message.
     CllRollover,
+    /// The body of a signed CLL group frame, an announcement or a question.
+    CllBroadcast,
     /// The header that S-ARP puts behind an ARP message.
     SarpHeader,
     /// The data of an S-ARP message.

@@ -54,6 +54,12 @@ pub mod v6 {
     pub const LISTENER_DONE: u8 = 132;
     /// Router solicitation, the first of neighbour discovery (RFC 4861).
     pub const ROUTER_SOLICITATION: u8 = 133;
+    /// Router advertisement.
+    pub const ROUTER_ADVERTISEMENT: u8 = 134;
+    /// Neighbour solicitation.
+    pub const NEIGHBOUR_SOLICITATION: u8 = 135;
+    /// Neighbour advertisement.
+    pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
     /// Redirect, the last of neighbour discovery.
     pub const REDIRECT: u8 = 137;
     /// Inverse neighbour solicitation (RFC 3122).

@@ -15,6 +15,8 @@ pub const EXTENSION_HEADERS_MAX: usize = 4;
 
 /// Protocol numbers of the transport and tunnel headers this crate knows (IANA, protocol numbers).
 pub mod protocol {
+    /// Group membership (RFC 3376).
+    pub const IGMP: u8 = 2;
     /// IPv4 in IP (RFC 2003).
     pub const IPV4: u8 = 4;
     /// TCP.

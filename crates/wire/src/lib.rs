@@ -15,6 +15,7 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layer;
+pub mod nd;
 pub mod offload;
 pub mod reader;
 pub mod sarp;

@@ -47,6 +47,14 @@ impl Ends {
         self.ipv4(17, &segment)
     }
 
+    /// A datagram to a group, whose length and group the input chooses; up to what needs several parts.
+    pub(super) fn shout(&self, input: &mut Input<'_>) -> Vec<u8> {
+        let mut frame = self.datagram(&vec![input.byte(); usize::from(input.word()) % 1400]);
+        let group = if input.chance() { MacAddress::BROADCAST } else { MacAddress([1, 0, 0x5e, 0, 0, 0xfb]) };
+        frame[..6].copy_from_slice(&group.0);
+        frame
+    }
+
     /// A TCP segment or super-frame, its checksum left to be completed.
     pub(super) fn segment(&self, input: &mut Input<'_>, is_super: bool) -> (Vec<u8>, Meta) {
         let len = if is_super { input.below(SUPER_PAYLOAD_MAX) } else { input.below(200) };
@@ -133,13 +141,17 @@ pub(super) fn damage(frame: &mut Vec<u8>, input: &mut Input<'_>) {
     }
 }
 
-/// Gives a handshake message or challenge a right site tag, as every host of the site can.
+/// Gives whatever has a site tag a right one, as every host of the site can.
 pub(super) fn retag(frame: &mut [u8]) {
     if frame.len() < HEADER_LEN + wire::cll::SITE_TAG_AT + wire::cll::SITE_TAG_LEN || is_sealed(frame) {
         return;
     }
     let (ethernet, message) = frame.split_at_mut(HEADER_LEN);
     let [before, after] = tagged_parts(message);
-    let tag = site::identities()[0].site_key().tag(b"handshake", &[ethernet, before, after]);
+    let label: &[u8] = match PacketType::of(message) {
+        Ok(PacketType::GroupFrame | PacketType::Announcement | PacketType::Question) => b"broadcast",
+        _ => b"handshake",
+    };
+    let tag = site::identities()[0].site_key().tag(label, &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }

@@ -29,6 +29,8 @@ pub(super) struct Host {
     pub(super) plain: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Every sealed frame whose payload its stack was given.
     pub(super) opened: BTreeSet<Vec<u8>>,
+    /// What its stack sent to groups, and how often less what of it was delivered.
+    pub(super) shouted: BTreeMap<Vec<u8>, u32>,
     /// What its stack was given last.
     pub(super) last_delivered: Vec<u8>,
     keys: Generator,
@@ -47,6 +49,7 @@ impl Host {
             sealed: BTreeSet::new(),
             plain: BTreeMap::new(),
             opened: BTreeSet::new(),
+            shouted: BTreeMap::new(),
             last_delivered: Vec::new(),
             keys: Generator::from_seed([100 + number as u8; 32]),
             clock_error_s,

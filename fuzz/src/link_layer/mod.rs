@@ -3,7 +3,7 @@
 //! The input is a script: stacks send frames and ARP, the wire loses, repeats, reflects, changes, splices and invents
 //! frames (also with a right site tag, as an insider could), jobs are late or lost, hosts restart, time passes. After
 //! every call the books balance and what is held is bounded; a stack is given only what the other host sealed for it,
-//! once, and only ARP that a certificate bears out. When the wire is honest again, so are its effects: the hosts talk.
+//! once, and only ARP and neighbour discovery that a certificate bears out. When the wire is honest again, so are its effects: the hosts talk.
 
 mod frames;
 mod host;

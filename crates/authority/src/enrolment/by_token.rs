@@ -5,7 +5,6 @@
 
 use std::net::Ipv4Addr;
 
-use identity::agreement::KeyPair;
 use identity::certificate::CertificateRequest;
 use identity::pem::{self, PemError};
 use identity::token::{SEALING_INFO, Token, fingerprint};
@@ -52,7 +51,7 @@ impl Applying {
         key_pem: Zeroizing<String>,
         request: Vec<u8>,
     ) -> Result<Applying, Error> {
-        let sealing_key = KeyPair::from_random(*sealing_private)?.public();
+        let sealing_key = sealing::public_half(*sealing_private)?;
         let proved = CertificateRequest::from_der(&request)?;
         Ok(Applying { token, sealing_private, sealing_key, key_pem, request, proved })
     }

@@ -350,7 +350,7 @@ pub(crate) fn a_host_is_given_no_more_addresses_than_it_may_have(store: &dyn Sto
     assert_eq!(store.unbind(number, ip(1)), Ok(true));
     let group = Ipv4Addr::new(224, 0, 0, 1);
     let bad = store.bind(number, group, NOW_UNIX_S);
-    assert_eq!(refusal(bad), StoreError::BadNames(BadNames::Address(group)));
+    assert_eq!(refusal(bad), StoreError::BadNames(BadNames::Address(group.into())));
 }
 
 pub(crate) fn what_cannot_be_a_host_is_refused(store: &dyn Store) {
@@ -364,9 +364,9 @@ pub(crate) fn what_cannot_be_a_host_is_refused(store: &dyn Store) {
         (NewHost { name: "a b".to_owned(), ..good() }, StoreError::BadName("a b".to_owned())),
         (NewHost { name: long_name.clone(), ..good() }, StoreError::BadName(long_name)),
         (NewHost { mac: Some(MacAddress::ZERO), ..good() }, StoreError::BadNames(BadNames::Mac(MacAddress::ZERO))),
-        (NewHost { addresses: vec![zero], ..good() }, StoreError::BadNames(BadNames::Address(zero))),
-        (NewHost { addresses: vec![group], ..good() }, StoreError::BadNames(BadNames::Address(group))),
-        (NewHost { addresses: vec![ip(1), ip(1)], ..good() }, StoreError::BadNames(BadNames::Repeated(ip(1)))),
+        (NewHost { addresses: vec![zero], ..good() }, StoreError::BadNames(BadNames::Address(zero.into()))),
+        (NewHost { addresses: vec![group], ..good() }, StoreError::BadNames(BadNames::Address(group.into()))),
+        (NewHost { addresses: vec![ip(1), ip(1)], ..good() }, StoreError::BadNames(BadNames::Repeated(ip(1).into()))),
         (NewHost { addresses: many, ..good() }, StoreError::BadNames(BadNames::TooMany)),
         (NewHost { key: vec![], ..good() }, StoreError::BadKey),
         (NewHost { key: vec![1; MAX_KEY_LEN + 1], ..good() }, StoreError::BadKey),

@@ -5,19 +5,17 @@
 //! address alone. Repetition is by our own timer, because the kernel stops asking after three tries.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::agreement::KeyPair;
 use wire::MacAddress;
-use wire::arp::{Arp, Operation};
-use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, SITE_TAG_LEN};
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::peers::{Birth, Peers};
-use super::stack::answer_for;
+use super::peers::Birth;
 use super::{Call, Control, Task};
 use crate::event::{EndCause, Event};
 use crate::job::{Finish, Finished, JobKind, Refusal, SignRequest};
@@ -47,7 +45,7 @@ enum State {
 #[derive(Debug)]
 struct Opening {
     /// The question that goes out.
-    arp: Arp,
+    question: Resolution,
     /// The host that must answer, if it is known.
     asked_mac: Option<MacAddress>,
     destination: MacAddress,
@@ -63,13 +61,17 @@ struct Opening {
 
 impl Opening {
     /// The address that must be answered for, if it is known.
-    fn asked_ip(&self) -> Option<Ipv4Addr> {
-        (!self.arp.target_ip.is_unspecified()).then_some(self.arp.target_ip)
+    fn asked_ip(&self) -> Option<IpAddr> {
+        asked_ip(&self.question)
     }
 
-    fn asks(&self, ip: Option<Ipv4Addr>, mac: Option<MacAddress>) -> bool {
+    fn asks(&self, ip: Option<IpAddr>, mac: Option<MacAddress>) -> bool {
         (ip.is_some() && self.asked_ip() == ip) || (mac.is_some() && self.asked_mac == mac)
     }
+}
+
+fn asked_ip(question: &Resolution) -> Option<IpAddr> {
+    (!question.is_by_hardware_address()).then(|| question.target_ip())
 }
 
 /// All handshakes that we have open.
@@ -103,13 +105,9 @@ impl Openings {
         self.by_id.iter().find(|(_, opening)| opening.nonce == *nonce).map(|(id, _)| *id)
     }
 
-    /// Takes out what asks for a host with which there is an association now.
-    fn take_answered(&mut self, mac: MacAddress, peers: &Peers) -> Vec<Opening> {
-        let Some(current) = peers.current_by_mac(mac) else { return Vec::new() };
-        let addresses = current.certificate.addresses();
-        let answered = |opening: &Opening| {
-            opening.asked_mac == Some(mac) || opening.asked_ip().is_some_and(|ip| addresses.contains(&ip))
-        };
+    /// Takes out what asks for the host at `mac`, which `has` an address.
+    fn take_answered(&mut self, mac: MacAddress, has: impl Fn(IpAddr) -> bool) -> Vec<Opening> {
+        let answered = |opening: &Opening| opening.asked_mac == Some(mac) || opening.asked_ip().is_some_and(&has);
         self.by_id.extract_if(.., |_, opening| answered(opening)).map(|(_, opening)| opening).collect()
     }
 }
@@ -118,12 +116,21 @@ impl Control {
     /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
     /// which may have asked for the last time; for an address that is not in it nobody answers.
     pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        for opening in self.openings.take_answered(mac, &self.peers) {
+        let Some(current) = self.peers.current_by_mac(mac) else { return };
+        let (now, neighbours, certificate) = (call.now.since_boot, &self.neighbours, &current.certificate);
+        let is_router = certificate.is_router();
+        let has = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => certificate.addresses().contains(&ip),
+            IpAddr::V6(ip) => neighbours.holder(now, ip) == Some(mac),
+        };
+        let answered = self.openings.take_answered(mac, has);
+        let answered: Vec<_> =
+            answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
+        for (is_its, opening) in answered {
             self.peers.return_index(opening.receiver_index);
             self.drop_unjudged_reply(call, &opening, DropReason::HandshakeUnasked);
-            let current = self.peers.current_by_mac(mac);
-            if current.is_some_and(|current| current.certificate.binds(mac, opening.arp.target_ip)) {
-                self.send_arp_up(call, &answer_for(&opening.arp, mac));
+            if is_its {
+                self.send_resolution_up(call, &opening.question.reply(mac, None), is_router);
             }
         }
     }
@@ -135,39 +142,32 @@ impl Control {
         }
     }
 
-    /// Opens a handshake for the address in an ARP request of our stack.
+    /// Opens a handshake for the address that our stack asks for.
     pub(super) fn open_for_ip(
         &mut self,
         call: &mut Call<'_>,
-        arp: &Arp,
+        question: Resolution,
         destination: MacAddress,
     ) -> Result<(), DropReason> {
         let asked_mac = (!destination.is_group()).then_some(destination);
-        self.open(call, Arp { target_mac: asked_mac.unwrap_or_default(), ..*arp }, destination, asked_mac)
+        self.open(call, question.with_target_mac(asked_mac.unwrap_or_default()), destination, asked_mac)
     }
 
     /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
     pub(super) fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
         let own_ip = self.settings.identity.certificate().addresses().first().copied();
-        let own_ip = own_ip.ok_or(DropReason::CertificateAddress)?;
-        let arp = Arp {
-            operation: Operation::Request,
-            sender_mac: self.settings.mac,
-            sender_ip: own_ip,
-            target_mac: mac,
-            target_ip: Ipv4Addr::UNSPECIFIED,
-        };
-        self.open(call, arp, mac, Some(mac))
+        let question = Resolution::by_hardware_address(self.settings.mac, own_ip, mac);
+        self.open(call, question, mac, Some(mac))
     }
 
     fn open(
         &mut self,
         call: &mut Call<'_>,
-        arp: Arp,
+        question: Resolution,
         destination: MacAddress,
         asked_mac: Option<MacAddress>,
     ) -> Result<(), DropReason> {
-        let asked_ip = (!arp.target_ip.is_unspecified()).then_some(arp.target_ip);
+        let asked_ip = asked_ip(&question);
         if self.openings.by_id.values().any(|opening| opening.asks(asked_ip, asked_mac)) {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl Control {
         self.openings.next_id += 1;
         let id = OpeningId(self.openings.next_id);
         let opening = Opening {
-            arp,
+            question,
             asked_mac,
             destination,
             started: now,
@@ -217,7 +217,7 @@ impl Control {
         let unsigned = Handshake {
             kind: PacketType::HandshakeRequest,
             site_tag: [0; SITE_TAG_LEN],
-            arp: opening.arp,
+            resolution: opening.question,
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: opening.nonce,
             offer: self.offer(opening.receiver_index),
@@ -283,7 +283,7 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.arp.sender_mac != header.source || header.destination != self.settings.mac {
+        if reply.resolution.sender_mac() != header.source || header.destination != self.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
         let id = self.opening_for_reply(&reply).ok_or(DropReason::HandshakeUnasked)?;
@@ -322,7 +322,9 @@ impl Control {
     fn opening_for_reply(&self, reply: &Handshake<'_>) -> Option<OpeningId> {
         let by_nonce = self.openings.by_nonce(&reply.nonce);
         if by_nonce.is_none() && self.settings.weaken.reply_check {
-            let asked = |opening: &Opening| opening.asks(Some(reply.arp.sender_ip), Some(reply.arp.sender_mac));
+            let asked = |opening: &Opening| {
+                opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
+            };
             return self.openings.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
         }
         by_nonce
@@ -349,6 +351,9 @@ impl Control {
                 }
             }
             Ok(finished) => {
+                if let Err(refusal) = self.admit_answer(call, id, &finished) {
+                    return self.reply_judged(call, id, Err(refusal));
+                }
                 if let Some(opening) = self.openings.by_id.remove(&id)
                     && let State::Verdict { reply_frame, .. } = &opening.state
                 {
@@ -361,10 +366,22 @@ impl Control {
         }
     }
 
+    /// Whether the peer may have the address for which it answers.
+    fn admit_answer(&mut self, call: &mut Call<'_>, id: OpeningId, finished: &Finished) -> Result<(), Refusal> {
+        let Some(State::Verdict { reply_frame, .. }) = self.openings.by_id.get(&id).map(|opening| &opening.state)
+        else {
+            return Ok(());
+        };
+        let Ok(resolution) = Handshake::parse(&reply_frame[ETHERNET_LEN..]).map(|reply| reply.resolution) else {
+            return Ok(());
+        };
+        self.admit_resolution(call, &finished.peer, &resolution)
+    }
+
     /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
     fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply_frame: &[u8], finished: Finished) {
         let Ok(reply) = Handshake::parse(&reply_frame[ETHERNET_LEN..]) else { return };
-        let mac = finished.peer.mac();
+        let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
         self.freshness.remember(mac, reply.timestamp_ms, reply.nonce);
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(&own, &reply.offer);
@@ -385,7 +402,7 @@ impl Control {
         // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
         call.order(0, OrderKind::ShowLife(mac));
         if opening.asked_ip().is_some() {
-            self.send_arp_up(call, &reply.arp);
+            self.send_resolution_up(call, &reply.resolution, is_router);
         }
     }
 
@@ -423,7 +440,7 @@ impl Control {
 
     /// Whether a request of `mac` must wait because ours to the same host goes first (paper, "Retransmissions and
     /// Conflicts"). Only for a moment after we sent ours: should it be lost, the other's is as good.
-    pub(super) fn ours_goes_first(&self, now: Instant, mac: MacAddress, ip: Ipv4Addr) -> bool {
+    pub(super) fn ours_goes_first(&self, now: Instant, mac: MacAddress, ip: IpAddr) -> bool {
         self.settings.mac > mac
             && self.openings.by_id.values().any(|opening| {
                 let sent_lately = match opening.state {

@@ -1,12 +1,15 @@
 //! The slow half of the link layer: who may speak with us, and under which keys.
 //!
-//! - `stack.rs`: what our own stack's ARP asks for.
+//! - `stack.rs`: what our own stack's ARP asks for; `discovery.rs`: what its neighbour discovery does, and IPv6 addresses.
 //! - `initiator.rs`: handshakes that we open.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `rollover`: new keys through an association that there is.
+//! - `broadcast`: frames to groups.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
 
+mod broadcast;
+mod discovery;
 mod freshness;
 mod initiator;
 mod peers;
@@ -16,7 +19,7 @@ mod stack;
 mod upkeep;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +38,11 @@ use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::neighbours::Neighbours;
+use crate::origin::Origin;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
+use broadcast::Broadcasts;
 use freshness::Freshness;
 use initiator::Openings;
 use peers::{Association, Peers};
@@ -50,6 +56,7 @@ enum Task {
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
+    Broadcast(broadcast::Duty),
 }
 
 /// The slow half of the link layer.
@@ -61,6 +68,14 @@ pub struct Control {
     openings: Openings,
     answers: Answers,
     rollovers: Rollovers,
+    neighbours: Neighbours,
+    own_origin: Origin,
+    /// Addresses for which our stack is asked whether it has them, and since when.
+    probes: BTreeMap<Ipv6Addr, Instant>,
+    probe_budget: Bucket,
+    claims_told: Bucket,
+    broadcasts: Broadcasts,
+    wire_mtu: u16,
     revoked: Arc<Revoked>,
     freshness: Freshness,
     answer_budget: Bucket,
@@ -100,6 +115,8 @@ pub struct PeerReport {
     pub mac: MacAddress,
     /// Addresses in its certificate.
     pub addresses: Vec<Ipv4Addr>,
+    /// IPv6 addresses that it holds here.
+    pub ipv6_addresses: Vec<Ipv6Addr>,
     /// Whether its certificate says that it forwards for others.
     pub router: bool,
     /// End of its certificate, in seconds since 1970.
@@ -127,7 +144,14 @@ impl Control {
     #[must_use]
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
         Control {
+            broadcasts: Broadcasts::new(&mut random, now, &settings),
+            wire_mtu: settings.wire_mtu,
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
+            neighbours: Neighbours::new(settings.identity.certificate()),
+            own_origin: Origin::of(settings.identity.certificate()),
+            probes: BTreeMap::new(),
+            probe_budget: Bucket::new(limits::PROBES_PER_SECOND, limits::PROBES_PER_SECOND),
+            claims_told: Bucket::new(1, limits::CLAIMS_TOLD_BURST),
             settings,
             ledger: Ledger::new(),
             random,
@@ -166,6 +190,11 @@ impl Control {
         crate::self_test::run(&self.settings, keys)
     }
 
+    /// The wire carries packets of another size from now on, in bytes.
+    pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.wire_mtu = wire_mtu;
+    }
+
     /// All associations.
     #[must_use]
     pub fn peers(&self, now: Instant) -> Vec<PeerReport> {
@@ -175,7 +204,10 @@ impl Control {
             let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
             let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
             let all = current.chain(leaving).chain(candidates);
-            reports.extend(all.map(|(association, state)| report(association, state, now)));
+            reports.extend(all.map(|(association, state)| PeerReport {
+                ipv6_addresses: self.neighbours.addresses_of(association.certificate.mac()),
+                ..report(association, state, now)
+            }));
         }
         reports
     }
@@ -209,7 +241,9 @@ impl Control {
         self.revoked = Arc::new(Revoked::by(Some(list)));
         let revoked = Arc::clone(&self.revoked);
         let mut call = Call { now, sink, out };
+        self.forget_group_senders(&mut call, |certificate| revoked.names(certificate));
         for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
+            self.forget_addresses(&mut call, mac);
             let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
             for association in self.peers.take_all(mac) {
                 if Some(association.id) == in_use {
@@ -234,7 +268,8 @@ impl Control {
     fn order_key_pairs(&mut self, out: &mut Outbox<Control>) {
         let missing = limits::KEY_PAIRS_AHEAD - self.key_pairs.len().min(limits::KEY_PAIRS_AHEAD);
         if !self.key_pairs_ordered && missing > limits::KEY_PAIRS_AHEAD / 2 {
-            self.key_pairs_ordered = self.task(out, Task::KeyPairs, JobKind::PrepareKeyPairs(missing));
+            let job = JobKind::PrepareKeyPairs(self.settings.profile(), missing);
+            self.key_pairs_ordered = self.task(out, Task::KeyPairs, job);
         }
     }
 
@@ -246,6 +281,7 @@ impl Control {
 
     fn offer(&self, receiver_index: u32) -> Offer {
         Offer {
+            agreement: self.settings.agreement(),
             suite: self.settings.send_suite.id(),
             confidential: self.settings.confidential,
             slow_nonce: self.settings.slow_nonce,
@@ -306,6 +342,7 @@ impl Control {
             return;
         }
         self.make_room(call, mac);
+        self.learn_certificate(call, &association.certificate);
         call.out.event(established(&association));
         let id = association.id;
         self.settle_rollover(call, mac, id);
@@ -392,7 +429,7 @@ impl Control {
         if let Ok((header, message)) = Header::parse(frame)
             && let Ok(handshake) = Handshake::parse(message)
         {
-            call.out.event(Event::Refused { mac: header.source, ip: handshake.arp.sender_ip, reason, detail });
+            call.out.event(Event::Refused { mac: header.source, ip: handshake.resolution.sender_ip(), reason, detail });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
     }
@@ -404,6 +441,9 @@ impl Control {
             Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
+                self.group_message(call, kind, &header, frame)
+            }
             Ok(PacketType::Unicast) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -423,6 +463,18 @@ impl bump::Control for Control {
         match request {
             Request::StackArp(frame) => {
                 let fate = self.stack_arp(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::StackNeighbour(frame) => {
+                let fate = self.stack_neighbour(&mut call, &frame);
+                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
+            }
+            Request::Claim(claim) => {
+                let fate = self.judge_claim(&mut call, &claim);
+                self.ledger.settle(now.since_boot, Side::WIRE, fate, &claim.sealed);
+            }
+            Request::StackGroup(frame) => {
+                let fate = self.group_frame_of_stack(&mut call, &frame);
                 self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
             }
             Request::Handshake(frame) => {
@@ -461,6 +513,7 @@ impl bump::Control for Control {
             (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
             (Some(Task::Answer(id)), CompletionKind::Answered(result)) => self.request_judged(&mut call, id, result),
             (Some(Task::Answer(id)), _) => self.answer_job_lost(&mut call, id),
+            (Some(Task::Broadcast(duty)), completion) => self.broadcast_done(&mut call, duty, completion),
             (Some(Task::Rollover(id)), CompletionKind::Signed(message)) => self.rollover_signed(&mut call, id, message),
             (Some(Task::Rollover(id)), CompletionKind::Answered(result)) => {
                 self.rollover_request_judged(&mut call, id, result);
@@ -478,12 +531,14 @@ impl bump::Control for Control {
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
         self.repeat_rollovers(&mut call, budget);
+        self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        time::earlier(time::earlier(handshakes, self.rollovers.deadline()), self.next_sweep)
+        let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
+        time::earlier(time::earlier(handshakes, rollovers), self.next_sweep)
     }
 
     fn ledger(&self) -> &Ledger {
@@ -547,6 +602,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         name: certificate.name().to_owned(),
         mac: certificate.mac(),
         addresses: certificate.addresses().to_vec(),
+        ipv6_addresses: Vec::new(),
         router: certificate.is_router(),
         certificate_not_after_unix: certificate.not_after_unix(),
         state,

@@ -2,14 +2,14 @@
 //! stack's own ARP reply, and a candidate that waits for its first frame.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::agreement::KeyPair;
 use wire::MacAddress;
-use wire::arp::{Arp, Operation};
-use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, SITE_TAG_LEN};
+use wire::arp::Operation;
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::freshness::{Age, Stamp};
@@ -43,8 +43,8 @@ enum State {
 
 #[derive(Debug)]
 struct AnswerEntry {
-    /// The request's ARP message.
-    arp: Arp,
+    /// What the request asks.
+    question: Resolution,
     forget_at: Instant,
     state: State,
 }
@@ -77,11 +77,15 @@ impl Control {
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        self.check_addresses(header, &request.arp)?;
+        let addressed = self.check_addresses(header, &request.resolution);
+        if addressed == Err(DropReason::HandshakeTarget) {
+            self.ask_stack_for(call, &request, frame);
+        }
+        addressed?;
         if !self.is_own_site(frame, &request.site_tag) {
             return Err(DropReason::HandshakeSiteMac);
         }
-        if self.ours_goes_first(now, header.source, request.arp.sender_ip) {
+        if self.ours_goes_first(now, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Handshake { nonce, timestamp_ms, cookie, .. } = request;
@@ -96,14 +100,17 @@ impl Control {
         }
     }
 
-    /// Asked for us, and Ethernet and ARP agree about who asks.
-    fn check_addresses(&self, header: &Header, arp: &Arp) -> Result<(), DropReason> {
-        let for_our_ip = self.settings.identity.certificate().addresses().contains(&arp.target_ip);
-        let for_our_mac = arp.target_ip.is_unspecified() && arp.target_mac == self.settings.mac;
-        if arp.operation != Operation::Request || !(for_our_ip || for_our_mac) {
+    /// Asked for us, and Ethernet and the question agree about who asks.
+    fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
+        let for_our_ip = match question.target_ip() {
+            IpAddr::V4(ip) => self.settings.identity.certificate().addresses().contains(&ip),
+            IpAddr::V6(ip) => self.settings.ipv6 && self.neighbours.is_own(ip),
+        };
+        let for_our_mac = question.is_by_hardware_address() && question.target_mac() == self.settings.mac;
+        if question.operation() != Operation::Request || !(for_our_ip || for_our_mac) {
             return Err(DropReason::HandshakeTarget);
         }
-        if arp.sender_mac != header.source {
+        if question.sender_mac() != header.source {
             return Err(DropReason::HandshakeSource);
         }
         Ok(())
@@ -114,7 +121,7 @@ impl Control {
             return Age::Fresh;
         }
         let stamp = Stamp {
-            sender: request.arp.sender_mac,
+            sender: request.resolution.sender_mac(),
             timestamp_ms: request.timestamp_ms,
             nonce: &request.nonce,
             cookie: &request.cookie,
@@ -130,8 +137,8 @@ impl Control {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { silent_at, .. } => {
                 *silent_at = Some(now + STACK_ANSWER_MAX);
-                let arp = entry.arp;
-                self.send_arp_up(call, &arp);
+                let question = entry.question;
+                self.send_resolution_up(call, &question, false);
                 Some(Fate::Consumed)
             }
             State::Duplicates { .. } if self.settings.weaken.freshness => None,
@@ -190,7 +197,9 @@ impl Control {
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own };
-        self.answers.by_id.insert(id, AnswerEntry { arp: request.arp, forget_at: now + ANSWER_CACHED, state });
+        self.answers
+            .by_id
+            .insert(id, AnswerEntry { question: request.resolution, forget_at: now + ANSWER_CACHED, state });
         Ok(Fate::Held)
     }
 
@@ -198,7 +207,7 @@ impl Control {
         Handshake {
             kind: PacketType::HandshakeReply,
             site_tag: [0; SITE_TAG_LEN],
-            arp: self.reply_arp(&request.arp),
+            resolution: self.reply_to(&request.resolution),
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: request.nonce,
             offer: own,
@@ -210,18 +219,10 @@ impl Control {
         .emit_unsigned()
     }
 
-    /// The ARP reply that our stack will give; for a request by hardware address alone, one for our first address.
-    fn reply_arp(&self, request: &Arp) -> Arp {
+    /// The reply that our stack will give; for a request by hardware address alone, one for our first address.
+    fn reply_to(&self, question: &Resolution) -> Resolution {
         let first = self.settings.identity.certificate().addresses().first().copied();
-        let sender_ip =
-            if request.target_ip.is_unspecified() { first.unwrap_or(Ipv4Addr::UNSPECIFIED) } else { request.target_ip };
-        Arp {
-            operation: Operation::Reply,
-            sender_mac: self.settings.mac,
-            sender_ip,
-            target_mac: request.sender_mac,
-            target_ip: request.sender_ip,
-        }
+        question.reply(self.settings.mac, first)
     }
 
     /// The verdict on a request.
@@ -233,10 +234,16 @@ impl Control {
                 self.peers.return_index(own.receiver_index);
                 self.refuse(call, &request_frame, refusal);
             }
-            Ok(answered) => {
-                self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
-                self.accept_request(call, id, entry.arp, &request_frame, own, *answered);
-            }
+            Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
+                Err(refusal) => {
+                    self.peers.return_index(own.receiver_index);
+                    self.refuse(call, &request_frame, refusal);
+                }
+                Ok(()) => {
+                    self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
+                    self.accept_request(call, id, entry.question, &request_frame, own, *answered);
+                }
+            },
         }
     }
 
@@ -245,7 +252,7 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         id: AnswerId,
-        arp: Arp,
+        question: Resolution,
         request_frame: &[u8],
         own: Offer,
         answered: Answered,
@@ -259,16 +266,16 @@ impl Control {
         let (certificate, initiated_by_us, rollovers) = (peer, false, 0);
         let birth = Birth { certificate, initiated_by_us, own, peers, lifetime, asked: now, transcript, rollovers };
         self.add_candidate(call, birth, keys);
-        let state = if arp.target_ip.is_unspecified() {
+        let state = if question.is_by_hardware_address() {
             let mut reply = reply;
             self.send_message(call, id.mac, &mut reply);
             State::Duplicates { reply, last_sent: now }
         } else {
             // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
-            self.send_arp_up(call, &arp);
+            self.send_resolution_up(call, &question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.by_id.insert(id, AnswerEntry { arp, forget_at: now + ANSWER_CACHED, state });
+        self.answers.by_id.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, state });
     }
 
     /// Makes an association that opens frames and seals none before one was opened.
@@ -287,16 +294,14 @@ impl Control {
         }
     }
 
-    /// Our stack answered for its address: sends the replies that waited for that. False if none did.
-    pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, stack: &Arp) -> bool {
+    /// Our stack answered the host at `mac` for its address: sends the replies that waited for that. False if none did.
+    pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, mac: MacAddress, own_ip: IpAddr) -> bool {
         let waiting: Vec<AnswerId> = self
             .answers
             .by_id
             .iter()
             .filter(|(id, entry)| {
-                id.mac == stack.target_mac
-                    && entry.arp.target_ip == stack.sender_ip
-                    && matches!(entry.state, State::Stack { .. })
+                id.mac == mac && entry.question.target_ip() == own_ip && matches!(entry.state, State::Stack { .. })
             })
             .map(|(id, _)| *id)
             .collect();
@@ -334,7 +339,10 @@ impl Control {
             if let State::Stack { silent_at, .. } = &mut entry.state
                 && silent_at.take_if(|at| *at <= now).is_some()
             {
-                call.out.event(Event::StackSilent { ip: entry.arp.target_ip });
+                call.out.event(Event::StackSilent { ip: entry.question.target_ip() });
+                if let IpAddr::V6(gone) = entry.question.target_ip() {
+                    self.neighbours.forget_own(gone);
+                }
             }
             if entry.forget_at <= now {
                 over.push(*id);

@@ -2,6 +2,7 @@
 
 use bump::{DropReason, Fate, Meta, Side, sink};
 use wire::arp::{Arp, Operation};
+use wire::cll::Resolution;
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
@@ -13,11 +14,15 @@ impl Control {
     pub(super) fn stack_arp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
-        if arp.sender_ip.is_unspecified() || arp.sender_ip == arp.target_ip {
+        if arp.sender_ip.is_unspecified() {
             return Fate::Dropped(DropReason::ArpProbe);
         }
         if arp.sender_mac != self.settings.mac || !self.settings.is_own(arp.sender_ip) {
             return Fate::Dropped(DropReason::ArpNotOurs);
+        }
+        if arp.sender_ip == arp.target_ip && header.destination.is_group() {
+            // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
+            return self.group_frame_of_stack(call, frame);
         }
         match arp.operation {
             Operation::Request => self.stack_asks(call, &header, &arp, frame),
@@ -30,8 +35,8 @@ impl Control {
             return forward_in_clear(call, frame);
         }
         if let Some(legacy) = self.settings.legacy_by_ip(arp.target_ip) {
-            let answer = answer_for(arp, legacy.mac);
-            self.send_arp_up(call, &answer);
+            let answer = Resolution::from(*arp).reply(legacy.mac, None);
+            self.send_resolution_up(call, &answer, legacy.router);
             return Fate::Answered;
         }
         if let Some(mac) = self.lively_peer(call, arp) {
@@ -39,7 +44,7 @@ impl Control {
             return Fate::Forwarded;
         }
         let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
-        match self.open_for_ip(call, arp, destination) {
+        match self.open_for_ip(call, (*arp).into(), destination) {
             Ok(()) => Fate::Consumed,
             Err(reason) => Fate::Dropped(reason),
         }
@@ -55,7 +60,7 @@ impl Control {
         if self.settings.legacy_by_mac(header.destination).is_some() {
             return forward_in_clear(call, frame);
         }
-        if self.send_replies_that_waited(call, arp) {
+        if self.send_replies_that_waited(call, arp.target_mac, arp.sender_ip.into()) {
             return Fate::Consumed;
         }
         if self.peers.current_by_mac(header.destination).is_some() {
@@ -71,17 +76,6 @@ fn forward_in_clear(call: &mut Call<'_>, frame: &[u8]) -> Fate {
         Fate::Forwarded
     } else {
         Fate::Dropped(DropReason::PortFull)
-    }
-}
-
-/// The reply that `mac` would give to `request`.
-pub(super) fn answer_for(request: &Arp, mac: MacAddress) -> Arp {
-    Arp {
-        operation: Operation::Reply,
-        sender_mac: mac,
-        sender_ip: request.target_ip,
-        target_mac: request.sender_mac,
-        target_ip: request.sender_ip,
     }
 }
 

@@ -3,20 +3,23 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `broadcast.rs` what is
+//! said to all.
 
+pub(crate) mod broadcast;
 mod rollover;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{DropReason, Generator};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
-use identity::{HostIdentity, Verified, hash};
+use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
-use wire::cll::Offer;
-use wire::cll::handshake::{Handshake, append_signature};
+use wire::arp::Operation;
+use wire::cll::handshake::{Handshake, append_signature, unsigned_parts};
+use wire::cll::{Offer, Resolution};
 
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
@@ -34,7 +37,7 @@ pub struct Job(pub(crate) JobKind);
 #[derive(Debug)]
 pub(crate) enum JobKind {
     /// Make key pairs for handshakes to come.
-    PrepareKeyPairs(usize),
+    PrepareKeyPairs(Profile, usize),
     /// Sign our request.
     SignRequest(SignRequest),
     /// Judge a request and write the reply.
@@ -47,6 +50,8 @@ pub(crate) enum JobKind {
     AnswerRollover(Box<AnswerRollover>),
     /// Judge the reply to our request for a rollover.
     FinishRollover(Box<FinishRollover>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Work),
 }
 
 /// What a job came to.
@@ -60,6 +65,8 @@ pub(crate) enum CompletionKind {
     Answered(Result<Box<Answered>, Refusal>),
     /// The peer's reply was good.
     Finished(Result<Box<Finished>, Refusal>),
+    /// Work for frames to groups.
+    Broadcast(broadcast::Outcome),
     /// The worker died or was too busy.
     Lost,
 }
@@ -79,6 +86,7 @@ impl std::fmt::Debug for Completion {
             CompletionKind::Signed(_) => "Signed",
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
+            CompletionKind::Broadcast(_) => "Broadcast",
             CompletionKind::Lost => "Lost",
         })
     }
@@ -128,7 +136,7 @@ pub(crate) struct Finish {
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
     pub(crate) key_pair: Arc<KeyPair>,
-    pub(crate) asked_ip: Option<Ipv4Addr>,
+    pub(crate) asked_ip: Option<IpAddr>,
     pub(crate) asked_mac: Option<MacAddress>,
 }
 
@@ -142,38 +150,35 @@ impl Job {
     /// Whether a handshake waits for the result; key pairs are made ahead and nobody waits for them.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::PrepareKeyPairs(_))
+        !matches!(self.0, JobKind::PrepareKeyPairs(..))
     }
 
     /// Does the work. `keys` is the generator for key pairs and for nothing else.
     #[must_use]
     pub fn run(self, keys: &mut Generator) -> Completion {
         Completion(match self.0 {
-            JobKind::PrepareKeyPairs(count) => CompletionKind::KeyPairs(prepare(count, keys)),
+            JobKind::PrepareKeyPairs(profile, count) => CompletionKind::KeyPairs(prepare(profile, count, keys)),
             JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
             JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
         })
     }
 }
 
-fn prepare(count: usize, keys: &mut Generator) -> Vec<KeyPair> {
-    (0..count).filter_map(|_| KeyPair::from_random(keys.bytes()).ok()).collect()
+fn prepare(profile: Profile, count: usize, keys: &mut Generator) -> Vec<KeyPair> {
+    (0..count).filter_map(|_| KeyPair::of_profile(profile, keys.bytes()).ok()).collect()
 }
 
 impl SignRequest {
     pub(crate) fn run(self) -> Option<Vec<u8>> {
-        let signature = self.identity.sign(&signed_request(&self.unsigned, self.certificate_len())).ok()?;
+        let signature = self.identity.sign(&signed_request(unsigned_parts(&self.unsigned))).ok()?;
         let mut message = self.unsigned;
         append_signature(&mut message, &signature);
         Some(message)
-    }
-
-    fn certificate_len(&self) -> usize {
-        self.identity.certificate().der().len()
     }
 }
 
@@ -181,17 +186,17 @@ impl Answer {
     pub(crate) fn run(self) -> Result<Answered, Refusal> {
         let settings = &self.settings;
         let request = parse(&self.request)?;
-        let signed = signed_request(&self.request, request.certificate.len());
+        let signed = signed_request(request.signed_parts(&self.request));
         let peer = judge(settings, &self.revoked, self.unix_s, &request, &signed, false)?;
         let peers = accept(settings, request.offer)?;
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
-        let signed = signed_reply(&self.request, &reply, settings.identity.certificate().der().len());
+        let signed = signed_reply(&self.request, unsigned_parts(&reply));
         let signature = settings.identity.sign(&signed).map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         append_signature(&mut reply, &signature);
         let transcript = transcript(&self.request, &reply);
         let shared =
-            self.key_pair.agree(&request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         Ok(Answered { peer, keys, reply, transcript })
@@ -202,13 +207,13 @@ impl Finish {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
-        let signed = signed_reply(&self.request, &self.reply, reply.certificate.len());
+        let signed = signed_reply(&self.request, reply.signed_parts(&self.reply));
         let peer = judge(settings, &self.revoked, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
         self.check_asked(&reply)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
-            self.key_pair.agree(&reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
@@ -217,8 +222,8 @@ impl Finish {
 
     /// The one who answers must be the one who was asked.
     fn check_asked(&self, reply: &Handshake<'_>) -> Result<(), Refusal> {
-        let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.arp.sender_ip);
-        let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.arp.sender_mac);
+        let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.resolution.sender_ip());
+        let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.resolution.sender_mac());
         if (ip_fits && mac_fits) || self.settings.weaken.cross_layer {
             return Ok(());
         }
@@ -245,11 +250,24 @@ fn judge(
         signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
     }
     // Cross-layer check of the paper's section 5.2: claimed IP and MAC against the certificate.
-    if !settings.weaken.cross_layer && !peer.binds(message.arp.sender_mac, message.arp.sender_ip) {
-        let detail = format!("{} claims {} at {}", peer.name(), message.arp.sender_ip, message.arp.sender_mac);
+    if !settings.weaken.cross_layer && !binds(&peer, &message.resolution) {
+        let (ip, mac) = (message.resolution.sender_ip(), message.resolution.sender_mac());
+        let detail = format!("{} claims {ip} at {mac}", peer.name());
         return Err(Refusal::new(DropReason::CertificateAddress, detail));
     }
     Ok(peer)
+}
+
+/// Whether the certificate binds the sender's addresses. A host without an IPv4 address claims none where only hardware
+/// addresses matter. Whether the host may have an IPv6 address is not in the certificate; control judges it.
+fn binds(peer: &HostCertificate, message: &Resolution) -> bool {
+    let claims_none = message.operation() == Operation::Reply || message.is_by_hardware_address();
+    let is_bound = match message {
+        Resolution::Arp(arp) if arp.sender_ip.is_unspecified() => claims_none,
+        Resolution::Arp(arp) => peer.addresses().contains(&arp.sender_ip),
+        Resolution::Neighbour(_) => true,
+    };
+    is_bound && peer.mac() == message.sender_mac()
 }
 
 /// This site's authority issued it, it is valid now, and it was not taken back.
@@ -287,14 +305,12 @@ fn parse_own(unsigned_reply: &[u8], settings: &Settings) -> Result<Chosen, Refus
     Ok(Chosen { offer: parse(&readable)?.offer, suite: settings.send_suite })
 }
 
-fn signed_request(message: &[u8], certificate_len: usize) -> Vec<u8> {
-    let [before, after] = Handshake::signed_parts(message, certificate_len);
+fn signed_request([before, after]: [&[u8]; 2]) -> Vec<u8> {
     [REQUEST_LABEL, before, after].concat()
 }
 
 /// A reply's signature covers the whole request, so that neither side can be shown another's handshake.
-fn signed_reply(request: &[u8], reply: &[u8], certificate_len: usize) -> Vec<u8> {
-    let [before, after] = Handshake::signed_parts(reply, certificate_len);
+fn signed_reply(request: &[u8], [before, after]: [&[u8]; 2]) -> Vec<u8> {
     [REPLY_LABEL, &hash_without_tag(request), before, after].concat()
 }
 

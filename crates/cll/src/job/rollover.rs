@@ -12,7 +12,7 @@ use identity::certificate::HostCertificate;
 use identity::{HostIdentity, Verified, hash};
 use wire::MacAddress;
 use wire::cll::handshake::append_signature;
-use wire::cll::rollover::{Keys, Rollover, signed_part};
+use wire::cll::rollover::{Keys, Rollover};
 
 use super::{Answered, Finished, Refusal, accept, judge_certificate};
 use crate::keys::{Chosen, Direction, derive};
@@ -76,7 +76,7 @@ impl AnswerRollover {
     pub(crate) fn run(self) -> Result<Answered, Refusal> {
         let settings = &self.settings;
         let request = parse(&self.request)?;
-        let signed_request = signed_part(&self.request, request.certificate.len());
+        let signed_request = request.signed_part(&self.request);
         let signed = [REQUEST_LABEL, &self.successor.of, signed_request].concat();
         let peer = judge(settings, &self.revoked, self.unix_s, self.successor.peer, &request, &signed)?;
         let peers = accept(settings, request.offer)?;
@@ -86,7 +86,7 @@ impl AnswerRollover {
         append_signature(&mut reply, &signature);
         let transcript = transcript(&self.successor, &self.request, &reply);
         let shared =
-            self.key_pair.agree(&request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, self.own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
         Ok(Answered { peer, keys, reply, transcript })
@@ -97,12 +97,12 @@ impl FinishRollover {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
-        let signed = signed_reply(&self.successor, &self.request, signed_part(&self.reply, reply.certificate.len()));
+        let signed = signed_reply(&self.successor, &self.request, reply.signed_part(&self.reply));
         let peer = judge(settings, &self.revoked, self.unix_s, self.successor.peer, &reply, &signed)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
-            self.key_pair.agree(&reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
+            self.key_pair.agree(reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.successor, &self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;

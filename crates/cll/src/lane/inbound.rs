@@ -7,9 +7,10 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::transport_checksum;
 use wire::{Error, EtherType};
 
-use super::{Lane, Outputs, Receiver};
-use crate::message::Request;
-use crate::settings::Weaken;
+use super::{Lane, Outputs, Receiver, not_for_groups};
+use crate::message::{Claim, Request};
+use crate::origin::{Claims, Passage};
+use crate::settings::{Settings, Weaken};
 
 impl Lane {
     /// The rules for a frame of the wire, in order. `None` means that control decides.
@@ -47,15 +48,21 @@ impl Lane {
         if header.ethertype == EtherType::IPV6 {
             return Fate::Dropped(DropReason::Ipv6);
         }
-        if header.destination.is_group() && header.ethertype != EtherType::ARP {
+        let may_broadcast = self.settings.legacy_by_mac(header.source).is_some_and(|legacy| legacy.broadcast);
+        if header.destination.is_group() && header.ethertype != EtherType::ARP && !may_broadcast {
             return Fate::Dropped(if header.destination.is_broadcast() {
                 DropReason::Broadcast
             } else {
                 DropReason::Multicast
             });
         }
+        if header.destination.is_group()
+            && let Some(reason) = not_for_groups(header.ethertype, &frame.bytes[ETHERNET_LEN..])
+        {
+            return Fate::Dropped(reason);
+        }
         match origin.check(frame.bytes) {
-            Ok(()) => out.forward(Side::STACK, frame),
+            Ok(_) => out.forward(Side::STACK, frame),
             Err(_) => Fate::Dropped(DropReason::LegacyAddress),
         }
     }
@@ -70,9 +77,7 @@ impl Lane {
             PacketType::Unicast => {
                 self.open(now, header, frame, out).unwrap_or_else(|reason| Some(Fate::Dropped(reason)))
             }
-            PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge => {
-                Self::ask_control(out, Request::Handshake(frame.bytes.to_vec()))
-            }
+            _ => Self::ask_control(out, Request::Handshake(frame.bytes.to_vec())),
         }
     }
 
@@ -118,7 +123,13 @@ impl Lane {
             self.note(now, association, |activity| activity.opened = true);
             return Ok(Self::ask_control(out, Request::Control(association, frame.bytes.to_vec(), message)));
         }
-        let meta = receiver.restore(header, &inner, &self.settings.weaken, room)?;
+        let (meta, claims) = receiver.restore(header, &inner, &self.settings, room)?;
+        let peer = receiver.origin.mac();
+        if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
+            let (sealed, opened) = (frame.bytes.to_vec(), room.to_vec());
+            let claim = Claim { association, claims, sealed, opened, meta };
+            return Ok(self.ask_about(now, claim, out));
+        }
         out.sink.commit(Side::STACK, plain_len, meta);
         self.ledger.emitted[Side::STACK as usize] += 1;
         self.note(now, association, |activity| {
@@ -129,21 +140,38 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// Asks control whether the peer has what a frame claims. Control delivers it then.
+    fn ask_about(&mut self, now: Now, claim: Claim, out: &mut Outputs<'_>) -> Option<Fate> {
+        self.note(now, claim.association, |activity| {
+            activity.opened = true;
+            activity.opened_payload = true;
+        });
+        Self::ask_control(out, Request::Claim(Box::new(claim)))
+    }
+}
+
 impl Receiver {
-    /// Puts the plain Ethernet header in front of the payload and checks who it says it is from.
+    /// Puts the plain Ethernet header in front of the payload and checks who it says it is from. What it claims about IPv6
+    /// addresses is left to be judged.
     fn restore(
         &self,
         header: &Header,
         inner: &InnerHeader,
-        weaken: &Weaken,
+        settings: &Settings,
         room: &mut [u8],
-    ) -> Result<Meta, DropReason> {
+    ) -> Result<(Meta, Option<Claims>), DropReason> {
         let restored = Header { ethertype: inner.ethertype, ..*header };
         room[..ETHERNET_LEN].copy_from_slice(&restored.emit());
-        if !weaken.cross_layer {
-            self.origin.check(room)?;
-        }
-        if inner.checksum_partial { partial_checksum(room) } else { Ok(Meta::plain()) }
+        let claims = match self.origin.check(room) {
+            Ok(Passage::Ipv6(_)) if !settings.ipv6 => return Err(DropReason::Ipv6),
+            Err(_) | Ok(_) if settings.weaken.cross_layer => None,
+            Ok(Passage::Ipv6(claims)) => Some(claims),
+            Ok(Passage::Free) => None,
+            Err(reason) => return Err(reason),
+        };
+        let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
+        Ok((meta, claims))
     }
 
     /// Opens the sealed body into `room`, whose last bytes then hold the payload, with space before it for an Ethernet

@@ -3,6 +3,8 @@
 //! Outbound and inbound are read top to bottom in `outbound.rs` and `inbound.rs`; each rule is a line with its reason.
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
+mod admitted;
+mod group;
 mod inbound;
 mod outbound;
 
@@ -19,6 +21,8 @@ use crate::limits::SWEEP_INTERVAL;
 use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::origin::Origin;
 use crate::settings::Settings;
+use admitted::Admitted;
+pub(crate) use outbound::not_for_groups;
 
 /// Sends to one peer.
 struct Sender {
@@ -48,6 +52,8 @@ pub struct Lane {
     switches: Switches,
     outpost: Option<Box<dyn Outpost>>,
     legacy: BTreeMap<MacAddress, Origin>,
+    /// IPv6 addresses of peers, as control decided.
+    admitted: Admitted,
     hold: Hold,
     activity: BTreeMap<AssociationId, Activity>,
     report_at: Option<Instant>,
@@ -69,6 +75,7 @@ impl Lane {
             senders: BTreeMap::new(),
             receivers: BTreeMap::new(),
             legacy,
+            admitted: Admitted::default(),
             hold: Hold::default(),
             activity: BTreeMap::new(),
             report_at: None,
@@ -237,6 +244,8 @@ impl bump::Lane for Lane {
             OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
             OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
             OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
+            OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
+            OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
         }
     }

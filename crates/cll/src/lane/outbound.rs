@@ -31,8 +31,19 @@ impl Lane {
         if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
             return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
         }
+        if header.ethertype == EtherType::IPV6 {
+            if !self.settings.ipv6 {
+                return Some(Fate::Dropped(DropReason::Ipv6));
+            }
+            if self.is_for_control(&header, payload) {
+                return Self::ask_control(out, Request::StackNeighbour(frame.bytes.to_vec()));
+            }
+        }
         if let Some(reason) = not_carried(&header, payload) {
             return Some(Fate::Dropped(reason));
+        }
+        if header.destination.is_group() {
+            return self.send_to_group(now, frame, out);
         }
         if self.legacy.contains_key(&header.destination) {
             // A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
@@ -53,6 +64,19 @@ impl Lane {
         let is_request = wire::arp::Arp::parse(message)
             .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && self.settings.is_own(arp.sender_ip));
         is_request && self.senders.contains_key(&header.destination)
+    }
+
+    /// Neighbour discovery opens and completes handshakes as ARP does: a solicitation, unless it goes to a peer whose key is
+    /// here, and every advertisement.
+    fn is_for_control(&self, header: &Header, packet: &[u8]) -> bool {
+        use wire::icmp::{PROTOCOL_V6, v6::NEIGHBOUR_ADVERTISEMENT, v6::NEIGHBOUR_SOLICITATION};
+        let Ok(ip) = wire::ipv6::View::new(packet) else { return false };
+        let icmp_type = packet.get(wire::ipv6::HEADER_LEN).copied().filter(|_| ip.next_header() == PROTOCOL_V6);
+        match icmp_type {
+            Some(NEIGHBOUR_SOLICITATION) => !self.senders.contains_key(&header.destination),
+            Some(NEIGHBOUR_ADVERTISEMENT) => true,
+            _ => false,
+        }
     }
 
     fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
@@ -128,16 +152,12 @@ fn not_carried(header: &Header, payload: &[u8]) -> Option<DropReason> {
         // Behind the seal these would be ours. As lengths they are too short for any frame.
         return Some(DropReason::Malformed);
     }
-    if header.ethertype == EtherType::IPV6 {
-        return Some(DropReason::Ipv6);
-    }
-    if !header.destination.is_group() {
-        return None;
-    }
-    if header.ethertype == EtherType::IPV4 && is_dhcp(payload) {
-        return Some(DropReason::Dhcp);
-    }
-    Some(if header.destination.is_broadcast() { DropReason::Broadcast } else { DropReason::Multicast })
+    if header.destination.is_group() { not_for_groups(header.ethertype, payload) } else { None }
+}
+
+/// What does not travel as a signed group frame, whoever sends it.
+pub(crate) fn not_for_groups(ethertype: EtherType, payload: &[u8]) -> Option<DropReason> {
+    (ethertype == EtherType::IPV4 && is_dhcp(payload)).then_some(DropReason::Dhcp)
 }
 
 fn is_dhcp(packet: &[u8]) -> bool {
@@ -171,7 +191,7 @@ impl Sender {
 }
 
 /// How a frame of the stack becomes frames of the wire.
-enum Cutting {
+pub(super) enum Cutting {
     /// As it is. The checksum may be left partial, because the seal vouches for the payload.
     Whole { checksum_partial: bool },
     /// In pieces, each with a partial checksum of the transport header that our flag means.
@@ -181,7 +201,7 @@ enum Cutting {
 }
 
 impl Cutting {
-    fn of(frame: &mut Frame<'_>) -> Result<Cutting, DropReason> {
+    pub(super) fn of(frame: &mut Frame<'_>) -> Result<Cutting, DropReason> {
         let partial = match frame.meta.checksum {
             Checksum::Partial { start, offset } => Some((usize::from(start), usize::from(offset))),
             _ => None,
@@ -293,7 +313,7 @@ fn inner_header(frame: &[u8], checksum_partial: bool) -> Result<InnerHeader, Dro
     Ok(InnerHeader { ethertype: header.ethertype, checksum_partial, compressed: false })
 }
 
-fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &mut [u8]) -> bool {
+pub(super) fn write_piece(plan: &Plan, frame: &[u8], index: usize, complete: bool, place: &mut [u8]) -> bool {
     if plan.write(frame, index, place).is_none() {
         return false;
     }

@@ -13,7 +13,7 @@ use bump::sink::Collected;
 use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use cll::{Cll, Completion, Event, Settings};
 use identity::revocation::RevocationList;
-use identity::{HostIdentity, Verified};
+use identity::{HostIdentity, Profile, Verified};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
@@ -32,9 +32,14 @@ pub struct Site {
 
 impl Site {
     pub fn new(seed: u8) -> Site {
+        Site::of_profile(seed, Profile::Modern)
+    }
+
+    pub fn of_profile(seed: u8, profile: Profile) -> Site {
         let mut random = Generator::from_seed([seed; 32]);
         let mut fill = |bytes: &mut [u8]| fill(&mut random, bytes);
-        let site = authority::Site::create("test", &mut fill, START_UNIX_S).unwrap();
+        let year = Duration::from_secs(365 * 86_400);
+        let site = authority::Site::create_for("test", year, profile, &mut fill, START_UNIX_S).unwrap();
         Site { site, random }
     }
 
@@ -203,6 +208,16 @@ impl Lan {
 
     pub fn send_with(&mut self, host: usize, frame: Vec<u8>, meta: Meta) {
         self.process(host, Side::STACK, frame, meta);
+        self.settle();
+    }
+
+    /// The stack of `host` sends all of `frames` at one moment, before any job is done.
+    pub fn send_all(&mut self, host: usize, frames: Vec<Vec<u8>>) {
+        let now = self.hosts[host].now(self.at);
+        let mut batch: Vec<_> = frames.into_iter().map(|frame| (frame, Meta::plain())).collect();
+        let mut sink = Collected::new();
+        self.hosts[host].cll.process_on(0, now, Side::STACK, &mut Frames::new(&mut batch), &mut sink);
+        self.after(host, sink);
         self.settle();
     }
 
@@ -381,6 +396,13 @@ pub fn datagram_from(from: u8, source: Ipv4Addr, to: u8, payload: &[u8]) -> Vec<
     packet.extend(payload);
     let header = Header { destination: mac(to), source: mac(from), ethertype: EtherType::IPV4 };
     [&header.emit()[..], &packet].concat()
+}
+
+/// A datagram of host `from` to a group.
+pub fn to_group(from: u8, group: MacAddress, payload: &[u8]) -> Vec<u8> {
+    let mut frame = datagram(from, 255, payload);
+    frame[..6].copy_from_slice(&group.0);
+    frame
 }
 
 /// Any frame that carries `payload` under the EtherType for local experiments.

@@ -1,7 +1,7 @@
 //! The fields of a host's certificate.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::MacAddress;
 use x509_cert::Certificate;
@@ -31,8 +31,8 @@ pub struct HostCertificate {
     not_after_unix: u64,
     serial: Vec<u8>,
     key: PublicKey,
-    /// What a host of a paper site signs S-ARP with.
-    paper_key: Option<paper::PublicKey>,
+    /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
+    paper_key: Option<paper::SecondKey>,
     der: Vec<u8>,
 }
 
@@ -78,6 +78,18 @@ impl HostCertificate {
     #[must_use]
     pub fn addresses(&self) -> &[Ipv4Addr] {
         self.names.addresses()
+    }
+
+    /// All its addresses.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Its IPv6 addresses. A host may have others that no certificate names.
+    #[must_use]
+    pub fn ipv6_addresses(&self) -> &[Ipv6Addr] {
+        self.names.ipv6_addresses()
     }
 
     /// What it may do.
@@ -132,7 +144,7 @@ impl HostCertificate {
     #[must_use]
     pub fn record_key(&self) -> Option<(u8, &[u8])> {
         match &self.paper_key {
-            Some(key) => Some((key.length().record_number(), key.bytes())),
+            Some(key) => Some((key.dsa_length()?.record_number(), key.bytes())),
             None => Some((self.key.kind().record_number()?, self.key.bytes())),
         }
     }
@@ -157,6 +169,17 @@ impl HostCertificate {
     pub(crate) fn public_bytes(&self) -> &[u8] {
         self.key.bytes()
     }
+
+    /// The second key of a paper site, as [`SigningKey::public_bytes`](crate::signing::SigningKey) has it.
+    pub(crate) fn second_public_bytes(&self) -> Option<&[u8]> {
+        self.paper_key.as_ref().map(paper::SecondKey::bytes)
+    }
+
+    /// Whether its owner signs handshakes of CLL as the paper has it, with an RSA key of the paper profile.
+    #[must_use]
+    pub fn signs_as_the_cll_paper(&self) -> bool {
+        self.paper_key.as_ref().is_some_and(paper::SecondKey::signs_handshakes)
+    }
 }
 
 impl Verified<HostCertificate> {
@@ -166,7 +189,10 @@ impl Verified<HostCertificate> {
     /// # Errors
     /// [`BadSignature`], whatever is wrong with the signature.
     pub fn verify_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
-        self.key.verify(message, signature)
+        match &self.paper_key {
+            Some(key) if key.signs_handshakes() => key.verify(message, signature),
+            _ => self.key.verify(message, signature),
+        }
     }
 
     /// As [`verify_signature`](Verified::verify_signature), with the key of [`record_key`](HostCertificate::record_key).
@@ -175,19 +201,19 @@ impl Verified<HostCertificate> {
     /// As there.
     pub fn verify_record_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
         match &self.paper_key {
-            Some(key) => key.verify(message, signature),
-            None => self.key.verify(message, signature),
+            Some(key) if key.dsa_length().is_some() => key.verify(message, signature),
+            _ => self.key.verify(message, signature),
         }
     }
 }
 
 /// The key of the paper profile in `certificate`, if it has one. Second keys of other kinds are none of ours.
-fn second_key(certificate: &Certificate) -> Result<Option<paper::PublicKey>, Refusal> {
+fn second_key(certificate: &Certificate) -> Result<Option<paper::SecondKey>, Refusal> {
     let extensions = certificate.tbs_certificate().extensions().into_iter().flatten();
     let mut found = extensions.filter(|extension| extension.extn_id == SECOND_KEY);
     match (found.next(), found.next()) {
         (None, _) => Ok(None),
-        (Some(extension), None) => Ok(paper::public_key(extension.extn_value.as_bytes())),
+        (Some(extension), None) => Ok(paper::SecondKey::from_spki(extension.extn_value.as_bytes())),
         _ => Err(Refusal::Malformed("second key")),
     }
 }

@@ -1,4 +1,4 @@
-//! The keys of the paper profile: DSA (FIPS 186-2) with SHA-1, of 512 or 1024 bits, as in section 3.3 of the S-ARP paper.
+//! The paper profile. Here the keys of S-ARP: DSA (FIPS 186-2) with SHA-1, of 512 or 1024 bits, as in section 3.3 of its paper.
 //!
 //! Never for real use. It is here so that the paper's tables can be measured again, with the paper's optimisation (section
 //! 5.1): the exponentials of signatures are made ahead. All keys of one length share the primes and the generator of a
@@ -7,10 +7,22 @@
 //!
 //! `group.rs`: the primes and what is computed with them. `secret.rs`: the secret numbers of signatures. `spki.rs`: a public
 //! key in a certificate.
+//!
+//! For CLL (its paper's Table 1, record 0037): `suite.rs` names the suites of CBC and HMAC, `frames.rs` seals with them, `cipher`
+//! and `has160.rs` are algorithms that no well-kept crate has, `diffie_hellman.rs` and `derivation.rs` make keys, `rsa.rs` signs
+//! handshakes, `second_key.rs` is what a certificate names.
 
+mod cipher;
+mod derivation;
+mod diffie_hellman;
+mod frames;
 mod group;
+mod has160;
+mod rsa;
+mod second_key;
 mod secret;
 mod spki;
+mod suite;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +36,12 @@ use crate::certificate::BadSignature;
 use crate::limits::{PAIRS_AHEAD_MAX, PAIRS_PER_BATCH};
 use crate::profile::{KEY_RANDOM_LEN, KeyLength, PAIR_RANDOM_LEN};
 
-pub(crate) use self::spki::public_key;
+pub(crate) use self::diffie_hellman::{GroupSecret, KeyPair as GroupKeyPair};
+pub(crate) use self::frames::FrameKey;
+pub(crate) use self::rsa::SigningKey as RsaSigningKey;
+pub use self::rsa::new_rsa_key_block;
+pub(crate) use self::second_key::SecondKey;
+pub use self::suite::PaperSuite;
 
 /// Bytes of q, of a secret key, and of SHA-1.
 const SCALAR_LEN: usize = 20;

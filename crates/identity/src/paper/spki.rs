@@ -31,7 +31,7 @@ impl PublicKey {
 }
 
 /// The key in `spki`; `None` for any other kind of key, and for other primes than ours: those are known to be what they say.
-pub(crate) fn public_key(spki: &[u8]) -> Option<PublicKey> {
+pub(super) fn public_key(spki: &[u8]) -> Option<PublicKey> {
     let parsed = SubjectPublicKeyInfoOwned::from_der(spki).ok()?;
     let number = UintRef::from_der(parsed.subject_public_key.as_bytes()?).ok()?;
     KeyLength::ALL.into_iter().find_map(|length| {

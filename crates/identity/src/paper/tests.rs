@@ -1,3 +1,4 @@
+use super::spki::public_key;
 use super::*;
 use crate::test_hex::{array, bytes};
 

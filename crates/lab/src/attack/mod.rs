@@ -10,6 +10,7 @@ mod dhcp;
 mod eavesdropping;
 mod exhaustion;
 mod flipping;
+mod group;
 mod handshake;
 mod injection;
 mod insider;
@@ -431,6 +432,22 @@ pub const ALL: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 53,
+        name: "forged service discovery (mDNS)",
+        tools: &["scapy"],
+        reasons: &["unsealed"],
+        strike: group::forged_discovery,
+        ..COMMON
+    },
+    Attack {
+        number: 54,
+        name: "smurf: echo to all in another's name",
+        tools: &["hping3"],
+        reasons: &["unsealed"],
+        strike: group::smurf,
+        ..COMMON
+    },
+    Attack {
         number: 58,
         name: "a: flood with a wrong receiver index",
         tools: &["tcpreplay"],
@@ -561,7 +578,7 @@ mod tests {
         let under = |guard: Guard| -> Vec<u16> {
             ALL.iter().filter(|attack| attack.guards.contains(&guard)).map(|attack| attack.number).collect()
         };
-        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49, 58];
+        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49, 53, 54, 58];
         assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
         assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));

@@ -1,33 +1,72 @@
-//! `bench cll`: the parts in turn, all on the same hosts.
+//! `bench cll`: the parts in turn, all on the same hosts; with `--profile paper` in the paper's own algorithms.
 
 use std::path::Path;
 
+use identity::Profile;
+
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, first_ping, is_wanted, round_trip, stream};
+use super::{Part, Schedule, broadcast, first_ping, is_wanted, round_trip, stream, table_1};
 use crate::cleanup::Run;
 use crate::failure::Failure;
+use crate::guard::{PaperKeys, Site};
 
 /// The experiment's name in its rows.
 pub const NAME: &str = "cll";
 
-/// Measures the parts in `only`, or all; returns their rows.
+/// Parts that need no hosts.
+const WITHOUT_HOSTS: [Part; 2] = [Part::Table1, Part::Broadcast];
+
+/// Length of the paper's RSA keys (Table 2).
+const RSA_BITS: u16 = 1024;
+
+/// Measures the parts in `only`, or all; returns their rows. Those in the paper's algorithms have names of their own.
 ///
 /// # Errors
 /// The plain way does not work, or the lab is interrupted.
-pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
-    let mut arena = Arena::open(run, &Mode::ALL, program)?;
+pub fn run(
+    run: &Run,
+    program: Option<&Path>,
+    profile: Profile,
+    schedule: Schedule,
+    only: &[Part],
+) -> Result<Vec<Row>, Failure> {
+    let mut rows = without_hosts(schedule, only)?;
+    if !only.is_empty() && only.iter().all(|part| WITHOUT_HOSTS.contains(part)) {
+        return Ok(rows);
+    }
+    let paper_keys = (profile == Profile::Paper).then_some(PaperKeys::Rsa(RSA_BITS));
+    let site = program.map(|program| Site::found_as(run, program, "", paper_keys)).transpose()?;
+    let mut arena = Arena::open_on(run, &Mode::ALL, site)?;
+    let mut found = on_hosts(&mut arena, schedule, only)?;
+    if profile == Profile::Paper {
+        found.iter_mut().for_each(|row| row.row = format!("paper/{}", row.row));
+    }
+    rows.extend(found);
+    Ok(rows)
+}
+
+/// What this process measures by itself. Table 1 takes minutes, so it is measured only where it is asked for.
+fn without_hosts(schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
+    let mut rows = if only.contains(&Part::Table1) { table_1::measure(schedule)? } else { Vec::new() };
+    if is_wanted(only, &Part::Broadcast) {
+        rows.extend(broadcast::measure(schedule)?);
+    }
+    Ok(rows)
+}
+
+fn on_hosts(arena: &mut Arena, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
     let wanted = |part| is_wanted(only, &part);
     let mut rows = Vec::new();
     if wanted(Part::Rtt) {
-        rows.extend(round_trip::measure(&arena, schedule)?);
+        rows.extend(round_trip::measure(arena, schedule)?);
     }
     if wanted(Part::Tcp) {
-        rows.extend(stream::measure(&arena, schedule)?);
+        rows.extend(stream::measure(arena, schedule)?);
     }
     // Last, because it restarts the daemons.
     if wanted(Part::FirstPing) {
-        rows.extend(first_ping::measure(&mut arena, schedule)?);
+        rows.extend(first_ping::measure(arena, schedule)?);
     }
     Ok(rows)
 }

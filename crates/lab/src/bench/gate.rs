@@ -73,13 +73,15 @@ impl Gate {
 }
 
 /// The gates of `bench cll`, each with the part that measures its row.
-pub const CLL: [(Part, Gate); 6] = [
+pub const CLL: [(Part, Gate); 8] = [
     (Part::Tcp, Gate::on("tcp/100M/encrypted", Quantity::VersusArithmetic, Bound::AtLeast(0.99))),
     (Part::Tcp, Gate::on("tcp/1G/encrypted", Quantity::VersusArithmetic, Bound::AtLeast(0.99))),
     (Part::Tcp, Gate::on("tcp/unlimited/encrypted", Quantity::VersusNull, Bound::AtLeast(0.85))),
     (Part::Tcp, Gate::on("cpu/unlimited/encrypted", Quantity::VersusNull, Bound::AtMost(1.3))),
     (Part::Rtt, Gate::on("rtt/encrypted", Quantity::MinusNull, Bound::AtMost(12.0))),
     (Part::FirstPing, Gate::on("first_ping/overhead", Quantity::Median, Bound::AtMost(1.6))),
+    (Part::Broadcast, Gate::on("broadcast/verify/gain", Quantity::Median, Bound::AtLeast(20.0))),
+    (Part::Broadcast, Gate::on("broadcast/loss", Quantity::Median, Bound::AtLeast(1.0))),
 ];
 
 /// The gate of `bench peers`, which has one part.

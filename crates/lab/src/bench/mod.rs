@@ -3,6 +3,7 @@
 //! Every figure is made beside its yardsticks, in pairs that lie seconds apart: the plain path and the null bump, which
 //! has the same ports, threads and segmentation but neither checks nor cryptography. Wire MTU 1500, no busy polling.
 
+mod broadcast;
 mod cll;
 mod cpu;
 mod echo;
@@ -20,6 +21,7 @@ mod s_arp;
 mod scrub;
 mod stats;
 mod stream;
+mod table_1;
 mod tcp;
 mod work;
 
@@ -27,6 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use identity::Profile;
 
 use crate::cleanup;
 use crate::failure::Failure;
@@ -49,7 +52,11 @@ enum Experiment {
     Cll {
         #[command(flatten)]
         options: Options,
-        /// Measure only these parts.
+        /// In which algorithms: modern, or paper (RSA-1024, Diffie-Hellman with 2048 bits, Twofish and HMAC-MD5). The gates are
+        /// those of modern.
+        #[arg(long, default_value = "modern", value_parser = parse_profile)]
+        profile: Profile,
+        /// Measure only these parts; table1 is measured only if it is named.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<Part>,
     },
@@ -107,6 +114,10 @@ enum Part {
     Rtt,
     /// The first ping and its steps.
     FirstPing,
+    /// What a group frame costs its receiver, alone and in a batch; without a wire.
+    Broadcast,
+    /// The speed of every algorithm of Table 1, in this process.
+    Table1,
 }
 
 /// A part of `bench s-arp`.
@@ -202,10 +213,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         eprintln!("ringwall-lab: the machine is busy with something else: the figures will not be worth much");
     }
     match &args.experiment {
-        Experiment::Cll { options, only } => {
+        Experiment::Cll { options, profile, only } => {
             let program = options.program();
-            let rows = cll::run(run, program.as_deref(), options.schedule(), only)?;
-            show(&rows, &gate::of_parts(&gate::CLL, only), options)
+            let rows = cll::run(run, program.as_deref(), *profile, options.schedule(), only)?;
+            let gates = if *profile == Profile::Modern { gate::of_parts(&gate::CLL, only) } else { Vec::new() };
+            show(&rows, &gates, options)
         }
         Experiment::SArp { options, only } => {
             let program = options.program();
@@ -238,6 +250,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             show(&rows, &gate::PEERS, options)
         }
     }
+}
+
+fn parse_profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| "a profile is 'modern' or 'paper'".to_owned())
 }
 
 /// Prints and writes what was found.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
+use identity::Profile;
 use wire::MacAddress;
 
 use super::rate::{Overhead, Rate};
@@ -179,15 +180,24 @@ impl Arena {
     /// # Errors
     /// The plain way does not work, or the program refuses to make a site.
     pub fn open(run: &Run, modes: &[Mode], program: Option<&Path>) -> Result<Arena, Failure> {
+        let site = program.map(|program| Site::found(run, program)).transpose()?;
+        Arena::open_on(run, modes, site)
+    }
+
+    /// As [`open`](Arena::open), with the hosts of this site.
+    ///
+    /// # Errors
+    /// The plain way does not work.
+    pub fn open_on(run: &Run, modes: &[Mode], site: Option<Site>) -> Result<Arena, Failure> {
         let mut hosts: Vec<_> = modes.iter().flat_map(|mode| mode.hosts()).collect();
         if modes.contains(&Mode::Sarp) {
             hosts.push(DISTRIBUTOR);
         }
         let plan = LanPlan { hosts, forwarding: Forwarding::Switch, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
-        let site = program.map(|program| Site::found(run, program)).transpose()?;
+        let has_program = site.is_some();
         let mut arena = Arena { tracks: Vec::new(), site, lan };
-        for &mode in modes.iter().filter(|mode| program.is_some() || mode.work().is_none()) {
+        for &mode in modes.iter().filter(|mode| has_program || mode.work().is_none()) {
             match arena.open_track(mode) {
                 Ok(track) => arena.tracks.push(track),
                 Err(failure) if mode == Mode::Plain || matches!(failure, Failure::Interrupted) => return Err(failure),
@@ -247,7 +257,9 @@ impl Arena {
     /// Starts the daemon of `host` and waits until it guards the interface.
     fn start(&self, host: &Host, work: Work) -> Result<Daemon, Failure> {
         let site = self.site.as_ref().ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
-        let mut daemon = site.launch(&self.lan, host, |identity, directory| work.configuration(identity, directory))?;
+        let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
+        let write = |identity: &Path, directory: &Path| work.configuration(profile, identity, directory);
+        let mut daemon = site.launch(&self.lan, host, write)?;
         daemon.await_ready()?;
         Ok(daemon)
     }

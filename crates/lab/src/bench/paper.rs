@@ -53,12 +53,13 @@ pub fn first_ping_us(mode: Mode) -> Option<f64> {
     }
 }
 
-/// Table 2: one operation in microseconds; the mean of the two hosts for signing, which they do in turn, and the slower
-/// host for the agreement, which they do at the same time.
+/// Table 2: one operation in microseconds; the mean of the two hosts for signing, which they do in turn, and for making a key
+/// pair, and the slower host for the agreement, which they do at the same time.
 pub fn step_us(operation: &str) -> Option<f64> {
     match operation {
         "sign" => Some((3_100.0 + 5_700.0) / 2.0),
         "agree" => Some(15_700.0),
+        "key_pair" => Some((26_300.0 + 44_100.0) / 2.0),
         _ => None,
     }
 }

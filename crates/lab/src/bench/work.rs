@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use identity::Profile;
+
 use crate::failure::Failure;
 use crate::guard::Site;
 use crate::net::{Host, lan, process};
@@ -22,11 +24,12 @@ pub enum Work {
 
 impl Work {
     /// The configuration of a daemon that does this, with its own files below `directory`.
-    pub fn configuration(self, identity: &Path, directory: &Path) -> String {
+    /// `of_site` is the profile of the identity's site.
+    pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt => ("cll", "modern"),
-            Work::SignArp => ("sarp", "modern"),
+            Work::Authenticate | Work::Encrypt => ("cll", of_site.name()),
+            Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
         let mut text = format!(
@@ -103,9 +106,11 @@ mod tests {
 
     #[test]
     fn only_a_daemon_with_keys_has_a_cll_section() {
-        let text = |work: Work| work.configuration(Path::new("/x/a.pem"), Path::new("/x"));
+        let text = |work: Work| work.configuration(Profile::Modern, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(text(Work::Encrypt).ends_with("[cll]\nconfidentiality = true\n"));
         assert!(text(Work::Authenticate).ends_with("[cll]\nconfidentiality = false\n"));
+        let paper = Work::Encrypt.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
+        assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));
         assert!(text(Work::Null).contains("profile = \"lab\"") && !text(Work::Null).contains("[cll]"));
     }
 }

@@ -19,6 +19,9 @@ mod report;
 mod signed_arp;
 mod trace;
 
+pub(crate) use clock::START_UNIX_S;
+pub(crate) use link_layer::identities;
+
 use std::process::ExitCode;
 
 use bump::{DropReason, Ledger, Side};

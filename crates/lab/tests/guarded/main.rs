@@ -10,6 +10,7 @@
 
 mod admin;
 mod bad_input;
+mod broadcast;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;
@@ -19,6 +20,7 @@ mod enrolment_shared;
 mod gateway;
 mod hostile;
 mod ipsec;
+mod ipv6;
 mod layers;
 mod liveness;
 mod paper;

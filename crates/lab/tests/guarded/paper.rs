@@ -1,5 +1,5 @@
-//! The paper profile with the real program: hosts that sign with DSA and SHA-1 find each other, everybody is told what they are,
-//! and a modern host has nothing to do with them.
+//! The paper profile with the real program: hosts that sign with DSA and SHA-1 find each other, others seal in the suites of the CLL
+//! paper, everybody is told what they are, and a modern host has nothing to do with them.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -16,6 +16,10 @@ use crate::dhcp::{Client, dnsmasq_giving};
 use crate::sarp::{assert_metrics, assert_says, await_time, resolve_anew, sign};
 use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, perform};
 use crate::takeover::furnish;
+use crate::wire::Stream;
+
+/// Bytes that a stream brings over before it counts as flowing.
+const BULK: u64 = 2 << 20;
 
 /// What a paper host's configuration must say.
 fn paper(plan: Plan) -> Plan {
@@ -85,11 +89,53 @@ fn profiles_that_do_not_fit_are_refused_in_one_line() {
         let modern = stage.site.issue("a", &format!("--mac {} --ip {}", stage.host("a").mac, stage.host("a").ip))?;
         let file = modern.display().to_string();
         refuses(paper(Plan::sarp()).identity(modern), &[&file, "modern profile", "site init --profile paper"])?;
-        // The link layer has no such profile yet.
-        let wrong = stage.prepare("a", paper(Plan::default()).identity(a))?;
-        let words = ["profile = \"paper\" needs mode = \"sarp\"", "host.mode"];
-        assert_refused(&wrong, &words)?;
-        assert_one_line(&wrong.ask(&["config", "check"])?, &words);
+        // The link layer wants another key.
+        refuses(paper(Plan::default()).identity(a.clone()), &["signs with RSA", "--rsa-bits 1024"])?;
+        // Suites go with their profile.
+        let old = |plan: Plan| plan.cll("send_suite = \"twofish-128-hmac-md5\"");
+        let new = |plan: Plan| plan.cll("send_suite = \"aes-256-gcm\"");
+        for (plan, words) in [
+            (old(Plan::default()).identity(a.clone()), ["twofish-128-hmac-md5", "is of the paper profile"]),
+            (new(paper(Plan::default())).identity(a), ["aes-256-gcm", "is of the modern profile"]),
+        ] {
+            let wrong = stage.prepare("a", plan)?;
+            assert_refused(&wrong, &words)?;
+            assert_one_line(&wrong.ask(&["config", "check"])?, &words);
+        }
+        Ok(())
+    });
+}
+
+/// Twofish with HMAC-MD5 one way, as in the paper's tables, SEED with HMAC-HAS-160 the other; keys from group 14.
+#[test]
+fn hosts_with_rsa_keys_seal_in_the_papers_suites() {
+    perform(&["a", "b"], |stage| {
+        let site = Site::found_with(stage.run, "paper", &["--profile", "paper"])?;
+        let guard = |name: &str, options: &str, suite: &str| {
+            let host = stage.host(name);
+            let identity = site.issue(name, &format!("--mac {} --ip {} {options}", host.mac, host.ip))?;
+            stage.guard(name, paper(Plan::default()).identity(identity).cll(&format!("send_suite = \"{suite}\"")))
+        };
+        let near = guard("a", "--rsa-bits 1024", "twofish-128-hmac-md5")?;
+        let far = guard("b", "--rsa-bits 2048 --rsa-hash ripemd160", "seed-128-hmac-has160")?;
+        for (one, other) in [("a", "b"), ("b", "a")] {
+            reach(&stage.host(one).namespace, stage.host(other).ip, SOON)?;
+        }
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let up = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
+        let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
+        up.await_progress(BULK, SOON)?;
+        down.await_progress(BULK, SOON)?;
+        for guarded in [&near, &far] {
+            let status = guarded.status()?;
+            assert_eq!((&status["profile"], &status["peers"]), (&"paper".into(), &1.into()), "{status}");
+            assert_says(guarded, &["status"], &["NOT PROTECTED: profile paper", "CBC and HMAC", "NOT for real use"])?;
+            assert_says(guarded, &["config", "check"], &["NOT for real use"])?;
+            assert!(guarded.log().contains("NOT for real use"), "{}", guarded.log());
+            let gauge = format!("ringwall_weakened_layers{{interface=\"{INTERFACE}\",kind=\"cll\"}} 1");
+            assert_says(guarded, &["metrics"], &[&gauge])?;
+        }
+        assert_says(&near, &["peers"], &["twofish-128-hmac-md5", "seed-128-hmac-has160"])?;
         Ok(())
     });
 }

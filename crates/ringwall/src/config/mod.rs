@@ -3,6 +3,7 @@
 //! Each section belongs to one part of the program. Unknown keys are errors, because a misspelt key that is silently
 //! ignored is a hole that nobody sees.
 
+mod broadcast;
 mod dhcp;
 pub(crate) mod duration;
 mod file;
@@ -23,6 +24,7 @@ use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
 use system::clock::Clock;
 use system::takeover::{self, Way};
+use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
 pub(crate) use self::dhcp::Dhcp;
@@ -84,13 +86,9 @@ impl Mode {
     /// What a guarded host cannot do or is not protected from in this version.
     pub(crate) fn not_carried(self) -> &'static [&'static str] {
         match self {
-            Mode::Cll => &[
-                "broadcast (ARP requests become handshakes)",
-                "multicast",
-                "DHCP",
-                "IPv6",
-                "frames with VLAN tags on the wire",
-            ],
+            Mode::Cll => {
+                &["DHCP to the broadcast address", "IPv6 of legacy hosts", "frames with VLAN tags on the wire"]
+            }
             Mode::Sarp | Mode::Shield => &["frames with VLAN tags"],
             Mode::Null => &[],
         }
@@ -116,7 +114,7 @@ pub(crate) enum Profile {
     Modern,
     /// A laboratory: layers may be switched off.
     Lab,
-    /// The S-ARP paper's own algorithms and order of messages, to measure its tables again.
+    /// The papers' own algorithms and order of messages, to measure their tables again.
     Paper,
 }
 
@@ -139,8 +137,14 @@ impl Profile {
     }
 }
 
-/// What an operator reads of the paper profile, wherever it is in force.
-pub(crate) const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
+/// What an operator reads of the paper profile wherever it is in force, by the word of the mode.
+pub(crate) fn paper_warning(mode: &str) -> &'static str {
+    if mode == Mode::Cll.word() { CLL_PAPER_WARNING } else { PAPER_WARNING }
+}
+
+const CLL_PAPER_WARNING: &str = "profile paper: frames are sealed with CBC and HMAC and handshakes signed with short RSA keys, as \
+    in 2008: for measurements, NOT for real use";
+const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
     and can be forged: for measurements, NOT for real use";
 
 /// What happens to the interface when the daemon ends.
@@ -262,6 +266,13 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) ipv6: bool,
+    pub(crate) broadcast: bool,
+    pub(crate) broadcast_batch_above: u32,
+    pub(crate) broadcast_batch_delay_ms: u64,
+    pub(crate) broadcast_batch_frames: u8,
+    pub(crate) broadcast_to_legacy: bool,
+    pub(crate) igmp_in_clear: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) legacy: Vec<LegacyHost>,
 }
@@ -282,6 +293,13 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            ipv6: true,
+            broadcast: true,
+            broadcast_batch_above: cll::limits::GROUP_BATCH_ABOVE_DEFAULT,
+            broadcast_batch_delay_ms: broadcast::millis(cll::limits::GROUP_BATCH_DELAY_DEFAULT),
+            broadcast_batch_frames: LEAVES_MAX,
+            broadcast_to_legacy: false,
+            igmp_in_clear: false,
             legacy: Vec::new(),
         }
     }
@@ -295,6 +313,8 @@ pub(crate) struct LegacyHost {
     pub(crate) mac: String,
     #[serde(default)]
     pub(crate) role: LegacyRole,
+    #[serde(default)]
+    pub(crate) broadcast: bool,
 }
 
 /// What a legacy host is.
@@ -372,6 +392,7 @@ impl Config {
         self.requirement(file)?;
         self.pass(file)?;
         self.legacy(file)?;
+        self.broadcasting(file)?;
         self.weaken(file).map(|_| ())
     }
 
@@ -381,8 +402,8 @@ impl Config {
             let what = "profile = \"paper\" is not in this build";
             return Err(Failure::file(file, what, "use profile = \"modern\", or a build with the feature \"paper\""));
         }
-        if is_paper && self.host.mode != Mode::Sarp {
-            let what = "profile = \"paper\" needs mode = \"sarp\"";
+        if is_paper && !matches!(self.host.mode, Mode::Sarp | Mode::Cll) {
+            let what = "profile = \"paper\" needs mode = \"sarp\" or mode = \"cll\"";
             return Err(Failure::file(file, what, "set host.mode, or use profile = \"modern\""));
         }
         if self.dhcp.order == dhcp::Order::Paper && !is_paper {
@@ -415,19 +436,34 @@ impl Config {
 
     fn send_suite(&self, file: &Path) -> Result<Suite, Failure> {
         match self.cll.send_suite.as_str() {
-            SUITE_AUTO => Ok(self.requirement(file)?.choose(Suite::fastest_here())),
+            SUITE_AUTO => {
+                let paper = Suite::of_profile(identity::Profile::Paper).first().copied();
+                let fastest = paper.filter(|_| self.host.profile == Profile::Paper).unwrap_or_else(Suite::fastest_here);
+                Ok(self.requirement(file)?.choose(fastest))
+            }
             name => self.suite(file, "cll.send_suite", name),
         }
     }
 
     fn suite(&self, file: &Path, key: &str, name: &str) -> Result<Suite, Failure> {
-        Suite::from_name(name).ok_or_else(|| {
-            let known: Vec<_> = Suite::ALL.iter().map(|suite| suite.name()).collect();
-            Failure::file(file, format!("{key}: unknown suite \"{name}\""), &format!("use one of {}", known.join(", ")))
-        })
+        let known = Suite::of_profile(self.host.profile.of_keys());
+        let suite = Suite::from_name(name).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|suite| suite.name()).collect();
+            Failure::file(file, format!("{key}: unknown suite \"{name}\""), &format!("use one of {}", names.join(", ")))
+        })?;
+        if suite.profile() == self.host.profile.of_keys() {
+            return Ok(suite);
+        }
+        let what = format!("{key}: \"{name}\" is of the {} profile, and host.profile is another", suite.profile());
+        let first = known.first().map_or("none", |suite| suite.name());
+        Err(Failure::file(file, what, &format!("use a suite of the host's profile, such as {first}")))
     }
 
     fn requirement(&self, file: &Path) -> Result<Requirement, Failure> {
+        if self.host.profile == Profile::Paper && self.cll.require_suites == Cll::default().require_suites {
+            let suites = Suite::of_profile(identity::Profile::Paper);
+            return Ok(Requirement { suites, confidential: self.cll.require_confidentiality });
+        }
         let suites = self.cll.require_suites.iter();
         let suites = suites.map(|name| self.suite(file, "cll.require_suites", name)).collect::<Result<Vec<_>, _>>()?;
         if suites.is_empty() {
@@ -455,7 +491,7 @@ impl Config {
     fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
         let parse = |host: &LegacyHost| {
             let mac = station(file, "cll.legacy", "one host", &host.mac)?;
-            Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router })
+            Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router, broadcast: host.broadcast })
         };
         self.cll.legacy.iter().map(parse).collect()
     }
@@ -501,12 +537,14 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.ipv6 = self.cll.ipv6;
         settings.layers = self.layers();
         settings.require = self.requirement(file)?;
         settings.lifetime = Duration::from_secs(self.cll.lifetime_s);
         settings.idle = Duration::from_secs(self.cll.idle_s);
         settings.clock_tolerance = Duration::from_secs(self.cll.clock_tolerance_s);
         settings.legacy = self.legacy(file)?;
+        settings.broadcasting = self.broadcasting(file)?;
         settings.pass = self.pass(file)?;
         settings.weaken = self.weaken(file)?;
         if let Some(lab) = &self.lab {
@@ -522,12 +560,9 @@ impl Config {
         if let Some(shield) = &self.shield {
             return shield.warnings();
         }
-        if self.host.mode != Mode::Sarp {
-            return Vec::new();
-        }
-        let mut warnings = self.sarp.warnings();
+        let mut warnings = if self.host.mode == Mode::Sarp { self.sarp.warnings() } else { Vec::new() };
         if self.host.profile == Profile::Paper {
-            warnings.push(PAPER_WARNING.to_owned());
+            warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
         warnings
     }
@@ -630,6 +665,14 @@ mod tests {
         let config = load("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"paper\"\n").expect("valid");
         assert_eq!(config.warnings(), [PAPER_WARNING]);
         assert_eq!(config.host.profile.of_keys(), identity::Profile::Paper);
+        let text = "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n";
+        let config = load(text).expect("valid");
+        assert_eq!(config.warnings(), [CLL_PAPER_WARNING]);
+        let suite = |config: &Config| config.send_suite(Path::new("x")).expect("a suite").name();
+        assert_eq!(suite(&config), "twofish-128-hmac-md5");
+        assert_eq!(config.requirement(Path::new("x")).expect("valid").suites.len(), 136);
+        let config = load(&format!("{text}[cll]\nsend_suite = \"gost-256-hmac-has160\"\n")).expect("valid");
+        assert_eq!(suite(&config), "gost-256-hmac-has160");
         assert_eq!(Profile::Lab.of_keys(), identity::Profile::Modern);
     }
 
@@ -678,6 +721,9 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_above = 251\n", "host.toml", "1 to 250"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_delay_ms = 101\n", "host.toml", "1 to 100"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_frames = 65\n", "host.toml", "1 to 64"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nclock_tolerance_s = 901\n", "host.toml", "at most 600"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 301\n", "host.toml", "1 to 300"),
             ("[host]\ninterface = \"eth0\"\n[sarp]\nwindow_s = 0\n", "host.toml", "1 to 300"),
@@ -687,7 +733,26 @@ mod tests {
                 "host.toml",
                 "10.0.0.9 twice",
             ),
-            ("[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n", "host.toml", "needs mode = \"sarp\""),
+            (
+                "[host]\ninterface = \"eth0\"\nmode = \"shield\"\nprofile = \"paper\"\n",
+                "host.toml",
+                "needs mode = \"sarp\" or mode = \"cll\"",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"twofish-128-hmac-md5\"\n",
+                "host.toml",
+                "is of the paper profile",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nrequire_suites = [\"aes-128-hmac-sha1\"]\n",
+                "host.toml",
+                "is of the paper profile",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n[cll]\nsend_suite = \"aes-256-gcm\"\n",
+                "host.toml",
+                "is of the modern profile",
+            ),
             (
                 "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\n[dhcp]\nserver = true\norder = \"paper\"\n",
                 "host.toml",

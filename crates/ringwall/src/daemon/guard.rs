@@ -136,6 +136,7 @@ impl Guard for Cll {
     }
 
     fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.control.set_wire_mtu(wire_mtu);
         for lane in &mut self.lanes {
             lane.set_wire_mtu(wire_mtu);
         }

@@ -107,10 +107,15 @@ fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure
 /// Keys of the paper profile are forged easily, so nobody works with them who did not say so.
 fn check_profile(config: &Config, identity: &HostIdentity) -> Result<(), Failure> {
     let (wanted, found) = (config.host.profile.of_keys(), identity.profile());
+    let lacks_rsa = config.host.mode == Mode::Cll && !identity.certificate().signs_as_the_cll_paper();
     let (what, remedy) = match found {
+        Profile::Paper if wanted == found && lacks_rsa => (
+            "mode = \"cll\" of the paper profile signs with RSA, and it holds a DSA key",
+            "have the authority issue it with `ringwall site issue --rsa-bits 1024`",
+        ),
         _ if wanted == found => return Ok(()),
         Profile::Paper => (
-            "its site is of the paper profile, which is NOT for real use (DSA and SHA-1, section 3.3 of the S-ARP paper)",
+            "its site is of the paper profile, which is NOT for real use (the papers' own algorithms)",
             "enrol in a site of the modern profile, or set profile = \"paper\" for a measurement",
         ),
         Profile::Modern => (
@@ -135,7 +140,10 @@ impl SignedArp {
             return Err(lacks("the certificate names no IP address, so there is nothing to speak for", remedy));
         }
         if certificate.record_key().is_none() {
-            return Err(lacks("S-ARP knows no RSA keys", "enrol with an Ed25519 or ECDSA P-256 key"));
+            return Err(lacks(
+                "S-ARP knows no RSA keys",
+                "enrol with an Ed25519 or ECDSA P-256 key, in a paper site with a DSA key",
+            ));
         }
         let refresh = Refresh::open(config, &identity)?;
         let request_key = identity.request_key().cloned();

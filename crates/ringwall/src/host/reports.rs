@@ -121,10 +121,12 @@ fn key(report: &KeyReport) -> Key {
 }
 
 fn peer(report: &PeerReport) -> Peer {
+    let addresses = report.addresses.iter().map(ToString::to_string);
+    let ipv6_addresses = report.ipv6_addresses.iter().map(ToString::to_string);
     Peer {
         name: report.name.clone(),
         mac: report.mac.to_string(),
-        addresses: report.addresses.iter().map(ToString::to_string).collect(),
+        addresses: addresses.chain(ipv6_addresses).collect(),
         router: report.router,
         state: report.state.to_owned(),
         initiated: report.initiated,

@@ -21,6 +21,7 @@ use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, s
 use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
+use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
@@ -32,6 +33,8 @@ use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::shield::KeyWatch;
 
+/// The smallest MTU on which a kernel speaks IPv6 (RFC 8200, section 5).
+const IPV6_MTU_MIN: u32 = 1280;
 /// Threads that sign for a distributor, at most. One data path feeds no more than these.
 const SIGNING_THREADS_MAX: usize = 4;
 
@@ -74,7 +77,8 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
         }
         Plan::Cll(identity, revocations) => {
-            let settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            let mut settings = config.settings(file, identity, supervisor.ward().wire_mtu())?;
+            settings.ipv6 &= fits_ipv6(&settings.identity);
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
@@ -294,6 +298,17 @@ fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure
     Failure::new(format!("{interface}: {what}: {error}; run as root, and see `ringwall host release` to undo"))
 }
 
+/// Whether handshakes about IPv6 addresses have room for this host's certificate.
+fn fits_ipv6(identity: &HostIdentity) -> bool {
+    let (len, most) = (identity.certificate().der().len(), CERTIFICATE_LEN_MAX_V6);
+    if len > most {
+        tracing::warn!(
+            "IPv6 is off: the certificate has {len} bytes, {most} fit; issue one with fewer names or a smaller key"
+        );
+    }
+    len <= most
+}
+
 fn log_start(config: &Config, taken: &Taken) {
     let interface = config.host.interface.as_str();
     tracing::info!(interface, way = ?taken.way, adopted = taken.adopted, mtu = taken.inner_mtu, "taken over");
@@ -306,5 +321,13 @@ fn log_start(config: &Config, taken: &Taken) {
     }
     for warning in config.warnings().iter().chain(&taken.warnings) {
         tracing::warn!(interface, "{warning}");
+    }
+    if config.host.mode == Mode::Cll && config.cll.ipv6 && taken.inner_mtu < IPV6_MTU_MIN {
+        let remedy = "raise the MTU of the card, or set ipv6 = false in [cll]";
+        tracing::warn!(
+            interface,
+            mtu = taken.inner_mtu,
+            "IPv6 needs an MTU of {IPV6_MTU_MIN}: the kernel uses none here; {remedy}"
+        );
     }
 }

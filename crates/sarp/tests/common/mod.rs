@@ -17,7 +17,7 @@ use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use identity::certificate::Role;
 use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
-use identity::profile::{KEY_RANDOM_LEN, KeyLength};
+use identity::profile::{KEY_RANDOM_LEN, KeyLength, PaperKey};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, Profile, new_key_block};
@@ -246,7 +246,7 @@ impl Lan {
             authority::Request::new(&format!("h{number}"), mac(number), addresses).unwrap().with_role(role);
         if self.site.profile() == Profile::Paper {
             // Both lengths meet.
-            request = request.with_paper_key(KeyLength::ALL[usize::from(number % 2)]);
+            request = request.with_paper_key(PaperKey::Dsa(KeyLength::ALL[usize::from(number % 2)]));
         }
         let pem = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
         Arc::new(HostIdentity::from_pem(&pem).unwrap())

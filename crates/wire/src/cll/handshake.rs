@@ -3,44 +3,73 @@
 //! ```text
 //!   0  version and type      1  flags, zero
 //!   2  tag under the site key, 16
-//!  18  ARP message, 28
+//!  18  ARP message, 28, or one for IPv6 addresses, 52 (`resolution.rs`); then all that follows stands 24 further
 //!  46  timestamp, milliseconds since 1970, 8
 //!  54  nonce of the initiator, 16
 //!  70  offer: key agreement 1, suite 1, protection 1, lanes 1, receiver index 4, lifetime in seconds 4,
 //!      compression 1, nonce kinds 1
-//!  84  key share, 32
+//!  84  key share, 32 (256 in the paper profile; all that follows then stands 224 bytes further)
 //! 116  cookie of a challenge, 16, or zeros
 //! 132  length of the certificate 2, certificate
 //!   .  length of the signature 2, signature
 //! ```
 
-use crate::arp::{self, Arp};
+use crate::arp;
+use crate::cll::resolution::{NEIGHBOUR_EXTRA, Resolution};
 use crate::cll::{COOKIE_LEN, NONCE_LEN, PacketType, SITE_TAG_AT, SITE_TAG_LEN};
 use crate::reader::Reader;
 use crate::{Error, Field};
 
-/// Bytes before the certificate's length.
-pub const FIXED_LEN: usize = 132;
+/// Bytes before the certificate's length, with an ARP message, but for the key share.
+pub const FIXED_LEN: usize = 100;
 /// Where the part that is signed continues after the site tag.
 pub const SIGNED_FROM: usize = SITE_TAG_AT + SITE_TAG_LEN;
 /// Longest certificate that is read; a message fits one Ethernet frame.
 pub const CERTIFICATE_LEN_MAX: usize = 1100;
+/// The same beside IPv6 addresses, which take more room.
+pub const CERTIFICATE_LEN_MAX_V6: usize = CERTIFICATE_LEN_MAX - NEIGHBOUR_EXTRA;
 /// Longest signature that is read (RSA-2048).
 pub const SIGNATURE_LEN_MAX: usize = 256;
 /// Most sending lanes of one host.
 pub const LANES_MAX: u8 = 8;
 
-const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + 32 + COOKIE_LEN);
+const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + COOKIE_LEN);
 
 const PROTECTION_CONFIDENTIAL: u8 = 0x01;
-const AGREEMENT_X25519: u8 = 1;
 const COMPRESSION_NONE: u8 = 0;
 const NONCE_KIND_SPINNING: u8 = 0x01;
 const NONCE_KIND_SLOW: u8 = 0x02;
 
+/// How two sides come to a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Agreement {
+    /// X25519 (RFC 7748).
+    X25519 = 1,
+    /// Diffie-Hellman in group 14 (RFC 3526), of the paper profile.
+    Group14 = 2,
+}
+
+impl Agreement {
+    /// Bytes of a key share.
+    #[must_use]
+    pub const fn share_len(self) -> usize {
+        match self {
+            Agreement::X25519 => 32,
+            Agreement::Group14 => 256,
+        }
+    }
+
+    fn of(number: u8) -> Option<Agreement> {
+        [Agreement::X25519, Agreement::Group14].into_iter().find(|agreement| *agreement as u8 == number)
+    }
+}
+
 /// What one side will do with the frames it *sends*, and where it wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
+    /// What the key share belongs to.
+    pub agreement: Agreement,
     /// Identifier of the suite, see `docs/protocol.md`.
     pub suite: u8,
     /// Whether the payload is encrypted or only authenticated.
@@ -58,9 +87,7 @@ pub struct Offer {
 impl Offer {
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Offer, Error> {
         let invalid = Error::Invalid(Field::CllHandshake);
-        if reader.u8()? != AGREEMENT_X25519 {
-            return Err(Error::Unsupported(Field::CllHandshake));
-        }
+        let agreement = Agreement::of(reader.u8()?).ok_or(Error::Unsupported(Field::CllHandshake))?;
         let suite = reader.u8()?;
         let protection = reader.u8()?;
         let lanes = reader.u8()?;
@@ -78,12 +105,12 @@ impl Offer {
         }
         let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
         let slow_nonce = nonce_kinds & NONCE_KIND_SLOW != 0;
-        Ok(Offer { suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
+        Ok(Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         let protection = if self.confidential { PROTECTION_CONFIDENTIAL } else { 0 };
-        out.extend_from_slice(&[AGREEMENT_X25519, self.suite, protection, self.lanes]);
+        out.extend_from_slice(&[self.agreement as u8, self.suite, protection, self.lanes]);
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
         out.extend_from_slice(&self.lifetime_s.to_be_bytes());
         let slow = if self.slow_nonce { NONCE_KIND_SLOW } else { 0 };
@@ -98,16 +125,16 @@ pub struct Handshake<'a> {
     pub kind: PacketType,
     /// Tag under the site key over the Ethernet header and all of the message but the tag.
     pub site_tag: [u8; SITE_TAG_LEN],
-    /// The wrapped ARP message.
-    pub arp: Arp,
+    /// The wrapped ARP message, or what stands for it where the addresses are IPv6's.
+    pub resolution: Resolution,
     /// The sender's wall clock, in milliseconds since 1970.
     pub timestamp_ms: u64,
     /// Drawn by the initiator and repeated by the responder.
     pub nonce: [u8; NONCE_LEN],
     /// How the sender will protect its frames.
     pub offer: Offer,
-    /// The sender's fresh public key.
-    pub key_share: [u8; 32],
+    /// The sender's fresh public key, as long as the offered agreement has it.
+    pub key_share: &'a [u8],
     /// The cookie of a challenge that this request answers, or zeros.
     pub cookie: [u8; COOKIE_LEN],
     /// The sender's certificate, DER.
@@ -132,19 +159,33 @@ impl<'a> Handshake<'a> {
             return Err(Error::Unsupported(Field::CllHandshake));
         }
         let site_tag = reader.array()?;
-        let arp_bytes = reader.bytes(arp::LEN)?;
-        let arp = Arp::parse(arp_bytes)?;
+        let resolution = Resolution::parse(&mut reader)?;
+        let certificate_len_max = match resolution {
+            Resolution::Arp(_) => CERTIFICATE_LEN_MAX,
+            Resolution::Neighbour(_) => CERTIFICATE_LEN_MAX_V6,
+        };
         let timestamp_ms = reader.u64()?;
         let nonce = reader.array()?;
         let offer = Offer::parse(&mut reader)?;
-        let key_share = reader.array()?;
+        let key_share = reader.bytes(offer.agreement.share_len())?;
         let cookie = reader.array()?;
-        let certificate = read_counted(&mut reader, Field::CllCertificate, CERTIFICATE_LEN_MAX)?;
+        let certificate = read_counted(&mut reader, Field::CllCertificate, certificate_len_max)?;
         let signature = read_counted(&mut reader, Field::CllSignature, SIGNATURE_LEN_MAX)?;
         if !reader.rest().is_empty() {
             return Err(Error::Trailing(Field::CllSignature));
         }
-        Ok(Handshake { kind, site_tag, arp, timestamp_ms, nonce, offer, key_share, cookie, certificate, signature })
+        Ok(Handshake {
+            kind,
+            site_tag,
+            resolution,
+            timestamp_ms,
+            nonce,
+            offer,
+            key_share,
+            cookie,
+            certificate,
+            signature,
+        })
     }
 
     /// The message as bytes, to stand after the Ethernet header.
@@ -158,26 +199,40 @@ impl<'a> Handshake<'a> {
     /// The message up to and including the certificate: what remains to be signed and tagged.
     #[must_use]
     pub fn emit_unsigned(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(FIXED_LEN + 4 + self.certificate.len() + SIGNATURE_LEN_MAX);
+        let mut out = Vec::with_capacity(FIXED_LEN + NEIGHBOUR_EXTRA + 4 + self.certificate.len() + SIGNATURE_LEN_MAX);
         out.extend_from_slice(&[self.kind.first_byte(), 0]);
         out.extend_from_slice(&self.site_tag);
-        out.extend_from_slice(&self.arp.emit());
+        self.resolution.emit(&mut out);
         out.extend_from_slice(&self.timestamp_ms.to_be_bytes());
         out.extend_from_slice(&self.nonce);
         self.offer.emit(&mut out);
-        out.extend_from_slice(&self.key_share);
+        out.extend_from_slice(self.key_share);
         out.extend_from_slice(&self.cookie);
         append_counted(&mut out, self.certificate);
         out
     }
 
-    /// The two pieces of `message` (bytes after the Ethernet header) that the signature covers: all but the site tag,
-    /// up to and including the certificate. `certificate_len` is the parsed certificate's.
+    /// The two pieces of `message` (bytes after the Ethernet header, from which this was parsed) that the signature covers: all
+    /// but the site tag, up to and including the certificate.
     #[must_use]
-    pub fn signed_parts(message: &[u8], certificate_len: usize) -> [&[u8]; 2] {
-        let end = (FIXED_LEN + 2 + certificate_len).min(message.len());
-        [&message[..SITE_TAG_AT.min(end)], &message[SIGNED_FROM.min(end)..end]]
+    pub fn signed_parts<'m>(&self, message: &'m [u8]) -> [&'m [u8]; 2] {
+        let extra = match self.resolution {
+            Resolution::Arp(_) => 0,
+            Resolution::Neighbour(_) => NEIGHBOUR_EXTRA,
+        };
+        signed_parts(message, FIXED_LEN + extra + self.key_share.len() + 2 + self.certificate.len())
     }
+}
+
+/// As [`Handshake::signed_parts`], of a message that is not signed yet.
+#[must_use]
+pub fn unsigned_parts(message: &[u8]) -> [&[u8]; 2] {
+    signed_parts(message, message.len())
+}
+
+fn signed_parts(message: &[u8], end: usize) -> [&[u8]; 2] {
+    let end = end.min(message.len());
+    [&message[..SITE_TAG_AT.min(end)], &message[SIGNED_FROM.min(end)..end]]
 }
 
 /// Appends `signature` with its length to an unsigned message.
@@ -223,22 +278,24 @@ mod tests {
 
     use super::*;
     use crate::MacAddress;
-    use crate::arp::Operation;
+    use crate::arp::{Arp, Operation};
+    use crate::cll::resolution::Neighbour;
 
     fn example<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
         Handshake {
             kind: PacketType::HandshakeRequest,
             site_tag: [0x11; 16],
-            arp: Arp {
+            resolution: Resolution::Arp(Arp {
                 operation: Operation::Request,
                 sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
                 sender_ip: Ipv4Addr::new(10, 0, 0, 1),
                 target_mac: MacAddress::ZERO,
                 target_ip: Ipv4Addr::new(10, 0, 0, 2),
-            },
+            }),
             timestamp_ms: 0x0102_0304_0506_0708,
             nonce: [0x22; 16],
             offer: Offer {
+                agreement: Agreement::X25519,
                 suite: 1,
                 confidential: true,
                 slow_nonce: false,
@@ -246,7 +303,7 @@ mod tests {
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
             },
-            key_share: [0x33; 32],
+            key_share: &[0x33; 32],
             cookie: [0; 16],
             certificate,
             signature,
@@ -258,17 +315,19 @@ mod tests {
         fn a_message_survives_emit_and_parse(
             certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
             signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
-            confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8,
+            confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8, group_14: bool,
         ) {
             let mut message = example(&certificate, &signature);
-            message.offer = Offer { suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
+            let agreement = if group_14 { Agreement::Group14 } else { Agreement::X25519 };
+            message.key_share = &[0x33; 256][..agreement.share_len()];
+            message.offer = Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
             let bytes = message.emit();
             prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
         }
 
         #[test]
-        fn mutated_bytes_that_parse_emit_themselves(at in 0_usize..200, value: u8, cut in 0_usize..220) {
-            let mut bytes = example(&[7; 40], &[9; 30]).emit();
+        fn mutated_bytes_that_parse_emit_themselves(is_ipv6: bool, at in 0_usize..240, value: u8, cut in 0_usize..260) {
+            let mut bytes = if is_ipv6 { example_v6(&[7; 40], &[9; 30]) } else { example(&[7; 40], &[9; 30]) }.emit();
             let at = at % bytes.len();
             bytes[at] = value;
             bytes.truncate(cut);
@@ -294,7 +353,58 @@ mod tests {
         assert_eq!(bytes[84..116], [0x33; 32]);
         assert_eq!(bytes[132..134], [0, 5]);
         assert_eq!(bytes[139..], [0, 3, 0xdd, 0xdd, 0xdd]);
-        assert_eq!(Handshake::signed_parts(&bytes, 5).concat().len(), 139 - 16);
+        assert_eq!(example(&[0xcc; 5], &[]).signed_parts(&bytes).concat().len(), 139 - 16);
+    }
+
+    #[test]
+    fn a_share_of_group_14_moves_what_follows() {
+        let mut message = example(&[0xcc; 5], &[0xdd; 3]);
+        message.offer.agreement = Agreement::Group14;
+        message.key_share = &[0x33; 256];
+        let bytes = message.emit();
+        assert_eq!((bytes[70], &bytes[84..340]), (2, &[0x33; 256][..]));
+        assert_eq!(bytes[356..358], [0, 5]);
+        assert_eq!(message.signed_parts(&bytes), [&bytes[..2], &bytes[18..363]]);
+        assert_eq!(Handshake::parse(&bytes), Ok(message));
+        for wrong in [0, 3] {
+            let mut other = bytes.clone();
+            other[70] = wrong;
+            assert_eq!(Handshake::parse(&other), Err(Error::Unsupported(Field::CllHandshake)));
+        }
+    }
+
+    fn example_v6<'a>(certificate: &'a [u8], signature: &'a [u8]) -> Handshake<'a> {
+        let resolution = Resolution::Neighbour(Neighbour {
+            operation: Operation::Request,
+            sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+            sender_ip: "fe80::1".parse().expect("an address"),
+            target_mac: MacAddress::ZERO,
+            target_ip: "fe80::2".parse().expect("an address"),
+        });
+        Handshake { resolution, ..example(certificate, signature) }
+    }
+
+    #[test]
+    fn with_ipv6_addresses_all_behind_them_stands_24_bytes_further() {
+        let (four, six) = (example(&[0xcc; 5], &[0xdd; 3]).emit(), example_v6(&[0xcc; 5], &[0xdd; 3]).emit());
+        assert_eq!(six[18..28], [0, 1, 0x86, 0xdd, 6, 16, 0, 1, 2, 0]);
+        assert_eq!(six[70..], four[46..]);
+        assert_eq!(Handshake::parse(&six), Ok(example_v6(&[0xcc; 5], &[0xdd; 3])));
+        assert_eq!(example_v6(&[0xcc; 5], &[]).signed_parts(&six).concat().len(), 139 + 24 - 16);
+        let longest = example_v6(&[7; CERTIFICATE_LEN_MAX_V6], &[9; SIGNATURE_LEN_MAX]);
+        assert_eq!(Handshake::parse(&longest.emit()), Ok(longest));
+        assert!(longest.emit().len() <= 1500, "it fits one frame");
+        let longer = example_v6(&[7; CERTIFICATE_LEN_MAX_V6 + 1], &[]);
+        assert_eq!(Handshake::parse(&longer.emit()), Err(Error::Invalid(Field::CllCertificate)));
+    }
+
+    #[test]
+    fn ipv6_addresses_that_no_host_has_are_refused() {
+        for (at, octets) in [(32, [0; 16]), (32, [0xff; 16]), (54, [0; 16]), (54, [0xff; 16])] {
+            let mut bytes = example_v6(&[0xcc; 5], &[0xdd; 3]).emit();
+            bytes[at..at + 16].copy_from_slice(&octets);
+            assert_eq!(Handshake::parse(&bytes), Err(Error::Invalid(Field::Arp)), "at {at}");
+        }
     }
 
     #[test]

@@ -4,15 +4,19 @@
 //! `vectors/` holds golden frames. Every message starts with one byte of version and type and one byte of flags (the
 //! compact bit field of the paper's section 5.1). What follows depends on the type.
 
+pub mod broadcast;
 pub mod challenge;
 pub mod data;
 pub mod handshake;
+pub mod resolution;
 pub mod rollover;
 pub mod train;
 
+pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
 pub use data::{DataHeader, InnerHeader};
-pub use handshake::{Handshake, Offer};
+pub use handshake::{Agreement, Handshake, Offer};
+pub use resolution::Resolution;
 pub use rollover::Rollover;
 
 use crate::{Error, Field};
@@ -28,18 +32,24 @@ pub const NONCE_LEN: usize = 16;
 /// Bytes of a challenge cookie.
 pub const COOKIE_LEN: usize = 16;
 
-/// What a frame carries (section 5.1 of the paper names all but the challenge).
+/// What a frame carries (section 5.1 of the paper names all but the challenge and the question).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {
     /// A sealed unicast frame.
     Unicast = 1,
+    /// A signed frame to a group.
+    GroupFrame = 2,
     /// The ARP request that opens a handshake.
     HandshakeRequest = 3,
     /// The ARP reply that answers it.
     HandshakeReply = 4,
     /// "Prove that you are there now": the answer to a request whose age nobody can judge.
     Challenge = 8,
+    /// The certificate of a host that sends to groups, and what its clock shows.
+    Announcement = 9,
+    /// "Who are you that sends to this group, and what does your clock show?"
+    Question = 10,
 }
 
 impl PacketType {
@@ -60,9 +70,12 @@ impl PacketType {
         }
         match first & 0x0f {
             1 => Ok(PacketType::Unicast),
+            2 => Ok(PacketType::GroupFrame),
             3 => Ok(PacketType::HandshakeRequest),
             4 => Ok(PacketType::HandshakeReply),
             8 => Ok(PacketType::Challenge),
+            9 => Ok(PacketType::Announcement),
+            10 => Ok(PacketType::Question),
             _ => Err(Error::Invalid(Field::CllHeader)),
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  0  version and type      1  flags, zero      2  nonce of the initiator, 16      an acknowledgement ends here
-//! 18  offer, 14            32  key share, 32
+//! 18  offer, 14            32  key share, 32 (256 in the paper profile)
 //! 64  length of the certificate 2, certificate
 //!  .  length of the signature 2, signature
 //! ```
@@ -16,8 +16,8 @@ use crate::{Error, Field};
 
 /// Bytes of an acknowledgement, and of a request or reply before the offer.
 pub const ACKNOWLEDGEMENT_LEN: usize = 2 + NONCE_LEN;
-/// Bytes of a request or reply before the certificate's length.
-pub const FIXED_LEN: usize = ACKNOWLEDGEMENT_LEN + 14 + 32;
+/// Bytes of a request or reply before the certificate's length, but for the key share.
+const FIXED_LEN: usize = ACKNOWLEDGEMENT_LEN + 14;
 
 /// Which of the two that carry keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub struct Keys<'a> {
     pub nonce: [u8; NONCE_LEN],
     /// How the sender will protect its frames under the new keys.
     pub offer: Offer,
-    /// The sender's fresh public key.
-    pub key_share: [u8; 32],
+    /// The sender's fresh public key, as long as the offered agreement has it.
+    pub key_share: &'a [u8],
     /// The sender's certificate as it is now, DER.
     pub certificate: &'a [u8],
     /// The sender's signature.
@@ -95,7 +95,7 @@ impl<'a> Rollover<'a> {
 impl<'a> Keys<'a> {
     fn parse(kind: Kind, nonce: [u8; NONCE_LEN], reader: &mut Reader<'a>) -> Result<Rollover<'a>, Error> {
         let offer = Offer::parse(reader)?;
-        let key_share = reader.array()?;
+        let key_share = reader.bytes(offer.agreement.share_len())?;
         let certificate = read_counted(reader, Field::CllCertificate, super::handshake::CERTIFICATE_LEN_MAX)?;
         let signature = read_counted(reader, Field::CllSignature, super::handshake::SIGNATURE_LEN_MAX)?;
         Ok(Rollover::Keys(Keys { kind, nonce, offer, key_share, certificate, signature }))
@@ -106,16 +106,17 @@ impl<'a> Keys<'a> {
     pub fn emit_unsigned(&self) -> Vec<u8> {
         let mut out = head(self.kind as u8, &self.nonce);
         self.offer.emit(&mut out);
-        out.extend_from_slice(&self.key_share);
+        out.extend_from_slice(self.key_share);
         append_counted(&mut out, self.certificate);
         out
     }
-}
 
-/// The part of a request or reply that its signature covers; `certificate_len` is the parsed certificate's.
-#[must_use]
-pub fn signed_part(message: &[u8], certificate_len: usize) -> &[u8] {
-    &message[..(FIXED_LEN + 2 + certificate_len).min(message.len())]
+    /// The part of `message`, from which this was parsed, that its signature covers.
+    #[must_use]
+    pub fn signed_part<'m>(&self, message: &'m [u8]) -> &'m [u8] {
+        let end = FIXED_LEN + self.key_share.len() + 2 + self.certificate.len();
+        &message[..end.min(message.len())]
+    }
 }
 
 fn head(kind: u8, nonce: &[u8; NONCE_LEN]) -> Vec<u8> {
@@ -127,11 +128,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cll::handshake::Agreement;
 
     fn example<'a>(kind: Kind, certificate: &'a [u8], signature: &'a [u8]) -> Rollover<'a> {
         let (lanes, receiver_index, lifetime_s) = (1, 0x1000, 0x708);
-        let offer = Offer { suite: 1, confidential: true, slow_nonce: false, lanes, receiver_index, lifetime_s };
-        Rollover::Keys(Keys { kind, nonce: [0x22; 16], offer, key_share: [0x33; 32], certificate, signature })
+        let agreement = Agreement::X25519;
+        let offer =
+            Offer { agreement, suite: 1, confidential: true, slow_nonce: false, lanes, receiver_index, lifetime_s };
+        Rollover::Keys(Keys { kind, nonce: [0x22; 16], offer, key_share: &[0x33; 32], certificate, signature })
     }
 
     #[test]
@@ -143,7 +147,8 @@ mod tests {
         assert_eq!(bytes[32..64], [0x33; 32]);
         assert_eq!(bytes[64..66], [0, 5]);
         assert_eq!(bytes[71..], [0, 3, 0xdd, 0xdd, 0xdd]);
-        assert_eq!(signed_part(&bytes, 5).len(), 71);
+        let Ok(Rollover::Keys(keys)) = Rollover::parse(&bytes) else { panic!("keys") };
+        assert_eq!(keys.signed_part(&bytes).len(), 71);
         assert_eq!(example(Kind::Reply, &[], &[]).emit()[0], 0x26);
         assert_eq!(Rollover::Acknowledgement([9; 16]).emit(), [&[0x27, 0][..], &[9; 16]].concat());
     }

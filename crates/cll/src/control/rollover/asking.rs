@@ -122,12 +122,12 @@ impl Control {
         let fresh = if needs_pair { self.take_key_pair(call.out).map(Arc::new) } else { None };
         let Some((asking, nonce)) = self.asking(id) else { return };
         asking.key_pair = asking.key_pair.take().or(fresh);
-        let Some(key_pair) = &asking.key_pair else {
+        let Some(key_pair) = asking.key_pair.clone() else {
             asking.state = State::KeyPair { next: now + RETRANSMIT_FIRST };
             return;
         };
-        let (share, receiver_index, successor) = (key_pair.public(), asking.receiver_index, asking.successor);
-        let unsigned = self.unsigned_keys(Kind::Request, nonce, receiver_index, share);
+        let (receiver_index, successor) = (asking.receiver_index, asking.successor);
+        let unsigned = self.unsigned_keys(Kind::Request, nonce, receiver_index, key_pair.public());
         let identity = Arc::clone(&self.settings.identity);
         let job = JobKind::SignRollover(SignRollover { identity, successor, unsigned });
         let is_under_way = self.task(call.out, Task::Rollover(id), job);
@@ -148,7 +148,7 @@ impl Control {
     }
 
     /// Our half of a request or reply, up to what is signed.
-    pub(super) fn unsigned_keys(&self, kind: Kind, nonce: [u8; NONCE_LEN], index: u32, key_share: [u8; 32]) -> Vec<u8> {
+    pub(super) fn unsigned_keys(&self, kind: Kind, nonce: [u8; NONCE_LEN], index: u32, key_share: &[u8]) -> Vec<u8> {
         let certificate = self.settings.identity.certificate().der();
         Keys { kind, nonce, offer: self.offer(index), key_share, certificate, signature: &[] }.emit_unsigned()
     }

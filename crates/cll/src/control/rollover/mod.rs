@@ -11,6 +11,7 @@ mod answering;
 mod asking;
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use bump::{DropReason, Fate, Instant, Side, time};
 use wire::MacAddress;
@@ -228,7 +229,9 @@ impl Control {
     fn refuse_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
         let current = self.peers.current_by_mac(mac);
-        if let Some(ip) = current.and_then(|current| current.certificate.addresses().first().copied()) {
+        if let Some(current) = current {
+            let ip = current.certificate.names().all_addresses().first().copied();
+            let ip = ip.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
             call.out.event(Event::Refused { mac, ip, reason, detail: format!("rollover: {detail}") });
         }
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);

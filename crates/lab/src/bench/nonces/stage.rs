@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use identity::Profile;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use shield::Layers;
@@ -269,7 +270,7 @@ pub fn busy(what: &str) -> Failure {
 /// It does not, or not with these layers.
 pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(identity, directory), layers.word())
+        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(Profile::Modern, identity, directory), layers.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;

@@ -15,7 +15,7 @@ use super::super::{Schedule, cpu, twice};
 use super::{NAME, OPERATIONS, SIGNED_LEN};
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
+use crate::guard::{DISTRIBUTOR, Daemon, PaperKeys, Setting, Site};
 use crate::net::{Host, Lan, LanPlan, lan, process};
 
 /// First pings for each kind of key and state of the rings.
@@ -119,8 +119,8 @@ struct State {
 impl Bench {
     /// `None` without the program, where it is needed.
     fn open(run: &Run, program: Option<&Path>, kind: &Kind) -> Result<Option<Bench>, Failure> {
-        let dsa_bits = match (&kind.keys, program) {
-            (Keys::Dsa(bits), Some(_)) => Some(*bits),
+        let paper_keys = match (&kind.keys, program) {
+            (Keys::Dsa(bits), Some(_)) => Some(PaperKeys::Dsa(*bits)),
             (Keys::Dsa(_) | Keys::Ed25519, None) => return Ok(None),
             _ => None,
         };
@@ -128,7 +128,7 @@ impl Bench {
         let [a, b] = ["a", "b"].map(|name| lan.host(name).cloned());
         let mut bench = Bench { hosts: Vec::new(), distributor: None, a: a?, b: b?, site: None, lan };
         if let (false, Some(program)) = (matches!(kind.keys, Keys::None), program) {
-            bench.guard(Site::found_as(run, program, &format!("-{}", kind.name), dsa_bits)?, dsa_bits.is_some())?;
+            bench.guard(Site::found_as(run, program, &format!("-{}", kind.name), paper_keys)?, paper_keys.is_some())?;
         }
         bench.lan.acquaint(&bench.a, &bench.b)?;
         Ok(Some(bench))

@@ -107,13 +107,13 @@ impl Attacker {
         vec![frame]
     }
 
-    /// A captured handshake message, changed behind the site tag, which is right again.
+    /// A captured message with a site tag, changed behind the site tag, which is right again.
     fn retagged(&mut self) -> Vec<Vec<u8>> {
-        let is_handshake = |frame: &&Vec<u8>| {
+        let is_tagged = |frame: &&Vec<u8>| {
             let kind = frame.get(ETHERNET_LEN..).map(PacketType::of);
-            matches!(kind, Some(Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply | PacketType::Challenge)))
+            matches!(kind, Some(Ok(kind)) if kind != PacketType::Unicast)
         };
-        let captured: Vec<&Vec<u8>> = self.captured.all().iter().filter(is_handshake).collect();
+        let captured: Vec<&Vec<u8>> = self.captured.all().iter().filter(is_tagged).collect();
         let chosen = self.random.below(captured.len() as u64) as usize;
         let (Some(frame), Some(site_key)) = (captured.get(chosen), &self.site_key) else { return Vec::new() };
         let mut frame = frame.to_vec();
@@ -124,7 +124,11 @@ impl Attacker {
         }
         let (ethernet, message) = frame.split_at_mut(ETHERNET_LEN);
         let [before, after] = tagged_parts(message);
-        let tag = site_key.tag(b"handshake", &[ethernet, before, after]);
+        let label: &[u8] = match PacketType::of(message) {
+            Ok(PacketType::GroupFrame | PacketType::Announcement | PacketType::Question) => b"broadcast",
+            _ => b"handshake",
+        };
+        let tag = site_key.tag(label, &[ethernet, before, after]);
         set_site_tag(message, &tag);
         vec![frame]
     }
@@ -138,7 +142,7 @@ impl Attacker {
         let len = self.below(200);
         frame.extend((0..len).map(|_| self.random.bytes::<1>()[0]));
         if let (Some(first), false) = (frame.get_mut(ETHERNET_LEN), self.random.chance(4)) {
-            *first = [0x21, 0x23, 0x24, 0x28][self.random.below(4) as usize];
+            *first = [0x21, 0x22, 0x23, 0x24, 0x28, 0x29, 0x2a][self.random.below(7) as usize];
         }
         frame
     }

@@ -22,6 +22,7 @@ pub enum Event {
     Lie { host: usize },
     Babble { host: usize },
     Pass { host: usize },
+    Shout { host: usize },
     FaultsStop,
 }
 
@@ -41,6 +42,7 @@ impl Happening for Event {
             Event::Lie { .. } => b'l',
             Event::Babble { .. } => b'b',
             Event::Pass { .. } => b'c',
+            Event::Shout { .. } => b'g',
             Event::FaultsStop => b'f',
         }
     }
@@ -54,7 +56,8 @@ impl Happening for Event {
             | Event::StackTick { host }
             | Event::Lie { host }
             | Event::Babble { host }
-            | Event::Pass { host } => Some(*host),
+            | Event::Pass { host }
+            | Event::Shout { host } => Some(*host),
             _ => None,
         }
     }

@@ -199,7 +199,12 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     settings.rekey_every = scenario.rekey_every;
     let legacy = scenario.hosts.iter().filter(|host| host.part == Part::Legacy);
     settings.legacy = legacy
-        .map(|host| Legacy { mac: site::mac(host.identity), ip: site::ip(host.identity), router: false })
+        .map(|host| Legacy {
+            mac: site::mac(host.identity),
+            ip: site::ip(host.identity),
+            router: false,
+            broadcast: false,
+        })
         .collect();
     if scenario.passes {
         settings.pass = vec![PASSED];

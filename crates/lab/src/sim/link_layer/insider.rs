@@ -25,11 +25,12 @@ pub fn lie(
         return None;
     }
     let own = scenario.hosts[host].identity;
-    Some(match random.below(6) {
+    Some(match random.below(7) {
         0 | 1 => datagram(own, target, claimed, number, false),
         2 => datagram(own, target, claimed, number, true),
         3 => arp(own, target, claimed, Operation::Reply, site::mac(target)),
         4 => arp(own, target, claimed, Operation::Request, site::mac(target)),
+        5 => to_group(datagram(own, target, claimed, number, false)),
         _ => arp(own, target, claimed, Operation::Request, MacAddress::BROADCAST),
     })
 }
@@ -50,6 +51,16 @@ fn datagram(own: usize, target: usize, claimed: usize, number: Number, tagged: b
         bytes.splice(at..at, [EtherType::VLAN.0.to_be_bytes(), [0, 7]].concat());
     }
     Output::Datagrams(Packed { pieces: vec![(number, bytes.clone())], bytes, meta: Meta::plain() })
+}
+
+/// The same to all.
+fn to_group(mut output: Output) -> Output {
+    if let Output::Datagrams(packed) = &mut output {
+        for bytes in packed.pieces.iter_mut().map(|(_, bytes)| bytes).chain([&mut packed.bytes]) {
+            bytes[..6].copy_from_slice(&MacAddress::BROADCAST.0);
+        }
+    }
+    output
 }
 
 fn arp(own: usize, target: usize, claimed: usize, operation: Operation, destination: MacAddress) -> Output {

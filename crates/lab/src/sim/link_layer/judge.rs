@@ -54,6 +54,8 @@ pub struct Judge {
     /// By who sends with it to whom.
     keys: HashMap<(usize, MacAddress, u32), KeyUse>,
     sealed: HashSet<u64>,
+    /// Incarnation, time and counter of frames to groups.
+    stamps: HashSet<([u8; 8], u64, u32)>,
     violations: Violations,
     requests_when_settled: u64,
     deliveries: u64,
@@ -75,6 +77,7 @@ impl Judge {
             answers: Answers::default(),
             keys: HashMap::new(),
             sealed: HashSet::new(),
+            stamps: HashSet::new(),
             violations: Violations::default(),
             requests_when_settled: 0,
             deliveries: 0,
@@ -98,6 +101,13 @@ impl Judge {
     /// An application of flow `flow` sends this datagram.
     pub fn offered(&mut self, flow: usize, number: Number, at: Instant) {
         self.books.offer(flow, number, at);
+    }
+
+    /// The stack of `from` sends these datagrams to a group.
+    pub fn offered_to_all(&mut self, from: usize, at: Instant, pieces: &[(Number, Vec<u8>)]) {
+        for (number, _) in pieces {
+            self.books.offer_to_all(*number, from, at);
+        }
     }
 
     /// The stack of `from` hands over a frame that stands for `pieces`. A lie is one with another's address in it.
@@ -154,9 +164,23 @@ impl Judge {
         for flow in 0..self.scenario.flows.len() {
             self.check_flow(at, flow);
         }
+        for host in 0..self.facts.len() {
+            self.check_groups(at, host);
+        }
         if self.scenario.clean && self.requests_when_settled > 0 {
             let detail = format!("{} handshake requests", self.requests_when_settled);
             self.violate(at, 0, "handshakes without need", detail);
+        }
+    }
+
+    /// Without faults whatever is sent to a group reaches every honest host.
+    fn check_groups(&mut self, at: Instant, host: usize) {
+        let from = if self.scenario.clean { START } else { self.scenario.faults_stop + RECOVERY };
+        let lost = self.books.lost_to(host, from).filter(|_| self.facts[host].part == Part::Honest);
+        if let Some((first, sender, count)) = lost {
+            let when = first.since(START).as_secs_f64();
+            let detail = format!("from host {sender}: {count} datagrams, the first of {when:.3} s");
+            self.violate(at, host, "lost to a group in calm", detail);
         }
     }
 

@@ -1,7 +1,8 @@
 //! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks, faults, traffic and attackers
 //! (`scenario`, or the fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
 //! and, after every call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small
-//! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `babble` (what nobody carries).
+//! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `shout` (what is for all), `babble`
+//! (what nobody carries).
 
 mod attacker;
 mod babble;
@@ -12,6 +13,7 @@ mod insider;
 mod judge;
 mod rollover;
 mod scenario;
+mod shout;
 mod site;
 mod stack;
 #[cfg(test)]
@@ -23,6 +25,7 @@ use cll::Weaken;
 use super::course;
 use super::report::Report;
 use crate::failure::Failure;
+pub(crate) use site::pool as identities;
 use world::World;
 
 /// One run. `weaken` is what is switched off on the honest hosts.

@@ -103,6 +103,7 @@ impl course::World for World {
             Event::Lie { host } => self.lie(host),
             Event::Babble { host } => self.babble(host),
             Event::Pass { host } => self.pass(host),
+            Event::Shout { host } => self.shout(host),
             Event::FaultsStop => self.faults_stop(),
         }
     }

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
+use wire::cll::Agreement;
 use wire::cll::handshake::{CERTIFICATE_LEN_MAX, FIXED_LEN, SIGNATURE_LEN_MAX, set_site_tag, tagged_parts};
 use wire::ethernet::HEADER_LEN;
 
@@ -89,7 +90,7 @@ fn now_ms() -> u64 {
 /// The same request with certificate and signature of the greatest lengths that are read, of random bytes in the form of a
 /// certificate's outermost element.
 fn with_long_certificate(genuine: &[u8], random: &mut Generator) -> Vec<u8> {
-    let mut frame = genuine[..HEADER_LEN + FIXED_LEN].to_vec();
+    let mut frame = genuine[..HEADER_LEN + FIXED_LEN + Agreement::X25519.share_len()].to_vec();
     let content_len = (CERTIFICATE_LEN_MAX - 4) as u16;
     frame.extend((CERTIFICATE_LEN_MAX as u16).to_be_bytes());
     frame.extend([0x30, 0x82]);

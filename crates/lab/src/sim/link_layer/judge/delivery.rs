@@ -6,7 +6,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, ipv4};
 
 use super::{Facts, Judge, PASSED};
-use crate::sim::link_layer::datagram::{complete, number_in};
+use crate::sim::link_layer::datagram::{Number, complete, number_in};
 use crate::sim::link_layer::scenario::Part;
 
 /// Shortest frame on a wire, to which cards pad.
@@ -67,15 +67,20 @@ impl Judge {
         let (is_lie, as_sent) = (record.is_lie, is_padded(&completed, &record.frame));
         if is_lie || header.source != sender.mac {
             self.violate(at, host, "lie delivered", format!("{number:?} from {} says {header:?}", sender.mac));
-        } else if header.destination != self.facts[host].mac {
+        } else if !header.destination.is_group() && header.destination != self.facts[host].mac {
             self.violate(at, host, "frame for another host delivered", format!("{number:?} {header:?}"));
         } else if !as_sent {
             self.violate(at, host, "changed frame delivered", format!("{number:?} {header:?}"));
-        } else if !self.books.deliver(number, at) {
+        } else if !self.enter_delivery(at, host, header, number) {
             self.violate(at, host, "frame delivered twice", format!("{number:?} {header:?}"));
         } else {
             self.deliveries += 1;
         }
+    }
+
+    /// Enters a delivery; false when there was the same before.
+    fn enter_delivery(&mut self, at: Instant, host: usize, header: &Header, number: Number) -> bool {
+        if header.destination.is_group() { self.books.deliver_to(number, host) } else { self.books.deliver(number, at) }
     }
 
     /// A host without link layer got this frame, or a link layer got it from one. Nothing protects it on the way, so it

@@ -6,7 +6,7 @@ use bump::Instant;
 use cll::limits;
 use wire::EtherType;
 use wire::cll::handshake::LANES_MAX;
-use wire::cll::{DataHeader, Handshake, PacketType};
+use wire::cll::{DataHeader, GroupFrame, Handshake, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::{Facts, Judge, KeyUse, PASSED, SETTLED};
@@ -38,7 +38,8 @@ impl Judge {
         match PacketType::of(message) {
             Ok(PacketType::Unicast) => self.leaves_sealed(at, host, &header, frame),
             Ok(PacketType::HandshakeRequest | PacketType::HandshakeReply) => self.leaves_handshake(at, host, message),
-            Ok(PacketType::Challenge) => {}
+            Ok(PacketType::GroupFrame) => self.leaves_to_group(at, host, &header, message),
+            Ok(PacketType::Challenge | PacketType::Announcement | PacketType::Question) => {}
             Err(error) => self.violate(at, host, "unreadable frame on the wire", error.to_string()),
         }
     }
@@ -50,6 +51,18 @@ impl Judge {
         if !passed && !self.facts.iter().any(to_legacy) {
             let detail = format!("{:?} to {}", header.ethertype, header.destination);
             self.violate(at, host, "clear frame on the wire", detail);
+        }
+    }
+
+    /// No two frames to groups have one stamp, in whatever life of the host.
+    fn leaves_to_group(&mut self, at: Instant, host: usize, header: &Header, message: &[u8]) {
+        let Ok(frame) = GroupFrame::parse(message) else {
+            return self.violate(at, host, "unreadable frame on the wire", "group frame");
+        };
+        let stamp = frame.head.stamp;
+        let is_new = self.stamps.insert((stamp.incarnation, stamp.time_ms, stamp.counter));
+        if !is_new || !header.destination.is_group() {
+            self.violate(at, host, "stamp used again", format!("{stamp:?} to {}", header.destination));
         }
     }
 

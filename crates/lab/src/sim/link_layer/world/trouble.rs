@@ -9,12 +9,18 @@ use crate::sim::link_layer::event::Event;
 use crate::sim::link_layer::judge::PASSED;
 use crate::sim::link_layer::scenario::{Part, Step};
 use crate::sim::link_layer::stack::Output;
-use crate::sim::link_layer::{babble, insider, site};
+use crate::sim::link_layer::{babble, insider, shout, site};
 
 /// Longest time between two lies of the insider.
 const LIE_EVERY_MILLIS: u64 = 400;
 /// Longest time between two frames of a stack that nobody carries.
 const BABBLE_EVERY_MILLIS: u64 = 5_000;
+/// Longest time between two frames of a host to a group.
+const SHOUT_EVERY_MILLIS: u64 = 700;
+/// One in so many of them is a burst.
+const SHOUT_BURST_ONE_IN: u64 = 10;
+/// Frames of a burst.
+const SHOUT_BURST: u64 = 40;
 /// Time between two frames that pass in clear by configuration.
 const PASS_EVERY: Duration = Duration::from_secs(5);
 
@@ -25,6 +31,7 @@ impl World {
             Part::Insider => self.course.schedule_in(Duration::from_secs(2), Event::Lie { host }),
             Part::Honest => {
                 self.course.schedule_in(Duration::from_secs(1), Event::Babble { host });
+                self.course.schedule_in(Duration::from_secs(1), Event::Shout { host });
                 if self.scenario.passes {
                     self.course.schedule_in(PASS_EVERY, Event::Pass { host });
                 }
@@ -93,6 +100,26 @@ impl World {
         self.course.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
         let wait = Duration::from_millis(1 + self.course.random.below(BABBLE_EVERY_MILLIS));
         self.course.schedule_in(wait, Event::Babble { host });
+    }
+
+    /// The stack sends to a group, now and then a lot at once.
+    pub(super) fn shout(&mut self, host: usize) {
+        if self.course.at >= self.scenario.traffic_stops() {
+            return;
+        }
+        let count = if self.course.random.chance(SHOUT_BURST_ONE_IN) { SHOUT_BURST } else { 1 };
+        let own = self.hosts[host].plan.identity;
+        for _ in 0..count {
+            let first = self.take_numbers(shout::COUNT_MAX as usize);
+            let packed = shout::shout(&mut self.course.random, own, first);
+            if self.hosts[host].paused_until <= self.course.at {
+                self.judge.offered_to_all(host, self.course.at, &packed.pieces);
+                let output = Output::Datagrams(packed);
+                self.course.schedule_in(Duration::ZERO, Event::FromStack { host, output, is_lie: false });
+            }
+        }
+        let wait = Duration::from_millis(1 + self.course.random.below(SHOUT_EVERY_MILLIS));
+        self.course.schedule_in(wait, Event::Shout { host });
     }
 
     /// The stack sends what the configuration lets pass.

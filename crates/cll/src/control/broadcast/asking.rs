@@ -1,0 +1,222 @@
+//! Who is it that sends to the group, and does it live now?
+//!
+//! A receiver that knows nothing of a sender, or nothing of this run of it, cannot tell its frame from a recorded one: not
+//! after the receiver's own start, and not by any clock. So it asks, with a nonce, and the sender's signed answer says what
+//! its clock shows. From that follows which of the frames that waited were made after this host began to remember, and those
+//! cannot have been delivered before.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::{DropReason, Fate, Instant, Meta, Side, sink};
+use identity::Verified;
+use identity::certificate::HostCertificate;
+use wire::MacAddress;
+use wire::cll::broadcast::Stamp;
+use wire::cll::{Announcement, NONCE_LEN, Question, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+
+use super::super::{Call, Control};
+use super::Duty;
+use super::senders::Sender;
+use crate::event::Event;
+use crate::job::Refusal;
+use crate::job::broadcast::{CheckAnnouncement, Work, tag};
+use crate::limits::{
+    GROUP_ASK_AGAIN, GROUP_ASKED_MAX, GROUP_HELD_PER_SENDER_MAX, GROUP_PROOF_REACH, GROUP_QUESTION_INTERVAL,
+    GROUP_QUESTIONS_MAX,
+};
+
+/// Announcements that are checked for one question; an honest sender needs one.
+const CHECKS_MAX: u8 = 4;
+
+/// A host that was asked.
+pub(super) struct Asked {
+    nonce: [u8; NONCE_LEN],
+    began: Instant,
+    /// When the question is repeated, or given up.
+    pub(super) due: Instant,
+    questions: u32,
+    checks: u8,
+    /// An announcement that is being checked, and its stamp.
+    judged: Option<(Vec<u8>, Stamp)>,
+    /// Frames of the wire that wait for the answer.
+    held: VecDeque<Vec<u8>>,
+}
+
+impl Control {
+    /// A frame of a sender that must prove itself: it waits for the answer, within limits.
+    pub(super) fn hold_unproved(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let now = call.now.since_boot;
+        if !self.broadcasts.asked.contains_key(&mac) {
+            self.begin_to_ask(now, mac)?;
+            self.send_question(call, mac);
+        }
+        let asked = self.broadcasts.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
+        if asked.held.len() >= GROUP_HELD_PER_SENDER_MAX {
+            return Err(DropReason::GroupUnproved);
+        }
+        asked.held.push_back(frame.to_vec());
+        Ok(Fate::Held)
+    }
+
+    fn begin_to_ask(&mut self, now: Instant, mac: MacAddress) -> Result<(), DropReason> {
+        // A recorded frame of an earlier run must not buy a question each time that it is played.
+        let just_proved = |sender: &Sender| now.since(sender.proved) < GROUP_QUESTION_INTERVAL;
+        let broadcasts = &mut self.broadcasts;
+        if broadcasts.senders.get(mac).is_some_and(just_proved)
+            || broadcasts.asked.len() >= GROUP_ASKED_MAX
+            || !broadcasts.question_budget.take(now)
+        {
+            return Err(DropReason::GroupUnproved);
+        }
+        let asked = Asked {
+            nonce: self.random.bytes(),
+            began: now,
+            due: now,
+            questions: 0,
+            checks: 0,
+            judged: None,
+            held: VecDeque::new(),
+        };
+        broadcasts.asked.insert(mac, asked);
+        Ok(())
+    }
+
+    fn send_question(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        asked.due = call.now.since_boot + GROUP_ASK_AGAIN * (1 << asked.questions.min(8));
+        asked.questions += 1;
+        let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce };
+        let header = Header { destination: mac, source: self.settings.mac, ethertype: self.settings.ethertype };
+        let mut frame = [&header.emit()[..], &question.emit()].concat();
+        tag(&self.settings.identity, &mut frame);
+        if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
+            self.ledger.make(Side::WIRE);
+        }
+    }
+
+    /// Asks again, or gives up, where no answer came.
+    pub(super) fn repeat_questions(&mut self, call: &mut Call<'_>) {
+        let now = call.now.since_boot;
+        let is_due = |asked: &Asked| asked.due <= now;
+        let due: Vec<_> =
+            self.broadcasts.asked.iter().filter(|(_, asked)| is_due(asked)).map(|(mac, _)| *mac).collect();
+        for mac in due {
+            let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { continue };
+            if asked.judged.is_some() {
+                asked.due = now + GROUP_ASK_AGAIN;
+            } else if asked.questions < GROUP_QUESTIONS_MAX {
+                self.send_question(call, mac);
+            } else {
+                self.give_up_asking(call, mac);
+            }
+        }
+    }
+
+    fn give_up_asking(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
+        call.out.event(Event::GroupSilent { mac });
+        for frame in asked.held {
+            self.release_from_wire(call, Fate::Dropped(DropReason::GroupUnproved), &frame);
+        }
+    }
+
+    /// An announcement from the wire, unproved.
+    pub(super) fn announcement(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        let announcement = Announcement::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        if header.destination != self.settings.mac {
+            return Err(DropReason::NotForUs);
+        }
+        self.check_group_tag(frame)?;
+        let stamp = announcement.head.stamp;
+        let nonce_fits = |asked: &&mut Asked| asked.nonce == announcement.nonce && asked.judged.is_none();
+        let asked = self.broadcasts.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
+        if asked.checks >= CHECKS_MAX {
+            return Err(DropReason::GroupBudget);
+        }
+        asked.checks += 1;
+        asked.judged = Some((frame.to_vec(), stamp));
+        if !self.judge_announcement(call, header.source, frame) {
+            if let Some(asked) = self.broadcasts.asked.get_mut(&header.source) {
+                asked.judged = None;
+            }
+            return Err(DropReason::ControlBusy);
+        }
+        Ok(Fate::Held)
+    }
+
+    fn judge_announcement(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> bool {
+        let work = CheckAnnouncement {
+            settings: Arc::clone(&self.settings),
+            revoked: Arc::clone(&self.revoked),
+            unix_s: self.certificate_time(call.now),
+            asked: mac,
+            frame: frame.to_vec(),
+        };
+        self.broadcast_task(call, Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
+    }
+
+    /// The verdict on an announcement. A bad one leaves the question open.
+    pub(super) fn announcement_judged(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        result: Result<Box<Verified<HostCertificate>>, Refusal>,
+    ) {
+        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        let Some((frame, stamp)) = asked.judged.take() else { return };
+        match result {
+            Err(refusal) => self.refuse_group(call, mac, &frame, refusal),
+            Ok(certificate) if self.revoked.names(&certificate) => {
+                self.release_from_wire(call, Fate::Dropped(DropReason::BadCertificate), &frame);
+            }
+            Ok(certificate) => {
+                self.release_from_wire(call, Fate::Consumed, &frame);
+                self.believe(call, mac, *certificate, stamp);
+            }
+        }
+    }
+
+    /// The sender is who it says, and lives: what waited of it is judged like any other frame.
+    fn believe(&mut self, call: &mut Call<'_>, mac: MacAddress, certificate: Verified<HostCertificate>, stamp: Stamp) {
+        let now = call.now.since_boot;
+        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
+        self.learn_certificate(call, &certificate);
+        let senders = &mut self.broadcasts.senders;
+        let from = from_when(&stamp, asked.began.since(senders.complete_since));
+        let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
+        if let Some(known) = senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
+            sender.last = sender.last.max(known.last);
+        }
+        let name = sender.certificate.name().to_owned();
+        call.out.event(Event::GroupSender { name, mac });
+        if let Some(replaced) = senders.insert(now, mac, sender) {
+            self.drop_frames_of(call, &replaced, DropReason::GroupUnproved);
+        }
+        for frame in asked.held {
+            let fate = self.judge_group_frame(call, &frame).unwrap_or_else(Fate::Dropped);
+            if fate != Fate::Held {
+                self.release_from_wire(call, fate, &frame);
+            }
+        }
+    }
+}
+
+/// The sender's time from which on its frames are believed, if its clock showed `stamp` no sooner than `remembered` after
+/// this host began to remember what it delivers. All that is newer was made since then, so none of it was delivered before.
+fn from_when(stamp: &Stamp, remembered: Duration) -> u64 {
+    let reach = remembered.min(GROUP_PROOF_REACH).as_millis();
+    stamp.time_ms.saturating_sub(u64::try_from(reach).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,365 @@
+//! What our stack sends to groups: gathered, signed and sent (paper, section 5.5).
+//!
+//! A quiet host has each frame signed at once and by itself. Above the configured rate frames wait, for a bounded time, and
+//! then share a signature; so do those that arrive while a signature is made. A message that does not fit the wire with its
+//! proof travels in parts, each a leaf of its own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bump::{DropReason, Fate, Instant, Meta, Side, sink};
+use shield::Bucket;
+use wire::cll::GroupFrame;
+use wire::cll::broadcast::{self, HASH_LEN, Head, LEAVES_MAX, PARTS_MAX, PATH_NODES_MAX, Part, Place, Proof};
+use wire::cll::{NONCE_LEN, SITE_TAG_LEN};
+use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::layer::protocol;
+use wire::{EtherType, MacAddress};
+
+use super::super::{Call, Control};
+use super::{Duty, switched_off};
+use crate::job::broadcast::{Batch, Work};
+use crate::limits::{GROUP_ANSWERS_WAITING_MAX, GROUP_BURST, GROUP_BYTES_WAITING_MAX, GROUP_FRAMES_WAITING_MAX};
+use crate::settings::Broadcasting;
+
+/// What is being signed.
+enum Under {
+    /// These frames of our stack, each in so many parts.
+    Frames(Vec<(Vec<u8>, usize)>),
+    /// So many announcements.
+    Announcements,
+}
+
+/// Frames and announcements that wait for a signature.
+pub(super) struct Sending {
+    frames: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// The first of `frames` waits until then at most.
+    due: Option<Instant>,
+    /// Who asked, and the nonce of the question.
+    pub(super) answers: VecDeque<(MacAddress, [u8; NONCE_LEN])>,
+    under: Option<Under>,
+    /// Frames that are signed by themselves.
+    pace: Bucket,
+}
+
+impl Sending {
+    pub(super) fn new(settings: &Broadcasting) -> Sending {
+        let rate = settings.batch_above_per_second;
+        Sending {
+            frames: VecDeque::new(),
+            bytes: 0,
+            due: None,
+            answers: VecDeque::new(),
+            under: None,
+            pace: Bucket::new(rate, rate.clamp(1, GROUP_BURST)),
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.due.filter(|_| self.under.is_none())
+    }
+
+    fn has_room(&self, len: usize) -> bool {
+        self.frames.len() < GROUP_FRAMES_WAITING_MAX && self.bytes + len <= GROUP_BYTES_WAITING_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.frames.is_empty() && self.answers.is_empty()
+    }
+
+    /// Whether the frames that wait are signed now.
+    fn is_due(&mut self, now: Instant, settings: &Broadcasting) -> bool {
+        let due = self.frames.len() >= usize::from(settings.batch_frames)
+            || self.due.is_some_and(|due| due <= now)
+            || self.pace.take(now);
+        if !due {
+            self.due.get_or_insert(now + settings.batch_delay);
+        }
+        due
+    }
+
+    fn take_frames(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let taken: Vec<Vec<u8>> = self.frames.drain(..count.min(self.frames.len())).collect();
+        self.bytes -= taken.iter().map(Vec::len).sum::<usize>();
+        self.due = None;
+        taken
+    }
+}
+
+/// What a message costs beside its payload, and how much of that fits.
+#[derive(Clone, Copy)]
+struct Room {
+    wire_mtu: usize,
+    signature_len: usize,
+}
+
+impl Room {
+    /// Bytes of payload in a group frame whose path has `nodes` hashes.
+    fn payload(self, nodes: usize) -> usize {
+        let overhead = broadcast::PAYLOAD_AT + nodes * HASH_LEN + 2 + self.signature_len;
+        self.wire_mtu.saturating_sub(overhead).max(1)
+    }
+
+    fn parts(self, len: usize, nodes: usize) -> usize {
+        len.div_ceil(self.payload(nodes)).max(1)
+    }
+
+    /// Whether a payload can travel at all, wherever it stands in a batch.
+    fn fits(self, len: usize) -> bool {
+        self.parts(len, PATH_NODES_MAX) <= usize::from(PARTS_MAX)
+    }
+
+    /// How many of these payloads make the next batch, and how long the paths in it may be: as short as all of them allow.
+    fn batch(self, payloads: impl Iterator<Item = usize> + Clone) -> (usize, usize) {
+        let fitting = |nodes: usize| {
+            let leaves = payloads.clone().scan(0, move |leaves, len| {
+                *leaves += self.parts(len, nodes);
+                Some(*leaves)
+            });
+            leaves.take_while(|leaves| *leaves <= 1 << nodes).count()
+        };
+        let all = payloads.clone().count();
+        let nodes = (0..=PATH_NODES_MAX).find(|nodes| fitting(*nodes) == all).unwrap_or(PATH_NODES_MAX);
+        (fitting(nodes), nodes)
+    }
+
+    /// How many announcements with `unproved` bytes in front of the proof share a signature and still fit.
+    fn announcements(self, unproved: usize) -> usize {
+        let left = self.wire_mtu.saturating_sub(unproved + 2 + self.signature_len);
+        1 << (left / HASH_LEN).min(PATH_NODES_MAX)
+    }
+}
+
+impl Control {
+    /// A frame of our stack to a group: it waits for its signature.
+    pub(in super::super) fn group_frame_of_stack(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+        let Ok((header, payload)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
+        if self.wants_clear_copy(&header, payload) && sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
+            self.ledger.make(Side::WIRE);
+        }
+        if !self.settings.broadcasting.carried {
+            return Fate::Dropped(switched_off(header.destination));
+        }
+        if !self.room().fits(payload.len()) {
+            return Fate::Dropped(DropReason::TooBig);
+        }
+        let sending = &mut self.broadcasts.sending;
+        if !sending.has_room(frame.len()) {
+            return Fate::Dropped(DropReason::GroupQueueFull);
+        }
+        sending.bytes += frame.len();
+        sending.frames.push_back(frame.to_vec());
+        self.sign_next(call);
+        Fate::Held
+    }
+
+    /// Legacy hosts, and switches that listen for who is in which group, understand nothing but clear frames.
+    fn wants_clear_copy(&self, header: &Header, payload: &[u8]) -> bool {
+        let is_membership = header.ethertype == EtherType::IPV4
+            && wire::ipv4::View::new(payload).is_ok_and(|packet| packet.protocol() == protocol::IGMP);
+        let Broadcasting { to_legacy, membership_in_clear, .. } = self.settings.broadcasting;
+        (to_legacy && !self.settings.legacy.is_empty()) || (membership_in_clear && is_membership)
+    }
+
+    fn room(&self) -> Room {
+        let signature_len = self.settings.identity.signing_key().signature_len();
+        Room { wire_mtu: usize::from(self.wire_mtu), signature_len }
+    }
+
+    /// Has what waits signed, if its time has come and nothing is being signed.
+    pub(super) fn sign_next(&mut self, call: &mut Call<'_>) {
+        let now = call.now.since_boot;
+        let sending = &mut self.broadcasts.sending;
+        if sending.under.is_some() {
+            return;
+        }
+        if sending.is_empty() {
+            sending.due = None;
+        } else if call.out.jobs.is_full() {
+            sending.due = Some(now + self.settings.broadcasting.batch_delay);
+        } else if !sending.answers.is_empty() {
+            let announcements = self.next_announcements(now);
+            self.sign_batch(call, Under::Announcements, announcements);
+        } else if sending.is_due(now, &self.settings.broadcasting) {
+            self.drop_oversized(call);
+            let (under, frames) = self.next_frames(now);
+            if !frames.is_empty() {
+                self.sign_batch(call, under, frames);
+            }
+        }
+    }
+
+    fn sign_batch(&mut self, call: &mut Call<'_>, under: Under, frames: Vec<Vec<u8>>) {
+        let (identity, incarnation) = (Arc::clone(&self.settings.identity), self.broadcasts.clock.incarnation());
+        if self.broadcast_task(call, Duty::Batch, Work::Sign(Batch { identity, incarnation, frames })) {
+            self.broadcasts.sending.under = Some(under);
+        }
+    }
+
+    /// Drops what fitted the wire when it came, if the wire has become narrower since.
+    fn drop_oversized(&mut self, call: &mut Call<'_>) {
+        let room = self.room();
+        let fits = |frame: &Vec<u8>| room.fits(frame.len() - ETHERNET_LEN);
+        let sending = &mut self.broadcasts.sending;
+        if sending.frames.iter().all(fits) {
+            return;
+        }
+        let (fitting, oversized): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut sending.frames).into_iter().partition(fits);
+        sending.frames = fitting;
+        for frame in oversized {
+            self.broadcasts.sending.bytes -= frame.len();
+            self.ledger.release(call.now.since_boot, Side::STACK, Fate::Dropped(DropReason::TooBig), &frame);
+        }
+    }
+
+    fn next_frames(&mut self, now: Instant) -> (Under, Vec<Vec<u8>>) {
+        let room = self.room();
+        let sending = &mut self.broadcasts.sending;
+        let frames_max = usize::from(self.settings.broadcasting.batch_frames).clamp(1, usize::from(LEAVES_MAX));
+        let payloads = sending.frames.iter().take(frames_max).map(|frame| frame.len() - ETHERNET_LEN);
+        let (count, nodes) = room.batch(payloads);
+        let taken: Vec<(Vec<u8>, usize)> = sending
+            .take_frames(count)
+            .into_iter()
+            .map(|frame| {
+                let parts = room.parts(frame.len() - ETHERNET_LEN, nodes);
+                (frame, parts)
+            })
+            .collect();
+        let leaves = taken.iter().map(|(_, parts)| *parts).sum::<usize>() as u8;
+        let mut unproved = Vec::with_capacity(usize::from(leaves));
+        for (frame, parts) in &taken {
+            self.write_parts(now, frame, *parts, room.payload(nodes), leaves, &mut unproved);
+        }
+        (Under::Frames(taken), unproved)
+    }
+
+    /// Writes a frame of the stack as `parts` unproved messages behind those that are there.
+    fn write_parts(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        parts: usize,
+        room: usize,
+        leaves: u8,
+        out: &mut Vec<Vec<u8>>,
+    ) {
+        let Ok((header, payload)) = Header::parse(frame) else { return };
+        let outer = Header { ethertype: self.settings.ethertype, ..header };
+        for number in 0..parts {
+            let from = number * room;
+            let message = GroupFrame {
+                head: Head {
+                    site_tag: [0; SITE_TAG_LEN],
+                    stamp: self.broadcasts.clock.next(now),
+                    place: Place { leaf: out.len() as u8, leaves },
+                },
+                part: Part { number: number as u8, of: parts as u8 },
+                ethertype: header.ethertype,
+                payload: &payload[from.min(payload.len())..(from + room).min(payload.len())],
+                proof: Proof { path: &[], signature: &[] },
+            };
+            out.push([&outer.emit()[..], &message.emit_unproved()].concat());
+        }
+    }
+
+    fn next_announcements(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let certificate = self.settings.identity.certificate().der();
+        let together = self.room().announcements(broadcast::CERTIFICATE_AT + certificate.len());
+        let sending = &mut self.broadcasts.sending;
+        let answers: Vec<_> = sending.answers.drain(..together.min(sending.answers.len())).collect();
+        let leaves = answers.len() as u8;
+        let announce = |(leaf, (asker, nonce))| {
+            let stamp = self.broadcasts.clock.next(now);
+            let place = Place { leaf: leaf as u8, leaves };
+            let head = Head { site_tag: [0; SITE_TAG_LEN], stamp, place };
+            let proof = Proof { path: &[], signature: &[] };
+            let message = broadcast::Announcement { head, nonce, certificate, proof }.emit_unproved();
+            let (source, ethertype) = (self.settings.mac, self.settings.ethertype);
+            [&Header { destination: asker, source, ethertype }.emit()[..], &message].concat()
+        };
+        answers.into_iter().enumerate().map(announce).collect()
+    }
+
+    /// The batch under way is signed, or its job was lost.
+    pub(super) fn batch_signed(&mut self, call: &mut Call<'_>, frames: Option<Vec<Vec<u8>>>) {
+        let mut proved = frames.into_iter().flatten();
+        match self.broadcasts.sending.under.take() {
+            Some(Under::Frames(of_stack)) => {
+                for (frame, parts) in of_stack {
+                    let fate = self.send_parts(call, proved.by_ref().take(parts));
+                    self.ledger.release(call.now.since_boot, Side::STACK, fate, &frame);
+                }
+            }
+            // Whoever asked and hears nothing asks again.
+            Some(Under::Announcements) => {
+                for frame in proved {
+                    if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
+                        self.ledger.make(Side::WIRE);
+                    }
+                }
+            }
+            None => {}
+        }
+        self.sign_next(call);
+    }
+
+    /// Sends all parts of one frame of our stack; none means that nothing was signed.
+    fn send_parts(&mut self, call: &mut Call<'_>, parts: impl Iterator<Item = Vec<u8>>) -> Fate {
+        let mut fate = Fate::Dropped(DropReason::JobLost);
+        for part in parts {
+            if !sink::copy(call.sink, Side::WIRE, &part, Meta::plain()) {
+                return Fate::Dropped(DropReason::PortFull);
+            }
+            self.ledger.emitted[Side::WIRE as usize] += 1;
+            fate = Fate::Forwarded;
+        }
+        fate
+    }
+
+    /// Enters a question that is to be answered; false when too many wait.
+    pub(super) fn queue_answer(&mut self, asker: MacAddress, nonce: [u8; NONCE_LEN]) -> bool {
+        let answers = &mut self.broadcasts.sending.answers;
+        let has_room = answers.len() < GROUP_ANSWERS_WAITING_MAX;
+        if has_room {
+            answers.push_back((asker, nonce));
+        }
+        has_room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ED25519: Room = Room { wire_mtu: 1500, signature_len: 64 };
+    const RSA: Room = Room { wire_mtu: 1500, signature_len: 256 };
+
+    /// By docs/protocol.md, section 21: 45 bytes in front of the payload, 2 and the signature behind it, 32 for each hash.
+    #[test]
+    fn a_full_packet_of_the_inner_mtu_travels_in_two_parts() {
+        assert_eq!((ED25519.payload(0), ED25519.payload(6)), (1389, 1197));
+        assert_eq!((RSA.payload(0), RSA.payload(6)), (1197, 1005));
+        for room in [ED25519, RSA] {
+            assert_eq!(room.batch([1463].into_iter()), (1, 1), "alone: two leaves, one hash");
+            assert_eq!(room.parts(1463, PATH_NODES_MAX), 2);
+        }
+    }
+
+    #[test]
+    fn a_batch_takes_the_shortest_paths_that_hold_all_or_as_many_as_fit() {
+        assert_eq!(ED25519.batch([100].into_iter()), (1, 0));
+        assert_eq!(ED25519.batch([100; 3].into_iter()), (3, 2));
+        assert_eq!(ED25519.batch([100; 64].into_iter()), (64, 6));
+        assert_eq!(ED25519.batch([1463; 64].into_iter()), (32, 6));
+        assert_eq!(ED25519.batch([1380; 2].into_iter()), (2, 2), "with a path each needs two parts");
+    }
+
+    #[test]
+    fn announcements_share_a_signature_as_far_as_the_wire_allows() {
+        assert_eq!(ED25519.announcements(broadcast::CERTIFICATE_AT + 450), 64);
+        assert_eq!(RSA.announcements(broadcast::CERTIFICATE_AT + 1100), 4);
+    }
+}

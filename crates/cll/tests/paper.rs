@@ -1,0 +1,96 @@
+//! The paper profile: group 14, KDF2, RSA-PSS, CBC and HMAC, from the first question to the rollover; and that it stays apart.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bump::DropReason;
+use cll::Settings;
+use common::{Lan, START_UNIX_S, Site, datagram, request, settings};
+use identity::aead::Suite;
+use identity::profile::{PaperKey, RsaHash, RsaKey};
+use identity::{HostIdentity, PaperSuite, Profile};
+
+fn identity(site: &mut Site, number: u8, bits: u16, hash: RsaHash) -> Arc<HostIdentity> {
+    let key = RsaKey::new(bits, hash).unwrap();
+    site.identity_for(request(number).with_paper_key(PaperKey::Rsa(key)), START_UNIX_S)
+}
+
+fn suite(name: &str) -> Suite {
+    Suite::Paper(PaperSuite::from_name(name).unwrap())
+}
+
+/// Two hosts of a paper site, the second with RSA-2048 and another hash.
+fn pair(site: &mut Site) -> [Settings; 2] {
+    [settings(identity(site, 1, 1024, RsaHash::Sha1)), settings(identity(site, 2, 2048, RsaHash::Ripemd160))]
+}
+
+fn exchange(lan: &mut Lan) {
+    for (from, to) in [(0, 2), (1, 1)] {
+        let payload = vec![from as u8 + 1; 300];
+        lan.send(from, datagram(from as u8 + 1, to, &payload));
+        let received = &lan.hosts[usize::from(to) - 1].delivered;
+        assert!(received.iter().any(|(frame, _)| frame.ends_with(&payload)), "from {from}");
+    }
+}
+
+#[test]
+fn hosts_of_a_paper_site_speak_in_their_suites() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let [mut one, mut other] = pair(&mut site);
+    assert_eq!(one.send_suite, suite("twofish-128-hmac-md5"));
+    other.send_suite = suite("gost-256-hmac-has160");
+    one.confidential = true;
+    let mut lan = Lan::new([one, other]);
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2) && lan.hosts[1].established_with(1));
+    exchange(&mut lan);
+}
+
+#[test]
+fn a_suite_that_is_not_required_is_too_weak_here_too() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let [one, mut choosy] = pair(&mut site);
+    choosy.require.suites = vec![suite("aes-256-hmac-sha256")];
+    let mut lan = Lan::new([one, choosy]);
+    lan.ask(0, 2);
+    assert!(lan.hosts[1].drops(DropReason::WeakOffer) > 0 && !lan.hosts[1].established_with(1));
+}
+
+/// A suite of the other profile is refused even by a host whose list names it: the agreement does not fit.
+#[test]
+fn profiles_do_not_mix() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let [mut mixed, mut careless] = pair(&mut site);
+    mixed.send_suite = Suite::Aes256Gcm;
+    careless.require.suites.push(Suite::Aes256Gcm);
+    let mut lan = Lan::new([mixed, careless]);
+    lan.ask(0, 2);
+    assert!(lan.hosts[1].drops(DropReason::WeakOffer) > 0 && !lan.hosts[1].established_with(1));
+
+    let mut modern = Site::new(2);
+    let mut lan = Lan::new([settings(modern.identity(1)), pair(&mut site)[1].clone()]);
+    lan.hosts[0].settings.weaken.site_tag = true;
+    lan.ask(0, 2);
+    lan.ask(1, 1);
+    assert!(!lan.hosts[0].established_with(2) && !lan.hosts[1].established_with(1));
+}
+
+#[test]
+fn keys_are_replaced_through_the_association() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let ends = pair(&mut site).map(|mut settings| {
+        settings.rekey_every = Some(Duration::from_secs(20));
+        settings
+    });
+    let mut lan = Lan::new(ends);
+    lan.ask(0, 2);
+    exchange(&mut lan);
+    for _ in 0..60 {
+        lan.pass(Duration::from_secs(1));
+        exchange(&mut lan);
+    }
+    let peers = lan.hosts[0].cll.control.peers(lan.at);
+    assert!(peers.iter().any(|peer| peer.state == "established" && peer.rollovers > 0));
+}
