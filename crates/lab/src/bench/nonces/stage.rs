@@ -259,7 +259,8 @@ pub fn worked(daemon: &Daemon) -> Result<Duration, Failure> {
     cpu::exact(daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?)
 }
 
-fn busy(what: &str) -> Failure {
+/// A run that says nothing, and why.
+pub fn busy(what: &str) -> Failure {
     Failure::Unreadable(format!("{what}: the machine is busy, or too slow"))
 }
 

@@ -19,9 +19,9 @@ use super::NAME;
 use super::flood::{self, Pace};
 use super::peer::Peer;
 use super::stage::{
-    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread, start,
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, place, place_receive_path, receive_in_a_thread, start,
 };
-use super::stream::{PAYLOAD_LEN, Stream};
+use super::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, cpu, twice};
@@ -36,6 +36,9 @@ use forgery::Forgery;
 const INTERVAL: Duration = Duration::from_millis(300);
 /// How far a flood runs ahead of the stream.
 const AHEAD: Duration = Duration::from_millis(250);
+
+/// Share of the stream that must leave its program: what is lost there is not the receiver's loss.
+const SENT_MIN: f64 = 0.99;
 
 /// What a run showed.
 #[derive(Clone, Debug)]
@@ -130,6 +133,10 @@ impl Hosts {
             Ok::<_, Failure>((sample?, shaken.map_err(|_| ended())??))
         })?;
         let (handshakes_ms, failed) = shaken;
+        let share = sample.sent as f64 / (time.as_secs_f64() * PER_SECOND);
+        if share < SENT_MIN {
+            return Err(busy(&format!("only {share:.3} of the stream were sent")));
+        }
         Ok(Measured {
             goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
             handshakes_ms,
