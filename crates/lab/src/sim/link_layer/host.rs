@@ -215,6 +215,8 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     settings.confidential = plan.confidential;
     settings.slow_nonce = plan.slow_nonce;
     settings.lanes = plan.lanes;
+    // The stacks of this world speak IPv4; what they send of IPv6 is babble, to be dropped by name.
+    settings.ipv6 = false;
     if let Some(lifetime) = scenario.lifetime {
         settings.lifetime = lifetime + plan.lifetime_more;
         settings.lifetime_min = lifetime;

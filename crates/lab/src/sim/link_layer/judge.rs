@@ -175,6 +175,10 @@ impl Judge {
 
     /// Without faults whatever is sent to a group reaches every honest host.
     fn check_groups(&mut self, at: Instant, host: usize) {
+        // A frame to a group that overtakes another makes that one old (section 21 of the protocol).
+        if self.scenario.clean && self.scenario.faults.harm.late_one_in != 0 {
+            return;
+        }
         // Until then senders prove themselves, and of a first burst a receiver holds only so much.
         let from = if self.scenario.clean { START + SETTLED } else { self.scenario.faults_stop + RECOVERY };
         let lost = self.books.lost_to(host, from).filter(|_| self.facts[host].part == Part::Honest);
