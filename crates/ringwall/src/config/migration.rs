@@ -122,9 +122,13 @@ impl Config {
 
     /// What a guarded host drops in this version because it is not carried. DHCP passes in clear before mode `enforce`.
     pub(crate) fn not_carried(&self) -> Vec<String> {
-        let all = self.host.mode.not_carried().iter();
-        let passes = self.host.mode == Mode::Cll && self.cll.migration != MigrationName::Enforce;
-        all.filter(|what| !passes || !what.contains("DHCP")).map(|what| (*what).to_owned()).collect()
+        let mut all: Vec<String> = self.host.mode.not_carried().iter().map(|&what| what.to_owned()).collect();
+        let is_loose = self.cll.migration != MigrationName::Enforce;
+        let carries_dhcp = self.dhcp.client || self.dhcp.server;
+        if self.host.mode == Mode::Cll && !is_loose && !carries_dhcp {
+            all.insert(0, "DHCP (neither dhcp.client nor dhcp.server is on)".to_owned());
+        }
+        all
     }
 
     /// How long before the end of a certificate it is warned of, the longest first.
