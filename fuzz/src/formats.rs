@@ -4,7 +4,6 @@ use wire::arp::{self, Arp};
 use wire::cll::broadcast::HASH_LEN;
 use wire::cll::handshake::tagged_parts;
 use wire::cll::resumption::{Grant, bound_part};
-use wire::cll::rollover::signed_part;
 use wire::cll::{
     Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Resumption, Rollover, train,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../../vectors/site.txt"),
     include_str!("../../vectors/handshake-1.txt"),
     include_str!("../../vectors/handshake-2.txt"),

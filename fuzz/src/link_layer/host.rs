@@ -100,7 +100,8 @@ impl Host {
                 Effect::KeepTicket(ticket) => _ = self.disk.0.insert(ticket.mac(), *ticket),
                 Effect::ForgetTicket(mac) => _ = self.disk.0.remove(&mac),
                 Effect::KeepTicketKeys(keys) => self.disk.1 = keys,
-                Effect::PermanentNeighbour { .. } => {}
+                // A list of the peer's making is not signed by the site, and what is remembered is not read again here.
+                Effect::PermanentNeighbour { .. } | Effect::CheckRevocationList { .. } | Effect::Remember(_) => {}
             }
         }
         self.check_limits();
