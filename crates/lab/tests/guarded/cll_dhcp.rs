@@ -100,13 +100,15 @@ fn what_cannot_work_is_said_before_the_interface_is_touched() {
     perform(&["a"], |stage| {
         let a = stage.host("a");
         let mac = a.mac;
-        for (tail, options, word) in [
-            ("[dhcp]\nclient = true\n", format!("--mac {mac} --ip {}", a.ip), "the certificate names an IP address"),
-            ("[dhcp]\nserver = true\n", format!("--mac {mac} --ip {} --role dhcp", a.ip), "--serves SUBNET"),
-            ("", format!("--mac {mac}"), "names no IP address"),
+        let (client, server) = ("[dhcp]\nclient = true\n", "[dhcp]\nserver = true\n");
+        for (ipv6, tail, options, word) in [
+            (true, client, format!("--mac {mac} --ip {}", a.ip), "the certificate names an IP address"),
+            (true, server, format!("--mac {mac} --ip {} --role dhcp", a.ip), "--serves SUBNET"),
+            (false, "", format!("--mac {mac}"), "names no IP address"),
         ] {
             let identity = stage.site.issue("a", &options)?;
-            let answer = stage.prepare("a", Plan::default().tail(tail).identity(identity))?.ask(&["host", "run"])?;
+            let plan = Plan::default().cll(&format!("ipv6 = {ipv6}")).tail(tail).identity(identity);
+            let answer = stage.prepare("a", plan)?.ask(&["host", "run"])?;
             assert!(!answer.status.success() && answer.stderr.contains(word), "{}", answer.stderr);
             assert!(a.namespace.ip(&format!("addr show dev {INTERFACE}"))?.contains(&a.ip.to_string()), "untouched");
         }
