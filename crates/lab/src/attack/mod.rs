@@ -434,6 +434,8 @@ pub const ALL: &[Attack] = &[
     Attack {
         number: 53,
         name: "forged service discovery (mDNS)",
+        // The forger sends in b's name, and a switch would give him b's frames as well.
+        forwarding: Forwarding::Hub,
         tools: &["scapy"],
         reasons: &["unsealed"],
         strike: group::forged_discovery,
