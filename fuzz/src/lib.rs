@@ -6,6 +6,7 @@
 //! reaches a stack, and nothing in clear reaches the wire.
 
 pub mod captures;
+pub mod compressed;
 pub mod enrolment;
 pub mod formats;
 pub mod input;
@@ -40,6 +41,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_rollover", formats::cll_rollover),
     ("cll_broadcast", formats::cll_broadcast),
     ("cll_resumption", formats::cll_resumption),
+    ("cll_compressed", compressed::cll_compressed),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

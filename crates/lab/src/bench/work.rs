@@ -20,6 +20,8 @@ pub enum Work {
     Encrypt,
     /// The same, with tickets on disk.
     EncryptAndResume,
+    /// The payload compressed and sealed.
+    EncryptAndCompress,
     /// ARP signed.
     SignArp,
 }
@@ -30,7 +32,9 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", of_site.name()),
+            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume | Work::EncryptAndCompress => {
+                ("cll", of_site.name())
+            }
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -43,6 +47,7 @@ impl Work {
             let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
             text.push_str(if resumes { "resumption = true\n" } else { "" });
+            text.push_str(if self == Work::EncryptAndCompress { "compress = \"lz4\"\n" } else { "" });
         }
         text
     }
