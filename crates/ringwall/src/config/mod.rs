@@ -4,6 +4,7 @@
 //! ignored is a hole that nobody sees.
 
 mod broadcast;
+mod compression;
 mod dhcp;
 pub(crate) mod duration;
 mod file;
@@ -28,6 +29,7 @@ use system::takeover::{self, Way};
 use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
+use self::compression::CompressName;
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
@@ -269,6 +271,8 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) compress: CompressName,
+    pub(crate) decompress: bool,
     pub(crate) migration: MigrationName,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) exception: Vec<ExceptionHost>,
@@ -303,6 +307,8 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            compress: CompressName::None,
+            decompress: false,
             migration: MigrationName::Enforce,
             exception: Vec::new(),
             management: Vec::new(),
@@ -407,6 +413,7 @@ impl Config {
         self.requirement(file)?;
         self.pass(file)?;
         self.check_migration(file)?;
+        self.check_compression(file)?;
         self.broadcasting(file)?;
         self.weaken(file).map(|_| ())
     }
@@ -557,6 +564,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.compression = self.compression();
         settings.ipv6 = self.cll.ipv6;
         settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();
@@ -586,6 +594,7 @@ impl Config {
             Mode::Sarp => self.sarp.warnings(),
             _ => self.migration_warnings(),
         };
+        warnings.extend(self.compression_warning());
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
