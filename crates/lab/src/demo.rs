@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::attack::scene::{self, Row};
-use crate::attack::{ALL, Attack};
+use crate::attack::{self, Attack};
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{self, Guard, Site};
@@ -99,12 +99,12 @@ pub fn run_one(args: &AttackArgs) -> Result<ExitCode, Failure> {
 }
 
 fn chosen(numbers: &[u16]) -> Result<Vec<&'static Attack>, Failure> {
-    if let Some(unknown) = numbers.iter().find(|&&number| ALL.iter().all(|attack| attack.number != number)) {
-        let mut known: Vec<String> = ALL.iter().map(|attack| attack.number.to_string()).collect();
+    if let Some(unknown) = numbers.iter().find(|&&number| attack::all().all(|attack| attack.number != number)) {
+        let mut known: Vec<String> = attack::all().map(|attack| attack.number.to_string()).collect();
         known.dedup();
         return Err(Failure::Usage(format!("there is no attack {unknown}; there are {}", known.join(", "))));
     }
-    Ok(ALL.iter().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
+    Ok(attack::all().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
 }
 
 fn play_all(plays: &[(&Attack, Guard)], common: &Common) -> Result<Vec<Row>, Failure> {

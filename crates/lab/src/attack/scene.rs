@@ -400,7 +400,7 @@ impl<'a> Scene<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::ALL;
+    use crate::attack::all;
 
     fn finding(reached: bool, harmless: bool, struck: usize, pings: u32, drop_word: &str) -> Finding {
         let record = Record {
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn blocked_needs_frames_counters_and_honest_traffic() {
-        let attack = &ALL[0];
+        let attack = all().next().expect("the first");
         let judged = |finding| judge(attack, Guard::Cll, &finding);
         assert_eq!(judged(finding(false, true, 3, 10, "plain-arp")), Outcome::Blocked);
         assert_eq!(judged(finding(false, true, 0, 10, "plain-arp")), Outcome::Unproved, "nothing reached the wire");
@@ -427,6 +427,9 @@ mod tests {
 
     #[test]
     fn a_bare_lan_blocks_nothing() {
-        assert_eq!(judge(&ALL[0], Guard::None, &finding(false, true, 3, 10, "plain-arp")), Outcome::Unproved);
+        assert_eq!(
+            judge(all().next().expect("the first"), Guard::None, &finding(false, true, 3, 10, "plain-arp")),
+            Outcome::Unproved
+        );
     }
 }
