@@ -187,8 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_tried_is_as_it_must_be_with_its_reason_only() {
+        for (outcome, word) in [(Outcome::NotTestable, "not testable here"), (Outcome::DoesNotApply, "does not apply")]
+        {
+            let mut untried = row("1 x", Guard::Cll, outcome);
+            assert!(untried.is_as_it_must_be());
+            let text = serde_json::to_string(&untried).expect("plain data");
+            assert!(text.contains(&format!(r#""outcome":"{word}""#)) && outcome.word() == word, "{text}");
+            untried.evidence.clear();
+            assert!(!untried.is_as_it_must_be());
+        }
+    }
+
+    #[test]
     fn unknown_numbers_are_refused_with_the_known_ones() {
-        let failure = chosen(&[1, 15]).expect_err("15 is not here");
-        assert!(failure.to_string().contains("no attack 15; there are 1, 2, "), "{failure}");
+        let failure = chosen(&[1, 99]).expect_err("99 is not here");
+        assert!(failure.to_string().contains("no attack 99; there are 1, 2, "), "{failure}");
     }
 }

@@ -16,12 +16,17 @@ mod handshake;
 mod injection;
 mod insider;
 mod lease;
+mod path;
 mod poisoning;
 mod replay;
 pub mod scene;
 mod signed;
+mod signed_group;
+mod stolen_key;
+mod strangers;
+mod switching;
 
-use scene::{Finding, Scene};
+use scene::{Finding, Outcome, Scene};
 
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Guard};
@@ -55,12 +60,35 @@ pub struct Attack {
     pub reasons: &'static [&'static str],
     /// The guards that have to stop it.
     pub guards: &'static [Guard],
+    /// The guards under which it is not tried, and why.
+    pub untried: &'static [Untried],
     /// Further lines of section `[sarp]` under [`Guard::Sarp`].
     pub sarp_lines: &'static str,
     /// Whether the LAN has a DHCP server, and a client without another address.
     pub dhcp: bool,
     /// Carries it out.
     pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
+}
+
+/// Why an attack is not tried under a guard.
+#[derive(Clone, Copy, Debug)]
+pub struct Untried {
+    /// Under which guard.
+    pub guard: Guard,
+    /// What the row says instead.
+    pub outcome: Outcome,
+    /// The reason, as evidence.
+    pub because: &'static str,
+}
+
+impl Untried {
+    const fn does_not_apply(guard: Guard, because: &'static str) -> Untried {
+        Untried { guard, outcome: Outcome::DoesNotApply, because }
+    }
+
+    const fn not_testable(guard: Guard, because: &'static str) -> Untried {
+        Untried { guard, outcome: Outcome::NotTestable, because }
+    }
 }
 
 /// All attacks, by number.
@@ -81,16 +109,16 @@ const COMMON: Attack = Attack {
     honest: ("a", "b"),
     reasons: &[],
     guards: &[Guard::Cll],
+    untried: &[],
     sarp_lines: "",
     dhcp: false,
     strike: poisoning::unsolicited_reply,
 };
 
 /// What attacks on DHCP share: they aim at the server unless they say otherwise.
-const LEASES: Attack =
-    Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: &[Guard::Sarp], dhcp: true, ..COMMON };
+const LEASES: Attack = Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: BOTH, dhcp: true, ..COMMON };
 
-/// Guards that stop what is wrong in ARP itself.
+/// Guards that stop what is wrong in ARP itself, and in DHCP.
 const BOTH: &[Guard] = &[Guard::Cll, Guard::Sarp];
 
 impl Attack {
@@ -120,7 +148,8 @@ impl Attack {
     #[must_use]
     pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
         match (self.has_insider(), guard) {
-            _ if self.dhcp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
+            _ if self.dhcp && guard == Guard::Sarp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
+            _ if self.dhcp => &["b", DHCP_SERVER, DHCP_CLIENT],
             (false, Guard::Sarp) => &[DISTRIBUTOR, "a", "b", "c"],
             (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
             (false, _) => &["a", "b", "c"],
@@ -131,13 +160,13 @@ impl Attack {
     /// Whether the attacker is an enrolled host.
     #[must_use]
     pub fn has_insider(&self) -> bool {
-        self.number == 13
+        matches!(self.number, 13 | 56)
     }
 
     /// Whether the attacker sits on the wire of host b.
     #[must_use]
     pub fn is_on_path(&self) -> bool {
-        self.number == 44
+        (43..=45).contains(&self.number)
     }
 
     /// The first of its tools, or of those that watch, that is not installed.
@@ -171,7 +200,7 @@ mod tests {
         assert!(all().zip(all().skip(1)).all(|(one, next)| one.number <= next.number));
         for attack in all() {
             assert!(!attack.tools.is_empty() && !attack.name.is_empty(), "{}", attack.number);
-            assert!(attack.number == 46 || !attack.reasons.is_empty(), "{} only listens?", attack.number);
+            assert!([46, 50].contains(&attack.number) || !attack.reasons.is_empty(), "{} only listens?", attack.number);
         }
     }
 
@@ -180,8 +209,7 @@ mod tests {
         let under = |guard: Guard| -> Vec<u16> {
             all().filter(|attack| attack.guards.contains(&guard)).map(|attack| attack.number).collect()
         };
-        let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49, 53, 54, 58];
-        assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
+        assert!((1..=29).chain(41..=58).all(|number| under(Guard::Cll).contains(&number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
         assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));
     }

@@ -1,6 +1,8 @@
 //! Attacks 1 to 18: ARP, and what takes its place.
 
-use crate::attack::{Attack, BOTH, COMMON, cloning, conflict, handshake, insider, poisoning, signed};
+use crate::attack::{
+    Attack, BOTH, COMMON, Untried, cloning, conflict, handshake, insider, poisoning, signed, strangers,
+};
 use crate::guard::Guard;
 use crate::net::Forwarding;
 
@@ -184,6 +186,27 @@ pub(super) const ATTACKS: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 15,
+        name: "takeover of a router's virtual address",
+        tools: &["yersinia"],
+        reasons: &["unsealed"],
+        untried: &[
+            Untried::does_not_apply(Guard::None, VIRTUAL_ADDRESSES),
+            Untried::does_not_apply(Guard::Cll, VIRTUAL_ADDRESSES),
+        ],
+        ..COMMON
+    },
+    Attack {
+        number: 16,
+        name: "malformed messages of CLL",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has nobody who reads them")],
+        reasons: &["malformed", "bad-version"],
+        strike: strangers::malformed_messages,
+        ..COMMON
+    },
+    Attack {
         number: 16,
         name: "malformed trailer of S-ARP",
         tools: &["scapy"],
@@ -196,9 +219,31 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 17,
         name: "flood of made-up hosts",
         tools: &["scapy"],
-        guards: &[Guard::Sarp],
-        reasons: &["sarp-unasked", "sarp-budget"],
+        guards: BOTH,
+        reasons: &["sarp-unasked", "sarp-budget", "plain-arp"],
         strike: signed::flood_of_strangers,
         ..COMMON
     },
+    Attack {
+        number: 17,
+        name: "flood of peers that were never known",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has no associations that could be lost")],
+        reasons: &["unknown-index"],
+        strike: strangers::forgotten_peers,
+        ..COMMON
+    },
+    Attack {
+        number: 18,
+        name: "neighbour table swept full",
+        tools: &["scapy"],
+        forwarding: Forwarding::Hub,
+        reasons: &["unsealed"],
+        strike: strangers::swept_table,
+        ..COMMON
+    },
 ];
+
+/// Why attack 15 is not tried.
+const VIRTUAL_ADDRESSES: &str = "a certificate binds one hardware address, so no host of the lab has one that moves";

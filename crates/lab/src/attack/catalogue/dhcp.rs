@@ -1,7 +1,7 @@
 //! Attacks 19 to 29: DHCP.
 
-use crate::attack::{Attack, LEASES, belief, dhcp};
-use crate::guard::DHCP_CLIENT;
+use crate::attack::{Attack, LEASES, belief, dhcp, stolen_key};
+use crate::guard::{DHCP_CLIENT, Guard};
 use crate::net::Forwarding;
 
 /// Them, by number.
@@ -10,24 +10,33 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 19,
         name: "starvation by made-up DHCP clients",
         tools: &["scapy"],
-        reasons: &["dhcp-chaddr"],
+        reasons: &["dhcp-chaddr", "unsealed"],
         strike: dhcp::starvation,
+        ..LEASES
+    },
+    Attack {
+        number: 19,
+        name: "flood of DISCOVER by made-up clients",
+        tools: &["yersinia"],
+        guards: &[Guard::Cll],
+        reasons: &["unsealed"],
+        strike: dhcp::flood_of_questions,
         ..LEASES
     },
     Attack {
         number: 20,
         name: "starvation, each client with its own frames",
         tools: &["scapy"],
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: dhcp::starvation_in_pairs,
         ..LEASES
     },
     Attack {
         number: 21,
         name: "rogue DHCP server",
-        tools: &["dnsmasq"],
+        tools: &["dnsmasq", "scapy"],
         victim: DHCP_CLIENT,
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: belief::rogue_server,
         ..LEASES
     },
@@ -35,7 +44,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 22,
         name: "release of another's lease",
         tools: &["scapy"],
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: dhcp::foreign_release,
         ..LEASES
     },
@@ -43,7 +52,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 23,
         name: "flood of DECLINE in another's name",
         tools: &["scapy"],
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: dhcp::foreign_decline,
         ..LEASES
     },
@@ -52,7 +61,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "injected NAK",
         tools: &["scapy"],
         victim: DHCP_CLIENT,
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: belief::injected_refusal,
         ..LEASES
     },
@@ -79,7 +88,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "injected ACK with router and DNS server",
         tools: &["scapy"],
         victim: DHCP_CLIENT,
-        reasons: &["dhcp-unsigned"],
+        reasons: &["dhcp-unsigned", "unsealed"],
         strike: belief::injected_options,
         ..LEASES
     },
@@ -87,8 +96,27 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 27,
         name: "made-up relay agent and circuit",
         tools: &["scapy"],
-        reasons: &["dhcp-relay"],
+        reasons: &["dhcp-relay", "unsealed"],
         strike: dhcp::forged_relay,
+        ..LEASES
+    },
+    Attack {
+        number: 28,
+        name: "client renews without end",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        guards: &[Guard::Cll],
+        reasons: &["dhcp-budget"],
+        strike: stolen_key::endless_renewal,
+        ..LEASES
+    },
+    Attack {
+        number: 29,
+        name: "starvation with the key of one client",
+        tools: &["tcpreplay"],
+        guards: &[Guard::Cll],
+        reasons: &["dhcp-tag", "dhcp-chaddr"],
+        strike: stolen_key::others_leases,
         ..LEASES
     },
 ];

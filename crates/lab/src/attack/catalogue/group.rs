@@ -1,6 +1,7 @@
 //! Attacks 53 to 57: frames for many hosts.
 
-use crate::attack::{Attack, COMMON, group};
+use crate::attack::{Attack, COMMON, Untried, group, signed_group};
+use crate::guard::Guard;
 use crate::net::Forwarding;
 
 /// Them, by number.
@@ -21,6 +22,33 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["hping3"],
         reasons: &["unsealed"],
         strike: group::smurf,
+        ..COMMON
+    },
+    Attack {
+        number: 55,
+        name: "frame to all replayed across a restart",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        reasons: &["group-unproved", "group-replayed"],
+        strike: signed_group::replay_across_a_restart,
+        ..COMMON
+    },
+    Attack {
+        number: 56,
+        name: "packet for one host in a frame to all",
+        tools: &["scapy"],
+        reasons: &["group-unicast"],
+        strike: signed_group::packet_for_one,
+        ..COMMON
+    },
+    Attack {
+        number: 57,
+        name: "flood of certificates",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has no certificates")],
+        reasons: &["group-unasked", "group-tag"],
+        strike: signed_group::flood_of_certificates,
         ..COMMON
     },
 ];

@@ -1,6 +1,7 @@
 //! Attacks 41 to 52: frames for one host, and the switch between hosts.
 
-use crate::attack::{Attack, COMMON, cloning, eavesdropping, flipping, injection, replay};
+use crate::attack::{Attack, COMMON, Untried, cloning, eavesdropping, flipping, injection, path, replay, switching};
+use crate::guard::Guard;
 use crate::net::Forwarding;
 
 /// Them, by number.
@@ -24,11 +25,27 @@ pub(super) const ATTACKS: &[Attack] = &[
         ..COMMON
     },
     Attack {
+        number: 43,
+        name: "frames doubled and reordered",
+        tools: &["impairing link"],
+        reasons: &["replayed"],
+        strike: path::doubled_and_reordered,
+        ..COMMON
+    },
+    Attack {
         number: 44,
         name: "bit flips in header, ciphertext and tag",
         tools: &["impairing link"],
         reasons: &["bad-tag", "bad-spin"],
         strike: flipping::flipped_bits,
+        ..COMMON
+    },
+    Attack {
+        number: 45,
+        name: "frames cut short and lengthened",
+        tools: &["impairing link"],
+        reasons: &["bad-tag", "malformed"],
+        strike: path::resized,
         ..COMMON
     },
     Attack {
@@ -67,4 +84,38 @@ pub(super) const ATTACKS: &[Attack] = &[
         strike: cloning::stolen_switch_entry,
         ..COMMON
     },
+    Attack {
+        number: 50,
+        name: "switch's table flooded, frames overheard",
+        tools: &["macof"],
+        strike: switching::full_table,
+        ..COMMON
+    },
+    Attack {
+        number: 51,
+        name: "hop to another VLAN by a double tag",
+        tools: &["yersinia"],
+        reasons: &["vlan-tagged"],
+        untried: &[Untried::not_testable(Guard::None, NO_VLANS), Untried::not_testable(Guard::Cll, NO_VLANS)],
+        ..COMMON
+    },
+    Attack {
+        number: 51,
+        name: "datagram behind two tags of VLAN 0",
+        tools: &["scapy"],
+        reasons: &["vlan-tagged"],
+        strike: switching::hidden_behind_tags,
+        ..COMMON
+    },
+    Attack {
+        number: 52,
+        name: "false spanning tree root, CDP and DTP",
+        tools: &["yersinia"],
+        reasons: &["unsealed"],
+        strike: switching::false_switch,
+        ..COMMON
+    },
 ];
+
+/// Why the first attack 51 is not tried.
+const NO_VLANS: &str = "it needs two switches with VLANs, and the lab's have none: that takes 802.1Q in the kernel, which many do not have";
