@@ -1,0 +1,50 @@
+//! Attack 58: floods that cost their receiver more than their sender.
+
+use crate::attack::{Attack, COMMON, exhaustion};
+use crate::net::Forwarding;
+
+/// Them, by number.
+pub(super) const ATTACKS: &[Attack] = &[
+    Attack {
+        number: 58,
+        name: "a: flood with a wrong receiver index",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weakened_cll_lines: "layers = \"none\"",
+        reasons: &["unknown-index"],
+        strike: exhaustion::wrong_index,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "b: flood with a wrong nonce",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weakened_cll_lines: "layers = \"none\"",
+        reasons: &["bad-spin"],
+        strike: exhaustion::wrong_nonce,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "d: flood of handshakes from made-up hosts",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        // Where a stranger's time is believed as well; otherwise a challenge takes the place of the missing tag.
+        weaken: &["site-mac", "freshness"],
+        reasons: &["handshake-site-mac"],
+        strike: exhaustion::handshake_flood,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "g: sequence numbers burnt",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["tag"],
+        readable: true,
+        reasons: &["bad-spin"],
+        strike: exhaustion::burnt_numbers,
+        ..COMMON
+    },
+];
