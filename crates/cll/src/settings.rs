@@ -83,7 +83,8 @@ impl Requirement {
     #[must_use]
     pub fn accept(&self, offer: &Offer) -> Option<Suite> {
         let suite = Suite::from_id(offer.suite)?;
-        let fits = offer.agreement == agreement_of(suite.profile());
+        // Who seals without a key cannot say that it encrypts.
+        let fits = offer.agreement == agreement_of(suite.profile()) && !(suite.is_nonce_only() && offer.confidential);
         let enough = fits && self.suites.contains(&suite) && (offer.confidential || !self.confidential);
         enough.then_some(suite)
     }

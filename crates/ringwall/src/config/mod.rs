@@ -9,6 +9,7 @@ pub(crate) mod duration;
 mod file;
 mod gate;
 mod migration;
+mod nonce_only;
 mod sarp;
 mod shield;
 
@@ -391,6 +392,7 @@ impl Config {
             return Err(Failure::file(file, what, "use mode = \"cll\""));
         }
         self.check_paper(file)?;
+        self.check_nonce_only(file)?;
         if !takeover::is_interface_name(&self.host.interface) {
             return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
         }
@@ -589,6 +591,7 @@ impl Config {
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
+        warnings.extend(self.nonce_only_warning());
         warnings
     }
 
@@ -639,7 +642,7 @@ fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn load(text: &str) -> Result<Config, String> {
+    pub(super) fn load(text: &str) -> Result<Config, String> {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("host.toml");
         std::fs::write(&file, text).expect("written");
