@@ -269,8 +269,17 @@ pub fn busy(what: &str) -> Failure {
 /// # Errors
 /// It does not, or not with these layers.
 pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
+    start_as(site, lan, host, (Work::Encrypt, layers))
+}
+
+/// As [`start`], for what the daemon does to frames.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_as(site: &Site, lan: &Lan, host: &Host, (work, layers): (Work, Layers)) -> Result<Daemon, Failure> {
+    let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(Profile::Modern, identity, directory), layers.word())
+        format!("{}layers = \"{}\"\n", work.configuration(profile, identity, directory), layers.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;
