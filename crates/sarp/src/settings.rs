@@ -28,8 +28,7 @@ pub struct Distributor {
     pub key: DistributorKey,
 }
 
-/// Layers that are switched off so that a simulation can show what each is worth. All on in real use: no configuration reaches
-/// them.
+/// Layers that are switched off so that a laboratory or a simulation can show what each is worth. All on in real use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weaken {
     /// A message counts whatever its stamp says.

@@ -206,7 +206,7 @@ pub fn burnt_numbers(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
 }
 
 /// Opens the window, sends the flood, and closes the window when its frames have had their fate.
-fn strike(scene: &Scene<'_>, flood: &[Frame], per_second: u32) -> Result<Record, Failure> {
+pub(super) fn strike(scene: &Scene<'_>, flood: &[Frame], per_second: u32) -> Result<Record, Failure> {
     let window = scene.open()?;
     scene.replay(flood, per_second)?;
     process::pause(REST)?;
@@ -278,7 +278,7 @@ fn risen(record: &Record, word: &str) -> u64 {
 }
 
 /// Frames of the flood that passed on the victim's wire.
-fn arrived(record: &Record, flood: &[Frame]) -> usize {
+pub(super) fn arrived(record: &Record, flood: &[Frame]) -> usize {
     let flood: BTreeSet<&[u8]> = flood.iter().map(|frame| frame.0.as_slice()).collect();
     record.wire.iter().filter(|frame| flood.contains(frame.0.as_slice())).count()
 }

@@ -7,6 +7,7 @@ mod belief;
 mod cloning;
 mod conflict;
 mod dhcp;
+pub mod distributor;
 mod eavesdropping;
 mod exhaustion;
 mod flipping;
@@ -523,6 +524,37 @@ pub const ALL: &[Attack] = &[
         strike: exhaustion::burnt_numbers,
         ..COMMON
     },
+    Attack {
+        number: 59,
+        name: "a: key distributor's answers replayed and forged",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        guards: &[Guard::Sarp],
+        weaken: &["reply-check"],
+        reasons: &["sarp-unasked"],
+        strike: distributor::recorded_answers,
+        ..COMMON
+    },
+    Attack {
+        number: 59,
+        name: "b: key distributor flooded with questions",
+        tools: &["tcpreplay"],
+        guards: &[Guard::Sarp],
+        weaken: &["site-mac"],
+        victim: DISTRIBUTOR,
+        reasons: &["sarp-request-check"],
+        strike: distributor::flood_of_questions,
+        ..COMMON
+    },
+    Attack {
+        number: 59,
+        name: "c: key distributor cut off, then poisoning",
+        tools: &["scapy"],
+        guards: &[Guard::Sarp],
+        reasons: &["plain-arp", "answered"],
+        strike: distributor::cut_off,
+        ..COMMON
+    },
 ];
 
 impl Attack {
@@ -553,11 +585,17 @@ impl Attack {
     pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
         match (self.has_insider(), guard) {
             _ if self.dhcp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
-            (false, Guard::Sarp) => &[DISTRIBUTOR, "a", "b", "c"],
+            (false, guard) if self.signs_arp(guard) => &[DISTRIBUTOR, "a", "b", "c"],
             (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
             (false, _) => &["a", "b", "c"],
             (true, _) => &["a", "b", "i"],
         }
+    }
+
+    /// Whether hosts sign ARP under `guard`: where it is whole, and where a layer of nothing else is switched off.
+    #[must_use]
+    pub fn signs_arp(&self, guard: Guard) -> bool {
+        guard == Guard::Sarp || guard == Guard::Weakened && self.guards == [Guard::Sarp]
     }
 
     /// Whether the attacker is an enrolled host.
@@ -615,6 +653,6 @@ mod tests {
         let cll = [1, 2, 4, 7, 10, 11, 12, 13, 41, 42, 44, 46, 47, 48, 49, 53, 54, 58];
         assert!(cll.iter().all(|number| under(Guard::Cll).contains(number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
-        assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));
+        assert!(sarp.iter().copied().chain(19..=27).chain([59]).all(|number| under(Guard::Sarp).contains(&number)));
     }
 }

@@ -12,6 +12,7 @@ mod migration;
 mod nonce_only;
 mod sarp;
 mod shield;
+mod weakened;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -410,6 +411,9 @@ impl Config {
         self.pass(file)?;
         self.check_migration(file)?;
         self.broadcasting(file)?;
+        if self.host.mode == Mode::Sarp {
+            self.sarp_weaken(file)?;
+        }
         self.weaken(file).map(|_| ())
     }
 
