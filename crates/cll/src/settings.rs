@@ -113,6 +113,8 @@ pub struct Weaken {
     pub site_tag: bool,
     /// A reply is accepted although its nonce does not fit, and its signature is not checked.
     pub reply_check: bool,
+    /// Signatures of requests for handshakes and of group frames are checked however many there are.
+    pub budgets: bool,
     /// Frames whose tag is wrong are delivered where their payload is readable.
     pub tag: bool,
 }

@@ -41,6 +41,8 @@ pub struct Weaken {
     pub binding: bool,
     /// A distributor answers whatever the check and the tag of a request.
     pub request_tag: bool,
+    /// Questions and signatures are looked at however many there are.
+    pub budgets: bool,
     /// A DHCP reply comes in without a proof.
     pub dhcp_proof: bool,
 }

@@ -139,17 +139,7 @@ pub fn group_flood(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let b = scene.host("b")?;
     let heard = group_frame(scene, &b)?;
     let mut random = Generator::from_seed([59; 32]);
-    let forge = |number: u32| {
-        let mut frame = heard.clone();
-        frame.0[SITE_TAG_AT..SITE_TAG_AT + 16].copy_from_slice(&random.bytes::<16>());
-        let time = &mut frame.0[GROUP_TIME_AT..GROUP_TIME_AT + 8];
-        let mut time_ms = [0; 8];
-        time_ms.copy_from_slice(time);
-        time.copy_from_slice(&(u64::from_be_bytes(time_ms) + 60_000 + u64::from(number)).to_be_bytes());
-        put(&mut frame.0, GROUP_PAYLOAD_AT + 40, number);
-        frame
-    };
-    let flood: Vec<Frame> = (0..FRAMES).map(forge).collect();
+    let flood: Vec<Frame> = (0..FRAMES).map(|number| forged_group_frame(&heard, number, &mut random)).collect();
     let record = strike(scene, &flood, PER_SECOND)?;
     let checked = risen(&record, "bad-signature");
     Ok(Finding {
@@ -224,20 +214,38 @@ fn sealed_frame(scene: &Scene<'_>) -> Result<Frame, Failure> {
     spy.await_frame("a sealed frame of b", CAPTURE_LIMIT, said)
 }
 
+/// A frame to all made of a genuine one: newer, with another payload, and a tag and so a signature that do not fit.
+pub fn forged_group_frame(heard: &Frame, number: u32, random: &mut Generator) -> Frame {
+    let mut frame = heard.clone();
+    frame.0[SITE_TAG_AT..SITE_TAG_AT + 16].copy_from_slice(&random.bytes::<16>());
+    let mut time_ms = [0; 8];
+    time_ms.copy_from_slice(&frame.0[GROUP_TIME_AT..GROUP_TIME_AT + 8]);
+    let newer = u64::from_be_bytes(time_ms) + 60_000 + u64::from(number);
+    frame.0[GROUP_TIME_AT..GROUP_TIME_AT + 8].copy_from_slice(&newer.to_be_bytes());
+    put(&mut frame.0, GROUP_PAYLOAD_AT + 40, number);
+    frame
+}
+
 /// A frame of `sender` to all, of whom all know by then who he is.
 fn group_frame(scene: &Scene<'_>, sender: &Host) -> Result<Frame, Failure> {
     let spy = scene.spy()?;
+    greet(sender, &scene.token("greeting"))?;
+    let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
+    spy.await_frame("a frame to all", CAPTURE_LIMIT, said)
+}
+
+/// Has `sender` say `payload` to all often enough for all to know who it is.
+pub fn greet(sender: &Host, payload: &[u8]) -> Result<(), Failure> {
     let socket = sender.namespace.enter(|| {
         let socket = UdpSocket::bind((sender.ip, 0)).map_err(Failure::io("opening a socket"))?;
         socket.set_broadcast(true).map_err(Failure::io("sending to all"))?;
         Ok(socket)
     })?;
     for _ in 0..GREETINGS {
-        socket.send_to(&scene.token("greeting"), (ALL, PORT)).map_err(Failure::io("sending to all"))?;
+        socket.send_to(payload, (ALL, PORT)).map_err(Failure::io("sending to all"))?;
         process::pause(GREETING_PAUSE)?;
     }
-    let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
-    spy.await_frame("a frame to all", CAPTURE_LIMIT, said)
+    Ok(())
 }
 
 fn data_flood(sealed: &Frame, change: impl Fn(&mut [u8], u32)) -> Vec<Frame> {

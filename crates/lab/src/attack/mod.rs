@@ -9,7 +9,7 @@ mod conflict;
 mod dhcp;
 pub mod distributor;
 mod eavesdropping;
-mod exhaustion;
+pub mod exhaustion;
 mod flipping;
 mod group;
 mod handshake;

@@ -532,9 +532,11 @@ impl Config {
                 "freshness" => &mut weaken.freshness,
                 "site-mac" => &mut weaken.site_tag,
                 "reply-check" => &mut weaken.reply_check,
+                "budgets" => &mut weaken.budgets,
                 "tag" => &mut weaken.tag,
                 _ => {
-                    let remedy = "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check or tag";
+                    let remedy =
+                        "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check, budgets or tag";
                     return Err(Failure::file(file, format!("lab.weaken: unknown layer \"{word}\""), remedy));
                 }
             };

@@ -15,9 +15,10 @@ impl Config {
                 "cross-layer" => &mut weaken.binding,
                 "reply-check" => &mut weaken.distributor_nonce,
                 "site-mac" => &mut weaken.request_tag,
+                "budgets" => &mut weaken.budgets,
                 _ => {
                     let what = format!("lab.weaken: \"{word}\" is no layer of mode = \"sarp\"");
-                    return Err(Failure::file(file, what, "use freshness, cross-layer, reply-check or site-mac"));
+                    return Err(Failure::file(file, what, "use freshness, cross-layer, reply-check, site-mac or budgets"));
                 }
             };
             *switch = true;

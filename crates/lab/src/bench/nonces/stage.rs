@@ -223,21 +223,25 @@ impl Stage {
         Ok(Seen {
             valid: sent_by(&self.lan, b)?,
             forged: sent_by(&self.lan, m)?,
-            memory_mib: self.memory_mib()?,
+            memory_mib: memory_mib(&self.receiver)?,
             daemon: worked(&self.receiver)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
             sender: worked(&self.peers[0])?,
         })
     }
+}
 
-    fn memory_mib(&self) -> Result<f64, Failure> {
-        let ended = || Failure::Unreadable("the receiver's daemon has ended".to_owned());
-        let path = format!("/proc/{}/status", self.receiver.id().ok_or_else(ended)?);
-        let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-        kib.map(|kib| kib / 1024.0).ok_or_else(ended)
-    }
+/// Memory of a daemon.
+///
+/// # Errors
+/// It has ended.
+pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
+    let ended = || Failure::Unreadable("a daemon has ended".to_owned());
+    let path = format!("/proc/{}/status", daemon.id().ok_or_else(ended)?);
+    let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.map(|kib| kib / 1024.0).ok_or_else(ended)
 }
 
 /// Frames that the wire of `host` has carried from it.
