@@ -38,6 +38,9 @@ pub enum Forgery {
 }
 
 impl Forgery {
+    /// Those that a host which seals frames is flooded with.
+    pub const GROUP: [Forgery; 2] = [Forgery::GroupByOutsider, Forgery::GroupByInsider];
+
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -18,8 +18,8 @@ use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use forgery::Forgery;
-pub use stage::{Measured, Stage};
+pub use forgery::Forgery;
+use stage::{Measured, Stage};
 
 /// Whom a flood of [`stage`] is for, and which layers are off there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Victim {
 
     /// What it is flooded with.
     fn forgeries(self) -> &'static [Forgery] {
-        if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &[Forgery::GroupByOutsider, Forgery::GroupByInsider] }
+        if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }
     }
 }
 

@@ -8,30 +8,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use identity::HostIdentity;
-use wire::cll::PacketType;
 
 use super::Victim;
 use super::forgery::Forgery;
-use crate::attack::exhaustion::greet;
 use crate::bench::cpu;
 use crate::bench::nonces::flood::{self, Pace};
 use crate::bench::nonces::stage::{
-    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, memory_mib, place, place_receive_path,
-    receive_in_a_thread, sent_by, worked,
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, hear, memory_mib, place, place_receive_path,
+    receive_in_a_thread, sent_by, shelter, worked,
 };
 use crate::bench::nonces::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
 use crate::net::lan::INTERFACE;
-use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, link};
+use crate::net::{Frame, Lan, LanPlan, link};
 
 /// How far a flood runs ahead of the stream.
 const AHEAD: Duration = Duration::from_millis(250);
 /// Share of the stream that must leave its program: what is lost there is not the receiver's loss.
 const SENT_MIN: f64 = 0.99;
-/// Bytes of what is said to all: long enough for a forger to change something in it.
-const GREETING: [u8; 300] = [0x5a; 300];
 
 /// What a run showed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,8 +72,7 @@ impl Stage {
         let heard = if victim.sarp { None } else { Some((hear(&lan, c)?, site.host_identity(c)?)) };
         for daemon in &others {
             place(daemon, SENDER_CORE, Some(STREAM_PRIORITY))?;
-            let port = Lan::port(&daemon.host);
-            lan.bridge.ip(&format!("link set {port} type bridge_slave bcast_flood off mcast_flood off flood off"))?;
+            shelter(&lan, &daemon.host)?;
         }
         place(&receiver, RECEIVER_CORE, None)?;
         place_receive_path(receive)?;
@@ -125,13 +120,4 @@ fn guard(site: &Site, lan: &Lan, name: &str, setting: Setting<'_>) -> Result<Dae
     let mut daemon = site.guard(lan, lan.host(name)?, &setting)?;
     daemon.await_ready()?;
     Ok(daemon)
-}
-
-/// A frame of `sender` to all, whom all know by then.
-fn hear(lan: &Lan, sender: &Host) -> Result<Frame, Failure> {
-    let watch = Watch::start(&lan.bridge, &Lan::port(sender), Direction::In, &lan.directory, "to-all")?;
-    greet(sender, &GREETING)?;
-    let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
-    let heard = watch.stop()?.into_iter().rfind(said);
-    heard.ok_or_else(|| Failure::Unreadable(format!("{} said nothing to all", sender.name)))
 }
