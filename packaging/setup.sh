@@ -9,7 +9,7 @@ build_packages="gcc libc6-dev make cmake nftables"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), DHCP (dnsmasq, without the service that its own package
 # starts, and udhcpc), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udhcpc \
-    iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
+    iputils-arping dsniff ettercap-text-only bettercap yersinia python3-scapy python3-cryptography tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
 # who looks at what is behind a gateway (nmap, p0f), the IPsec that a shield stands in front of (strongSwan), a network stack that

@@ -58,6 +58,8 @@ pub const DHCP_SERVER: &str = "d";
 pub const DHCP_CLIENT: &str = "e";
 /// Where it may be given one: the addresses of every LAN here.
 const DHCP_SUBNET: &str = "10.77.0.0/24";
+/// Where [`DHCP_SERVER`] may make certificates with its leases.
+const DHCP_SERVED: &str = "10.77.0.0/26";
 
 /// How a host is guarded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -176,9 +178,11 @@ impl Site {
         init.args(["--profile", if paper_keys.is_some() { "paper" } else { "modern" }]);
         process::must(init)?;
         // Before all others, because their identities name them.
-        for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
+        // The paper profile has no leases under the link layer, and so no authority for them.
+        let served: &[&str] = if site.is_paper() { &[] } else { &["--serves", DHCP_SERVED] };
+        for (name, role, more) in [(DISTRIBUTOR, "akd", &[][..]), (DHCP_SERVER, "dhcp", served)] {
             let (ip, mac) = address_of(name);
-            site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
+            site.issue(name, mac, &[&["--ip", &ip.to_string(), "--role", role], more].concat())?;
         }
         Ok(site)
     }

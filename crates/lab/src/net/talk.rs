@@ -107,6 +107,16 @@ impl Mailbox {
         let _lost = self.socket.send_to(payload, (to.ip, port));
     }
 
+    /// Sends `payload` to `port` of everybody on the LAN.
+    ///
+    /// # Errors
+    /// The socket may not.
+    pub fn shout(&self, port: u16, payload: &[u8]) -> Result<(), Failure> {
+        self.socket.set_broadcast(true).map_err(Failure::io("making a socket shout"))?;
+        let _lost = self.socket.send_to(payload, (Ipv4Addr::BROADCAST, port));
+        Ok(())
+    }
+
     /// Takes all datagrams that have arrived, with their senders.
     ///
     /// # Errors
