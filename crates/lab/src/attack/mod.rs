@@ -8,8 +8,9 @@ mod catalogue;
 mod cloning;
 mod conflict;
 mod dhcp;
+pub mod distributor;
 mod eavesdropping;
-mod exhaustion;
+pub mod exhaustion;
 mod flipping;
 mod group;
 mod handshake;
@@ -159,11 +160,17 @@ impl Attack {
             _ if self.ipv6 => &["a", "b", ROUTER],
             _ if self.dhcp && guard == Guard::Sarp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
             _ if self.dhcp => &["b", DHCP_SERVER, DHCP_CLIENT],
-            (false, Guard::Sarp) => &[DISTRIBUTOR, "a", "b", "c"],
+            (false, guard) if self.signs_arp(guard) => &[DISTRIBUTOR, "a", "b", "c"],
             (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
             (false, _) => &["a", "b", "c"],
             (true, _) => &["a", "b", "i"],
         }
+    }
+
+    /// Whether hosts sign ARP under `guard`: where it is whole, and where a layer of nothing else is switched off.
+    #[must_use]
+    pub fn signs_arp(&self, guard: Guard) -> bool {
+        guard == Guard::Sarp || guard == Guard::Weakened && self.guards == [Guard::Sarp]
     }
 
     /// Whether the attacker is an enrolled host.
@@ -221,6 +228,6 @@ mod tests {
         };
         assert!((1..=14).chain(16..=58).all(|number| under(Guard::Cll).contains(&number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
-        assert!(sarp.iter().copied().chain(19..=27).all(|number| under(Guard::Sarp).contains(&number)));
+        assert!(sarp.iter().copied().chain(19..=27).chain([59]).all(|number| under(Guard::Sarp).contains(&number)));
     }
 }

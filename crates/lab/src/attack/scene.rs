@@ -224,7 +224,7 @@ impl<'a> Scene<'a> {
     ) -> Result<Scene<'a>, Failure> {
         let impaired = attack.is_on_path().then(|| path::port(attack.number, guard, seed));
         let mut hosts = attack.hosts().to_vec();
-        hosts.extend((guard == Guard::Sarp).then_some(DISTRIBUTOR));
+        hosts.extend(attack.signs_arp(guard).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed, site };
@@ -260,7 +260,7 @@ impl<'a> Scene<'a> {
                 _ => "",
             };
             let setting = Setting {
-                sarp: self.guard == Guard::Sarp,
+                sarp: self.attack.signs_arp(self.guard),
                 weaken,
                 cll_lines: if self.guard == Guard::Weakened { self.attack.weakened_cll_lines } else { "" },
                 readable: self.attack.readable,
