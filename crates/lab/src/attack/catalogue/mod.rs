@@ -11,5 +11,12 @@ mod unicast;
 use super::Attack;
 
 /// All chapters, by number.
-pub(super) const CHAPTERS: &[&[Attack]] =
-    &[arp::ATTACKS, dhcp::ATTACKS, ipv6::ATTACKS, unicast::ATTACKS, group::ATTACKS, exhaustion::ATTACKS, server::ATTACKS];
+pub(super) const CHAPTERS: &[&[Attack]] = &[
+    arp::ATTACKS,
+    dhcp::ATTACKS,
+    ipv6::ATTACKS,
+    unicast::ATTACKS,
+    group::ATTACKS,
+    exhaustion::ATTACKS,
+    server::ATTACKS,
+];

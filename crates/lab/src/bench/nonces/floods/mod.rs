@@ -66,13 +66,7 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
 }
 
 /// All floods of one victim, beside the stream without any.
-fn on(
-    run: &Run,
-    program: &Path,
-    victim: Victim,
-    schedule: Schedule,
-    receive: Receive,
-) -> Result<Vec<Row>, Failure> {
+fn on(run: &Run, program: &Path, victim: Victim, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     let stage = Stage::open(run, program, victim, receive)?;
     let floods = victim.forgeries().iter().flat_map(|&forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
     let mut found: Vec<Found> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();

@@ -66,7 +66,8 @@ impl Stage {
         for name in distributor.into_iter().chain(["b", "c"]) {
             others.push(guard(&site, &lan, name, Setting { sarp: victim.sarp, ..Setting::default() })?);
         }
-        let receiver = guard(&site, &lan, "a", Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() })?;
+        let receiver =
+            guard(&site, &lan, "a", Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() })?;
         let (a, b, c) = (lan.host("a")?, lan.host("b")?, lan.host("c")?);
         lan.acquaint(b, a)?;
         let heard = if victim.sarp { None } else { Some((hear(&lan, c)?, site.host_identity(c)?)) };
