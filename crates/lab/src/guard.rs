@@ -56,6 +56,8 @@ pub const DISTRIBUTOR: &str = "k";
 pub const DHCP_SERVER: &str = "d";
 /// The host that has no address but by DHCP.
 pub const DHCP_CLIENT: &str = "e";
+/// The host whose certificate says that it is a router.
+pub const ROUTER: &str = "f";
 /// Where it may be given one: the addresses of every LAN here.
 const DHCP_SUBNET: &str = "10.77.0.0/24";
 /// Where [`DHCP_SERVER`] may make certificates with its leases.
@@ -212,7 +214,8 @@ impl Site {
         }
         let ip = host.ip.to_string();
         let place = if host.name == DHCP_CLIENT { ["--subnet", DHCP_SUBNET] } else { ["--ip", &ip] };
-        self.issue(host.name, host.mac, &place)?;
+        let role: &[&str] = if host.name == ROUTER { &["--role", "router"] } else { &[] };
+        self.issue(host.name, host.mac, &[&place, role].concat())?;
         Ok(file)
     }
 

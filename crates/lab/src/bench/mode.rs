@@ -159,6 +159,19 @@ pub struct Cable {
     bridge: String,
 }
 
+impl Cable {
+    /// Pulls the cable of `host` out of `bridge` until what is returned is dropped.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn pull(lan: &Lan, host: &Host, bridge: String) -> Result<Cable, Failure> {
+        let (namespace, interface) = (lan.bridge.clone(), Lan::port(host));
+        namespace.ip(&format!("link set {interface} nomaster"))?;
+        let (ip, mac) = lan::address_of(LOAD_HOST);
+        Ok(Cable { namespace, interface, bridge, ip, mac })
+    }
+}
+
 impl Drop for Cable {
     fn drop(&mut self) {
         // What fails here is seen by whoever needs the host again.
@@ -228,10 +241,7 @@ impl Arena {
     /// `ip` fails.
     pub fn distributors_cable(&self) -> Result<Option<Cable>, Failure> {
         let (Some(distributor), Some(track)) = (self.distributor()?, self.track(Mode::Sarp)) else { return Ok(None) };
-        let (namespace, interface) = (self.lan.bridge.clone(), Lan::port(&distributor));
-        namespace.ip(&format!("link set {interface} nomaster"))?;
-        let (ip, mac) = lan::address_of(LOAD_HOST);
-        Ok(Some(Cable { namespace, interface, bridge: bridge_of(&track.a), ip, mac }))
+        Cable::pull(&self.lan, &distributor, bridge_of(&track.a)).map(Some)
     }
 
     /// The track of `mode`, if it works.

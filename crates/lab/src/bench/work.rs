@@ -20,6 +20,8 @@ pub enum Work {
     Encrypt,
     /// The same, with tickets on disk.
     EncryptAndResume,
+    /// Nonces alone, in a site of the paper profile: no tag, the payload readable.
+    NonceOnly,
     /// ARP signed.
     SignArp,
 }
@@ -30,7 +32,7 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", of_site.name()),
+            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume | Work::NonceOnly => ("cll", of_site.name()),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -40,9 +42,13 @@ impl Work {
              state_dir = \"{directory}/state\"\n"
         );
         if mode == "cll" {
-            let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
+            let encrypts = !matches!(self, Work::Authenticate | Work::NonceOnly);
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
-            text.push_str(if resumes { "resumption = true\n" } else { "" });
+            text.push_str(match self {
+                Work::EncryptAndResume => "resumption = true\n",
+                Work::NonceOnly => "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\n",
+                _ => "",
+            });
         }
         text
     }
@@ -115,6 +121,8 @@ mod tests {
         assert!(text(Work::Authenticate).ends_with("[cll]\nconfidentiality = false\n"));
         let paper = Work::Encrypt.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));
+        let bare = Work::NonceOnly.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
+        assert!(bare.contains("confidentiality = false\nsend_suite = \"nonce-only\"\n"));
         assert!(text(Work::Null).contains("profile = \"lab\"") && !text(Work::Null).contains("[cll]"));
     }
 }

@@ -27,6 +27,17 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         number: 58,
+        name: "c: flood with right nonces and a wrong tag",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        // Who heard a nonce is behind the frame that it was of; without the window that does not matter.
+        weaken: &["replay-window"],
+        reasons: &["replayed", "too-old"],
+        strike: exhaustion::wrong_tag,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
         name: "d: flood of handshakes from made-up hosts",
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
@@ -34,6 +45,27 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["site-mac", "freshness"],
         reasons: &["handshake-site-mac"],
         strike: exhaustion::handshake_flood,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "e: flood of a replayed handshake request",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["freshness"],
+        // Some are answered, by a challenge that is cheap and that b never asked for.
+        reasons: &["handshake-stale", "handshake-budget", "answered"],
+        strike: exhaustion::handshake_replay,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
+        name: "f: flood of forged signatures to all",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["site-mac"],
+        reasons: &["group-tag"],
+        strike: exhaustion::group_flood,
         ..COMMON
     },
     Attack {
