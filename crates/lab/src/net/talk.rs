@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::failure::Failure;
-use crate::net::lan::INTERFACE;
+use crate::net::lan::{BROADCAST, INTERFACE};
 use crate::net::{Host, Namespace, Running, process};
 
 /// Longest datagram a [`Mailbox`] takes, in bytes.
@@ -127,7 +127,7 @@ impl Mailbox {
     /// The socket may not.
     pub fn shout(&self, port: u16, payload: &[u8]) -> Result<(), Failure> {
         self.socket.set_broadcast(true).map_err(Failure::io("making a socket shout"))?;
-        let _lost = self.socket.send_to(payload, (Ipv4Addr::BROADCAST, port));
+        let _lost = self.socket.send_to(payload, (BROADCAST, port));
         Ok(())
     }
 
