@@ -27,12 +27,16 @@ impl Config {
         }
         let refuse = |what: &str, remedy: &str| Err(Failure::file(file, what.to_owned(), remedy));
         if self.host.profile != Profile::Paper {
-            let what = "cll: suite \"nonce-only\" has no tag, so anybody could change frames, and needs profile = \"paper\"";
+            let what =
+                "cll: suite \"nonce-only\" has no tag, so anybody could change frames, and needs profile = \"paper\"";
             return refuse(what, "use another suite: this one is for measurements");
         }
         if !self.wants_nonce_only() || cll.require_suites != [NAME] {
             let what = "cll: suite \"nonce-only\" beside others would let frames that prove nothing pass for others";
-            return refuse(what, "set both send_suite = \"nonce-only\" and require_suites = [\"nonce-only\"], or neither");
+            return refuse(
+                what,
+                "set both send_suite = \"nonce-only\" and require_suites = [\"nonce-only\"], or neither",
+            );
         }
         if cll.confidentiality || cll.require_confidentiality {
             let what = "cll: suite \"nonce-only\" encrypts nothing";

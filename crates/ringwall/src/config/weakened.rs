@@ -18,7 +18,11 @@ impl Config {
                 "budgets" => &mut weaken.budgets,
                 _ => {
                     let what = format!("lab.weaken: \"{word}\" is no layer of mode = \"sarp\"");
-                    return Err(Failure::file(file, what, "use freshness, cross-layer, reply-check, site-mac or budgets"));
+                    return Err(Failure::file(
+                        file,
+                        what,
+                        "use freshness, cross-layer, reply-check, site-mac or budgets",
+                    ));
                 }
             };
             *switch = true;
@@ -36,7 +40,9 @@ mod tests {
     #[test]
     fn only_layers_that_there_are_can_be_switched_off() {
         let with = |word: &str| {
-            load(&format!("[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"lab\"\n[lab]\nweaken = [\"{word}\"]\n"))
+            load(&format!(
+                "[host]\ninterface = \"eth0\"\nmode = \"sarp\"\nprofile = \"lab\"\n[lab]\nweaken = [\"{word}\"]\n"
+            ))
         };
         let weaken = with("site-mac").expect("valid").sarp_weaken(Path::new("x")).expect("valid");
         assert_eq!(weaken, ::sarp::Weaken { request_tag: true, ..Default::default() });

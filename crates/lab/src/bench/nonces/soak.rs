@@ -85,7 +85,8 @@ fn take_turn(stage: &Stage, seen: &mut Seen) -> Result<(), Failure> {
     seen.memory.push(measured.map(|one| one.memory_mib));
     let (offered, unaccounted) = since(stage.books()?, before);
     if unaccounted.abs() > MEANWHILE {
-        let what = format!("{}: {unaccounted} of {offered} frames of the receiver's wire are in no counter", seen.turn.name());
+        let what =
+            format!("{}: {unaccounted} of {offered} frames of the receiver's wire are in no counter", seen.turn.name());
         return Err(Failure::Unreadable(what));
     }
     seen.offered += offered;
@@ -120,7 +121,9 @@ fn rows(found: &[Seen]) -> Vec<Row> {
         let mut known = seen.memory.iter().flatten().copied();
         let (first, last) = (known.next(), known.next_back());
         let row = row.with_stat("memory_first_mib", first).with_stat("memory_last_mib", last.or(first));
-        Some(row.with_stat("frames_offered", Some(seen.offered)).with_stat("frames_unaccounted", Some(seen.unaccounted)))
+        Some(
+            row.with_stat("frames_offered", Some(seen.offered)).with_stat("frames_unaccounted", Some(seen.unaccounted)),
+        )
     };
     found.iter().filter_map(row).collect()
 }
@@ -133,10 +136,8 @@ mod tests {
     fn a_row_tells_where_the_memory_began_and_ended() {
         let goodput = vec![Some(200.0), None, Some(190.0)];
         let seen = |turn, memory| Seen { turn, goodput: goodput.clone(), memory, offered: 1000.0, unaccounted: 2.0 };
-        let found = [
-            seen(Turn::Alone, vec![Some(10.0), None, Some(12.0)]),
-            seen(Turn::Data(Attack::Replayed), vec![None; 3]),
-        ];
+        let found =
+            [seen(Turn::Alone, vec![Some(10.0), None, Some(12.0)]), seen(Turn::Data(Attack::Replayed), vec![None; 3])];
         let rows = rows(&found);
         assert_eq!(
             (rows[0].stats["memory_first_mib"].as_f64(), rows[0].stats["memory_last_mib"].as_f64()),

@@ -38,6 +38,11 @@ impl Victim {
         Victim { sarp: true, off: &["budgets"] },
     ];
 
+    /// The end of its site's name: each victim has a site of its own.
+    fn suffix(self) -> String {
+        format!("-floods-{}-{}", if self.sarp { "sarp" } else { "cll" }, without(self.off))
+    }
+
     /// What it is flooded with.
     fn forgeries(self) -> &'static [Forgery] {
         if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }
@@ -66,13 +71,7 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
 }
 
 /// All floods of one victim, beside the stream without any.
-fn on(
-    run: &Run,
-    program: &Path,
-    victim: Victim,
-    schedule: Schedule,
-    receive: Receive,
-) -> Result<Vec<Row>, Failure> {
+fn on(run: &Run, program: &Path, victim: Victim, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     let stage = Stage::open(run, program, victim, receive)?;
     let floods = victim.forgeries().iter().flat_map(|&forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
     let mut found: Vec<Found> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();

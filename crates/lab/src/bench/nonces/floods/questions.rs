@@ -76,12 +76,7 @@ fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive
 }
 
 /// Asks for `seconds`, under a flood from a little before to the end.
-fn ask(
-    parties: &Parties<'_>,
-    flood: Option<(Forger, Pace)>,
-    seconds: u32,
-    seed: u32,
-) -> Result<Borne, Failure> {
+fn ask(parties: &Parties<'_>, flood: Option<(Forger, Pace)>, seconds: u32, seed: u32) -> Result<Borne, Failure> {
     cpu::settle()?;
     let time = Duration::from_secs(seconds.into());
     let forged = flood.map(|(forger, pace)| (forger.requests(parties), pace));

@@ -60,13 +60,14 @@ impl Stage {
         let distributor = victim.sarp.then_some(DISTRIBUTOR);
         let hosts = distributor.into_iter().chain(["a", "b", "c", "m"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
-        let site = Site::found_as(run, program, "-floods", None)?;
+        let site = Site::found_as(run, program, &victim.suffix(), None)?;
         receive_in_a_thread(&lan, lan.host("a")?)?;
         let mut others = Vec::new();
         for name in distributor.into_iter().chain(["b", "c"]) {
             others.push(guard(&site, &lan, name, Setting { sarp: victim.sarp, ..Setting::default() })?);
         }
-        let receiver = guard(&site, &lan, "a", Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() })?;
+        let receiver =
+            guard(&site, &lan, "a", Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() })?;
         let (a, b, c) = (lan.host("a")?, lan.host("b")?, lan.host("c")?);
         lan.acquaint(b, a)?;
         let heard = if victim.sarp { None } else { Some((hear(&lan, c)?, site.host_identity(c)?)) };

@@ -114,7 +114,8 @@ impl Hosts {
     fn play(&self, flood: Option<(Forgery, Pace)>, time: Duration) -> Result<Measured, Failure> {
         let [a, b, c, f, m] = ["a", "b", "c", "f", "m"].map(|name| self.lan.host(name));
         let (a, b, c, f, m) = (a?, b?, c?, f?, m?);
-        let frames = flood.map(|(forgery, pace)| Ok::<_, Failure>((forge(&self.site, forgery, f, a)?, pace))).transpose()?;
+        let frames =
+            flood.map(|(forgery, pace)| Ok::<_, Failure>((forge(&self.site, forgery, f, a)?, pace))).transpose()?;
         let stream = Stream::open(b, a)?;
         let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
         cpu::settle()?;

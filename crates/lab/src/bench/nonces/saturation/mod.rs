@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn the_gain_is_beside_the_same_forgeries_and_over_the_price_of_a_frame() {
-        let measured = |rate, daemon_ns| vec![Some(Measured { messages_per_second: rate, daemon_ns, ..Measured::default() })];
+        let measured =
+            |rate, daemon_ns| vec![Some(Measured { messages_per_second: rate, daemon_ns, ..Measured::default() })];
         let forged = Beside::Forged(Attack::WrongNonce);
         let place = |layers, beside| Place { suite: Suite::Aes256Gcm, size: 512, layers, beside };
         let found = [
