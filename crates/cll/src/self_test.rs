@@ -7,7 +7,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::Generator;
-use identity::aead::Suite;
 use identity::agreement::KeyPair;
 use shield::Nonces;
 use wire::arp::{Arp, Operation};
