@@ -87,9 +87,8 @@ pub fn cut_off(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let (a, b, c, m) = (scene.host("a")?, scene.host("b")?, scene.host("c")?, scene.host("m")?);
     scene.lan.acquaint(&a, &b)?;
     // On a bare LAN there is none.
-    if let Ok(k) = scene.host(DISTRIBUTOR) {
-        scene.lan.unplug(&k)?;
-    }
+    let distributor = scene.host(DISTRIBUTOR).ok();
+    distributor.as_ref().map(|k| scene.lan.unplug(k)).transpose()?;
     a.namespace.ip(&format!("neigh flush dev {INTERFACE}"))?;
     let lie = |claimed| Lie {
         ethernet_source: m.mac,
@@ -107,7 +106,8 @@ pub fn cut_off(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     finding.reached &= believes_unknown;
     finding.harmless &= !believes_unknown;
     let word = if believes_unknown { "believes" } else { "does not believe" };
-    finding.said = format!("k is cut off; {}, a {word} m about c", finding.said);
+    let fate = if distributor.is_some() { "k is cut off" } else { "there is no k" };
+    finding.said = format!("{fate}; {}, a {word} m about c", finding.said);
     Ok(finding)
 }
 

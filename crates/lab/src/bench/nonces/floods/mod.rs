@@ -38,6 +38,11 @@ impl Victim {
         Victim { sarp: true, off: &["budgets"] },
     ];
 
+    /// The end of its site's name: each victim has a site of its own.
+    fn suffix(self) -> String {
+        format!("-floods-{}-{}", if self.sarp { "sarp" } else { "cll" }, without(self.off))
+    }
+
     /// What it is flooded with.
     fn forgeries(self) -> &'static [Forgery] {
         if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }

@@ -60,7 +60,7 @@ impl Stage {
         let distributor = victim.sarp.then_some(DISTRIBUTOR);
         let hosts = distributor.into_iter().chain(["a", "b", "c", "m"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
-        let site = Site::found_as(run, program, "-floods", None)?;
+        let site = Site::found_as(run, program, &victim.suffix(), None)?;
         receive_in_a_thread(&lan, lan.host("a")?)?;
         let mut others = Vec::new();
         for name in distributor.into_iter().chain(["b", "c"]) {
