@@ -6,6 +6,7 @@
 //! reaches a stack, and nothing in clear reaches the wire.
 
 pub mod captures;
+pub mod compressed;
 pub mod enrolment;
 pub mod formats;
 pub mod input;
@@ -42,6 +43,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("cll_broadcast", formats::cll_broadcast),
     ("cll_resumption", formats::cll_resumption),
     ("discovery", formats::discovery),
+    ("cll_compressed", compressed::cll_compressed),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

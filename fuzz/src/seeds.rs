@@ -57,6 +57,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             let frames = ["resumption.request", "resumption.reply"].map(behind_ethernet).concat();
             frames.into_iter().chain(owned(&mut vectors::ending_with(".grant"))).collect()
         }
+        "cll_compressed" => crate::compressed::seeds(),
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);

@@ -6,7 +6,7 @@ use identity::Profile;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, broadcast, first_ping, is_wanted, resumption, round_trip, stream, table_1};
+use super::{Part, Schedule, broadcast, compression, first_ping, is_wanted, resumption, round_trip, stream, table_1};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{PaperKeys, Site};
@@ -48,6 +48,12 @@ pub fn run(
         drop(arena);
         let mut arena = Arena::open(run, &Mode::RESUMPTION, program)?;
         rows.extend(resumption::measure(&mut arena, schedule)?);
+    } else {
+        drop(arena);
+    }
+    if profile == Profile::Modern && is_wanted(only, &Part::Compression) {
+        let arena = Arena::open(run, &Mode::COMPRESSION, program)?;
+        rows.extend(compression::measure(&arena, schedule)?);
     }
     Ok(rows)
 }

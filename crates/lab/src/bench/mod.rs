@@ -5,6 +5,7 @@
 
 mod broadcast;
 mod cll;
+mod compression;
 mod cpu;
 mod echo;
 mod first_ping;
@@ -121,6 +122,8 @@ enum Part {
     Table1,
     /// The first ping after a restart with tickets and without, and what a rollover costs.
     Resumption,
+    /// What compression saves of the wire and costs in speed, with text and with noise.
+    Compression,
 }
 
 /// A part of `bench s-arp`.

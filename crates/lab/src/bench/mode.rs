@@ -37,6 +37,8 @@ pub enum Mode {
     Encrypted,
     /// CLL, encrypted, and with tickets on disk.
     Resuming,
+    /// CLL, encrypted and compressed.
+    Compressing,
     /// S-ARP: ARP signed, the rest as it is.
     Sarp,
 }
@@ -49,6 +51,9 @@ impl Mode {
     /// Those of what a ticket saves.
     pub const RESUMPTION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Resuming];
 
+    /// Those of what compression saves.
+    pub const COMPRESSION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Compressing];
+
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,6 +62,7 @@ impl Mode {
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
             Mode::Resuming => "resuming",
+            Mode::Compressing => "compressing",
             Mode::Sarp => "sarp",
         }
     }
@@ -65,7 +71,7 @@ impl Mode {
     pub fn overhead(self) -> Overhead {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
-            Mode::Authenticated | Mode::Encrypted | Mode::Resuming => Overhead::Sealed,
+            Mode::Authenticated | Mode::Encrypted | Mode::Resuming | Mode::Compressing => Overhead::Sealed,
         }
     }
 
@@ -76,6 +82,7 @@ impl Mode {
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
             Mode::Resuming => Some(Work::EncryptAndResume),
+            Mode::Compressing => Some(Work::EncryptAndCompress),
             Mode::Sarp => Some(Work::SignArp),
         }
     }
@@ -88,6 +95,8 @@ impl Mode {
             Mode::Authenticated => ["e", "f"],
             Mode::Encrypted => ["g", "h"],
             Mode::Resuming => ["k", "l"],
+            // Those of S-ARP, beside which it never is.
+            Mode::Compressing => ["i", "j"],
             Mode::Sarp => ["i", "j"],
         }
     }
@@ -242,6 +251,11 @@ impl Arena {
     pub fn distributors_cable(&self) -> Result<Option<Cable>, Failure> {
         let (Some(distributor), Some(track)) = (self.distributor()?, self.track(Mode::Sarp)) else { return Ok(None) };
         Cable::pull(&self.lan, &distributor, bridge_of(&track.a)).map(Some)
+    }
+
+    /// The LAN of all hosts.
+    pub fn lan(&self) -> &Lan {
+        &self.lan
     }
 
     /// The track of `mode`, if it works.

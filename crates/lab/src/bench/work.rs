@@ -22,6 +22,8 @@ pub enum Work {
     EncryptAndResume,
     /// Nonces alone, in a site of the paper profile: no tag, the payload readable.
     NonceOnly,
+    /// The payload compressed and sealed.
+    EncryptAndCompress,
     /// ARP signed.
     SignArp,
 }
@@ -32,7 +34,11 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume | Work::NonceOnly => ("cll", of_site.name()),
+            Work::Authenticate
+            | Work::Encrypt
+            | Work::EncryptAndResume
+            | Work::EncryptAndCompress
+            | Work::NonceOnly => ("cll", of_site.name()),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -46,6 +52,7 @@ impl Work {
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
             text.push_str(match self {
                 Work::EncryptAndResume => "resumption = true\n",
+                Work::EncryptAndCompress => "compress = \"lz4\"\n",
                 Work::NonceOnly => "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\n",
                 _ => "",
             });
