@@ -15,11 +15,11 @@ use crate::net::{Frame, Host, Running, process};
 /// What dhclient runs when something happens: it enters an address that it got.
 const SCRIPT: &str =
     "#!/bin/sh\n[ -z \"$new_ip6_address\" ] || ip -6 addr replace \"$new_ip6_address/128\" dev \"$interface\"\n";
-/// Where the next header of an IPv6 packet stands in a frame, and the ports of what is behind it.
+/// Where the next header of an IPv6 packet stands in a frame, and the destination port of what is behind it.
 const NEXT_HEADER: usize = 20;
-const PORTS: std::ops::Range<usize> = 54..58;
-/// From a server's port to a client's (RFC 8415, section 7.2).
-const TO_CLIENT: [u8; 4] = [2, 35, 2, 34];
+const DESTINATION_PORT: std::ops::Range<usize> = 56..58;
+/// Where clients listen (RFC 8415, section 7.2). The tool sends from any port.
+const CLIENT_PORT: [u8; 2] = 546_u16.to_be_bytes();
 
 /// Attack 38: the attacker gives addresses and a name server by DHCPv6; later the site's own server is there as well.
 pub fn rogue_server(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
@@ -67,5 +67,5 @@ fn await_genuine(scene: &Scene<'_>, cast: &Cast) -> Result<String, Failure> {
 
 fn is_to_client(frame: &Frame) -> bool {
     let is_udp = frame.is(EtherType::IPV6) && frame.0.get(NEXT_HEADER) == Some(&protocol::UDP);
-    is_udp && frame.0.get(PORTS) == Some(&TO_CLIENT[..])
+    is_udp && frame.0.get(DESTINATION_PORT) == Some(&CLIENT_PORT[..])
 }
