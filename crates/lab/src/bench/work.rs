@@ -20,6 +20,8 @@ pub enum Work {
     Encrypt,
     /// The same, with tickets on disk.
     EncryptAndResume,
+    /// The payload sealed, and the keys replaced after so many seconds.
+    EncryptAndRekey(u32),
     /// ARP signed.
     SignArp,
 }
@@ -31,6 +33,7 @@ impl Work {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
             Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", of_site.name()),
+            Work::EncryptAndRekey(_) => ("cll", "lab"),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -43,6 +46,9 @@ impl Work {
             let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
             text.push_str(if resumes { "resumption = true\n" } else { "" });
+        }
+        if let Work::EncryptAndRekey(every_s) = self {
+            text.push_str(&format!("\n[lab]\nrekey_every_s = {every_s}\n"));
         }
         text
     }
@@ -115,6 +121,8 @@ mod tests {
         assert!(text(Work::Authenticate).ends_with("[cll]\nconfidentiality = false\n"));
         let paper = Work::Encrypt.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));
+        let rekeying = text(Work::EncryptAndRekey(7));
+        assert!(rekeying.contains("profile = \"lab\"") && rekeying.ends_with("[lab]\nrekey_every_s = 7\n"));
         assert!(text(Work::Null).contains("profile = \"lab\"") && !text(Work::Null).contains("[cll]"));
     }
 }
