@@ -13,6 +13,7 @@ use super::stats::{Series, median};
 use super::tcp::Direction;
 use super::{Schedule, cpu, twice, work};
 use crate::failure::Failure;
+use crate::net::talk::Ping;
 use crate::net::{self, Frame, Lan, Watch, process};
 
 /// Keys as old as that are replaced during the streams.
@@ -22,10 +23,12 @@ pub const OFTEN_S: u32 = 1;
 /// How long rollovers are looked at, and how long where only whether it works is to be seen.
 const WINDOW: Duration = Duration::from_secs(10);
 const QUICK_WINDOW: Duration = Duration::from_secs(4);
+/// After this the pings of both pairs go.
+const BEGIN: Duration = Duration::from_secs(1);
 /// Length of a stream: two rollovers each, or one.
 const STREAM_S: u32 = 2 * EVERY_S + 1;
 const QUICK_STREAM_S: u32 = EVERY_S + 1;
-/// An acknowledgement in its frame is shorter, requests and replies with their certificates are longer, in bytes.
+/// An acknowledgement in its frame is shorter, requests and replies with their certificates are longer, in bytes. Pings lie between.
 const ACKNOWLEDGEMENT_MAX: usize = 100;
 const REQUEST_MIN: usize = 200;
 
@@ -47,7 +50,7 @@ struct Found {
     rekeyed: Series,
 }
 
-/// Looks at rollovers between idle hosts, and at streams with them and without.
+/// Looks at rollovers between hosts that do little else, and at streams with them and without.
 ///
 /// # Errors
 /// The lab is interrupted.
@@ -84,18 +87,21 @@ fn sum(measured: &[(String, Duration)]) -> Option<f64> {
     STEPS.iter().map(|operation| time(operation)).sum()
 }
 
-/// CPU time of both daemons for a rollover between idle hosts, less what idle daemons take meanwhile, and the median of the times
-/// from request to acknowledgement; in microseconds.
+/// CPU time of both daemons for a rollover between hosts that ping each other, less what two others take that do the same under the
+/// same keys, and the median of the times from request to acknowledgement; in microseconds. Without the pings nothing would be due.
 fn look(arena: &Arena, window: Duration) -> Result<Option<(f64, f64)>, Failure> {
-    let (Some(track), Some(idle)) = (arena.track(Mode::RekeyingOften), arena.track(Mode::Encrypted)) else {
+    let (Some(track), Some(steady)) = (arena.track(Mode::RekeyingOften), arena.track(Mode::Encrypted)) else {
         return Ok(None);
     };
     let (bridge, directory) = arena.wires();
     let watch = Watch::start(bridge, &Lan::port(&track.a), net::Direction::Both, directory, "rollovers")?;
     cpu::settle()?;
-    let (count, busy, resting) = (rollovers(track)?, cpu_of(track)?, cpu_of(idle)?);
+    let pings = [track, steady].map(|track| Ping::start(&track.a, &track.b, directory));
+    let _pings: Vec<Ping> = pings.into_iter().collect::<Result<_, _>>()?;
+    process::pause(BEGIN)?;
+    let (count, busy, resting) = (rollovers(track)?, cpu_of(track)?, cpu_of(steady)?);
     process::pause(window)?;
-    let (busy, resting) = (cpu_of(track)?.saturating_sub(busy), cpu_of(idle)?.saturating_sub(resting));
+    let (busy, resting) = (cpu_of(track)?.saturating_sub(busy), cpu_of(steady)?.saturating_sub(resting));
     let count = rollovers(track)?.saturating_sub(count);
     let times: Vec<f64> = times(&watch.timed()?).into_iter().map(microseconds).collect();
     let cpu_us = (count > 0).then(|| microseconds(busy.saturating_sub(resting)) / count as f64);
@@ -114,10 +120,12 @@ fn cpu_of(track: &Track) -> Result<Duration, Failure> {
     track.daemons().iter().filter_map(|daemon| daemon.id()).map(cpu::exact).sum()
 }
 
-/// The time from request to acknowledgement of each rollover between hosts that say nothing else: a long frame, a long one back,
+/// The time from request to acknowledgement of each rollover between hosts that only ping each other: a long frame, a long one back,
 /// and a short one.
 fn times(frames: &[(Duration, Frame)]) -> Vec<Duration> {
-    let sealed: Vec<_> = frames.iter().filter(|(_, frame)| frame.cll_type() == Some(PacketType::Unicast)).collect();
+    let is_ping = |frame: &Frame| (ACKNOWLEDGEMENT_MAX..=REQUEST_MIN).contains(&frame.0.len());
+    let is_one = |frame: &Frame| frame.cll_type() == Some(PacketType::Unicast) && !is_ping(frame);
+    let sealed: Vec<_> = frames.iter().filter(|(_, frame)| is_one(frame)).collect();
     let time = |three: &[&(Duration, Frame)]| {
         let [(start, request), (_, reply), (end, acknowledgement)] = three else { return None };
         let (from, to) = (request.source(), request.destination());
@@ -175,6 +183,8 @@ mod tests {
     fn only_three_messages_in_their_order_make_a_time() {
         let whole = [sealed(10, 1, 500), sealed(600, 2, 510), sealed(900, 1, 65)];
         assert_eq!(times(&whole), [Duration::from_micros(890)]);
+        let pinged = [whole[0].clone(), sealed(20, 1, 133), whole[1].clone(), sealed(700, 2, 133), whole[2].clone()];
+        assert_eq!(times(&pinged), [Duration::from_micros(890)]);
         let other_way = [sealed(10, 2, 500), sealed(600, 1, 510), sealed(900, 2, 65)];
         assert_eq!(times(&[whole.clone(), other_way].concat()).len(), 2);
         let repeated = [sealed(10, 1, 500), sealed(600, 1, 500), sealed(900, 1, 65)];
