@@ -18,9 +18,9 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
 test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-relay dhcpcd-base etcd-server \
     strongswan-starter strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins libstrongswan-standard-plugins"
-# The LAN again, streams (iperf3), the application-level proxy that the gateway is measured beside (squid), and algorithms for
+# The LAN again, streams (iperf3), DHCP, the application-level proxy that the gateway is measured beside (squid), and algorithms for
 # authentication that our own libraries do not have (nettle).
-bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 squid nettle-dev"
+bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 dnsmasq-base udhcpc squid nettle-dev"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 

@@ -219,6 +219,15 @@ impl Site {
         Ok(file)
     }
 
+    /// Issues an identity to `host` in place of what it had; `more` are options of `ringwall site issue`.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn issue_anew(&self, host: &Host, more: &[&str]) -> Result<(), Failure> {
+        let more: Vec<&str> = more.iter().copied().chain(["--force"]).collect();
+        self.issue(host.name, host.mac, &more)
+    }
+
     fn issue(&self, name: &str, mac: MacAddress, more: &[&str]) -> Result<(), Failure> {
         let mut issue = self.command();
         issue.args(["site", "issue", "--name", name, "--mac", &mac.to_string()]);
@@ -438,6 +447,20 @@ impl Daemon {
         ready
     }
 
+    /// Waits until it takes orders, right before its first frame. Unlike [`await_ready`](Daemon::await_ready) this asks no program,
+    /// of which a dozen at once would be more work than what they ask about.
+    ///
+    /// # Errors
+    /// It ends early, or does not listen within 15 s.
+    pub fn await_socket(&mut self) -> Result<(), Failure> {
+        let socket = self.log.with_file_name("run").join(format!("{INTERFACE}.sock"));
+        let what = format!("the socket of the daemon of host {}", self.host.name);
+        process::until(&what, READY_LIMIT, || {
+            self.process.as_mut().map_or(Ok(()), Running::ensure_alive)?;
+            Ok(socket.exists())
+        })
+    }
+
     /// Ends the daemon and starts it again, as an update would.
     ///
     /// # Errors
@@ -463,6 +486,15 @@ impl Daemon {
     pub fn status(&self) -> Result<Value, Failure> {
         let text = process::must(self.command(&["status", "--json"]))?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall status --json`: {error}")))
+    }
+
+    /// Its associations, as `ringwall peers --json` lists them.
+    ///
+    /// # Errors
+    /// As [`status`](Daemon::status).
+    pub fn peers(&self) -> Result<Value, Failure> {
+        let text = process::must(self.command(&["peers", "--json"]))?;
+        serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall peers --json`: {error}")))
     }
 
     /// How many frames it has dropped, by reason.

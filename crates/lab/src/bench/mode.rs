@@ -11,6 +11,7 @@ use identity::Profile;
 use wire::MacAddress;
 
 use super::rate::{Overhead, Rate};
+use super::rollover;
 use super::tcp::{self, Direction, Ends, Sample};
 use super::work::Work;
 use crate::cleanup::Run;
@@ -39,6 +40,10 @@ pub enum Mode {
     Resuming,
     /// CLL, encrypted and compressed.
     Compressing,
+    /// CLL, encrypted, with other keys every ten seconds.
+    Rekeying,
+    /// The same every second.
+    RekeyingOften,
     /// S-ARP: ARP signed, the rest as it is.
     Sarp,
 }
@@ -50,6 +55,8 @@ impl Mode {
     pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
     /// Those of what a ticket saves.
     pub const RESUMPTION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Resuming];
+    /// Those of what a rollover costs.
+    pub const ROLLOVER: [Mode; 3] = [Mode::Encrypted, Mode::Rekeying, Mode::RekeyingOften];
 
     /// Those of what compression saves.
     pub const COMPRESSION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Compressing];
@@ -63,6 +70,8 @@ impl Mode {
             Mode::Encrypted => "encrypted",
             Mode::Resuming => "resuming",
             Mode::Compressing => "compressing",
+            Mode::Rekeying => "rekeying",
+            Mode::RekeyingOften => "rekeying often",
             Mode::Sarp => "sarp",
         }
     }
@@ -72,6 +81,7 @@ impl Mode {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
             Mode::Authenticated | Mode::Encrypted | Mode::Resuming | Mode::Compressing => Overhead::Sealed,
+            Mode::Rekeying | Mode::RekeyingOften => Overhead::Sealed,
         }
     }
 
@@ -83,21 +93,20 @@ impl Mode {
             Mode::Encrypted => Some(Work::Encrypt),
             Mode::Resuming => Some(Work::EncryptAndResume),
             Mode::Compressing => Some(Work::EncryptAndCompress),
+            Mode::Rekeying => Some(Work::EncryptAndRekey(rollover::EVERY_S)),
+            Mode::RekeyingOften => Some(Work::EncryptAndRekey(rollover::OFTEN_S)),
             Mode::Sarp => Some(Work::SignArp),
         }
     }
 
-    /// Names of its two hosts.
+    /// Names of its two hosts. Modes that are never on one LAN have the same. Host e has no address in its certificate.
     fn hosts(self) -> [&'static str; 2] {
         match self {
             Mode::Plain => ["a", "b"],
             Mode::Null => ["c", "d"],
-            Mode::Authenticated => ["e", "f"],
             Mode::Encrypted => ["g", "h"],
-            Mode::Resuming => ["k", "l"],
-            // Those of S-ARP, beside which it never is.
-            Mode::Compressing => ["i", "j"],
-            Mode::Sarp => ["i", "j"],
+            Mode::Resuming | Mode::RekeyingOften => ["k", "l"],
+            Mode::Authenticated | Mode::Sarp | Mode::Rekeying | Mode::Compressing => ["i", "j"],
         }
     }
 }
@@ -127,6 +136,11 @@ impl Track {
         let (client_daemons, server_daemons) = ids.split_at(ids.len() / 2);
         let ends = Ends { client: &self.a, address: self.b.ip, client_daemons, server_daemons, limit_mbit: None };
         tcp::run(&ends, direction, seconds)
+    }
+
+    /// The daemons of its hosts; none in mode [`Mode::Plain`].
+    pub fn daemons(&self) -> &[Daemon] {
+        &self.daemons
     }
 
     /// Makes both hosts strangers: no association, no neighbour.
@@ -261,6 +275,11 @@ impl Arena {
     /// The track of `mode`, if it works.
     pub fn track(&self, mode: Mode) -> Option<&Track> {
         self.tracks.iter().find(|track| track.mode == mode)
+    }
+
+    /// Where the ports of the hosts' cables are, and where files go.
+    pub fn wires(&self) -> (&Namespace, &Path) {
+        (&self.lan.bridge, &self.lan.directory)
     }
 
     /// Limits every port to `rate`.

@@ -194,6 +194,12 @@ pub(crate) struct Host {
     /// How long before a certificate ends that is warned of.
     #[serde(default = "migration::default_warn_before")]
     pub(crate) warn_before: Vec<String>,
+    /// A shell's command that takes a request for a renewal and gives the bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_through: Option<String>,
+    /// How long before its end this host's certificate is renewed.
+    #[serde(default = "migration::default_renew_before")]
+    pub(crate) renew_before: String,
 }
 
 fn default_mode() -> Mode {
