@@ -263,6 +263,7 @@ fn options_read_back_as_what_they_were_made_of() {
         jitter: Duration::from_micros(1),
         corrupt: Percent(1),
         flip_at: vec![Place::Tag, Place::Any],
+        resize_by: vec![-3, 5],
         mend_udp: true,
         only_ethertype: Some(EtherType::CLL),
         only_from_bytes: 700,
