@@ -143,11 +143,14 @@ fn series(runs: &Runs, key: (Payload, Rate, Mode), quantity: fn(&Sample) -> f64)
     runs.iter().map(|run| run.as_ref().map(quantity)).collect()
 }
 
+/// A row's ending, its unit, and what of a run it shows.
+type Quantity = (&'static str, &'static str, fn(&Sample) -> f64);
+
 /// Goodput and bytes on the wire, each beside the same stream without compression.
 fn rows(runs: &Runs, payload: Payload, rate: Rate) -> Vec<Row> {
-    let quantities: [(&str, &'static str, fn(&Sample) -> f64); 2] =
+    let quantities: [Quantity; 2] =
         [("", "Mbit/s", |sample| sample.goodput_mbit), ("/wire", "bytes/byte", |sample| sample.wire_bytes_per_byte)];
-    let row = |(ending, unit, quantity): (&str, &'static str, fn(&Sample) -> f64)| {
+    let row = |(ending, unit, quantity): Quantity| {
         let of = |mode| series(runs, (payload, rate, mode), quantity);
         let (ours, without) = (of(Mode::Compressing), of(Mode::Encrypted));
         let name = format!("compression/{}/{}{ending}", payload.name(), rate.name());
