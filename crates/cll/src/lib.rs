@@ -47,8 +47,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Generator, Instant, Now, Sink, Whole};
-use identity::Verified;
 use identity::revocation::RevocationList;
+use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 
 pub use compression::CompressionReport;
@@ -85,6 +85,9 @@ pub enum Instruction {
     Policy(Policy),
     /// Forget that the host with this hardware address has proved itself.
     Forget(MacAddress),
+    /// This host's certificate is renewed: another for the same site, name and addresses, of a host that neither gives nor gets
+    /// addresses by DHCP.
+    Renewed(Arc<HostIdentity>),
 }
 
 /// Tells a running link layer something.
@@ -93,6 +96,7 @@ pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dy
         Instruction::Revoke(list) => control.revoke(now, list, sink, out),
         Instruction::Policy(policy) => control.set_policy(policy, out),
         Instruction::Forget(mac) => control.forget(mac, out),
+        Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
     });
 }
 

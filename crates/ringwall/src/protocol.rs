@@ -41,6 +41,8 @@ pub(crate) enum Ask {
     },
     /// Read the configuration again, as far as that is possible without a restart.
     Reload,
+    /// The identity file has a renewed certificate.
+    Renewed,
     /// Forget that a host has proved itself.
     Forget {
         /// Its name or hardware address.

@@ -145,6 +145,9 @@ fn series(runs: &Runs, key: (Payload, Rate, Mode), quantity: fn(&Sample) -> f64)
     runs.iter().map(|run| run.as_ref().map(quantity)).collect()
 }
 
+/// A row's ending, its unit, and what of a run it shows.
+type Quantity = (&'static str, &'static str, fn(&Sample) -> f64);
+
 /// Goodput and bytes on the wire, each beside the same stream without compression.
 fn rows(runs: &Runs, payload: Payload, rate: Rate) -> Vec<Row> {
     let quantities: [Quantity; 2] =

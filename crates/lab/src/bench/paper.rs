@@ -41,6 +41,7 @@ pub fn round_trip_us(mode: Mode) -> Option<f64> {
         Mode::Plain => Some(198.0),
         Mode::Encrypted => Some(377.0),
         Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::Compressing | Mode::Sarp => None,
+        Mode::Rekeying | Mode::RekeyingOften => None,
     }
 }
 
@@ -50,6 +51,7 @@ pub fn first_ping_us(mode: Mode) -> Option<f64> {
         Mode::Plain => Some(920.0),
         Mode::Encrypted => Some(27_400.0),
         Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::Compressing | Mode::Sarp => None,
+        Mode::Rekeying | Mode::RekeyingOften => None,
     }
 }
 

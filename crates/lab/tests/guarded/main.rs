@@ -28,6 +28,7 @@ mod liveness;
 mod migration;
 mod paper;
 mod peers;
+mod renewal;
 mod resume;
 mod rollover;
 mod sarp;

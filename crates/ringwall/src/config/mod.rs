@@ -10,8 +10,10 @@ pub(crate) mod duration;
 mod file;
 mod gate;
 mod migration;
+mod nonce_only;
 mod sarp;
 mod shield;
+mod weakened;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -192,6 +194,12 @@ pub(crate) struct Host {
     /// How long before a certificate ends that is warned of.
     #[serde(default = "migration::default_warn_before")]
     pub(crate) warn_before: Vec<String>,
+    /// A shell's command that takes a request for a renewal and gives the bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_through: Option<String>,
+    /// How long before its end this host's certificate is renewed.
+    #[serde(default = "migration::default_renew_before")]
+    pub(crate) renew_before: String,
 }
 
 fn default_mode() -> Mode {
@@ -397,6 +405,7 @@ impl Config {
             return Err(Failure::file(file, what, "use mode = \"cll\""));
         }
         self.check_paper(file)?;
+        self.check_nonce_only(file)?;
         if !takeover::is_interface_name(&self.host.interface) {
             return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
         }
@@ -415,6 +424,9 @@ impl Config {
         self.check_migration(file)?;
         self.check_compression(file)?;
         self.broadcasting(file)?;
+        if self.host.mode == Mode::Sarp {
+            self.sarp_weaken(file)?;
+        }
         self.weaken(file).map(|_| ())
     }
 
@@ -533,9 +545,11 @@ impl Config {
                 "freshness" => &mut weaken.freshness,
                 "site-mac" => &mut weaken.site_tag,
                 "reply-check" => &mut weaken.reply_check,
+                "budgets" => &mut weaken.budgets,
                 "tag" => &mut weaken.tag,
                 _ => {
-                    let remedy = "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check or tag";
+                    let remedy =
+                        "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check, budgets or tag";
                     return Err(Failure::file(file, format!("lab.weaken: unknown layer \"{word}\""), remedy));
                 }
             };
@@ -598,6 +612,7 @@ impl Config {
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
+        warnings.extend(self.nonce_only_warning());
         warnings
     }
 
@@ -648,7 +663,7 @@ fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn load(text: &str) -> Result<Config, String> {
+    pub(super) fn load(text: &str) -> Result<Config, String> {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("host.toml");
         std::fs::write(&file, text).expect("written");
