@@ -65,8 +65,6 @@ struct Sample {
     wire_bytes_per_byte: f64,
 }
 
-/// What is read of a run: the end of the row's name, the unit, and how.
-type Quantity = (&'static str, &'static str, fn(&Sample) -> f64);
 type Runs = BTreeMap<(Payload, Rate, Mode), Vec<Option<Sample>>>;
 
 /// Runs streams of both kinds through every track in turn.
