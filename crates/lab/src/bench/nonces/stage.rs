@@ -184,21 +184,20 @@ impl Stage {
         &self.receiver.host
     }
 
-    /// What the card has brought, by its own count, and what became of it: the kernel's program dropped it, the daemon's queue had no
-    /// room, or the daemon took it. Both since they began to count.
+    /// What the card has brought, by the bridge's count, and what became of it: the daemon's queue had no room for it, or the daemon
+    /// has it in its books, in which what the kernel's program dropped in its place counts as received and dropped. Both since
+    /// they began to count.
     ///
     /// # Errors
     /// Nobody says.
     pub fn books(&self) -> Result<Books, Failure> {
         let status = self.receiver.status()?;
         let offered = counted_by(&self.lan, &self.receiver.host, "tx")?;
-        let kernel = status["layers"]["dropped_in_kernel"].as_object();
-        let in_kernel: f64 = kernel.into_iter().flatten().filter_map(|(_, count)| count.as_f64()).sum();
         let (ports, frames) = (&status["ports"], &status["frames"]);
         let missing = || Failure::Unreadable(format!("the receiver's counters: {ports}"));
         let no_room = ports["wire_kernel_drops"].as_f64().ok_or_else(missing)?;
         let taken = frames["received_from_wire"].as_f64().ok_or_else(missing)?;
-        Ok(Books { offered, accounted: in_kernel + no_room + taken })
+        Ok(Books { offered, accounted: no_room + taken })
     }
 
     /// Whether each frame that the receiver took has had one fate.
