@@ -83,6 +83,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         lanes: 1,
         receiver_index: 0,
         lifetime_s: 0,
+        compression: settings.compression,
     };
     Handshake {
         kind,

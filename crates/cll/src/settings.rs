@@ -9,7 +9,7 @@ use identity::aead::Suite;
 use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
 use wire::cll::broadcast::LEAVES_MAX;
-use wire::cll::{Agreement, Offer, data};
+use wire::cll::{Agreement, Compression, Offer, data};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
@@ -152,6 +152,8 @@ pub struct Settings {
     pub confidential: bool,
     /// Whether this host puts a slow nonce beside the spinning one.
     pub slow_nonce: bool,
+    /// With what this host compresses what it sends, and what it reads. The lengths of compressed frames tell of their content.
+    pub compression: Compression,
     /// Where forged frames end.
     pub layers: Layers,
     /// What peers must do.
@@ -210,6 +212,7 @@ impl Settings {
             send_suite,
             confidential: true,
             slow_nonce: false,
+            compression: Compression::NONE,
             layers: Layers::default(),
             require: Requirement { suites, confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,

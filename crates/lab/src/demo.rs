@@ -134,7 +134,7 @@ fn table(rows: &[Row]) -> String {
     let width = |of: fn(&(&str, &str)) -> usize| names.iter().map(of).max().unwrap_or(0);
     let (attack_width, tool_width) = (width(|(attack, _)| attack.len()), width(|(_, tool)| tool.len()));
     let line = |attack: &str, tool: &str, unguarded: &str, guarded: &str, evidence: &str| {
-        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:20}  {guarded:29}  {evidence}");
+        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:24}  {guarded:29}  {evidence}");
         text.trim_end().to_owned() + "\n"
     };
     let mut text = line("attack", "tool", "unguarded", "guarded", "evidence");

@@ -18,6 +18,8 @@ const ROGUE_PROGRAM: &str = include_str!("rogue.py");
 const ROGUE_LEASE: &str = "10.77.0.200";
 /// What the attacker's server gives.
 const ROGUE_POOL: [u8; 2] = [200, 210];
+/// How long scapy may take to its start on a loaded machine.
+const READER_START: Duration = Duration::from_secs(20);
 /// How long a client is made to renew, again and again, while its answers are forged; and how often.
 const RENEWALS: Duration = Duration::from_millis(2500);
 const RENEWAL_INTERVAL: Duration = Duration::from_millis(300);
@@ -46,7 +48,7 @@ fn launch_reader(scene: &Scene<'_>, cast: &Cast) -> Result<Running, Failure> {
     let words = [own.mac.to_string(), own.ip.to_string(), ROGUE_LEASE.to_owned(), cast.client.mac.to_string()];
     let words: Vec<String> = [INTERFACE.to_owned()].into_iter().chain(words).chain(["30".to_owned()]).collect();
     let mut reader = scene.launch_scapy(own, ROGUE_PROGRAM, &words)?;
-    reader.await_output("listening", SOON)?;
+    reader.await_output("listening", READER_START)?;
     Ok(reader)
 }
 

@@ -16,6 +16,7 @@ mod group;
 mod handshake;
 mod injection;
 mod insider;
+mod ipv6;
 mod lease;
 mod path;
 mod poisoning;
@@ -30,7 +31,7 @@ mod switching;
 use scene::{Finding, Outcome, Scene};
 
 use crate::failure::Failure;
-use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Guard};
+use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Guard, ROUTER};
 use crate::net::{Forwarding, process};
 
 /// The interpreter for which Debian packages scapy.
@@ -67,6 +68,8 @@ pub struct Attack {
     pub sarp_lines: &'static str,
     /// Whether the LAN has a DHCP server, and a client without another address.
     pub dhcp: bool,
+    /// Whether hosts have IPv6, and a router is among them.
+    pub ipv6: bool,
     /// Carries it out.
     pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
 }
@@ -113,11 +116,15 @@ const COMMON: Attack = Attack {
     untried: &[],
     sarp_lines: "",
     dhcp: false,
+    ipv6: false,
     strike: poisoning::unsolicited_reply,
 };
 
 /// What attacks on DHCP share: they aim at the server unless they say otherwise.
 const LEASES: Attack = Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: BOTH, dhcp: true, ..COMMON };
+
+/// What attacks on IPv6 share.
+const WITH_IPV6: Attack = Attack { ipv6: true, reasons: &["unsealed"], ..COMMON };
 
 /// Guards that stop what is wrong in ARP itself, and in DHCP.
 const BOTH: &[Guard] = &[Guard::Cll, Guard::Sarp];
@@ -139,6 +146,7 @@ impl Attack {
     #[must_use]
     pub fn hosts(&self) -> &'static [&'static str] {
         match (self.dhcp, self.has_insider()) {
+            _ if self.ipv6 => &["a", "b", ROUTER, "m"],
             (true, _) => &["b", DHCP_SERVER, DHCP_CLIENT, "m"],
             (false, true) => &["a", "b", "i", "m"],
             (false, false) => &["a", "b", "c", "m"],
@@ -149,6 +157,7 @@ impl Attack {
     #[must_use]
     pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
         match (self.has_insider(), guard) {
+            _ if self.ipv6 => &["a", "b", ROUTER],
             _ if self.dhcp && guard == Guard::Sarp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
             _ if self.dhcp => &["b", DHCP_SERVER, DHCP_CLIENT],
             (false, guard) if self.signs_arp(guard) => &[DISTRIBUTOR, "a", "b", "c"],
@@ -181,7 +190,8 @@ impl Attack {
     pub fn missing_tool(&self) -> Option<&'static str> {
         let watching = ["tcpdump", "ping", "nsenter", "ethtool"];
         let serving = self.dhcp.then_some(["dnsmasq", "udhcpc"]).into_iter().flatten();
-        self.tools.iter().copied().chain(watching).chain(serving).find(|tool| !available(tool))
+        let routing = self.ipv6.then_some(["dnsmasq", "dhclient"]).into_iter().flatten();
+        self.tools.iter().copied().chain(watching).chain(serving).chain(routing).find(|tool| !available(tool))
     }
 }
 
@@ -216,7 +226,7 @@ mod tests {
         let under = |guard: Guard| -> Vec<u16> {
             all().filter(|attack| attack.guards.contains(&guard)).map(|attack| attack.number).collect()
         };
-        assert!((1..=29).chain(41..=58).all(|number| under(Guard::Cll).contains(&number)));
+        assert!((1..=14).chain(16..=58).all(|number| under(Guard::Cll).contains(&number)));
         let sarp = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17];
         assert!(sarp.iter().copied().chain(19..=27).chain([59]).all(|number| under(Guard::Sarp).contains(&number)));
     }

@@ -13,7 +13,9 @@ use crate::net::{ImpairedPort, Impairment, Percent, Place, process};
 const PORT: u16 = 9043;
 /// Datagrams of b; with their copies they fit the receiver's socket.
 const TIMES: u8 = 40;
-const BETWEEN: Duration = Duration::from_millis(12);
+/// They leave so many at a time, close enough to be overtaken.
+const AT_A_TIME: u8 = 5;
+const BETWEEN: Duration = Duration::from_millis(25);
 /// By how many bytes frames are cut or lengthened, in turn: one, a tag, a tag and more, as much as the shortest frame may be padded,
 /// and most of what there is.
 const RESIZED_BY: [i16; 6] = [-1, 1, -16, -40, 46, -600];
@@ -85,7 +87,9 @@ fn send(scene: &Scene<'_>) -> Result<(Vec<Vec<u8>>, Record), Failure> {
     for number in 0..TIMES {
         payload[MARKED_LEN - 1] = number;
         outbox.send(&a, PORT, &payload);
-        process::pause(BETWEEN)?;
+        if number % AT_A_TIME == 0 {
+            process::pause(BETWEEN)?;
+        }
     }
     process::pause(Duration::from_millis(100))?;
     let record = scene.close(window)?;

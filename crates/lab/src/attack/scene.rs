@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use identity::HostIdentity;
 use serde::Serialize;
 
-use crate::attack::{Attack, PYTHON, path};
+use crate::attack::{Attack, PYTHON, ipv6, path};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site};
@@ -231,9 +231,15 @@ impl<'a> Scene<'a> {
         if attack.dhcp {
             scene.host(DHCP_CLIENT)?.namespace.ip(&format!("address flush dev {INTERFACE}"))?;
         }
+        if attack.ipv6 {
+            ipv6::switch_on(&scene.lan)?;
+        }
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
+        }
+        if attack.ipv6 {
+            ipv6::await_addresses(&scene.lan)?;
         }
         Ok(scene)
     }
@@ -378,14 +384,18 @@ impl<'a> Scene<'a> {
     pub fn open(&self) -> Result<Window, Failure> {
         let (victim, attacker) = (self.lan.host(self.attack.victim)?, self.lan.host("m")?);
         let (from, to) = (self.lan.host(self.attack.honest.0)?, self.lan.host(self.attack.honest.1)?);
-        self.lan.acquaint(from, to)?;
+        if self.attack.ipv6 {
+            self.lan.acquaint_over_ipv6(from, to)?;
+        } else {
+            self.lan.acquaint(from, to)?;
+        }
         let directory = &self.lan.directory;
         Ok(Window {
             wire: Watch::start(&self.lan.bridge, &Lan::port(victim), Direction::Out, directory, "wire")?,
             inside: Watch::start(&victim.namespace, INTERFACE, Direction::In, directory, "inside")?,
             loot: Watch::start(&attacker.namespace, INTERFACE, Direction::In, directory, "loot")?,
             before: self.drops()?,
-            ping: Ping::start(from, to, directory)?,
+            ping: if self.attack.ipv6 { Ping::start_over_ipv6 } else { Ping::start }(from, to, directory)?,
             opened: Instant::now(),
         })
     }

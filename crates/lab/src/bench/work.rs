@@ -22,6 +22,10 @@ pub enum Work {
     EncryptAndResume,
     /// Nonces alone, in a site of the paper profile: no tag, the payload readable.
     NonceOnly,
+    /// The payload compressed and sealed.
+    EncryptAndCompress,
+    /// The payload sealed, and the keys replaced after so many seconds.
+    EncryptAndRekey(u32),
     /// ARP signed.
     SignArp,
 }
@@ -32,7 +36,12 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume | Work::NonceOnly => ("cll", of_site.name()),
+            Work::Authenticate
+            | Work::Encrypt
+            | Work::EncryptAndResume
+            | Work::EncryptAndCompress
+            | Work::NonceOnly => ("cll", of_site.name()),
+            Work::EncryptAndRekey(_) => ("cll", "lab"),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -46,9 +55,13 @@ impl Work {
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
             text.push_str(match self {
                 Work::EncryptAndResume => "resumption = true\n",
+                Work::EncryptAndCompress => "compress = \"lz4\"\n",
                 Work::NonceOnly => "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\n",
                 _ => "",
             });
+        }
+        if let Work::EncryptAndRekey(every_s) = self {
+            text.push_str(&format!("\n[lab]\nrekey_every_s = {every_s}\n"));
         }
         text
     }
@@ -123,6 +136,8 @@ mod tests {
         assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));
         let bare = Work::NonceOnly.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(bare.contains("confidentiality = false\nsend_suite = \"nonce-only\"\n"));
+        let rekeying = text(Work::EncryptAndRekey(7));
+        assert!(rekeying.contains("profile = \"lab\"") && rekeying.ends_with("[lab]\nrekey_every_s = 7\n"));
         assert!(text(Work::Null).contains("profile = \"lab\"") && !text(Work::Null).contains("[cll]"));
     }
 }

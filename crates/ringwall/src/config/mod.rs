@@ -4,6 +4,7 @@
 //! ignored is a hole that nobody sees.
 
 mod broadcast;
+mod compression;
 mod dhcp;
 pub(crate) mod duration;
 mod file;
@@ -30,6 +31,7 @@ use system::takeover::{self, Way};
 use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
+use self::compression::CompressName;
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
@@ -192,6 +194,12 @@ pub(crate) struct Host {
     /// How long before a certificate ends that is warned of.
     #[serde(default = "migration::default_warn_before")]
     pub(crate) warn_before: Vec<String>,
+    /// A shell's command that takes a request for a renewal and gives the bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_through: Option<String>,
+    /// How long before its end this host's certificate is renewed.
+    #[serde(default = "migration::default_renew_before")]
+    pub(crate) renew_before: String,
 }
 
 fn default_mode() -> Mode {
@@ -271,6 +279,8 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) compress: CompressName,
+    pub(crate) decompress: bool,
     pub(crate) migration: MigrationName,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) exception: Vec<ExceptionHost>,
@@ -305,6 +315,8 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            compress: CompressName::None,
+            decompress: false,
             migration: MigrationName::Enforce,
             exception: Vec::new(),
             management: Vec::new(),
@@ -410,6 +422,7 @@ impl Config {
         self.requirement(file)?;
         self.pass(file)?;
         self.check_migration(file)?;
+        self.check_compression(file)?;
         self.broadcasting(file)?;
         if self.host.mode == Mode::Sarp {
             self.sarp_weaken(file)?;
@@ -565,6 +578,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.compression = self.compression();
         settings.ipv6 = self.cll.ipv6;
         settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();
@@ -594,6 +608,7 @@ impl Config {
             Mode::Sarp => self.sarp.warnings(),
             _ => self.migration_warnings(),
         };
+        warnings.extend(self.compression_warning());
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }

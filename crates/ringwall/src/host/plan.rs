@@ -105,7 +105,7 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
     }
 }
 
-fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
+pub(super) fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
     let file = &config.host.identity;
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;

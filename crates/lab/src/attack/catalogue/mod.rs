@@ -4,11 +4,19 @@ mod arp;
 mod dhcp;
 mod exhaustion;
 mod group;
+mod ipv6;
 mod server;
 mod unicast;
 
 use super::Attack;
 
 /// All chapters, by number.
-pub(super) const CHAPTERS: &[&[Attack]] =
-    &[arp::ATTACKS, dhcp::ATTACKS, unicast::ATTACKS, group::ATTACKS, exhaustion::ATTACKS, server::ATTACKS];
+pub(super) const CHAPTERS: &[&[Attack]] = &[
+    arp::ATTACKS,
+    dhcp::ATTACKS,
+    ipv6::ATTACKS,
+    unicast::ATTACKS,
+    group::ATTACKS,
+    exhaustion::ATTACKS,
+    server::ATTACKS,
+];
