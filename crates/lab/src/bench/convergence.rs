@@ -41,6 +41,9 @@ struct Found {
     pairs: Series,
 }
 
+/// One of them.
+type Quantity = fn(&Found) -> &Series;
+
 /// What the LAN, or one host of it, took since all were started.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
@@ -136,8 +139,7 @@ impl Found {
 
 fn rows(plain: &Found, guarded: &Found) -> Vec<Row> {
     let mut rows = Vec::new();
-    let quantities: [(&str, fn(&Found) -> &Series); 2] =
-        [("leases", |found| &found.leases), ("pairs", |found| &found.pairs)];
+    let quantities: [(&str, Quantity); 2] = [("leases", |found| &found.leases), ("pairs", |found| &found.pairs)];
     for (name, series) in quantities {
         for (way, found) in [("plain", plain), ("cll", guarded)] {
             let row = Row::new(NAME, format!("convergence/{name}/{way}"), "ms", series(found));

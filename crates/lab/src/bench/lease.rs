@@ -74,6 +74,9 @@ struct Seen {
     renewal: Duration,
 }
 
+/// One of the times.
+type Quantity = fn(&Seen) -> Duration;
+
 /// Gives addresses by all ways in turn; returns the rows.
 ///
 /// # Errors
@@ -241,7 +244,7 @@ fn is_echo_reply(frame: &Frame) -> bool {
 }
 
 fn rows(found: &BTreeMap<Way, Vec<Option<Seen>>>) -> Vec<Row> {
-    let quantities: [(&str, fn(&Seen) -> Duration); 3] =
+    let quantities: [(&str, Quantity); 3] =
         [("lease", |seen| seen.lease), ("first_ping", |seen| seen.first_ping), ("renewal", |seen| seen.renewal)];
     let mut rows = Vec::new();
     for (name, quantity) in quantities {
