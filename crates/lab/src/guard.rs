@@ -56,8 +56,12 @@ pub const DISTRIBUTOR: &str = "k";
 pub const DHCP_SERVER: &str = "d";
 /// The host that has no address but by DHCP.
 pub const DHCP_CLIENT: &str = "e";
+/// The host whose certificate says that it is a router.
+pub const ROUTER: &str = "f";
 /// Where it may be given one: the addresses of every LAN here.
 const DHCP_SUBNET: &str = "10.77.0.0/24";
+/// Where [`DHCP_SERVER`] may make certificates with its leases.
+const DHCP_SERVED: &str = "10.77.0.0/26";
 
 /// How a host is guarded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -176,9 +180,11 @@ impl Site {
         init.args(["--profile", if paper_keys.is_some() { "paper" } else { "modern" }]);
         process::must(init)?;
         // Before all others, because their identities name them.
-        for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
+        // The paper profile has no leases under the link layer, and so no authority for them.
+        let served: &[&str] = if site.is_paper() { &[] } else { &["--serves", DHCP_SERVED] };
+        for (name, role, more) in [(DISTRIBUTOR, "akd", &[][..]), (DHCP_SERVER, "dhcp", served)] {
             let (ip, mac) = address_of(name);
-            site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
+            site.issue(name, mac, &[&["--ip", &ip.to_string(), "--role", role], more].concat())?;
         }
         Ok(site)
     }
@@ -208,7 +214,8 @@ impl Site {
         }
         let ip = host.ip.to_string();
         let place = if host.name == DHCP_CLIENT { ["--subnet", DHCP_SUBNET] } else { ["--ip", &ip] };
-        self.issue(host.name, host.mac, &place)?;
+        let role: &[&str] = if host.name == ROUTER { &["--role", "router"] } else { &[] };
+        self.issue(host.name, host.mac, &[&place, role].concat())?;
         Ok(file)
     }
 

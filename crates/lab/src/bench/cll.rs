@@ -7,8 +7,8 @@ use identity::Profile;
 use super::mode::{Arena, Mode};
 use super::row::Row;
 use super::{
-    Part, Schedule, broadcast, convergence, first_ping, is_wanted, lease, resumption, rollover, round_trip, stream,
-    table_1,
+    Part, Schedule, broadcast, compression, convergence, first_ping, is_wanted, lease, resumption, rollover,
+    round_trip, stream, table_1,
 };
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -72,6 +72,10 @@ fn on_own_lans(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Pa
     if wanted(Part::Resumption) {
         let mut arena = Arena::open_on(run, &Mode::RESUMPTION, site("-resumption")?)?;
         rows.extend(resumption::measure(&mut arena, schedule)?);
+    }
+    if wanted(Part::Compression) {
+        let arena = Arena::open_on(run, &Mode::COMPRESSION, site("-compression")?)?;
+        rows.extend(compression::measure(&arena, schedule)?);
     }
     if wanted(Part::Rollover) {
         let arena = Arena::open_on(run, &Mode::ROLLOVER, site("-rollover")?)?;

@@ -41,9 +41,6 @@ struct Found {
     pairs: Series,
 }
 
-/// One of them.
-type Quantity = fn(&Found) -> &Series;
-
 /// What the LAN, or one host of it, took since all were started.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
@@ -137,9 +134,12 @@ impl Found {
     }
 }
 
+/// A part of a row's name, and what it shows.
+type Quantity = (&'static str, fn(&Found) -> &Series);
+
 fn rows(plain: &Found, guarded: &Found) -> Vec<Row> {
     let mut rows = Vec::new();
-    let quantities: [(&str, Quantity); 2] = [("leases", |found| &found.leases), ("pairs", |found| &found.pairs)];
+    let quantities: [Quantity; 2] = [("leases", |found| &found.leases), ("pairs", |found| &found.pairs)];
     for (name, series) in quantities {
         for (way, found) in [("plain", plain), ("cll", guarded)] {
             let row = Row::new(NAME, format!("convergence/{name}/{way}"), "ms", series(found));

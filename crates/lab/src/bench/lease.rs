@@ -74,9 +74,6 @@ struct Seen {
     renewal: Duration,
 }
 
-/// One of the times.
-type Quantity = fn(&Seen) -> Duration;
-
 /// Gives addresses by all ways in turn; returns the rows.
 ///
 /// # Errors
@@ -243,8 +240,11 @@ fn is_echo_reply(frame: &Frame) -> bool {
     matches!(frame.0.get(14..35), Some(packet) if packet[0] == 0x45 && packet[9] == 1 && packet[20] == 0)
 }
 
+/// A part of a row's name, and what it shows.
+type Quantity = (&'static str, fn(&Seen) -> Duration);
+
 fn rows(found: &BTreeMap<Way, Vec<Option<Seen>>>) -> Vec<Row> {
-    let quantities: [(&str, Quantity); 3] =
+    let quantities: [Quantity; 3] =
         [("lease", |seen| seen.lease), ("first_ping", |seen| seen.first_ping), ("renewal", |seen| seen.renewal)];
     let mut rows = Vec::new();
     for (name, quantity) in quantities {

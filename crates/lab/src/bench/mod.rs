@@ -5,6 +5,7 @@
 
 mod broadcast;
 mod cll;
+mod compression;
 mod convergence;
 mod cpu;
 mod dhcp;
@@ -125,6 +126,8 @@ enum Part {
     Table1,
     /// The first ping after a restart with tickets and without.
     Resumption,
+    /// What compression saves of the wire and costs in speed, with text and with noise.
+    Compression,
     /// What a rollover costs: CPU time of both ends, its own time, and what it takes from a stream.
     Rollover,
     /// DHCP with certificates beside plain DHCP: a lease, the first ping behind it, a renewal.

@@ -38,6 +38,8 @@ pub enum Mode {
     Encrypted,
     /// CLL, encrypted, and with tickets on disk.
     Resuming,
+    /// CLL, encrypted and compressed.
+    Compressing,
     /// CLL, encrypted, with other keys every ten seconds.
     Rekeying,
     /// The same every second.
@@ -56,6 +58,9 @@ impl Mode {
     /// Those of what a rollover costs.
     pub const ROLLOVER: [Mode; 3] = [Mode::Encrypted, Mode::Rekeying, Mode::RekeyingOften];
 
+    /// Those of what compression saves.
+    pub const COMPRESSION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Compressing];
+
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -64,6 +69,7 @@ impl Mode {
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
             Mode::Resuming => "resuming",
+            Mode::Compressing => "compressing",
             Mode::Rekeying => "rekeying",
             Mode::RekeyingOften => "rekeying often",
             Mode::Sarp => "sarp",
@@ -74,7 +80,7 @@ impl Mode {
     pub fn overhead(self) -> Overhead {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
-            Mode::Authenticated | Mode::Encrypted | Mode::Resuming => Overhead::Sealed,
+            Mode::Authenticated | Mode::Encrypted | Mode::Resuming | Mode::Compressing => Overhead::Sealed,
             Mode::Rekeying | Mode::RekeyingOften => Overhead::Sealed,
         }
     }
@@ -86,6 +92,7 @@ impl Mode {
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
             Mode::Resuming => Some(Work::EncryptAndResume),
+            Mode::Compressing => Some(Work::EncryptAndCompress),
             Mode::Rekeying => Some(Work::EncryptAndRekey(rollover::EVERY_S)),
             Mode::RekeyingOften => Some(Work::EncryptAndRekey(rollover::OFTEN_S)),
             Mode::Sarp => Some(Work::SignArp),
@@ -99,7 +106,7 @@ impl Mode {
             Mode::Null => ["c", "d"],
             Mode::Encrypted => ["g", "h"],
             Mode::Resuming | Mode::RekeyingOften => ["k", "l"],
-            Mode::Authenticated | Mode::Sarp | Mode::Rekeying => ["i", "j"],
+            Mode::Authenticated | Mode::Sarp | Mode::Rekeying | Mode::Compressing => ["i", "j"],
         }
     }
 }
@@ -175,6 +182,19 @@ pub struct Cable {
     bridge: String,
 }
 
+impl Cable {
+    /// Pulls the cable of `host` out of `bridge` until what is returned is dropped.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn pull(lan: &Lan, host: &Host, bridge: String) -> Result<Cable, Failure> {
+        let (namespace, interface) = (lan.bridge.clone(), Lan::port(host));
+        namespace.ip(&format!("link set {interface} nomaster"))?;
+        let (ip, mac) = lan::address_of(LOAD_HOST);
+        Ok(Cable { namespace, interface, bridge, ip, mac })
+    }
+}
+
 impl Drop for Cable {
     fn drop(&mut self) {
         // What fails here is seen by whoever needs the host again.
@@ -244,10 +264,12 @@ impl Arena {
     /// `ip` fails.
     pub fn distributors_cable(&self) -> Result<Option<Cable>, Failure> {
         let (Some(distributor), Some(track)) = (self.distributor()?, self.track(Mode::Sarp)) else { return Ok(None) };
-        let (namespace, interface) = (self.lan.bridge.clone(), Lan::port(&distributor));
-        namespace.ip(&format!("link set {interface} nomaster"))?;
-        let (ip, mac) = lan::address_of(LOAD_HOST);
-        Ok(Some(Cable { namespace, interface, bridge: bridge_of(&track.a), ip, mac }))
+        Cable::pull(&self.lan, &distributor, bridge_of(&track.a)).map(Some)
+    }
+
+    /// The LAN of all hosts.
+    pub fn lan(&self) -> &Lan {
+        &self.lan
     }
 
     /// The track of `mode`, if it works.

@@ -12,6 +12,7 @@ mod admin;
 mod bad_input;
 mod broadcast;
 mod cll_dhcp;
+mod compression;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

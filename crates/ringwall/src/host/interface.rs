@@ -363,6 +363,7 @@ impl Ward for Interface {
             sarp: self.sarp(snapshot),
             shield: self.shield(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
+            compression: reports::compression(&snapshot.report),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),

@@ -177,7 +177,7 @@ impl SignedArp {
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
-            weaken: sarp::Weaken::default(),
+            weaken: config.sarp_weaken(file)?,
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
