@@ -16,9 +16,8 @@ const MARK: &[u8] = b"ringwall lab, forged DHCP";
 /// What the server gives: addresses 10.77.0.20 to 10.77.0.43.
 pub(super) const POOL: [u8; 2] = [20, 43];
 pub(super) const POOL_LEN: usize = 24;
-/// How many frames of yersinia's are enough, and how long it may take to its start.
-const FLOODED: u64 = 300;
-const FLOOD_START: Duration = Duration::from_secs(20);
+/// How long yersinia has for its start and its flood, in seconds.
+const FLOOD_S: &str = "1";
 /// How many made-up clients ask; more than there are addresses, since an answer may be late.
 const STARVING: &str = "36";
 /// The address that is reserved for whoever is behind one circuit of a relay agent, and that circuit.
@@ -84,14 +83,10 @@ pub fn flood_of_questions(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let cast = Cast::of(scene)?;
     let server = cast.serve(scene, AT_ONCE)?;
     let window = scene.open()?;
-    // yersinia floods for as long as its input is open, which a pipe is whose other end it holds itself.
-    let pipe = scene.file("input");
-    let pipe = pipe.display();
-    let words = format!("rm -f {pipe}; mkfifo {pipe}; exec yersinia dhcp -attack 1 -interface {INTERFACE} 0<>{pipe}");
-    let before = sent_by(&cast.attacker)?;
-    let flood = scene.launch(&cast.attacker, "sh", &["-c".to_owned(), words])?;
-    process::until("yersinia's flood", FLOOD_START, || Ok(sent_by(&cast.attacker)? >= before + FLOODED))?;
-    drop(flood);
+    // yersinia floods for as long as its input is open; it forks, so that it can be ended in no other way.
+    let mut flood = cast.attacker.namespace.command("sh");
+    flood.args(["-c", &format!("sleep {FLOOD_S} | yersinia dhcp -attack 1 -interface {INTERFACE}")]);
+    process::ask(flood, &[])?;
     process::pause(Duration::from_millis(300))?;
     let offers = server.offers();
     let served = Client::is_served(scene, &cast.client)?;
@@ -100,14 +95,6 @@ pub fn flood_of_questions(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let is_made_up = |frame: &Frame| frame.dhcp().is_some() && !honest.contains(&frame.source());
     let said = format!("{offers} addresses offered to made-up clients");
     Ok(finding(record, offers >= POOL_LEN, offers == 0 && served, said, is_made_up))
-}
-
-/// How many frames `host` has sent.
-fn sent_by(host: &Host) -> Result<u64, Failure> {
-    let text = host.namespace.ip(&format!("-s -json link show dev {INTERFACE}"))?;
-    let unreadable = || Failure::Unreadable("`ip -s -json link show`".to_owned());
-    let table: serde_json::Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
-    table[0]["stats64"]["tx"]["packets"].as_u64().ok_or_else(unreadable)
 }
 
 /// Attack 20: the same, in frames that come from whom they speak of.
