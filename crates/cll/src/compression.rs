@@ -5,11 +5,12 @@
 //! compared with what a frame can hold before a byte is written; beyond that a peer with a certificate is trusted in nothing.
 //! Memory is a lane's own and made once: a table, and room for one frame each way.
 
-use bump::DropReason;
+use bump::{DropReason, Side, Sink};
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 use wire::cll::InnerHeader;
 use wire::cll::compression::{Algorithm, LENGTH_LEN, parse_payload};
 use wire::cll::data::PAYLOAD_MIN;
+use wire::ethernet;
 
 /// What compression did, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,8 +101,7 @@ impl Compressor {
         Some(LENGTH_LEN + block_len)
     }
 
-    /// Judges a payload that is marked as compressed and keeps a copy, to be [expanded](Compressor::expand); returns how many
-    /// bytes it will have, `len_max` at most.
+    /// Judges a payload that is marked as compressed, and keeps a copy of it to be expanded to `len_max` bytes at most.
     pub(crate) fn accept(
         &mut self,
         agreed: Option<Algorithm>,
@@ -126,8 +126,21 @@ impl Compressor {
         Ok(Packed { algorithm, len })
     }
 
+    /// Expands what was accepted last into room for the stack, with space before it for an Ethernet header.
+    pub(crate) fn expand_for_stack<'s>(
+        &mut self,
+        packed: &Packed,
+        sink: &'s mut dyn Sink,
+    ) -> Result<&'s mut [u8], DropReason> {
+        let frame_len = ethernet::HEADER_LEN + packed.len;
+        let room = sink.reserve(Side::STACK, frame_len).ok_or(DropReason::PortFull)?;
+        let frame = &mut room[..frame_len];
+        self.expand(packed, &mut frame[ethernet::HEADER_LEN..])?;
+        Ok(frame)
+    }
+
     /// Expands what was accepted last into `room`, which has exactly its length.
-    pub(crate) fn expand(&mut self, packed: &Packed, room: &mut [u8]) -> Result<(), DropReason> {
+    fn expand(&mut self, packed: &Packed, room: &mut [u8]) -> Result<(), DropReason> {
         let expanded = match packed.algorithm {
             Algorithm::Lz4 => decompress_into(&self.packed, room),
         };
@@ -145,7 +158,7 @@ impl Compressor {
 pub(crate) struct Packed {
     algorithm: Algorithm,
     /// How many bytes it will have.
-    pub(crate) len: usize,
+    len: usize,
 }
 
 #[cfg(test)]

@@ -85,12 +85,16 @@ fn a_super_frame_is_compressed_piece_by_piece_until_one_gets_no_smaller() {
     let gso = Gso { kind: GsoKind::Udp, size: 1000, ecn: false };
     let meta = Meta { gso: Some(gso), ..partial(34, 6) };
     for (payload, compressed) in [(text().repeat(3), 4), ([noise(), text().repeat(2)].concat(), 0)] {
-        let before = (lan.hosts[1].delivered.len(), cll::compression(&lan.hosts[0].cll).compressed_frames);
+        let report = cll::compression(&lan.hosts[0].cll);
+        let before = (lan.hosts[1].delivered.len(), report.compressed_frames, report.left_frames);
         lan.send_with(0, datagram(1, 2, &payload), meta);
         let arrived: Vec<u8> =
             lan.hosts[1].delivered[before.0..].iter().flat_map(|(frame, _)| frame[42..].to_vec()).collect();
         assert_eq!(arrived, payload);
-        assert_eq!(cll::compression(&lan.hosts[0].cll).compressed_frames - before.1, compressed);
+        let report = cll::compression(&lan.hosts[0].cll);
+        assert_eq!(report.compressed_frames - before.1, compressed);
+        let frames = (lan.hosts[1].delivered.len() - before.0) as u64;
+        assert_eq!(report.left_frames - before.2, frames - compressed, "what was not even tried is counted, too");
     }
 }
 

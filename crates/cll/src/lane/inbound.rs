@@ -109,13 +109,10 @@ impl Lane {
         let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
         receiver.checks.after_tag(&data, self.switches)?;
         let room = if inner.compressed {
-            let payload_max = self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD);
-            let payload = &room[ETHERNET_LEN..];
-            let packed = self.compressor.accept(receiver.key.compression, &inner, payload, payload_max)?;
-            let plain_len = ETHERNET_LEN + packed.len;
-            let room = out.sink.reserve(Side::STACK, plain_len).ok_or(DropReason::PortFull)?;
-            self.compressor.expand(&packed, &mut room[ETHERNET_LEN..plain_len])?;
-            &mut room[..plain_len]
+            let (agreed, len_max) =
+                (receiver.key.compression, self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD));
+            let packed = self.compressor.accept(agreed, &inner, &room[ETHERNET_LEN..], len_max)?;
+            self.compressor.expand_for_stack(&packed, out.sink)?
         } else {
             room
         };

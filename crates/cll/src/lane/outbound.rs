@@ -140,6 +140,7 @@ impl Lane {
             ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
             wire_frame_max: self.wire_frame_max,
             compression: sender.key.compression,
+            leaves_the_rest: false,
             compressor: &mut self.compressor,
             sender,
         })
@@ -258,6 +259,8 @@ struct Seal<'a> {
     wire_frame_max: usize,
     /// With what the next payload is compressed, where that makes it smaller.
     compression: Option<Algorithm>,
+    /// A piece of this super-frame got no smaller.
+    leaves_the_rest: bool,
     compressor: &'a mut Compressor,
     sender: &'a mut Sender,
 }
@@ -330,11 +333,15 @@ impl Seal<'_> {
     /// Compresses `payload` in place if that was agreed and makes it smaller; how long it is then.
     fn compress(&mut self, inner: InnerHeader, payload: &mut [u8]) -> (InnerHeader, usize) {
         let Some(algorithm) = self.compression else { return (inner, payload.len()) };
+        if self.leaves_the_rest {
+            self.compressor.leave(payload.len());
+            return (inner, payload.len());
+        }
         match self.compressor.shrink(algorithm, payload) {
             Some(len) => (InnerHeader { compressed: true, ..inner }, len),
             None => {
                 // The rest of a super-frame is like this piece, most likely: as it is it costs no time and travels in a train.
-                self.compression = None;
+                self.leaves_the_rest = true;
                 (inner, payload.len())
             }
         }
