@@ -458,6 +458,15 @@ impl Daemon {
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall status --json`: {error}")))
     }
 
+    /// What it says of each peer.
+    ///
+    /// # Errors
+    /// As [`status`](Daemon::status).
+    pub fn peers(&self) -> Result<Value, Failure> {
+        let text = process::must(self.command(&["peers", "--json"]))?;
+        serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall peers --json`: {error}")))
+    }
+
     /// How many frames it has dropped, by reason.
     ///
     /// # Errors
