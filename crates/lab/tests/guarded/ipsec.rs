@@ -25,7 +25,7 @@ const TUNNEL_LIMIT: Duration = Duration::from_secs(30);
 fn perform<T: FnOnce(&Stage) -> Outcome>(test: T) {
     let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
     if !Swan::is_installed() {
-        eprintln!("SKIPPED {name}: needs strongSwan (packages strongswan-starter, strongswan-swanctl and its plugins)");
+        eprintln!("SKIPPED {name}: needs strongSwan (packages strongswan-charon, strongswan-swanctl and its plugins)");
         return;
     }
     perform_alone(name, &["tcpreplay", "unshare"], |run| test(&set(run, vec!["a", "b", "m"])?));

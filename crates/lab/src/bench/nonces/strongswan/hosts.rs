@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::super::flood::Pace;
@@ -79,11 +80,16 @@ impl Hosts {
         receive: Receive,
         rekey: Option<Duration>,
     ) -> Result<Hosts, Failure> {
+        static OPENED: AtomicU32 = AtomicU32::new(0);
         let lan = Lan::create(run, &LanPlan { hosts: HOSTS.to_vec(), ..LanPlan::default() })?;
         receive_in_a_thread(&lan, lan.host("a")?)?;
         let shields = match front {
             Front::Bare => Vec::new(),
-            Front::Shield => start_shields(run, program, &lan)?,
+            // A site is never founded where there is one.
+            Front::Shield => {
+                let number = OPENED.fetch_add(1, Ordering::Relaxed);
+                start_shields(&Site::found_as(run, program, &format!("-strongswan-{number}"), None)?, &lan)?
+            }
         };
         let swans = start_swans(&lan, rekey)?;
         let (a, b) = (lan.host("a")?, lan.host("b")?);
@@ -198,8 +204,7 @@ fn place_all(swans: &[Swan], shields: &[Daemon]) -> Result<(), Failure> {
 }
 
 /// Guards the receiver and its peers, each pair under keys of its own.
-fn start_shields(run: &Run, program: &Path, lan: &Lan) -> Result<Vec<Daemon>, Failure> {
-    let site = Site::found_as(run, program, "-strongswan", None)?;
+fn start_shields(site: &Site, lan: &Lan) -> Result<Vec<Daemon>, Failure> {
     let a = lan.host("a")?;
     let (mut at_receiver, mut at_peers) = (String::new(), Vec::new());
     for name in PEERS {
@@ -215,7 +220,7 @@ fn start_shields(run: &Run, program: &Path, lan: &Lan) -> Result<Vec<Daemon>, Fa
         at_peers.push((peer, listed(a, &files[1])));
     }
     let guarded = std::iter::once((a, at_receiver)).chain(at_peers);
-    guarded.map(|(host, peers)| start_shield(&site, lan, host, &peers)).collect()
+    guarded.map(|(host, peers)| start_shield(site, lan, host, &peers)).collect()
 }
 
 fn listed(peer: &Host, keys: &Path) -> String {

@@ -33,7 +33,7 @@ pub const GROWN_MAX_MIB: f64 = 8.0;
 pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     if !Swan::is_installed() {
         eprintln!(
-            "ringwall-lab: SKIPPED the rows strongswan and shield/rekey: there is no strongSwan (packages strongswan-starter, \
+            "ringwall-lab: SKIPPED the rows strongswan and shield/rekey: there is no strongSwan (packages strongswan-charon, \
              strongswan-swanctl and its plugins)"
         );
         return Ok(Vec::new());
