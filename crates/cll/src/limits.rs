@@ -277,6 +277,12 @@ const _: () = assert!(
 pub const GROUP_HELD_PER_SENDER_MAX: usize = 32;
 /// Frames of one sender that wait for a signature to be checked.
 pub const GROUP_WAITING_PER_SENDER_MAX: usize = 256;
+/// Senders of which a signature is being checked. It bounds what waits in all: these times what waits of one.
+pub const GROUP_SENDERS_IN_CHECK_MAX: usize = 64;
+const _: () = assert!(
+    GROUP_SENDERS_IN_CHECK_MAX * GROUP_WAITING_PER_SENDER_MAX * 1600 < 32 * 1024 * 1024,
+    "many certified hosts together cannot fill the memory"
+);
 /// Senders of group frames that are remembered. Who is forgotten is asked again.
 pub const GROUP_SENDERS_MAX: usize = 1024;
 /// Roots that are remembered of each sender; batches come one behind the other.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bump::DropReason;
 use cll::limits::{ASK_AGAIN, CLEAR_WAIT, DOWNGRADE_TOLD_EVERY, LENIENT_GIVE_UP};
 use cll::{Effect, Event, Instruction, Management, Migration, Policy, Settings};
-use common::{Lan, Site, arp_frame, arp_request, datagram, datagram_from, ip, mac, plain_frame, settings};
+use common::{
+    Lan, Site, arp_frame, arp_request, client_settings, datagram, datagram_from, ip, mac, plain_frame, settings,
+};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
@@ -449,4 +451,51 @@ fn a_flood_of_forged_addresses_stays_within_the_limits() {
     assert!(gave(&lan, "plain") <= 2 * cll::limits::OBSERVED_MAX);
     lan.inject(0, arp_request(STRANGER, 1));
     assert_eq!(sent(&lan, EtherType::ARP).last().unwrap()[..6], mac(STRANGER).0, "honest hosts are still served");
+}
+
+/// A DHCP message as programs write it, as far as the link layer looks: UDP between ports 67 and 68 in IPv4.
+fn dhcp(from: u8, destination: MacAddress, ports: [u8; 4]) -> Vec<u8> {
+    let mut frame = datagram(from, 2, b"a message that is no DHCP further in");
+    frame[..6].copy_from_slice(&destination.0);
+    frame[34..38].copy_from_slice(&ports);
+    frame
+}
+
+const TO_SERVER: [u8; 4] = [0, 68, 0, 67];
+const TO_CLIENT: [u8; 4] = [0, 67, 0, 68];
+
+#[test]
+fn dhcp_of_hosts_without_a_part_in_it_passes_in_clear_until_mode_enforce() {
+    for migration in Migration::ALL {
+        let passes = migration != Migration::Enforce;
+        for destination in [MacAddress::BROADCAST, mac(2)] {
+            let mut lan = pair(migration, Migration::Observe);
+            lan.ask(0, 2);
+            let question = dhcp(1, destination, TO_SERVER);
+            lan.send(0, question.clone());
+            assert_eq!(lan.seen.iter().any(|(_, frame)| *frame == question), passes, "{migration:?} {destination}");
+            // The server may be one that has proved itself: its DHCP in clear is no falling back.
+            let own = if destination == mac(2) { mac(1) } else { destination };
+            let answer = dhcp(2, own, TO_CLIENT);
+            lan.inject(0, answer.clone());
+            assert_eq!(got(&lan, &answer), passes, "{migration:?} {destination}");
+            assert!(lan.hosts[0].established_with(2));
+            assert_eq!(gave(&lan, "downgrade"), 0);
+        }
+    }
+}
+
+#[test]
+fn a_client_of_proved_dhcp_takes_none_in_clear_in_any_mode() {
+    for migration in Migration::ALL {
+        let mut site = Site::new(1);
+        let mut lan = Lan::new([mode(client_settings(site.base(1)), migration)]);
+        for destination in [MacAddress::BROADCAST, mac(1)] {
+            let answer = dhcp(STRANGER, destination, TO_CLIENT);
+            lan.inject(0, answer.clone());
+            assert!(!got(&lan, &answer), "{migration:?} {destination}");
+        }
+        let dropped = if migration == Migration::Enforce { [0, 2] } else { [2, 0] };
+        assert_eq!([DropReason::Dhcp, DropReason::Unsealed].map(|reason| lan.hosts[0].drops(reason)), dropped);
+    }
 }

@@ -10,10 +10,15 @@ use std::time::Duration;
 
 use bump::DropReason;
 use cll::Settings;
-use common::{Lan, START_UNIX_S, Site, datagram, request, settings};
+use common::{Lan, START_UNIX_S, Site, datagram, request, settings, to_group};
 use identity::aead::Suite;
 use identity::profile::{PaperKey, RsaHash, RsaKey};
 use identity::{HostIdentity, PaperSuite, Profile};
+use wire::MacAddress;
+use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
+
+/// Headers of IPv4 and UDP.
+const IP_AND_UDP_LEN: usize = 28;
 
 fn identity(site: &mut Site, number: u8, bits: u16, hash: RsaHash) -> Arc<HostIdentity> {
     let key = RsaKey::new(bits, hash).unwrap();
@@ -96,4 +101,25 @@ fn keys_are_replaced_through_the_association() {
     }
     let peers = lan.hosts[0].cll.control.peers(lan.at);
     assert!(peers.iter().any(|peer| peer.state == "established" && peer.rollovers > 0));
+}
+
+/// A full packet to a group goes out in parts that the wire takes, however long a signature is; and comes together again.
+#[test]
+fn a_full_group_frame_fits_the_wire_under_either_key() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let mut lan = Lan::new(pair(&mut site));
+    let settings = &lan.hosts[0].settings;
+    let (wire_mtu, inner_mtu) = (usize::from(settings.wire_mtu), usize::from(settings.inner_mtu()));
+    // What is as old as its receiver may be a recording.
+    lan.pass(Duration::from_secs(1));
+    for from in [0, 1] {
+        let frame = to_group(from as u8 + 1, MacAddress::BROADCAST, &vec![7; inner_mtu - IP_AND_UDP_LEN]);
+        lan.seen.clear();
+        lan.send(from, frame.clone());
+        lan.pass(Duration::from_secs(1));
+        let lengths: Vec<usize> = lan.seen.iter().map(|(_, frame)| frame.len()).collect();
+        assert!(lengths.iter().all(|&length| length <= wire_mtu + ETHERNET_LEN), "from {from}: {lengths:?}");
+        let received = &lan.hosts[1 - from].delivered;
+        assert!(received.iter().any(|(delivered, _)| *delivered == frame), "from {from}: {lengths:?}");
+    }
 }

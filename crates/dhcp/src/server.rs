@@ -425,13 +425,7 @@ impl Server {
 
     /// Which message of a client the program answers.
     fn exchange(&self, now: Instant, message: &View<'_>) -> Option<(MessageType, Exchange)> {
-        let asked: &[MessageType] = match message.kind() {
-            MessageType::Offer => &[MessageType::Discover],
-            MessageType::Ack => &[MessageType::Request, MessageType::Inform],
-            MessageType::Nak => &[MessageType::Request],
-            _ => &[],
-        };
-        let found = asked.iter().filter_map(|kind| {
+        let found = message.kind().answers().iter().filter_map(|kind| {
             let exchange = self.exchanges.get(&(message.chaddr(), message.xid(), *kind))?;
             (now.since(exchange.at) < limits::EXCHANGE_OPEN).then(|| (*kind, exchange.clone()))
         });

@@ -160,6 +160,17 @@ impl MessageType {
             _ => Operation::Request,
         }
     }
+
+    /// The messages of a client that a server answers with this one (RFC 2131, section 4.3).
+    #[must_use]
+    pub fn answers(self) -> &'static [MessageType] {
+        match self {
+            MessageType::Offer => &[MessageType::Discover],
+            MessageType::Ack => &[MessageType::Request, MessageType::Inform],
+            MessageType::Nak => &[MessageType::Request],
+            _ => &[],
+        }
+    }
 }
 
 /// A DHCP message whose fields and options are all there. The frame has been measured; its checksums have not been looked at.

@@ -516,51 +516,28 @@ impl bump::Control for Control {
 
     fn request(&mut self, now: Now, lane: LaneId, request: Request, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
-        match request {
-            Request::StackArp(frame) => {
-                let fate = self.stack_arp(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
-            }
-            Request::StackNeighbour(frame) => {
-                let fate = self.stack_neighbour(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
-            }
-            Request::Claim(claim) => {
-                let fate = self.judge_claim(&mut call, &claim);
-                self.ledger.settle(now.since_boot, Side::WIRE, fate, &claim.sealed);
-            }
-            Request::StackGroup(frame) => {
-                let fate = self.group_frame_of_stack(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::STACK, fate, &frame);
-            }
-            Request::Handshake(frame) => {
-                let fate = self.wire_message(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
-            }
-            Request::Dhcp(from, frame) => {
-                let fate = self.dhcp_frame(&mut call, from, &frame);
-                self.ledger.settle(now.since_boot, from, fate, &frame);
-            }
-            Request::Wanted(mac) => self.open_for_lane(&mut call, lane, mac),
-            Request::FirstFrame(id) => self.promote(&mut call, id),
-            Request::Activity(id, activity) => self.peers.note(now.since_boot, id, activity),
-            Request::UnknownIndex(mac) => self.unknown_index(&mut call, mac),
-            Request::Worn(id) => self.renew_worn(&mut call, id),
-            Request::PlainArp(frame) => {
-                let fate = self.plain_arp(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
-            }
-            Request::PlainNeighbour(frame) => {
-                let fate = self.plain_neighbour(&mut call, &frame);
-                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
-            }
-            Request::Plain(word) => self.word(&mut call, word),
-            Request::HeardPlain(mac) => self.hear_plain(&mut call, mac),
+        let (from, fate, frame) = match request {
+            Request::StackArp(frame) => (Side::STACK, self.stack_arp(&mut call, &frame), frame),
+            Request::StackNeighbour(frame) => (Side::STACK, self.stack_neighbour(&mut call, &frame), frame),
+            Request::StackGroup(frame) => (Side::STACK, self.group_frame_of_stack(&mut call, &frame), frame),
+            Request::Handshake(frame) => (Side::WIRE, self.wire_message(&mut call, &frame), frame),
+            Request::PlainArp(frame) => (Side::WIRE, self.plain_arp(&mut call, &frame), frame),
+            Request::PlainNeighbour(frame) => (Side::WIRE, self.plain_neighbour(&mut call, &frame), frame),
+            Request::Dhcp(from, frame) => (from, self.dhcp_frame(&mut call, from, &frame), frame),
+            Request::Claim(claim) => (Side::WIRE, self.judge_claim(&mut call, &claim), claim.sealed),
             Request::Control(association, frame, message) => {
-                let fate = self.sealed_message(&mut call, &Sealed { association, frame: &frame, message: &message });
-                self.ledger.settle(now.since_boot, Side::WIRE, fate, &frame);
+                let sealed = Sealed { association, frame: &frame, message: &message };
+                (Side::WIRE, self.sealed_message(&mut call, &sealed), frame)
             }
-        }
+            Request::Wanted(mac) => return self.open_for_lane(&mut call, lane, mac),
+            Request::FirstFrame(id) => return self.promote(&mut call, id),
+            Request::Activity(id, activity) => return self.peers.note(now.since_boot, id, activity),
+            Request::UnknownIndex(mac) => return self.unknown_index(&mut call, mac),
+            Request::Worn(id) => return self.renew_worn(&mut call, id),
+            Request::Plain(word) => return self.word(&mut call, word),
+            Request::HeardPlain(mac) => return self.hear_plain(&mut call, mac),
+        };
+        self.ledger.settle(now.since_boot, from, fate, &frame);
     }
 
     fn complete(

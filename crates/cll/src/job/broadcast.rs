@@ -122,7 +122,7 @@ impl CheckAnnouncement {
         }
         let head = announcement.head;
         let leaf = merkle::leaf(ethernet, &message[..announcement.unproved_len()]);
-        let root = merkle::root_of(leaf, head.place, announcement.proof.path);
+        let root = merkle::Way::of(leaf, head.place, announcement.proof.path).root();
         let signed = merkle::signed(head.stamp.incarnation, head.place.leaves, &root);
         let checked = peer.verify_signature(&signed, announcement.proof.signature);
         checked.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;

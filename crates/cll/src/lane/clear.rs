@@ -13,7 +13,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::{self, network_layer, protocol};
 use wire::{EtherType, MacAddress, icmp, ipv4, ipv6};
 
-use super::outbound::not_carried;
+use super::outbound::{is_dhcp, not_carried};
 use super::{Lane, Outputs};
 use crate::limits::{ASK_AGAIN, CLEAR_HOSTS_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_LOOK, MANAGEMENT_TOLD_EVERY};
 use crate::message::{PlainWord, Request};
@@ -177,7 +177,13 @@ impl Lane {
         // What does not travel under a seal comes in clear from hosts that have proved themselves, too.
         let is_group = header.destination.is_group();
         let is_ipv6_off = header.ethertype == EtherType::IPV6 && !self.settings.ipv6;
-        let is_carried = not_carried(header, &frame.bytes[ETHERNET_LEN..]).is_none() && !is_ipv6_off;
+        let payload = &frame.bytes[ETHERNET_LEN..];
+        let is_dhcp = is_dhcp(header.ethertype, payload);
+        if is_dhcp && self.settings.speaks_dhcp() {
+            // Whoever proves his DHCP has no use for anybody's that is not proved.
+            return Fate::Dropped(DropReason::Dhcp);
+        }
+        let is_carried = !is_dhcp && not_carried(header, payload).is_none() && !is_ipv6_off;
         let is_sealed = is_carried && !is_group;
         let claim = self.claim(header.source, frame.bytes, is_sealed);
         if is_carried && is_group && claim == Claim::Nothing && self.signs_groups(header.source) {

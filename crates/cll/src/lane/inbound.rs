@@ -172,7 +172,7 @@ impl Receiver {
         room[..ETHERNET_LEN].copy_from_slice(&restored.emit());
         match self.origin.check(room) {
             Ok(Passage::Ipv6(_)) if !settings.ipv6 => Err(DropReason::Ipv6),
-            Err(_) | Ok(_) if settings.weaken.cross_layer => Ok(None),
+            _ if settings.weaken.cross_layer => Ok(None),
             Ok(Passage::Ipv6(claims)) => Ok(Some(claims)),
             Ok(Passage::Free) => Ok(None),
             Err(reason) => Err(reason),

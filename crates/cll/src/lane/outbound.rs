@@ -33,7 +33,7 @@ impl Lane {
             return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
         }
         if is_dhcp(header.ethertype, payload) && !self.legacy.contains_key(&header.destination) {
-            return self.stack_dhcp(frame, out);
+            return self.stack_dhcp(&header, frame, out);
         }
         if header.ethertype == EtherType::IPV6 {
             if !self.settings.ipv6 {
@@ -66,10 +66,10 @@ impl Lane {
         is_request && self.senders.contains_key(&header.destination)
     }
 
-    /// DHCP leaves in frames of its own, by way of control.
-    fn stack_dhcp(&self, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
+    /// DHCP leaves in frames of its own, by way of control; where this host has no part in that, in clear as the mode allows.
+    fn stack_dhcp(&mut self, header: &Header, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
         if !self.settings.speaks_dhcp() {
-            return Some(Fate::Dropped(DropReason::Dhcp));
+            return Some(self.outbound_uncarried(header, frame, DropReason::Dhcp, out));
         }
         // No program sends several messages as one.
         if frame.meta.gso.is_some() {
@@ -177,7 +177,7 @@ pub(crate) fn not_for_groups(ethertype: EtherType, payload: &[u8]) -> Option<Dro
     is_dhcp(ethertype, payload).then_some(DropReason::Dhcp)
 }
 
-fn is_dhcp(ethertype: EtherType, packet: &[u8]) -> bool {
+pub(super) fn is_dhcp(ethertype: EtherType, packet: &[u8]) -> bool {
     ethertype == EtherType::IPV4 && wire::ipv4::View::new(packet).is_ok_and(|packet| origin::is_dhcp(&packet))
 }
 

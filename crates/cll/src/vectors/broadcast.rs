@@ -44,7 +44,7 @@ fn every_group_frame_is_read_emitted_and_proved_alike() {
             let message = GroupFrame::parse(bytes).expect("a group frame");
             assert_eq!(message.emit(), bytes);
             let leaf = merkle::leaf(ethernet, &bytes[..message.unproved_len()]);
-            let root = merkle::root_of(leaf, message.head.place, message.proof.path);
+            let root = merkle::Way::of(leaf, message.head.place, message.proof.path).root();
             assert_eq!(root, vectors.array::<32>(&format!("{batch}.root")));
             let check = CheckRoot {
                 certificate: Arc::new(identity.certificate().clone()),

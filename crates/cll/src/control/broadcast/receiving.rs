@@ -14,10 +14,11 @@ use wire::{EtherType, MacAddress};
 
 use super::super::{Call, Control};
 use super::Duty;
-use super::senders::{Parts, Root, Sender};
+use super::senders::{Parts, Sender};
 use crate::job::Refusal;
 use crate::job::broadcast::{CheckRoot, Work};
-use crate::limits::GROUP_WAITING_PER_SENDER_MAX;
+use crate::limits::{GROUP_SENDERS_IN_CHECK_MAX, GROUP_WAITING_PER_SENDER_MAX};
+use crate::merkle::{Hash, Way};
 use crate::{lane, merkle};
 
 impl Control {
@@ -57,7 +58,7 @@ impl Control {
             return Err(DropReason::GroupReplayed);
         }
         let idle = sender.check.is_none();
-        if idle && sender.knows(&root(frame, &message)) {
+        if idle && sender.knows(leaf(frame, &message), message.head.place, message.proof.path) {
             return self.take_group_frame(call, frame);
         }
         if sender.waiting.len() >= GROUP_WAITING_PER_SENDER_MAX {
@@ -76,14 +77,17 @@ impl Control {
     fn check_root(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> Result<(), DropReason> {
         let now = call.now.since_boot;
         let (_, message) = read(frame)?;
+        if self.broadcasts.senders.in_check() >= GROUP_SENDERS_IN_CHECK_MAX {
+            return Err(DropReason::GroupBudget);
+        }
         if !self.broadcasts.check_budget_per_source.take(now, mac) || !self.broadcasts.check_budget.take(now) {
             return Err(DropReason::GroupBudget);
         }
-        let (root, leaves) = root(frame, &message);
+        let way = way(frame, &message);
         let sender = self.broadcasts.senders.get(mac).ok_or(DropReason::GroupUnproved)?;
         let check = CheckRoot {
             certificate: Arc::clone(&sender.certificate),
-            signed: merkle::signed(sender.incarnation, leaves, &root),
+            signed: merkle::signed(sender.incarnation, way.leaves(), &way.root()),
             signature: message.proof.signature.to_vec(),
         };
         self.broadcasts.checks += 1;
@@ -114,7 +118,7 @@ impl Control {
             (Some(frame), Err(refusal)) => self.refuse_group(call, mac, &frame, refusal),
             (Some(frame), Ok(())) => {
                 if let Ok((_, message)) = read(&frame) {
-                    sender.remember_root(root(&frame, &message));
+                    sender.remember_batch(way(&frame, &message));
                 }
                 self.settle_waiting(call, &frame);
             }
@@ -128,7 +132,8 @@ impl Control {
         while let Some(sender) = self.broadcasts.senders.get_mut(mac) {
             let Some(frame) = sender.waiting.pop_front() else { return };
             let known = read(&frame).is_ok_and(|(_, message)| {
-                sender.knows(&root(&frame, &message)) || !sender.is_newer(&message.head.stamp)
+                let (place, path) = (message.head.place, message.proof.path);
+                sender.knows(leaf(&frame, &message), place, path) || !sender.is_newer(&message.head.stamp)
             });
             if known {
                 self.settle_waiting(call, &frame);
@@ -279,9 +284,12 @@ fn read(frame: &[u8]) -> Result<(Header, GroupFrame<'_>), DropReason> {
     Ok((header, GroupFrame::parse(message).map_err(|_| DropReason::Malformed)?))
 }
 
-/// The root to which a frame leads.
-fn root(frame: &[u8], message: &GroupFrame<'_>) -> Root {
+fn leaf(frame: &[u8], message: &GroupFrame<'_>) -> Hash {
     let (ethernet, bytes) = frame.split_at(ETHERNET_LEN);
-    let leaf = merkle::leaf(ethernet, &bytes[..message.unproved_len()]);
-    (merkle::root_of(leaf, message.head.place, message.proof.path), message.head.place.leaves)
+    merkle::leaf(ethernet, &bytes[..message.unproved_len()])
+}
+
+/// The way from a frame to the root that its sender signed.
+fn way(frame: &[u8], message: &GroupFrame<'_>) -> Way {
+    Way::of(leaf(frame, message), message.head.place, message.proof.path)
 }

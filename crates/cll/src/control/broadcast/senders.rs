@@ -7,15 +7,12 @@ use bump::{Instant, time};
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use wire::cll::GroupFrame;
-use wire::cll::broadcast::{INCARNATION_LEN, Part, Stamp};
+use wire::cll::broadcast::{INCARNATION_LEN, Part, Place, Stamp};
 use wire::{EtherType, MacAddress};
 
 use crate::limits::{GROUP_PARTS_WAIT_MAX, GROUP_ROOTS_MAX, GROUP_SENDERS_MAX};
-use crate::merkle::Hash;
+use crate::merkle::{Hash, Way};
 use crate::origin::Origin;
-
-/// A root that its sender signed, with the number of its leaves.
-pub(super) type Root = (Hash, u8);
 
 /// A sender whose announcement was believed.
 pub(super) struct Sender {
@@ -24,8 +21,8 @@ pub(super) struct Sender {
     pub(super) incarnation: [u8; INCARNATION_LEN],
     /// Time and counter of the newest frame that was taken; nothing that is not newer is taken again.
     pub(super) last: (u64, u32),
-    /// Roots that were found right, newest last, so that a batch costs one check.
-    roots: VecDeque<Root>,
+    /// In each batch whose root was found right the way of the last leaf, newest batch last, so that a batch costs one check.
+    batches: VecDeque<Way>,
     /// Frames of the wire behind a check that is under way, in the order in which they came.
     pub(super) waiting: VecDeque<Vec<u8>>,
     /// The check that the first of them waits for.
@@ -42,7 +39,7 @@ impl Sender {
             certificate: Arc::new(certificate),
             incarnation: stamp.incarnation,
             last: (stamp.time_ms, stamp.counter),
-            roots: VecDeque::new(),
+            batches: VecDeque::new(),
             waiting: VecDeque::new(),
             check: None,
             parts: None,
@@ -55,15 +52,16 @@ impl Sender {
         (stamp.time_ms, stamp.counter) > self.last
     }
 
-    pub(super) fn knows(&self, root: &Root) -> bool {
-        self.roots.contains(root)
+    /// Whether `leaf` is in a batch whose root was found right.
+    pub(super) fn knows(&mut self, leaf: Hash, place: Place, path: &[u8]) -> bool {
+        self.batches.iter_mut().rev().any(|batch| batch.proves(leaf, place, path))
     }
 
-    pub(super) fn remember_root(&mut self, root: Root) {
-        if self.roots.len() == GROUP_ROOTS_MAX {
-            self.roots.pop_front();
+    pub(super) fn remember_batch(&mut self, way: Way) {
+        if self.batches.len() == GROUP_ROOTS_MAX {
+            self.batches.pop_front();
         }
-        self.roots.push_back(root);
+        self.batches.push_back(way);
     }
 
     /// Notes an authentic frame: its stamp is spent, whatever else may be wrong with it.
@@ -139,6 +137,11 @@ impl Senders {
 
     pub(super) fn len(&self) -> usize {
         self.by_mac.len()
+    }
+
+    /// Senders of which a signature is being checked. Asked once for each check, of which there are few in a second.
+    pub(super) fn in_check(&self) -> usize {
+        self.by_mac.values().filter(|sender| sender.check.is_some()).count()
     }
 
     pub(super) fn get(&self, mac: MacAddress) -> Option<&Sender> {

@@ -165,7 +165,7 @@ impl Control {
     }
 
     fn room(&self) -> Room {
-        let signature_len = self.settings.identity.signing_key().signature_len();
+        let signature_len = self.settings.identity.handshake_key().signature_len();
         Room { wire_mtu: usize::from(self.wire_mtu), signature_len }
     }
 

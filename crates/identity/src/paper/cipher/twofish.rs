@@ -1,7 +1,7 @@
 //! Twofish ("Twofish: a 128-bit block cipher", Schneier and others, 1998) with tables made for each key.
 //!
 //! The cipher of the paper's Tables 2 and 3. The crate `twofish` works the keyed boxes out anew for every byte that it looks up, which
-//! takes fifty times as long; here they are worked out once for each key ("full keying"). Tests compare the two.
+//! takes several times as long; here they are worked out once for each key ("full keying"). Tests compare the two.
 
 use std::sync::LazyLock;
 

@@ -46,10 +46,10 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule) -> Result<Vec<Row>
     let mut ends = Ends::open(&track, count)?;
     let before = track.resident_bytes()?;
     eprintln!("ringwall-lab: memory, opening {count} connections");
-    ends.until(0..count, Ends::open_connection)?;
+    ends.until(0..count, 0, Ends::open_connection)?;
     let resident = track.resident_bytes()?;
     let retained = track.status()?["memory_bytes"].as_f64().unwrap_or(0.0);
-    ends.until((0..count).step_by(ASKED_ONE_IN), Ends::ask)?;
+    ends.until((0..count).step_by(ASKED_ONE_IN), 1, Ends::ask)?;
     let flows = track.status()?["flows"].as_f64();
     let held = Row::new(NAME, "connections_held", "connections", &vec![flows]);
     let cost = (resident - before - retained) / f64::from(count);
@@ -65,26 +65,42 @@ struct Ends {
     untrusted: PacketPort,
     /// What the clients acknowledge, once the server has spoken.
     acknowledged: Vec<u32>,
-    /// Which connections have done what they are to do.
-    done: Vec<bool>,
+    /// Which connections have not yet done what they are to do, and how many they are.
+    missing: Vec<bool>,
     left: u32,
+    /// Bytes of data in what is awaited from each: what was awaited before may still come, twice.
+    awaited_bytes: usize,
 }
 
 impl Ends {
     fn open(track: &Track, count: u32) -> Result<Ends, Failure> {
         let port = |host: &Host| host.namespace.enter(|| link::open(INTERFACE));
         let (trusted, untrusted) = (port(&track.trusted)?, port(&track.untrusted)?);
-        Ok(Ends { trusted, untrusted, acknowledged: vec![0; count as usize], done: Vec::new(), left: 0 })
+        Ok(Ends {
+            trusted,
+            untrusted,
+            acknowledged: vec![0; count as usize],
+            missing: Vec::new(),
+            left: 0,
+            awaited_bytes: 0,
+        })
     }
 
-    /// Lets every connection of `wanted` do `act`, again and again until all of them are done.
-    fn until(&mut self, wanted: impl Iterator<Item = u32> + Clone, act: fn(&mut Ends, u32)) -> Result<(), Failure> {
+    /// Lets every connection of `wanted` do `act`, again and again until the server has heard so many bytes of each.
+    fn until(
+        &mut self,
+        wanted: impl Iterator<Item = u32> + Clone,
+        awaited_bytes: usize,
+        act: fn(&mut Ends, u32),
+    ) -> Result<(), Failure> {
         let start = Instant::now();
-        self.done = vec![false; self.acknowledged.len()];
+        self.awaited_bytes = awaited_bytes;
+        self.missing = vec![false; self.acknowledged.len()];
+        wanted.clone().for_each(|number| self.missing[number as usize] = true);
         self.left = wanted.clone().count() as u32;
         while self.left > 0 {
             for (turn, number) in (1..).zip(wanted.clone()) {
-                if !self.done[number as usize] {
+                if self.missing[number as usize] {
                     act(self, number);
                 }
                 if turn % AHEAD == 0 {
@@ -144,9 +160,11 @@ impl Ends {
             let (flags, acknowledgement) = (SYN | ACK, arrived.sequence.wrapping_add(1));
             let answer = Segment { flags, sequence: 7, acknowledgement, data: &[] };
             put(&mut self.trusted, &forge::tcp(arrived.path.back(), answer));
-        } else if let Some(done) = number(arrived.path.source).and_then(|number| self.done.get_mut(number)) {
-            self.left -= u32::from(!*done);
-            *done = true;
+            return;
+        }
+        let missing = number(arrived.path.source).and_then(|number| self.missing.get_mut(number));
+        if let Some(missing) = missing.filter(|_| arrived.bytes == self.awaited_bytes) {
+            self.left -= u32::from(std::mem::take(missing));
         }
     }
 
@@ -167,6 +185,8 @@ struct Arrived {
     flags: u8,
     sequence: u32,
     acknowledgement: u32,
+    /// Of its data.
+    bytes: usize,
 }
 
 impl Arrived {
@@ -178,7 +198,8 @@ impl Arrived {
             destination: SocketAddrV4::new(packet.destination(), segment.destination_port()),
         };
         let (sequence, acknowledgement) = (segment.sequence(), segment.acknowledgement());
-        Some(Arrived { path, flags: segment.flags(), sequence, acknowledgement })
+        let bytes = segment.payload().len();
+        Some(Arrived { path, flags: segment.flags(), sequence, acknowledgement, bytes })
     }
 }
 
@@ -223,6 +244,7 @@ mod tests {
         let segment = Segment { flags: SYN | ACK, sequence: 7, acknowledgement: 9, data: &[1] };
         let arrived = Arrived::read(&forge::tcp(path(3), segment)).unwrap();
         assert_eq!((arrived.flags, arrived.sequence, arrived.acknowledgement), (SYN | ACK, 7, 9));
+        assert_eq!(arrived.bytes, 1);
         assert_eq!(arrived.path.source, path(3).source);
         assert!(Arrived::read(&[0; 20]).is_none());
     }
