@@ -209,6 +209,10 @@ fn forged_and_replayed_packets_end_before_the_stack() {
         let real = stack_esp(&inside.stop()?, one.ip);
         assert!(real.len() <= 400, "{} of 2000 passed unproved, and 100 a second may", real.len());
         assert_eq!(answered(one, other, 10, "0.1")?, 10, "honest traffic lives");
+        let layers = b.status()?["layers"].clone();
+        assert_eq!(layers["in_force"], "kernel", "{layers}");
+        let in_kernel = |reason: &str| layers["dropped_in_kernel"][reason].as_u64().unwrap_or_default();
+        assert!(in_kernel("shield-spi") >= 2000 && in_kernel("shield-replay") >= 50, "{layers}");
         Ok(())
     });
 }

@@ -216,7 +216,7 @@ fn without_the_privilege_the_twin_is_in_force_and_says_why() {
     assert_eq!((standing.wanted, standing.in_force), (Layers::Kernel, Layers::Twin));
     let reason = standing.reason.as_deref().unwrap_or_default();
     assert!(reason.contains("does not take the shield's program") && !reason.contains('\n'), "{reason}");
-    assert_eq!(standing.dropped_in_kernel(), Count::default());
+    assert_eq!(standing.dropped_in_kernel(), []);
 }
 
 #[test]

@@ -141,6 +141,15 @@ impl Hosts {
         found.ok_or_else(|| Failure::Usage(format!("{name} has no strongSwan")))
     }
 
+    /// Where forged packets end at the receiver, as its shield says.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn layers(&self) -> Result<String, Failure> {
+        let Some(shield) = self.shields.first() else { return Ok("none".to_owned()) };
+        Ok(shield.status()?["layers"]["in_force"].as_str().unwrap_or("twin").to_owned())
+    }
+
     /// Associations of the stream's sender that the receiver's shield has learned.
     ///
     /// # Errors

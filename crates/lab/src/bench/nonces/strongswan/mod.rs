@@ -57,6 +57,7 @@ fn forged_packets(
     schedule: Schedule,
 ) -> Result<Vec<Row>, Failure> {
     let hosts = Hosts::open(run, program, front, receive, None)?;
+    let layers = hosts.layers()?;
     let attacks: Vec<(Forgery, Pace)> =
         Forgery::ALL.into_iter().flat_map(|forgery| Pace::ALL.map(|pace| (forgery, pace))).collect();
     let (mut quiet, mut quiet_runs) = (Series::new(), Vec::new());
@@ -73,7 +74,7 @@ fn forged_packets(
     }
     let made = attacks.iter().zip(&found).filter_map(|(&(forgery, pace), found)| {
         let row = row(&name(forgery, front, pace), found, &quiet)?;
-        Some(with_costs(row, found, &quiet_runs))
+        Some(with_costs(row, found, &quiet_runs).with_note("layers", &layers))
     });
     Ok(made.collect())
 }
