@@ -25,7 +25,7 @@ put 755 packaging/closed.sh "$libexec/closed.sh"
 put 644 "$page" "$prefix/share/man/man8/ringwall.8"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
-for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service; do
+for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ringwall-renew@.service ringwall-renew@.timer; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done

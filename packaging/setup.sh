@@ -7,20 +7,21 @@ cd "$(dirname "$0")/.."
 # nftables is no tool of the build: the program closes interfaces with it.
 build_packages="gcc libc6-dev make cmake nftables"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), DHCP (dnsmasq, without the service that its own package
-# starts, and udhcpc), who watches (tcpdump) and who attacks.
+# starts, udhcpc, and dhclient for DHCPv6), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udhcpc \
-    iputils-arping dsniff ettercap-text-only bettercap python3-scapy python3-cryptography tcpreplay hping3"
+    isc-dhcp-client iputils-arping dsniff ettercap-text-only bettercap yersinia thc-ipv6 python3-scapy python3-cryptography \
+    tcpreplay hping3"
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
 # who looks at what is behind a gateway (nmap, p0f), the IPsec that a shield stands in front of (strongSwan), a network stack that
 # stands behind a gateway and reads what it lets through (lwIP), and the compiler of the program in the kernel, to compare.
 test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
-    kea-dhcp4-server isc-dhcp-server isc-dhcp-client isc-dhcp-relay dhcpcd-base etcd-server \
+    kea-dhcp4-server isc-dhcp-server isc-dhcp-relay dhcpcd-base etcd-server \
     strongswan-starter strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins \
     libstrongswan-standard-plugins"
-# The LAN again, streams (iperf3), the application-level proxy that the gateway is measured beside (squid), algorithms for
+# The LAN again, streams (iperf3), DHCP, the application-level proxy that the gateway is measured beside (squid), algorithms for
 # authentication that our own libraries do not have (nettle), and tunnels to be flooded (strongSwan).
-bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 squid nettle-dev \
+bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 dnsmasq-base udhcpc squid nettle-dev \
     strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins libstrongswan-standard-plugins"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"

@@ -40,7 +40,9 @@ TYPE_RESUMPTION_REQUEST, TYPE_RESUMPTION_REPLY, TYPE_TICKET = 0x2C, 0x2D, 0x2E
 AES_256_GCM, AES_128_GCM, CHACHA20_POLY1305 = 1, 2, 3
 KEY_LEN = {AES_256_GCM: 32, AES_128_GCM: 16, CHACHA20_POLY1305: 32}
 SUITE_NAME = {AES_256_GCM: "aes-256-gcm", AES_128_GCM: "aes-128-gcm", CHACHA20_POLY1305: "chacha20-poly1305"}
-INNER_CHECKSUM_PARTIAL = 0x01
+INNER_CHECKSUM_PARTIAL, INNER_COMPRESSED = 0x01, 0x02
+# What a side says of compression: in the low half what it would use, in the high half what it reads.
+SENDS_LZ4, READS_LZ4 = 0x01, 0x10
 # The shortest sealed frame has Ethernet's 60 bytes: 14 + 14 + 3 + 13 + 16.
 PAYLOAD_MIN = 13
 MAC_ADDRESS_OID = ObjectIdentifier("1.3.6.1.5.5.7.8.12")
@@ -217,10 +219,11 @@ class Offer:
     receiver_index: int
     lifetime_s: int
     slow_nonce: bool = False
+    compression: int = 0
 
     def emit(self):
         head = struct.pack("!BBBB", 1, self.suite, self.confidential, self.lanes)
-        return head + struct.pack("!IIBB", self.receiver_index, self.lifetime_s, 0, 1 | self.slow_nonce << 1)
+        return head + struct.pack("!IIBB", self.receiver_index, self.lifetime_s, self.compression, 1 | self.slow_nonce << 1)
 
 
 def counted(content):
@@ -314,6 +317,58 @@ def tcp_packet_with_partial_checksum(source, destination, payload):
     segment = struct.pack("!HHIIBBHHH", 443, 40000, 1, 2, 0x50, 0x18, 500, 0, 0) + payload
     value = checksum(pseudo_header(source, destination, 6, len(segment)))
     return ipv4_packet(source, destination, 6, segment[:16] + struct.pack("!H", value) + segment[18:])
+
+
+# ---- Compression: blocks of LZ4 (its own document, lz4_Block_format.md) ----------------------------------------------
+
+
+def lz4_sequence(literals, match_len=None, offset=None):
+    """Literals, and the match behind them unless they are the last."""
+    def rest(length):
+        return bytes([255] * (length // 255) + [length % 255])
+
+    head = min(len(literals), 15) << 4 | (min(match_len - 4, 15) if match_len else 0)
+    out = bytes([head]) + (rest(len(literals) - 15) if len(literals) >= 15 else b"") + literals
+    if match_len:
+        out += struct.pack("<H", offset) + (rest(match_len - 4 - 15) if match_len - 4 >= 15 else b"")
+    return out
+
+
+def lz4_block(data):
+    """The longest match at every place, as that document bounds them: the last 5 bytes are literals, no match starts in the last 12."""
+    out, done, at = b"", 0, 0
+    while at < len(data) - 12:
+        best = (0, 0)
+        for start in range(max(0, at - 0xFFFF), at):
+            length = 0
+            while at + length < len(data) - 5 and data[start + length] == data[at + length]:
+                length += 1
+            best = max(best, (length, start))
+        if best[0] < 4:
+            at += 1
+            continue
+        out += lz4_sequence(data[done:at], best[0], at - best[1])
+        at += best[0]
+        done = at
+    return out + lz4_sequence(data[done:])
+
+
+def compressed(payload):
+    packed = struct.pack("!H", len(payload)) + lz4_block(payload)
+    assert PAYLOAD_MIN <= len(packed) < len(payload)
+    return packed
+
+
+def compressed_frames(sender, receiver):
+    """As below, and what the payload is before."""
+    source, destination = sender.ip, receiver.ip
+    verse = b"Row, row, row your boat, gently down the stream; merrily, merrily, merrily, merrily, "
+    return [
+        ("text", ETHERTYPE_IPV4, 0, udp_packet(source, destination, verse * 6)),
+        ("equal", ETHERTYPE_IPV4, INNER_CHECKSUM_PARTIAL,
+         tcp_packet_with_partial_checksum(source, destination, bytes(1300))),
+        ("other", ETHERTYPE_EXPERIMENT, 0, bytes(range(64)) * 20),
+    ]
 
 
 def plain_frames(sender, receiver):
@@ -474,6 +529,7 @@ def put_side(out, shake, side):
     out.put(f"{name}.lanes", bytes([offer.lanes]))
     out.put(f"{name}.receiver_index", struct.pack("!I", offer.receiver_index))
     out.put(f"{name}.lifetime_s", struct.pack("!I", offer.lifetime_s))
+    out.put(f"{name}.compression", bytes([offer.compression]))
 
 
 def put_messages(out, shake):
@@ -515,6 +571,15 @@ def put_lane(out, shake, side, lane):
             out.put(f"{prefix}.{frame_name}.plain", plain + payload)
             out.put(f"{prefix}.{frame_name}.opened", plain + filled)
         out.put(f"{prefix}.{frame_name}.wire", sealed)
+        sequence += 1
+    if not (offer.compression & SENDS_LZ4 and peers.compression & READS_LZ4):
+        return
+    out.comment("Compressed frames. A sender may make other blocks of the same payload; a receiver expands these.")
+    for frame_name, ethertype, flags, payload in compressed_frames(sender, receiver):
+        inner = struct.pack("!HB", ethertype, flags | INNER_COMPRESSED) + compressed(payload)
+        plain = ethernet(receiver.mac, sender.mac, ethertype)
+        out.put(f"{prefix}.{frame_name}.plain", plain + payload)
+        out.put(f"{prefix}.{frame_name}.wire", data_frame(header, offer, keys, peers.receiver_index + lane, sequence, inner))
         sequence += 1
 
 
@@ -830,6 +895,9 @@ CASES = [
          Offer(AES_256_GCM, True, 1, 0x00C0FFE8, 1800, slow_nonce=True), Offer(AES_256_GCM, True, 1, 0x00ABCDE8, 1800)),
     Case(5, "First contact by IPv6 address.",
          Offer(AES_256_GCM, True, 1, 0x00600000, 1800), Offer(AES_256_GCM, True, 1, 0x00600008, 1800), ipv6=True),
+    Case(6, "The initiator compresses and reads LZ4, the responder only reads it, and something that nobody knows yet.",
+         Offer(AES_256_GCM, True, 1, 0x00700000, 1800, compression=SENDS_LZ4 | READS_LZ4),
+         Offer(AES_128_GCM, False, 1, 0x00700008, 1800, slow_nonce=True, compression=READS_LZ4 | 0x80)),
 ]
 
 

@@ -186,12 +186,26 @@ CIPHERS = (
     + [("blowfish", bits, algorithms.Blowfish, 8) for bits in (128, 192, 256)] + [None] * 4
     + [("seed", 128, algorithms.SEED, 16), None]
 )
+NONCE_ONLY = 0xC7
 MACS = [("md5", 16), ("sha1", 20), ("sha256", 32), ("ripemd160", 20), ("has160", 20)]
 
 
 def suite_id(cipher, bits, mac):
     row = next(row for row, entry in enumerate(CIPHERS) if entry and entry[:2] == (cipher, bits))
     return 0x40 + 5 * row + [name for name, _ in MACS].index(mac)
+
+
+class NoTag:
+    """Neither key nor cipher, and zeros in the place of the tag."""
+
+    name, key_len = "nonce-only", 0
+
+    def tag(self, *_):
+        return bytes(16)
+
+
+def suite_of(number):
+    return NoTag() if number == NONCE_ONLY else Suite(number)
 
 
 class Suite:
@@ -229,7 +243,7 @@ class Suite:
 
 
 def data_frame(header, offer, keys, receiver_index, number, inner):
-    suite = Suite(offer.suite)
+    suite = suite_of(offer.suite)
     clear = header + struct.pack("!BBIII", make.TYPE_UNICAST, 0, receiver_index, number, make.spin(keys.spin, number))
     nonce = bytes(a ^ b for a, b in zip(keys.iv, bytes(4) + struct.pack("!Q", number)))
     body = suite.encrypt(keys.key, nonce, inner) if offer.confidential else inner
@@ -250,7 +264,7 @@ def lane_keys(shared, transcript, direction, lane, suite):
         hashes = (hashlib.new("ripemd160", shared + struct.pack("!I", i) + parameters).digest() for i in range(1, 9))
         return b"".join(hashes)[:length]
 
-    return make.LaneKeys(kdf2(b"key", 64)[: Suite(suite).key_len], kdf2(b"iv", 12), kdf2(b"spin", 16), kdf2(b"slow", 16))
+    return make.LaneKeys(kdf2(b"key", 64)[: suite_of(suite).key_len], kdf2(b"iv", 12), kdf2(b"spin", 16), kdf2(b"slow", 16))
 
 
 class Signer:
@@ -297,6 +311,8 @@ def cases():
         initiator = Offer(suite_id(*one), True, 1, 0x1000 * number, 1800)
         responder = Offer(suite_id(*other), number == 1, 1, 0x2000 * number, 3600)
         yield make.Case(100 + number, "", initiator, responder)
+    ends = [Offer(NONCE_ONLY, False, 1, index, 1800) for index in (0x3000, 0x6000)]
+    yield make.Case(103, "", *ends)
 
 
 def put_handshake(out, shake):
@@ -313,7 +329,7 @@ def put_handshake(out, shake):
     out.put(f"{prefix}.shared_secret", shake.shared)
     for name, label, sender, receiver, offer, peers in shake.sides():
         keys = lane_keys(shake.shared, shake.transcript, label, 0, offer.suite)
-        out.comment(f"Keys and frames {label}: {Suite(offer.suite).name}.")
+        out.comment(f"Keys and frames {label}: {suite_of(offer.suite).name}.")
         out.put(f"{prefix}.{name}.key", keys.key)
         out.put(f"{prefix}.{name}.iv", keys.iv)
         out.put(f"{prefix}.{name}.spin_key", keys.spin)

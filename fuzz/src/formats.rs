@@ -2,16 +2,18 @@
 
 use wire::arp::{self, Arp};
 use wire::cll::broadcast::HASH_LEN;
+use wire::cll::dhcp::{DhcpFrame, set_tag, tagged_parts as tagged_parts_of_dhcp};
 use wire::cll::handshake::tagged_parts;
 use wire::cll::resumption::{Grant, bound_part};
 use wire::cll::{
-    Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Resumption, Rollover, train,
+    Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Resolution as Resolved,
+    Resumption, Rollover, train,
 };
 use wire::ethernet::Header;
 use wire::sarp::Message;
 use wire::sarp::data::{Answer, Change, Question, Record, Resolution};
 use wire::sarp::enrolment::{Application, Enrolment, Fetch};
-use wire::{MacAddress, ipv4, ipv6, layer, tcp, udp};
+use wire::{MacAddress, icmp, ipv4, ipv6, layer, nd, tcp, udp};
 
 /// Ethernet headers, the way through tags and IP headers, and hardware addresses as text.
 pub fn ethernet(data: &[u8]) {
@@ -99,9 +101,60 @@ pub fn train(data: &[u8]) {
 pub fn cll_handshake(data: &[u8]) {
     let Ok(message) = Handshake::parse(data) else { return };
     assert_eq!(message.emit(), data);
+    assert_eq!(Resolved::in_message(data), Some(message.resolution));
+    let answer = message.resolution.reply(MacAddress([2; 6]), None);
+    assert_eq!(
+        (answer.target_mac(), answer.target_ip()),
+        (message.resolution.sender_mac(), message.resolution.sender_ip())
+    );
     let signed = message.signed_parts(data).concat();
     assert_eq!(signed.len() + message.site_tag.len() + 2 + message.signature.len(), data.len());
     assert_eq!(tagged_parts(data).concat().len() + message.site_tag.len(), data.len());
+}
+
+/// DHCP messages of the link layer.
+pub fn cll_dhcp(data: &[u8]) {
+    let Ok(message) = DhcpFrame::parse(data) else { return };
+    assert_eq!(message.emit(), data);
+    assert_eq!(tagged_parts_of_dhcp(data).concat().len() + message.tag.len(), data.len());
+    let mut retagged = data.to_vec();
+    set_tag(&mut retagged, &[0xa5; 16]);
+    assert_eq!(tagged_parts_of_dhcp(&retagged), tagged_parts_of_dhcp(data));
+    assert_eq!(DhcpFrame::parse(&retagged), Ok(DhcpFrame { tag: [0xa5; 16], ..message }));
+}
+
+/// Neighbour discovery, alone and in a packet: what it says stands in it, and who asks and who answers are read as they were made.
+pub fn discovery(data: &[u8]) {
+    if let Ok(view) = ipv6::View::new(data)
+        && let Ok(Some(upper)) = view.upper_layer()
+    {
+        assert!(data.ends_with(upper.bytes) || view.payload_len() as usize + ipv6::HEADER_LEN < data.len());
+        assert!(upper.is_behind_extensions || upper.protocol == view.next_header());
+        if upper.protocol == icmp::PROTOCOL_V6 {
+            discovery_message(upper.bytes);
+        }
+    }
+    discovery_message(data);
+}
+
+fn discovery_message(data: &[u8]) {
+    let Ok(message) = nd::Message::parse(data) else { return };
+    assert!(nd::is_discovery(data[0]) && data[1] == 0);
+    let says = |option: u8, mac: MacAddress| data.windows(8).any(|at| at[..2] == [option, 1] && at[2..] == mac.0);
+    assert!(message.source_link.is_none_or(|mac| says(1, mac)) && message.target_link.is_none_or(|mac| says(2, mac)));
+    let Some(target) = message.target else { return };
+    assert_eq!(data[8..24], target.octets());
+    // Who has no address says no link-layer address.
+    if target.is_unspecified() {
+        return;
+    }
+    let mac = message.source_link.or(message.target_link).unwrap_or(MacAddress([2; 6]));
+    let asked = nd::solicitation(target, mac, nd::solicited_node(target), target);
+    let answered = nd::advertisement(target, mac, target, false);
+    for (packet, kind) in [(asked, nd::Kind::Solicitation), (answered, nd::Kind::Advertisement)] {
+        let read = nd::Message::parse(&packet[ipv6::HEADER_LEN..]).expect("what is made is read");
+        assert_eq!((read.kind, read.target, read.source_link.or(read.target_link)), (kind, Some(target), Some(mac)));
+    }
 }
 
 /// Challenges.

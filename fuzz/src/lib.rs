@@ -6,6 +6,7 @@
 //! reaches a stack, and nothing in clear reaches the wire.
 
 pub mod captures;
+pub mod compressed;
 pub mod enrolment;
 pub mod formats;
 pub mod input;
@@ -37,9 +38,12 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("dhcp", leases::dhcp),
     ("cll_handshake", formats::cll_handshake),
     ("cll_challenge", formats::cll_challenge),
+    ("cll_dhcp", formats::cll_dhcp),
     ("cll_rollover", formats::cll_rollover),
     ("cll_broadcast", formats::cll_broadcast),
     ("cll_resumption", formats::cll_resumption),
+    ("discovery", formats::discovery),
+    ("cll_compressed", compressed::cll_compressed),
     ("internet", formats::internet),
     ("segment", offloads::segment),
     ("coalesce", offloads::coalesce),

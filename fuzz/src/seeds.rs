@@ -39,6 +39,11 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "cll_data" => behind_ethernet(".wire"),
         "train" => trains(),
         "cll_handshake" => [behind_ethernet("request.frame"), behind_ethernet("reply.frame")].concat(),
+        "cll_dhcp" => behind_ethernet("discover.wire")
+            .into_iter()
+            .chain(["challenge.wire", "request.wire", "offer.wire"].map(behind_ethernet).concat())
+            .collect(),
+        "discovery" => discovery(),
         "cll_challenge" => behind_ethernet("challenge.frame"),
         "cll_rollover" => [".request", ".reply", ".acknowledgement"]
             .into_iter()
@@ -52,6 +57,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             let frames = ["resumption.request", "resumption.reply"].map(behind_ethernet).concat();
             frames.into_iter().chain(owned(&mut vectors::ending_with(".grant"))).collect()
         }
+        "cll_compressed" => crate::compressed::seeds(),
         "internet" => {
             let packets = behind_ethernet(".plain");
             let segments = packets.iter().filter_map(|packet| packet.get(20..)).map(<[u8]>::to_vec);
@@ -171,6 +177,22 @@ fn dhcp_frame(operation: u8, options: &[u8]) -> Vec<u8> {
     frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
     frame.extend(udp_len.to_be_bytes());
     [&frame[..], &[0, 0], &bootp].concat()
+}
+
+/// A question and an answer, bare and in their packets; a router's word with options, alone and behind an extension header.
+fn discovery() -> Vec<Vec<u8>> {
+    let [one, other] = ["fe80::1", "2001:db8::2"].map(|text| text.parse().expect("an address"));
+    let asked = wire::nd::solicitation(one, crate::leases::MAC, wire::nd::solicited_node(other), other);
+    let answered = wire::nd::advertisement(other, crate::leases::MAC, one, true);
+    let mut router = vec![134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1];
+    router.extend(crate::leases::MAC.0);
+    // A prefix for an hour and a half-hour.
+    router.extend([3, 4, 64, 0xc0, 0, 0, 14, 16, 0, 0, 7, 8, 0, 0, 0, 0, 0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0]);
+    router.extend([0; 8]);
+    let hidden = [&[58, 0, 1, 4, 0, 0, 0, 0][..], &router].concat();
+    let header = wire::ipv6::header(one, other, 60, wire::nd::HOP_LIMIT, hidden.len() as u16);
+    let bare = [&asked, &answered].map(|packet| packet[wire::ipv6::HEADER_LEN..].to_vec());
+    bare.into_iter().chain([asked, answered, router, [&header[..], &hidden].concat()]).collect()
 }
 
 fn tagged() -> Vec<u8> {

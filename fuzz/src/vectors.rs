@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 9] = [
     include_str!("../../vectors/site.txt"),
     include_str!("../../vectors/handshake-1.txt"),
     include_str!("../../vectors/handshake-2.txt"),
@@ -11,12 +11,14 @@ const FILES: [&str; 7] = [
     include_str!("../../vectors/rollover.txt"),
     include_str!("../../vectors/broadcast.txt"),
     include_str!("../../vectors/resumption.txt"),
+    include_str!("../../vectors/handshake-5.txt"),
+    include_str!("../../vectors/cll-dhcp.txt"),
 ];
 
 /// The values of one file by name.
 pub type Values = BTreeMap<&'static str, Vec<u8>>;
 
-/// The site, then the three handshakes, then rollovers, frames to groups and resumptions.
+/// The site, three handshakes, rollovers, frames to groups, resumptions, a handshake about IPv6 addresses, and DHCP.
 pub fn files() -> &'static [Values] {
     static READ: OnceLock<Vec<Values>> = OnceLock::new();
     READ.get_or_init(|| FILES.iter().map(|text| read(text)).collect())

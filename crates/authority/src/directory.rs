@@ -15,6 +15,7 @@
 
 mod backup;
 mod enrolling;
+mod renewing;
 mod revoking;
 
 use std::collections::BTreeMap;

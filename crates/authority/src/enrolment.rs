@@ -1,9 +1,11 @@
 //! The host's half of enrolment: make a key and a request, and later put the answer and the key together. By file here, by
-//! token in [`by_token`].
+//! token in [`by_token`]. Renewal is the same with the key that the host has.
 
 pub mod by_token;
 
-use identity::pem;
+use identity::certificate::Role;
+use identity::certificate::names::Names;
+use identity::pem::{self, PemError};
 use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Refusal};
 use rcgen::{CertificateParams, KeyPair, KeyUsagePurpose};
@@ -27,16 +29,58 @@ pub struct KeyAndRequest {
 /// Only when the encoder fails.
 pub fn request(request: &Request, random: &mut Random<'_>) -> Result<KeyAndRequest, Error> {
     let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
-    let pair = KeyPair::try_from(key_der.as_slice())?;
+    let request_pem = signed_request(request.name(), request.role(), request.names(), &key_der)?;
+    Ok(KeyAndRequest { key_pem: pem::encode(pem::PRIVATE_KEY, &key_der), request_pem })
+}
+
+/// A request (PKCS#10, in PEM) signed with the key in `key_der`.
+fn signed_request(name: &str, role: Role, names: &Names, key_der: &[u8]) -> Result<String, Error> {
+    let pair = KeyPair::try_from(key_der)?;
     let mut params = CertificateParams::default();
-    params.distinguished_name = subject(request.name(), Some(request.role().name()));
+    params.distinguished_name = subject(name, Some(role.name()));
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.custom_extensions = vec![names_extension(request.names())?];
+    params.custom_extensions = vec![names_extension(names)?];
     let signed = params.serialize_request(&pair)?;
-    Ok(KeyAndRequest {
-        key_pem: pem::encode(pem::PRIVATE_KEY, &key_der),
-        request_pem: pem::encode(pem::CERTIFICATE_REQUEST, signed.der()).to_string(),
-    })
+    Ok(pem::encode(pem::CERTIFICATE_REQUEST, signed.der()).to_string())
+}
+
+/// A request for another certificate for the key in an identity file, signed with that key. It is no secret.
+///
+/// # Errors
+/// [`Error::Identity`], or what the encoder says of the key.
+pub fn renewal(identity_pem: &str) -> Result<String, Error> {
+    let identity = HostIdentity::from_pem(identity_pem)?;
+    let certificate = identity.certificate();
+    signed_request(certificate.name(), certificate.role(), certificate.names(), &private_key(identity_pem)?)
+}
+
+/// Puts the key in an identity file and the bundle that renews it together, and checks that it does: same site, name, role and
+/// addresses, and a later end.
+///
+/// # Errors
+/// [`Error::NoRenewal`] with the reason, or as [`install`].
+pub fn renewed(identity_pem: &str, bundle_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
+    let before = HostIdentity::from_pem(identity_pem)?;
+    let key_pem = pem::encode(pem::PRIVATE_KEY, &private_key(identity_pem)?);
+    let (text, after) = install(&key_pem, bundle_pem, unix_s)?;
+    let (old, new) = (before.certificate(), after.certificate());
+    if before.anchor().der() != after.anchor().der() {
+        return Err(Error::NoRenewal("it is of another authority"));
+    }
+    if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
+        return Err(Error::NoRenewal("its certificate has another name, role or address"));
+    }
+    if new.not_after_unix() <= old.not_after_unix() {
+        return Err(Error::NoRenewal("its certificate ends no later"));
+    }
+    Ok((text, after))
+}
+
+/// The host's own key in an identity file, which has been read as one.
+fn private_key(identity_pem: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let blocks = pem::blocks(identity_pem)?;
+    let key = blocks.into_iter().find(|block| block.label == pem::PRIVATE_KEY);
+    key.map(|block| block.bytes).ok_or(Error::Pem(PemError::WrongLabel(pem::PRIVATE_KEY)))
 }
 
 /// Puts the host's key and the bundle that came back together. An expired certificate is refused; one whose period has not

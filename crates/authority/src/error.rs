@@ -122,6 +122,10 @@ pub enum Error {
     OtherAuthority,
     /// It is for another host.
     OtherHost,
+    /// The host of this name gets no other certificate without its manager, for this reason.
+    NotRenewed(String, &'static str),
+    /// The bundle does not renew the identity, for this reason.
+    NoRenewal(&'static str),
     /// The file is no backup of a site.
     NoBackup,
     /// The error happened with this file.
@@ -258,6 +262,12 @@ impl Error {
                 f.write_str("what came back is of another authority than the token; ask the manager what is wrong there")
             }
             Error::OtherHost => f.write_str("it is for another host; compare name and hardware address"),
+            Error::NotRenewed(name, why) => {
+                write!(f, "{name:?} is not renewed: {why}; have the manager issue to it ('ringwall site issue --request')")
+            }
+            Error::NoRenewal(why) => {
+                write!(f, "the bundle does not renew this host's identity: {why}; ask the manager for the right one")
+            }
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.
             _ => Ok(()),

@@ -78,6 +78,10 @@ pub const MAX_REMEMBERED: usize = 131_072;
 /// Most members of a cluster of etcd; its makers advise against more than seven.
 pub const MAX_ETCD_MEMBERS: usize = 9;
 
+/// Certificates of one host that are good at the same time, for it to be renewed without its manager. One that renews in time has
+/// two; who asks again and again must not fill the site.
+pub const MAX_LIVE_CERTIFICATES: usize = 8;
+
 /// How long a member of etcd may take to be connected to. It is on the same site; one that is switched off must not keep the
 /// others waiting.
 pub const ETCD_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);

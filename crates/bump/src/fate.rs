@@ -139,7 +139,11 @@ drop_reasons! {
     BadSlowNonce, "bad-slow-nonce", "The slow nonce is wrong: the frame is forged or corrupted.",
         "Nothing if rare; a flood of them is an attack that costs next to nothing.";
     Compressed, "compressed", "The frame is marked as compressed, which was not agreed.",
-        "Bring both hosts to the same version.";
+        "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
+    CompressedTooLong, "compressed-too-long", "An authentic frame was compressed and claims to have been longer than a frame can be.",
+        "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
+    CompressedMalformed, "compressed-malformed", "An authentic frame is marked as compressed and does not expand to what it claims.",
+        "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
     InnerMalformed, "inner-malformed", "An authentic frame carries an inner packet that is cut short.",
         "The peer's stack is faulty or the peer attacks: see the peer named in `events`.";
     InnerSource, "inner-source", "An authentic frame carries a source address that is not in the peer's certificate.",

@@ -11,6 +11,7 @@ use identity::ticket::ResumptionSecret;
 use shield::spin::KEY_LEN as SPIN_KEY_LEN;
 use shield::{NonceKeys, Nonces};
 use wire::cll::Offer;
+use wire::cll::compression::Algorithm;
 use zeroize::Zeroizing;
 
 /// Who sends.
@@ -42,6 +43,8 @@ pub(crate) struct SendKey {
     pub(crate) key: SealingKey,
     pub(crate) nonces: Nonces,
     pub(crate) confidential: bool,
+    /// With what frames may be compressed.
+    pub(crate) compression: Option<Algorithm>,
 }
 
 /// What one lane needs to receive from one lane of the peer.
@@ -50,6 +53,8 @@ pub(crate) struct ReceiveKey {
     pub(crate) key: OpeningKey,
     pub(crate) nonces: NonceKeys,
     pub(crate) confidential: bool,
+    /// With what frames may have been compressed.
+    pub(crate) compression: Option<Algorithm>,
 }
 
 /// All keys of an association, for each lane of the side that sends.
@@ -111,6 +116,7 @@ pub(crate) fn derive_from(
                 key: SealingKey::new(own.suite, material.key(own.suite), *material.iv)?,
                 nonces: Nonces::new(&material.nonces(own.offer)),
                 confidential: own.offer.confidential,
+                compression: own.offer.compression.towards(peers.offer.compression),
             })
         })
         .collect::<Result<Vec<_>, KeyError>>()?;
@@ -122,6 +128,7 @@ pub(crate) fn derive_from(
                 key: OpeningKey::new(peers.suite, material.key(peers.suite), *material.iv)?,
                 nonces: material.nonces(peers.offer),
                 confidential: peers.offer.confidential,
+                compression: peers.offer.compression.towards(own.offer.compression),
             })
         })
         .collect::<Result<Vec<_>, KeyError>>()?;

@@ -6,7 +6,7 @@
 //! - section 3, the cross-layer check: `origin`
 //! - section 5.1, the frames: `wire::cll`
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
-//! - section 5.3, unicast frames: `lane`
+//! - section 5.3, unicast frames: `lane`; compressed ones: `compression`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
 //! - section 5.2, who is believed: the site's revocation list goes from peer to peer, `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`
@@ -20,6 +20,7 @@
 //! Trust: nothing from the wire is believed before a tag or signature is verified, and what an enrolled host says about
 //! its addresses is compared with its certificate even then. `identity` alone makes `Verified` values.
 
+mod compression;
 mod control;
 mod event;
 mod hold;
@@ -46,10 +47,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Generator, Instant, Now, Sink, Whole};
-use identity::Verified;
 use identity::revocation::RevocationList;
+use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 
+pub use compression::CompressionReport;
 pub use control::{Control, PeerReport};
 pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
@@ -83,6 +85,9 @@ pub enum Instruction {
     Policy(Policy),
     /// Forget that the host with this hardware address has proved itself.
     Forget(MacAddress),
+    /// This host's certificate is renewed: another for the same site, name and addresses, of a host that neither gives nor gets
+    /// addresses by DHCP.
+    Renewed(Arc<HostIdentity>),
 }
 
 /// Tells a running link layer something.
@@ -91,6 +96,7 @@ pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dy
         Instruction::Revoke(list) => control.revoke(now, list, sink, out),
         Instruction::Policy(policy) => control.set_policy(policy, out),
         Instruction::Forget(mac) => control.forget(mac, out),
+        Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
     });
 }
 
@@ -101,6 +107,14 @@ pub fn plain_hosts(cll: &Cll, now: Instant) -> Vec<PlainReport> {
     cll.control.report_plain_hosts(now, &mut reports);
     cll.lanes.iter().for_each(|lane| lane.report_plain_hosts(now, &mut reports));
     reports.into_values().collect()
+}
+
+/// What compression did.
+#[must_use]
+pub fn compression(cll: &Cll) -> CompressionReport {
+    let mut report = CompressionReport::default();
+    cll.lanes.iter().for_each(|lane| report.add(lane.compression()));
+    report
 }
 
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.

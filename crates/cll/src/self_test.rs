@@ -7,7 +7,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::Generator;
-use identity::aead::Suite;
 use identity::agreement::KeyPair;
 use shield::Nonces;
 use wire::arp::{Arp, Operation};
@@ -37,7 +36,7 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let request = sign.run().ok_or(BROKEN)?;
     let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
-    let require = Requirement { suites: Suite::of_profile(settings.profile()), confidential: false };
+    let require = Requirement { suites: vec![settings.send_suite], confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
     let revoked = Arc::<Revoked>::default();
     let answer = Answer {
@@ -84,6 +83,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         lanes: 1,
         receiver_index: 0,
         lifetime_s: 0,
+        compression: settings.compression,
     };
     Handshake {
         kind,
@@ -110,12 +110,13 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
 fn exchange(sender: &AssociationKeys, receiver: &AssociationKeys) -> Result<(), SelfTestError> {
     let pair: Option<(&SendKey, &ReceiveKey)> = sender.send.first().zip(receiver.receive.first());
     let (send, receive) = pair.ok_or(BROKEN)?;
-    let (clear, text) = ([1; 28], [2; 64]);
-    let mut sealed = text;
+    // Who only authenticates encrypts nothing, and may not be able to.
+    let (clear, text) = ([1; 28], vec![2; if send.confidential { 64 } else { 0 }]);
+    let mut sealed = text.clone();
     let tag: [u8; TAG_LEN] = send.key.seal(7, &clear, &mut sealed).map_err(|error| error.to_string())?;
-    let mut opened = [0; 64];
+    let mut opened = vec![0; sealed.len()];
     receive.key.open(7, &clear, &sealed, &tag, &mut opened).map_err(|error| error.to_string())?;
-    let same =
-        opened == text && sealed != text && send.nonces.header(0, 7) == Nonces::new(&receive.nonces).header(0, 7);
-    if same { Ok(()) } else { Err(BROKEN.to_owned()) }
+    let is_hidden = sealed != text || !send.confidential;
+    let same_nonces = send.nonces.header(0, 7) == Nonces::new(&receive.nonces).header(0, 7);
+    if opened == text && is_hidden && same_nonces { Ok(()) } else { Err(BROKEN.to_owned()) }
 }

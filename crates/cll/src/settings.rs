@@ -9,7 +9,7 @@ use identity::aead::Suite;
 use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
 use wire::cll::broadcast::LEAVES_MAX;
-use wire::cll::{Agreement, Offer, data};
+use wire::cll::{Agreement, Compression, Offer, data};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::limits;
@@ -83,7 +83,8 @@ impl Requirement {
     #[must_use]
     pub fn accept(&self, offer: &Offer) -> Option<Suite> {
         let suite = Suite::from_id(offer.suite)?;
-        let fits = offer.agreement == agreement_of(suite.profile());
+        // Who seals without a key cannot say that it encrypts.
+        let fits = offer.agreement == agreement_of(suite.profile()) && !(suite.is_nonce_only() && offer.confidential);
         let enough = fits && self.suites.contains(&suite) && (offer.confidential || !self.confidential);
         enough.then_some(suite)
     }
@@ -112,6 +113,8 @@ pub struct Weaken {
     pub site_tag: bool,
     /// A reply is accepted although its nonce does not fit, and its signature is not checked.
     pub reply_check: bool,
+    /// Signatures of requests for handshakes and of group frames are checked however many there are.
+    pub budgets: bool,
     /// Frames whose tag is wrong are delivered where their payload is readable.
     pub tag: bool,
 }
@@ -149,6 +152,8 @@ pub struct Settings {
     pub confidential: bool,
     /// Whether this host puts a slow nonce beside the spinning one.
     pub slow_nonce: bool,
+    /// With what this host compresses what it sends, and what it reads. The lengths of compressed frames tell of their content.
+    pub compression: Compression,
     /// Where forged frames end.
     pub layers: Layers,
     /// What peers must do.
@@ -207,6 +212,7 @@ impl Settings {
             send_suite,
             confidential: true,
             slow_nonce: false,
+            compression: Compression::NONE,
             layers: Layers::default(),
             require: Requirement { suites, confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,

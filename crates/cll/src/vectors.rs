@@ -19,10 +19,11 @@ use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Role, pem};
 use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
+use wire::cll::compression::Algorithm;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN};
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{Agreement, Challenge, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
+use wire::cll::{Agreement, Challenge, Compression, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::nd::{advertisement, group_mac};
 use wire::{EtherType, MacAddress};
@@ -39,12 +40,13 @@ use crate::{Lane, Settings};
 
 const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
 const SITE: &str = include_str!("../../../vectors/site.txt");
-const HANDSHAKES: [&str; 5] = [
+const HANDSHAKES: [&str; 6] = [
     include_str!("../../../vectors/handshake-1.txt"),
     include_str!("../../../vectors/handshake-2.txt"),
     include_str!("../../../vectors/handshake-3.txt"),
     include_str!("../../../vectors/handshake-4.txt"),
     include_str!("../../../vectors/handshake-5.txt"),
+    include_str!("../../../vectors/handshake-6.txt"),
 ];
 const LIST_MESSAGES: &str = include_str!("../../../vectors/list-messages.txt");
 const ROLLOVERS: &str = include_str!("../../../vectors/rollover.txt");
@@ -116,6 +118,7 @@ impl Party {
         settings.confidential = vectors.byte(&name("confidential")) != 0;
         settings.slow_nonce = vectors.byte(&name("slow_nonce")) != 0;
         settings.lanes = vectors.byte(&name("lanes"));
+        settings.compression = Compression(vectors.byte(&name("compression")));
         let offer = Offer {
             agreement: Agreement::X25519,
             suite: settings.send_suite.id(),
@@ -124,6 +127,7 @@ impl Party {
             lanes: settings.lanes,
             receiver_index: vectors.number(&name("receiver_index")),
             lifetime_s: vectors.number(&name("lifetime_s")),
+            compression: settings.compression,
         };
         Party {
             prefix,
@@ -423,6 +427,30 @@ fn open_all(scene: &Scene, mut lane: Lane, incoming: Incoming, prefix: &str) {
     assert_eq!(ledger.drops(bump::DropReason::Replayed), 5);
 }
 
+#[test]
+fn compressed_frames_are_expanded() {
+    let scene = Scene::all().nth(5).expect("the sixth handshake");
+    let [Way { sender, receiver, receive, send, .. }, back] = scene.directions();
+    let agreed =
+        [&send[0].compression, &receive[0].compression, &back.send[0].compression, &back.receive[0].compression];
+    assert_eq!(agreed, [&Some(Algorithm::Lz4), &Some(Algorithm::Lz4), &None, &None], "each direction by itself");
+    let (mut lane, mut sink, mut requests) = (receiver.lane(), Collected::new(), Mailbox::new(8));
+    let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
+    let key = receive.into_iter().next().expect("a key");
+    let incoming = Incoming { association: AssociationId(1), origin, key, awaits_first_frame: false };
+    let at = now(START_UNIX_S);
+    lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
+    let partial = Meta { checksum: Checksum::Partial { start: 34, offset: 16 }, ..Meta::plain() };
+    for (name, meta) in [("text", Meta::plain()), ("equal", partial), ("other", Meta::plain())] {
+        let bytes = |part| scene.vectors.bytes(&format!("initiator.lane0.{name}.{part}")).to_vec();
+        assert!(bytes("wire").len() < bytes("plain").len(), "{name}");
+        let mut batch = [(bytes("wire"), Meta::plain())];
+        lane.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink, &mut requests);
+        assert_eq!(sink.take(), [(Side::STACK, bytes("plain"), meta)], "{name}");
+    }
+    assert_eq!(lane.compression().expanded_frames, 3);
+}
+
 /// The whole program, not only its parts, believes the other one: a host that started long enough ago answers its request.
 #[test]
 fn a_host_answers_the_requests() {
@@ -505,6 +533,7 @@ impl Roll {
             lanes: self.array::<1>(&format!("{name}.lanes"))[0],
             receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
             lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
+            compression: Compression::NONE,
         }
     }
 

@@ -85,6 +85,33 @@ fn profiles_do_not_mix() {
     assert!(!lan.hosts[0].established_with(2) && !lan.hosts[1].established_with(1));
 }
 
+/// Nobody is talked into frames without a tag: a host takes them only where its own list has nothing else, and then nothing else.
+#[test]
+fn frames_without_a_tag_are_between_hosts_that_both_want_them() {
+    let mut site = Site::of_profile(1, Profile::Paper);
+    let [usual, other] = pair(&mut site);
+    let nonce_only = |mut settings: Settings| {
+        settings.send_suite = suite("nonce-only");
+        settings.require.suites = vec![settings.send_suite];
+        settings.confidential = false;
+        settings
+    };
+    let secret = Settings { confidential: true, ..nonce_only(usual.clone()) };
+    for ends in [
+        [nonce_only(usual.clone()), other.clone()],
+        [usual.clone(), nonce_only(other.clone())],
+        [secret, nonce_only(other.clone())],
+    ] {
+        let mut lan = Lan::new(ends);
+        lan.ask(0, 2);
+        assert!(lan.hosts[1].drops(DropReason::WeakOffer) > 0 && !lan.hosts[1].established_with(1));
+    }
+
+    let mut lan = Lan::new([nonce_only(usual), nonce_only(other)]);
+    lan.ask(0, 2);
+    exchange(&mut lan);
+}
+
 #[test]
 fn keys_are_replaced_through_the_association() {
     let mut site = Site::of_profile(1, Profile::Paper);

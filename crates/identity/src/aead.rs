@@ -56,6 +56,12 @@ impl Suite {
         if matches!(self, Suite::Paper(_)) { Profile::Paper } else { Profile::Modern }
     }
 
+    /// Whether its frames carry no tag, and so prove nothing. It neither encrypts; for measuring what nonces alone are worth.
+    #[must_use]
+    pub fn is_nonce_only(self) -> bool {
+        matches!(self, Suite::Paper(suite) if suite.is_nonce_only())
+    }
+
     /// The fastest on this processor: a cipher made of AES rounds is slow where AES has no instructions.
     #[must_use]
     pub fn fastest_here() -> Suite {

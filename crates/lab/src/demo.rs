@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::attack::scene::{self, Row};
-use crate::attack::{ALL, Attack};
+use crate::attack::{self, Attack};
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{self, Guard, Site};
@@ -99,12 +99,12 @@ pub fn run_one(args: &AttackArgs) -> Result<ExitCode, Failure> {
 }
 
 fn chosen(numbers: &[u16]) -> Result<Vec<&'static Attack>, Failure> {
-    if let Some(unknown) = numbers.iter().find(|&&number| ALL.iter().all(|attack| attack.number != number)) {
-        let mut known: Vec<String> = ALL.iter().map(|attack| attack.number.to_string()).collect();
+    if let Some(unknown) = numbers.iter().find(|&&number| attack::all().all(|attack| attack.number != number)) {
+        let mut known: Vec<String> = attack::all().map(|attack| attack.number.to_string()).collect();
         known.dedup();
         return Err(Failure::Usage(format!("there is no attack {unknown}; there are {}", known.join(", "))));
     }
-    Ok(ALL.iter().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
+    Ok(attack::all().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
 }
 
 fn play_all(plays: &[(&Attack, Guard)], common: &Common) -> Result<Vec<Row>, Failure> {
@@ -134,7 +134,7 @@ fn table(rows: &[Row]) -> String {
     let width = |of: fn(&(&str, &str)) -> usize| names.iter().map(of).max().unwrap_or(0);
     let (attack_width, tool_width) = (width(|(attack, _)| attack.len()), width(|(_, tool)| tool.len()));
     let line = |attack: &str, tool: &str, unguarded: &str, guarded: &str, evidence: &str| {
-        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:20}  {guarded:29}  {evidence}");
+        let text = format!("{attack:attack_width$}  {tool:tool_width$}  {unguarded:24}  {guarded:29}  {evidence}");
         text.trim_end().to_owned() + "\n"
     };
     let mut text = line("attack", "tool", "unguarded", "guarded", "evidence");
@@ -187,8 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_tried_is_as_it_must_be_with_its_reason_only() {
+        for (outcome, word) in [(Outcome::NotTestable, "not testable here"), (Outcome::DoesNotApply, "does not apply")]
+        {
+            let mut untried = row("1 x", Guard::Cll, outcome);
+            assert!(untried.is_as_it_must_be());
+            let text = serde_json::to_string(&untried).expect("plain data");
+            assert!(text.contains(&format!(r#""outcome":"{word}""#)) && outcome.word() == word, "{text}");
+            untried.evidence.clear();
+            assert!(!untried.is_as_it_must_be());
+        }
+    }
+
+    #[test]
     fn unknown_numbers_are_refused_with_the_known_ones() {
-        let failure = chosen(&[1, 15]).expect_err("15 is not here");
-        assert!(failure.to_string().contains("no attack 15; there are 1, 2, "), "{failure}");
+        let failure = chosen(&[1, 99]).expect_err("99 is not here");
+        assert!(failure.to_string().contains("no attack 99; there are 1, 2, "), "{failure}");
     }
 }

@@ -38,6 +38,8 @@ pub enum Failure {
     Unreadable(String),
     /// The request makes no sense: why, and what would.
     Usage(String),
+    /// The kernel lacks what an attack needs: what that is.
+    NotTestable(String),
 }
 
 impl Failure {
@@ -63,7 +65,7 @@ impl fmt::Display for Failure {
             Failure::Io { doing, source } => write!(f, "{doing}: {source}"),
             Failure::Late { what, limit } => write!(f, "{what} did not happen within {:.1} s", limit.as_secs_f64()),
             Failure::Unreadable(what) => write!(f, "unreadable output: {what}"),
-            Failure::Usage(what) => write!(f, "{what}"),
+            Failure::Usage(what) | Failure::NotTestable(what) => write!(f, "{what}"),
         }
     }
 }

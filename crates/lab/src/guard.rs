@@ -56,8 +56,12 @@ pub const DISTRIBUTOR: &str = "k";
 pub const DHCP_SERVER: &str = "d";
 /// The host that has no address but by DHCP.
 pub const DHCP_CLIENT: &str = "e";
+/// The host whose certificate says that it is a router.
+pub const ROUTER: &str = "f";
 /// Where it may be given one: the addresses of every LAN here.
 const DHCP_SUBNET: &str = "10.77.0.0/24";
+/// Where [`DHCP_SERVER`] may make certificates with its leases.
+const DHCP_SERVED: &str = "10.77.0.0/26";
 
 /// How a host is guarded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -176,9 +180,11 @@ impl Site {
         init.args(["--profile", if paper_keys.is_some() { "paper" } else { "modern" }]);
         process::must(init)?;
         // Before all others, because their identities name them.
-        for (name, role) in [(DISTRIBUTOR, "akd"), (DHCP_SERVER, "dhcp")] {
+        // The paper profile has no leases under the link layer, and so no authority for them.
+        let served: &[&str] = if site.is_paper() { &[] } else { &["--serves", DHCP_SERVED] };
+        for (name, role, more) in [(DISTRIBUTOR, "akd", &[][..]), (DHCP_SERVER, "dhcp", served)] {
             let (ip, mac) = address_of(name);
-            site.issue(name, mac, &["--ip", &ip.to_string(), "--role", role])?;
+            site.issue(name, mac, &[&["--ip", &ip.to_string(), "--role", role], more].concat())?;
         }
         Ok(site)
     }
@@ -208,8 +214,18 @@ impl Site {
         }
         let ip = host.ip.to_string();
         let place = if host.name == DHCP_CLIENT { ["--subnet", DHCP_SUBNET] } else { ["--ip", &ip] };
-        self.issue(host.name, host.mac, &place)?;
+        let role: &[&str] = if host.name == ROUTER { &["--role", "router"] } else { &[] };
+        self.issue(host.name, host.mac, &[&place, role].concat())?;
         Ok(file)
+    }
+
+    /// Issues an identity to `host` in place of what it had; `more` are options of `ringwall site issue`.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn issue_anew(&self, host: &Host, more: &[&str]) -> Result<(), Failure> {
+        let more: Vec<&str> = more.iter().copied().chain(["--force"]).collect();
+        self.issue(host.name, host.mac, &more)
     }
 
     fn issue(&self, name: &str, mac: MacAddress, more: &[&str]) -> Result<(), Failure> {
@@ -431,6 +447,20 @@ impl Daemon {
         ready
     }
 
+    /// Waits until it takes orders, right before its first frame. Unlike [`await_ready`](Daemon::await_ready) this asks no program,
+    /// of which a dozen at once would be more work than what they ask about.
+    ///
+    /// # Errors
+    /// It ends early, or does not listen within 15 s.
+    pub fn await_socket(&mut self) -> Result<(), Failure> {
+        let socket = self.log.with_file_name("run").join(format!("{INTERFACE}.sock"));
+        let what = format!("the socket of the daemon of host {}", self.host.name);
+        process::until(&what, READY_LIMIT, || {
+            self.process.as_mut().map_or(Ok(()), Running::ensure_alive)?;
+            Ok(socket.exists())
+        })
+    }
+
     /// Ends the daemon and starts it again, as an update would.
     ///
     /// # Errors
@@ -458,7 +488,7 @@ impl Daemon {
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall status --json`: {error}")))
     }
 
-    /// What it says of each peer.
+    /// Its associations, as `ringwall peers --json` lists them.
     ///
     /// # Errors
     /// As [`status`](Daemon::status).

@@ -13,7 +13,8 @@ use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
-    Answer, Ask, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield, Status,
+    Answer, Ask, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield,
+    Status,
 };
 
 /// How long a daemon may take to answer.
@@ -229,6 +230,9 @@ fn print_status(status: &Status) {
     if let Some(layers) = &status.layers {
         print_layers(layers);
     }
+    if let Some(compression) = &status.compression {
+        print_compression(compression);
+    }
     if let Some(revoked) = status.revoked {
         say!("revoked certificates: {revoked}");
     }
@@ -291,6 +295,19 @@ fn print_layers(layers: &Layers) {
     if !counts.is_empty() {
         say!("dropped in the kernel: {}", counts.join(", "));
     }
+}
+
+fn print_compression(compression: &Compression) {
+    say!(
+        "compression: {} frames out compressed, {} left as they were, {} bytes became {}; {} frames in, {} bytes became {}",
+        compression.compressed_frames,
+        compression.left_frames,
+        compression.bytes_before,
+        compression.bytes_after,
+        compression.expanded_frames,
+        compression.expanded_bytes_before,
+        compression.expanded_bytes_after
+    );
 }
 
 fn print_sarp(sarp: &Sarp) {

@@ -90,6 +90,12 @@ fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Fai
     register_frames(registry, &status.interface, &status.frames)?;
     fill(registry, &status.interface, "drops", "Dropped frames by reason", numbers(&status.drops));
     fill(registry, &status.interface, "port", "What passed the ports", numbers(&status.ports));
+    if let Some(compression) = &status.compression {
+        let counts = serde_json::to_value(compression).map_err(Failure::new)?;
+        let counts = counts.as_object().into_iter().flatten();
+        let counts = counts.filter_map(|(name, value)| Some((name, value.as_u64()?)));
+        fill(registry, &status.interface, "compression", "What compression did, in frames and bytes", counts);
+    }
     if let Some(migration) = &status.migration {
         let help = "Frames let pass that mode enforce would drop, by reason";
         fill(registry, &status.interface, "would_drop", help, numbers(&migration.would_drop));

@@ -41,6 +41,8 @@ pub(crate) enum Ask {
     },
     /// Read the configuration again, as far as that is possible without a restart.
     Reload,
+    /// The identity file has a renewed certificate.
+    Renewed,
     /// Forget that a host has proved itself.
     Forget {
         /// Its name or hardware address.
@@ -118,6 +120,8 @@ pub(crate) struct Status {
     pub(crate) shield: Option<Shield>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) layers: Option<Layers>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compression: Option<Compression>,
     pub(crate) frames: Frames,
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
@@ -156,6 +160,25 @@ pub(crate) struct Layers {
     pub(crate) reason: Option<String>,
     /// Frames that the kernel dropped; they are part of `frames` and `drops`.
     pub(crate) dropped_in_kernel: BTreeMap<String, u64>,
+}
+
+/// What compression did to the payload of sealed frames, since the start.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Compression {
+    /// Frames that left compressed.
+    pub(crate) compressed_frames: u64,
+    /// Frames that left as they were, because compression would have made them no smaller.
+    pub(crate) left_frames: u64,
+    /// Bytes of both, before.
+    pub(crate) bytes_before: u64,
+    /// Bytes of both, as they left.
+    pub(crate) bytes_after: u64,
+    /// Frames that came compressed.
+    pub(crate) expanded_frames: u64,
+    /// Their bytes as they came.
+    pub(crate) expanded_bytes_before: u64,
+    /// Their bytes as the stack got them.
+    pub(crate) expanded_bytes_after: u64,
 }
 
 /// How a gateway is.

@@ -2,6 +2,7 @@
 
 mod joining;
 mod keeping;
+mod renewing;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -24,6 +25,7 @@ use wire::MacAddress;
 
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
+use self::renewing::RenewArguments;
 use crate::failure::Failure;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -58,6 +60,17 @@ pub(crate) enum SiteCommand {
     /// Name, MAC and IP given beside --request must equal those in it. A role beyond host must be granted by --role.
     #[command(verbatim_doc_comment)]
     Issue(IssueArguments),
+    /// Give a host another certificate for the key that it has, with what its newest one says
+    ///
+    /// For a request of 'ringwall host renew'. Nothing is decided, so a program may call it, for example ssh as the forced
+    /// command of a key that all hosts have:
+    ///   command="ringwall site renew --request - --out -",restrict ssh-ed25519 AAAA...
+    ///
+    /// Not renewed is who is revoked, whose certificate has ended, and whose certificate others' identities name (akd, dhcp).
+    ///
+    /// Example: ringwall site renew --request desk-17.csr --out desk-17.bundle
+    #[command(verbatim_doc_comment)]
+    Renew(RenewArguments),
     /// List every certificate that the site has issued
     ///
     /// Example: ringwall site list --dir /etc/ringwall/site --json
@@ -353,6 +366,7 @@ impl SiteCommand {
         match self {
             SiteCommand::Init(arguments) => init(&arguments, surroundings),
             SiteCommand::Issue(arguments) => issue(&arguments, surroundings),
+            SiteCommand::Renew(arguments) => renewing::renew(&arguments, surroundings),
             SiteCommand::List(arguments) => list(&arguments, surroundings),
             SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
             SiteCommand::Token(arguments) => joining::token(&arguments, surroundings),

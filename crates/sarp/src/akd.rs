@@ -269,20 +269,22 @@ impl Akd {
         let (question, asked) = self.prove(message, weaken)?;
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
-        self.admit(now.since_boot, stamp, message, &question)?;
+        if !self.is_admitted(now.since_boot, stamp, message, &question)? && !weaken.budgets {
+            return Err(DropReason::SarpBudget);
+        }
         Ok(Answering { key: Arc::clone(&self.key), asked, arp: message.arp, stamp, question })
     }
 
     /// Charges a request to its host: to the large share if it is certainly no recording, else to the small one. A host without
     /// the time cannot stamp its requests, one that gets no answer repeats its nonce, and what cannot be remembered could
-    /// come again.
-    fn admit(
+    /// come again. False where the share is used up.
+    fn is_admitted(
         &mut self,
         now: Instant,
         stamp: Stamp,
         message: &Message<'_>,
         question: &Question,
-    ) -> Result<(), DropReason> {
+    ) -> Result<bool, DropReason> {
         let is_timely = Stamp::new(message.seconds, 0).distance(stamp) <= limits::REQUEST_WINDOW;
         if !is_timely && matches!(message.kind, Kind::KeyChange | Kind::Lease) {
             return Err(DropReason::SarpStale);
@@ -294,13 +296,13 @@ impl Akd {
             (false, _) => &mut self.repeats,
         };
         if !budget.take(now, question.host) {
-            return Err(DropReason::SarpBudget);
+            return Ok(false);
         }
         // Only what is within the budget, so no single host can fill the memory.
         if is_new {
             self.seen.remember(question.nonce);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Reads a request and checks that a host of the site made it, and then which.

@@ -28,8 +28,7 @@ pub struct Distributor {
     pub key: DistributorKey,
 }
 
-/// Layers that are switched off so that a simulation can show what each is worth. All on in real use: no configuration reaches
-/// them.
+/// Layers that are switched off so that a laboratory or a simulation can show what each is worth. All on in real use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weaken {
     /// A message counts whatever its stamp says.
@@ -42,6 +41,8 @@ pub struct Weaken {
     pub binding: bool,
     /// A distributor answers whatever the check and the tag of a request.
     pub request_tag: bool,
+    /// Questions and signatures are looked at however many there are.
+    pub budgets: bool,
     /// A DHCP reply comes in without a proof.
     pub dhcp_proof: bool,
 }

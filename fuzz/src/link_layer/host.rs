@@ -11,12 +11,15 @@ use cll::limits::{CANDIDATES_PER_PEER_MAX, HANDSHAKES_OPEN_MAX, HELD_BYTES_MAX};
 use cll::{Cll, Effect, Event, HeldTicket, IssuingKey, Job, Remembered, Settings};
 use identity::aead::Suite;
 use wire::MacAddress;
+use wire::cll::Compression;
 use wire::cll::handshake::LANES_MAX;
 
 use crate::input::Input;
 use crate::site::{self, START_UNIX_S};
 
 const WIRE_MTU: u16 = 1500;
+/// Compresses with LZ4 and reads it.
+const COMPRESSES: Compression = Compression(0x11);
 
 /// One host.
 pub(super) struct Host {
@@ -139,6 +142,8 @@ fn settings(number: usize, input: &mut Input<'_>) -> Settings {
     settings.send_suite = Suite::ALL[usize::from(choice >> 1) % Suite::ALL.len()];
     settings.lanes = 1 + u8::from(bit(3)) * 2;
     settings.weaken.cross_layer = bit(4) && number == 0;
+    // Who has the first suite compresses, too, so that no script becomes another; all read.
+    settings.compression = if choice & 6 == 0 { COMPRESSES } else { Compression(0x10) };
     if bit(5) {
         settings.rekey_after_frames = 8;
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Instant, Meta, Now, Side, sink};
+use bump::{DropReason, Fate, Instant, Meta, Now, Outbox, Side, Sink, sink};
 use dhcp::link::client::{self, Client, Granted};
 use dhcp::link::server::{self, Asked, Granting, Reply, Server};
 use identity::HostIdentity;
@@ -256,6 +256,12 @@ impl Control {
         if self.dhcp.client.as_ref().is_some_and(|client| client.has_ended(call.now.since_boot)) {
             self.lose_lease(call);
         }
+    }
+
+    /// This host's certificate is renewed, without a lease.
+    pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        self.dhcp.base = Arc::clone(&identity);
+        self.change_identity(&mut Call { now, sink, out }, identity);
     }
 
     /// From now on this host shows another certificate; true if that has other addresses. Peers see a newer certificate for the same

@@ -333,6 +333,7 @@ impl Control {
             lanes: self.settings.lanes.clamp(1, LANES_MAX),
             receiver_index,
             lifetime_s: u32::try_from(self.settings.lifetime.as_secs()).unwrap_or(u32::MAX),
+            compression: self.settings.compression,
         }
     }
 
@@ -618,9 +619,13 @@ impl Control {
     }
 }
 
-fn protection(suite: u8, confidential: bool) -> String {
-    let name = identity::aead::Suite::from_id(suite).map_or("unknown", identity::aead::Suite::name);
-    if confidential { name.to_owned() } else { format!("{name} (authentication only)") }
+/// How the side that offered `sender` protects what it sends to the other.
+fn protection(sender: &Offer, receiver: &Offer) -> String {
+    let name = identity::aead::Suite::from_id(sender.suite).map_or("unknown", identity::aead::Suite::name);
+    let only = if sender.confidential { "" } else { " (authentication only)" };
+    let compression = sender.compression.towards(receiver.compression);
+    let compression = compression.map_or_else(String::new, |algorithm| format!(", {}", algorithm.name()));
+    format!("{name}{only}{compression}")
 }
 
 fn established(association: &Association) -> Event {
@@ -630,8 +635,8 @@ fn established(association: &Association) -> Event {
         return Event::Renewed { name, mac, initiated: association.initiated_by_us, rollovers: association.rollovers };
     }
     let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), association.initiated_by_us);
-    let receives = protection(association.peers.suite, association.peers.confidential);
-    let sends = protection(association.own.suite, association.own.confidential);
+    let receives = protection(&association.peers, &association.own);
+    let sends = protection(&association.own, &association.peers);
     if association.is_resumed() {
         return Event::Resumed { name, mac, initiated, receives, sends };
     }
@@ -664,7 +669,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),
-        sends: protection(association.own.suite, association.own.confidential),
-        receives: protection(association.peers.suite, association.peers.confidential),
+        sends: protection(&association.own, &association.peers),
+        receives: protection(&association.peers, &association.own),
     }
 }

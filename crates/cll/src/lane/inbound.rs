@@ -1,7 +1,7 @@
 //! From the wire to the stack: hostile until proved. Cheap checks first (`shield`), then the tag, then origin.
 
 use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
-use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
+use wire::cll::data::{INNER_HEADER_LEN, OVERHEAD, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::transport_checksum;
@@ -108,9 +108,17 @@ impl Lane {
         let room = &mut room[..plain_len];
         let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
         receiver.checks.after_tag(&data, self.switches)?;
-        if inner.compressed {
-            return Err(DropReason::Compressed);
-        }
+        let room = if inner.compressed {
+            let payload_max = self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD);
+            let payload = &room[ETHERNET_LEN..];
+            let packed = self.compressor.accept(receiver.key.compression, &inner, payload, payload_max)?;
+            let plain_len = ETHERNET_LEN + packed.len;
+            let room = out.sink.reserve(Side::STACK, plain_len).ok_or(DropReason::PortFull)?;
+            self.compressor.expand(&packed, &mut room[ETHERNET_LEN..plain_len])?;
+            &mut room[..plain_len]
+        } else {
+            room
+        };
         let association = receiver.association;
         if receiver.awaits_first_frame && out.requests.push(Request::FirstFrame(association)).is_ok() {
             receiver.awaits_first_frame = false;
@@ -137,6 +145,7 @@ impl Lane {
             let claim = Claim { association, claims, sealed, opened, meta };
             return Ok(self.ask_about(now, claim, out));
         }
+        let plain_len = room.len();
         out.sink.commit(Side::STACK, plain_len, meta);
         self.ledger.emitted[Side::STACK as usize] += 1;
         self.note(now, association, |activity| {

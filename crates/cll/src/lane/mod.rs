@@ -16,6 +16,7 @@ use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, 
 use shield::{Checks, Outpost, Switches, Window};
 use wire::{EtherType, MacAddress, ethernet};
 
+use crate::compression::{CompressionReport, Compressor};
 use crate::hold::Hold;
 use crate::keys::ReceiveKey;
 use crate::limits::SWEEP_INTERVAL;
@@ -58,6 +59,7 @@ pub struct Lane {
     clear: Clear,
     /// IPv6 addresses of peers, as control decided.
     admitted: Admitted,
+    compressor: Compressor,
     hold: Hold,
     activity: BTreeMap<AssociationId, Activity>,
     report_at: Option<Instant>,
@@ -81,6 +83,7 @@ impl Lane {
             receivers: BTreeMap::new(),
             legacy,
             admitted: Admitted::default(),
+            compressor: Compressor::default(),
             hold: Hold::default(),
             activity: BTreeMap::new(),
             report_at: None,
@@ -97,6 +100,12 @@ impl Lane {
         if let Some(outpost) = &self.outpost {
             shield::outpost::enter(&**outpost, ledger);
         }
+    }
+
+    /// What compression did.
+    #[must_use]
+    pub fn compression(&self) -> &CompressionReport {
+        self.compressor.report()
     }
 
     /// Bytes of frames that wait for a handshake.

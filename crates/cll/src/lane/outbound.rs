@@ -2,6 +2,7 @@
 
 use bump::{Checksum, DropReason, Fate, Frame, GsoKind, Meta, Now, Side};
 use wire::cll::InnerHeader;
+use wire::cll::compression::Algorithm;
 use wire::cll::data::{INNER_HEADER_LEN, PAYLOAD_MIN, TAG_LEN};
 use wire::ethernet::{self, Header};
 use wire::layer::transport_checksum;
@@ -9,6 +10,7 @@ use wire::offload::{Cut, Kind, Plan, complete_checksum};
 use wire::{EtherType, MacAddress};
 
 use super::{Lane, Outputs, Sender};
+use crate::compression::Compressor;
 use crate::hold::Kept;
 use crate::limits::SEQUENCE_LAST;
 use crate::message::Request;
@@ -116,12 +118,12 @@ impl Lane {
             Ok(cutting) => cutting,
             Err(reason) => return Fate::Dropped(reason),
         };
-        let seal = self.seal_for(peer);
-        let Some(sender) = self.senders.get_mut(&peer) else { return Fate::Dropped(DropReason::HoldExpired) };
+        let rekey_after_frames = self.settings.rekey_after_frames;
+        let Some(mut seal) = self.seal_for(peer) else { return Fate::Dropped(DropReason::HoldExpired) };
         let mut emitted = 0;
-        let result = seal.frame(sender, frame.bytes, &cutting, &mut emitted, out);
-        let association = sender.association;
-        if sender.is_worn(self.settings.rekey_after_frames) {
+        let result = seal.frame(frame.bytes, &cutting, &mut emitted, out);
+        let association = seal.sender.association;
+        if seal.sender.is_worn(rekey_after_frames) {
             // Should control be busy, the lane tells it again later.
             let _ = out.requests.push(Request::Worn(association));
         }
@@ -132,11 +134,15 @@ impl Lane {
         result.map_or_else(Fate::Dropped, |()| Fate::Forwarded)
     }
 
-    fn seal_for(&self, peer: MacAddress) -> Seal {
-        Seal {
+    fn seal_for(&mut self, peer: MacAddress) -> Option<Seal<'_>> {
+        let sender = self.senders.get_mut(&peer)?;
+        Some(Seal {
             ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
             wire_frame_max: self.wire_frame_max,
-        }
+            compression: sender.key.compression,
+            compressor: &mut self.compressor,
+            sender,
+        })
     }
 
     /// Sends `peer` a frame without payload: "I have the key, and I live".
@@ -150,14 +156,15 @@ impl Lane {
     }
 
     fn send_own(&mut self, peer: MacAddress, ethertype: EtherType, payload: &[u8], out: &mut Outputs<'_>) {
-        let seal = self.seal_for(peer);
-        let Some(sender) = self.senders.get_mut(&peer) else { return };
+        let Some(mut seal) = self.seal_for(peer) else { return };
+        // What the link layer says itself is never compressed.
+        seal.compression = None;
         let inner = InnerHeader { ethertype, checksum_partial: false, compressed: false };
         let write = |place: &mut [u8]| {
             place[ethernet::HEADER_LEN..].copy_from_slice(payload);
             true
         };
-        if seal.payload(sender, inner, payload.len(), write, out).is_ok() {
+        if seal.payload(inner, payload.len(), write, out).is_ok() {
             self.ledger.make(Side::WIRE);
         }
     }
@@ -245,17 +252,20 @@ impl Cutting {
     }
 }
 
-/// What all frames to one peer have in common.
-struct Seal {
+/// What all frames to one peer have in common, while one of the stack is sealed.
+struct Seal<'a> {
     ethernet: Header,
     wire_frame_max: usize,
+    /// With what the next payload is compressed, where that makes it smaller.
+    compression: Option<Algorithm>,
+    compressor: &'a mut Compressor,
+    sender: &'a mut Sender,
 }
 
-impl Seal {
+impl Seal<'_> {
     /// Seals a frame of the stack; `emitted` counts the frames that left, also when one in the middle could not.
     fn frame(
-        &self,
-        sender: &mut Sender,
+        &mut self,
         frame: &[u8],
         cutting: &Cutting,
         emitted: &mut u64,
@@ -268,7 +278,7 @@ impl Seal {
                     place.copy_from_slice(frame);
                     true
                 };
-                self.payload(sender, inner, frame.len() - ethernet::HEADER_LEN, write, out)?;
+                self.payload(inner, frame.len() - ethernet::HEADER_LEN, write, out)?;
                 *emitted += 1;
                 return Ok(());
             }
@@ -278,7 +288,7 @@ impl Seal {
         let inner = inner_header(frame, !complete)?;
         for index in 0..plan.segments() {
             let len = plan.segment_len(index) - ethernet::HEADER_LEN;
-            self.payload(sender, inner, len, |place| write_piece(plan, frame, index, complete, place), out)?;
+            self.payload(inner, len, |place| write_piece(plan, frame, index, complete, place), out)?;
             *emitted += 1;
         }
         Ok(())
@@ -287,37 +297,53 @@ impl Seal {
     /// Seals `len` bytes of payload. `write` is given the place of a whole plain frame, Ethernet header included, that
     /// ends where the payload ends; what it writes in front of the payload is overwritten.
     fn payload(
-        &self,
-        sender: &mut Sender,
+        &mut self,
         inner: InnerHeader,
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
         out: &mut Outputs<'_>,
     ) -> Result<(), DropReason> {
-        let body_at = sender.body_at();
+        let body_at = self.sender.body_at();
         let payload_at = body_at + INNER_HEADER_LEN;
-        let frame_len = payload_at + len.max(PAYLOAD_MIN) + TAG_LEN;
-        if frame_len > self.wire_frame_max {
+        let frame_len = |len: usize| payload_at + len.max(PAYLOAD_MIN) + TAG_LEN;
+        // Also of what would be compressed: what fits must not hang on what it says.
+        if frame_len(len) > self.wire_frame_max {
             return Err(DropReason::TooBig);
         }
         // Room first: a full port must not cost a sequence number.
-        let room = out.sink.reserve(Side::WIRE, frame_len).ok_or(DropReason::PortFull)?;
-        let frame = &mut room[..frame_len];
-        if !write(&mut frame[payload_at - ethernet::HEADER_LEN..payload_at + len]) {
+        let room = out.sink.reserve(Side::WIRE, frame_len(len)).ok_or(DropReason::PortFull)?;
+        if !write(&mut room[payload_at - ethernet::HEADER_LEN..payload_at + len]) {
             return Err(DropReason::BadSuperFrame);
         }
+        let (inner, len) = self.compress(inner, &mut room[payload_at..payload_at + len]);
+        let frame_len = frame_len(len);
+        let frame = &mut room[..frame_len];
         frame[payload_at + len..frame_len - TAG_LEN].fill(0);
-        let sequence = sender.take_sequence()?;
-        self.write_headers(sender, sequence, frame);
+        let sequence = self.sender.take_sequence()?;
+        self.write_headers(sequence, frame);
         frame[body_at..payload_at].copy_from_slice(&inner.emit());
-        sender.seal(sequence, frame)?;
+        self.sender.seal(sequence, frame)?;
         out.sink.commit(Side::WIRE, frame_len, Meta::plain());
         Ok(())
     }
 
-    fn write_headers(&self, sender: &Sender, sequence: u32, frame: &mut [u8]) {
+    /// Compresses `payload` in place if that was agreed and makes it smaller; how long it is then.
+    fn compress(&mut self, inner: InnerHeader, payload: &mut [u8]) -> (InnerHeader, usize) {
+        let Some(algorithm) = self.compression else { return (inner, payload.len()) };
+        match self.compressor.shrink(algorithm, payload) {
+            Some(len) => (InnerHeader { compressed: true, ..inner }, len),
+            None => {
+                // The rest of a super-frame is like this piece, most likely: as it is it costs no time and travels in a train.
+                self.compression = None;
+                (inner, payload.len())
+            }
+        }
+    }
+
+    fn write_headers(&self, sequence: u32, frame: &mut [u8]) {
         frame[..ethernet::HEADER_LEN].copy_from_slice(&self.ethernet.emit());
-        let header = sender.key.nonces.header(sender.key.receiver_index, sequence);
+        let key = &self.sender.key;
+        let header = key.nonces.header(key.receiver_index, sequence);
         header.emit(&mut frame[ethernet::HEADER_LEN..]);
     }
 }

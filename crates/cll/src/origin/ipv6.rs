@@ -39,8 +39,9 @@ pub(super) fn check(origin: &Origin, packet: &[u8]) -> Result<Claims, DropReason
     let Some(upper) = upper else { return claim_of_source(origin, source) };
     match (upper.protocol, upper.bytes) {
         (icmp::PROTOCOL_V6, [icmp_type, ..]) if nd::is_discovery(*icmp_type) => discovery(origin, &header, &upper),
-        // Who asks which groups are wanted decides what is forwarded to them (RFC 3810, section 5.1).
-        (icmp::PROTOCOL_V6, [icmp::v6::LISTENER_QUERY, ..]) if !origin.router => Err(DropReason::InnerRole),
+        (icmp::PROTOCOL_V6, [icmp_type, ..]) if is_of_multicast_router(*icmp_type) && !origin.router => {
+            Err(DropReason::InnerRole)
+        }
         (icmp::PROTOCOL_V6, [icmp_type, ..]) if source.is_unspecified() => multicast_listener(*icmp_type),
         (protocol::UDP, [_, _, high, low, ..]) if [*high, *low] == DHCPV6_CLIENT_PORT && !origin.serves_dhcp() => {
             Err(DropReason::InnerRole)
@@ -60,6 +61,13 @@ fn claim_of_source(origin: &Origin, source: Ipv6Addr) -> Result<Claims, DropReas
     }
     let is_foreign = origin.router && !source.is_unicast_link_local();
     Ok(Claims { source: (!is_foreign).then_some(source), ..Claims::default() })
+}
+
+/// Who asks which groups are wanted decides what is forwarded to them (RFC 3810, section 5.1), and who says that it is a
+/// multicast router is sent all of it (RFC 4286, sections 3 and 5).
+fn is_of_multicast_router(icmp_type: u8) -> bool {
+    use icmp::v6::{LISTENER_QUERY, MULTICAST_ROUTER, MULTICAST_ROUTER_TERMINATION};
+    matches!(icmp_type, LISTENER_QUERY | MULTICAST_ROUTER | MULTICAST_ROUTER_TERMINATION)
 }
 
 /// A host without an address speaks of its groups (RFC 3810, section 5.2.13).
@@ -192,6 +200,19 @@ mod tests {
         assert_eq!(check(&host(), &dhcp), Err(DropReason::InnerRole));
         assert!(check(&Origin { dhcp_server: true, ..host() }, &dhcp).is_ok());
         assert!(check(&router(), &dhcp).is_ok(), "a relay");
+    }
+
+    #[test]
+    fn who_decides_about_groups_is_a_router() {
+        // A query, an advertisement and a termination; behind the alert for routers, as they are sent.
+        for icmp_type in [130, 151, 153] {
+            let message = [&[58, 0, 5, 2, 0, 0, 0, 0][..], &icmp(icmp_type, &[0; 20])].concat();
+            let sent = packet("fe80::1", 0, 1, &message);
+            assert_eq!(check(&host(), &sent), Err(DropReason::InnerRole), "type {icmp_type}");
+            assert!(check(&router(), &sent).is_ok(), "type {icmp_type}");
+        }
+        let asks = packet("fe80::1", 58, 1, &icmp(152, &[0; 4]));
+        assert!(check(&host(), &asks).is_ok(), "anybody may ask who is a multicast router");
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl Resumed {
             lanes: self.array::<1>(&format!("{name}.lanes"))[0],
             receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
             lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
+            compression: Compression::NONE,
         }
     }
 

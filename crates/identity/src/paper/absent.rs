@@ -163,6 +163,12 @@ impl PaperSuite {
     pub fn key_len(self) -> usize {
         match self {}
     }
+
+    /// Whether frames carry no tag.
+    #[must_use]
+    pub fn is_nonce_only(self) -> bool {
+        match self {}
+    }
 }
 
 /// There is none.

@@ -106,24 +106,40 @@ impl Hash {
     }
 }
 
-const _: () = assert!(CIPHERS.len() * Hash::ALL.len() <= (u8::MAX - FIRST_ID) as usize, "a number has one byte");
+/// How many suites have a cipher and a hash.
+const COUNT: usize = CIPHERS.len() * Hash::ALL.len();
+
+const _: () = assert!(COUNT <= (u8::MAX - FIRST_ID) as usize, "a number has one byte, and one more suite has no tag");
 
 /// A suite of the paper profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaperSuite(u8);
 
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let name = |suite: PaperSuite| {
-        let ((cipher, key_bits), hash) = suite.parts();
+    let name = |((cipher, key_bits), hash): ((Cipher, u16), Hash)| {
         format!("{}-{key_bits}-hmac-{}", cipher.word(), hash.word())
     };
-    PaperSuite::all().map(name).collect()
+    PaperSuite::all().filter_map(PaperSuite::parts).map(name).collect()
 });
 
 impl PaperSuite {
-    /// Every suite, in the order of their numbers.
+    /// No cipher and no tag: nothing but the nonces tells a frame from a forged one (Touch and Yang, section 4, on nonces alone).
+    const NONCE_ONLY: PaperSuite = PaperSuite(COUNT as u8);
+    const NONCE_ONLY_NAME: &str = "nonce-only";
+
+    /// Every suite of Table 1, in the order of their numbers. The one without a tag is none of them: who wants it says so.
     pub fn all() -> impl Iterator<Item = PaperSuite> {
-        (0..).take(CIPHERS.len() * Hash::ALL.len()).map(PaperSuite)
+        (0..).take(COUNT).map(PaperSuite)
+    }
+
+    /// Whether frames carry no tag.
+    #[must_use]
+    pub fn is_nonce_only(self) -> bool {
+        self == PaperSuite::NONCE_ONLY
+    }
+
+    fn known() -> impl Iterator<Item = PaperSuite> {
+        PaperSuite::all().chain([PaperSuite::NONCE_ONLY])
     }
 
     /// That of the paper's tables 2 and 3: Twofish, here with 128 bits, and HMAC-MD5.
@@ -141,34 +157,35 @@ impl PaperSuite {
     /// The suite that a handshake names so.
     #[must_use]
     pub fn from_id(id: u8) -> Option<PaperSuite> {
-        PaperSuite::all().find(|suite| suite.id() == id)
+        PaperSuite::known().find(|suite| suite.id() == id)
     }
 
     /// The word that names it in a configuration file: cipher, key length in bits, hash.
     #[must_use]
     pub fn name(self) -> &'static str {
-        &NAMES[usize::from(self.0)]
+        NAMES.get(usize::from(self.0)).map_or(PaperSuite::NONCE_ONLY_NAME, String::as_str)
     }
 
     /// The suite that a configuration file names so.
     #[must_use]
     pub fn from_name(name: &str) -> Option<PaperSuite> {
-        PaperSuite::all().find(|suite| suite.name() == name)
+        PaperSuite::known().find(|suite| suite.name() == name)
     }
 
-    /// Bytes of its keys: that of the cipher, then that of the HMAC.
+    /// Bytes of its keys: that of the cipher, then that of the HMAC; none without a tag.
     #[must_use]
     pub fn key_len(self) -> usize {
-        self.cipher_key_len() + self.parts().1.len()
+        self.cipher_key_len() + self.parts().map_or(0, |(_, hash)| hash.len())
     }
 
     pub(super) fn cipher_key_len(self) -> usize {
-        usize::from(self.parts().0.1) / 8
+        self.parts().map_or(0, |((_, key_bits), _)| usize::from(key_bits) / 8)
     }
 
-    pub(super) fn parts(self) -> ((Cipher, u16), Hash) {
+    /// What it is made of; `None` without a tag.
+    pub(super) fn parts(self) -> Option<((Cipher, u16), Hash)> {
         let number = usize::from(self.0);
-        (CIPHERS[number / Hash::ALL.len()], Hash::ALL[number % Hash::ALL.len()])
+        Some((*CIPHERS.get(number / Hash::ALL.len())?, Hash::ALL[number % Hash::ALL.len()]))
     }
 }
 
@@ -182,11 +199,18 @@ mod tests {
         for suite in PaperSuite::all() {
             assert_eq!(PaperSuite::from_id(suite.id()), Some(suite));
             assert_eq!(PaperSuite::from_name(suite.name()), Some(suite));
-            let ((_, bits), hash) = suite.parts();
+            let ((_, bits), hash) = suite.parts().expect("a cipher and a hash");
             assert!((128..=256).contains(&bits) && (16..=32).contains(&hash.len()), "Table 1: {suite:?}");
         }
-        assert_eq!((PaperSuite::from_id(0x3f), PaperSuite::from_id(0xc7)), (None, None));
+        assert_eq!((PaperSuite::from_id(0x3f), PaperSuite::from_id(0xc8)), (None, None));
         assert_eq!(PaperSuite::from_name("twofish-128-hmac-md5").map(PaperSuite::id), Some(0x4f));
         assert_eq!(PaperSuite::from_name("gost-256-hmac-has160").map(PaperSuite::id), Some(0xc6));
+    }
+
+    #[test]
+    fn the_suite_without_a_tag_is_known_and_taken_by_nobody_unasked() {
+        let suite = PaperSuite::from_name("nonce-only").expect("known");
+        assert_eq!((suite.id(), PaperSuite::from_id(0xc7), suite.key_len()), (0xc7, Some(suite), 0));
+        assert!(suite.is_nonce_only() && PaperSuite::all().all(|other| !other.is_nonce_only() && other != suite));
     }
 }

@@ -8,13 +8,18 @@ use crate::attack::dhcp::{AT_ONCE, Cast, SOON, finding, is_forged};
 use crate::attack::lease::{Client, Server};
 use crate::attack::scene::{Finding, Scene};
 use crate::failure::Failure;
-use crate::guard::DHCP_SERVER;
+use crate::guard::{DHCP_SERVER, Guard};
 use crate::net::lan::INTERFACE;
 use crate::net::{Frame, Host, Running, pcap, process};
 
 const REPLY_PROGRAM: &str = include_str!("dhcp_reply.py");
+const ROGUE_PROGRAM: &str = include_str!("rogue.py");
+/// An address of [`ROGUE_POOL`].
+const ROGUE_LEASE: &str = "10.77.0.200";
 /// What the attacker's server gives.
 const ROGUE_POOL: [u8; 2] = [200, 210];
+/// How long scapy may take to its start on a loaded machine.
+const READER_START: Duration = Duration::from_secs(20);
 /// How long a client is made to renew, again and again, while its answers are forged; and how often.
 const RENEWALS: Duration = Duration::from_millis(2500);
 const RENEWAL_INTERVAL: Duration = Duration::from_millis(300);
@@ -24,17 +29,27 @@ const START: Duration = Duration::from_millis(300);
 const PER_SECOND: u32 = 2000;
 
 /// Attack 21: the attacker's dnsmasq answers faster than the server, which pings what it offers, and names itself as router
-/// and DNS server.
+/// and DNS server. Where DHCP travels in frames of its own, which no dnsmasq reads, a program of ours answers them as well.
 pub fn rogue_server(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let cast = Cast::of(scene)?;
     let _server = cast.serve(scene, &[])?;
     let _rogue = Server::start(scene, &cast.attacker, ROGUE_POOL, AT_ONCE)?;
+    let _reader = if scene.guard == Guard::Cll { Some(launch_reader(scene, &cast)?) } else { None };
     let window = scene.open()?;
     let client = Client::start(scene, &cast.client)?;
     let belief = Belief::of(&client, &cast)?;
     let record = scene.close(window)?;
     let is_rogue = |frame: &Frame| frame.source() == cast.attacker.mac && frame.dhcp().is_some();
     Ok(finding(record, belief.is_false, belief.is_right, belief.said, is_rogue))
+}
+
+fn launch_reader(scene: &Scene<'_>, cast: &Cast) -> Result<Running, Failure> {
+    let own = &cast.attacker;
+    let words = [own.mac.to_string(), own.ip.to_string(), ROGUE_LEASE.to_owned(), cast.client.mac.to_string()];
+    let words: Vec<String> = [INTERFACE.to_owned()].into_iter().chain(words).chain(["30".to_owned()]).collect();
+    let mut reader = scene.launch_scapy(own, ROGUE_PROGRAM, &words)?;
+    reader.await_output("listening", READER_START)?;
+    Ok(reader)
 }
 
 /// Which router and which DNS server a client believes in.

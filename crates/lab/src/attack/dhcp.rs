@@ -1,11 +1,12 @@
-//! Attacks 19, 20, 22, 23, 25 and 27: the leases of a DHCP server; those on its client are in `belief`.
+//! Attacks 19, 20, 22, 23, 25 and 27: the leases of a DHCP server; those on its client are in `belief`, those with a stolen key in
+//! `stolen_key`.
 
 use std::time::Duration;
 
 use crate::attack::lease::{Client, Server};
 use crate::attack::scene::{Finding, Record, Scene, count};
 use crate::failure::Failure;
-use crate::guard::{DHCP_CLIENT, DHCP_SERVER};
+use crate::guard::{DHCP_CLIENT, DHCP_SERVER, Guard};
 use crate::net::lan::INTERFACE;
 use crate::net::{Frame, Host, Watch, process};
 
@@ -13,8 +14,10 @@ const PROGRAM: &str = include_str!("dhcp.py");
 /// What the programs write into their messages.
 const MARK: &[u8] = b"ringwall lab, forged DHCP";
 /// What the server gives: addresses 10.77.0.20 to 10.77.0.43.
-const POOL: [u8; 2] = [20, 43];
-const POOL_LEN: usize = 24;
+pub(super) const POOL: [u8; 2] = [20, 43];
+pub(super) const POOL_LEN: usize = 24;
+/// How long yersinia asks, in seconds: some ten thousand times.
+const FLOOD_S: &str = "0.3";
 /// How many made-up clients ask; more than there are addresses, since an answer may be late.
 const STARVING: &str = "36";
 /// The address that is reserved for whoever is behind one circuit of a relay agent, and that circuit.
@@ -75,6 +78,25 @@ pub fn starvation(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     starve(scene, "starve")
 }
 
+/// Attack 19 with a tool that only asks: the server is kept busy with clients that nobody has.
+pub fn flood_of_questions(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    let cast = Cast::of(scene)?;
+    let server = cast.serve(scene, AT_ONCE)?;
+    let window = scene.open()?;
+    // yersinia floods for as long as its input is open.
+    let mut flood = cast.attacker.namespace.command("sh");
+    flood.args(["-c", &format!("sleep {FLOOD_S} | yersinia dhcp -attack 1 -interface {INTERFACE}")]);
+    process::ask(flood, &[])?;
+    process::pause(Duration::from_millis(300))?;
+    let offers = server.offers();
+    let served = Client::is_served(scene, &cast.client)?;
+    let record = scene.close(window)?;
+    let honest = [&cast.client, &cast.server].map(|host| host.mac);
+    let is_made_up = |frame: &Frame| frame.dhcp().is_some() && !honest.contains(&frame.source());
+    let said = format!("{offers} addresses offered to made-up clients");
+    Ok(finding(record, offers >= POOL_LEN, offers == 0 && served, said, is_made_up))
+}
+
 /// Attack 20: the same, in frames that come from whom they speak of.
 pub fn starvation_in_pairs(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     starve(scene, "starve-matching")
@@ -124,7 +146,7 @@ pub fn replayed_request(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let cast = Cast::of(scene)?;
     let server = cast.serve(scene, AT_ONCE)?;
     let spy = scene.spy()?;
-    let requests = departed(scene, &cast, &server, spy)?;
+    let (server, requests) = departed(scene, &cast, server, spy)?;
     let window = scene.open()?;
     scene.replay(&std::iter::repeat_n(&requests, ROUNDS).flatten().cloned().collect::<Vec<_>>(), PER_SECOND)?;
     process::pause(Duration::from_millis(200))?;
@@ -136,16 +158,23 @@ pub fn replayed_request(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     Ok(finding(record, again, let_in == 0, said, |frame| requests.contains(frame)))
 }
 
-/// e gets a lease and gives it back; returns its REQUESTs.
-fn departed(scene: &Scene<'_>, cast: &Cast, server: &Server, spy: Watch) -> Result<Vec<Frame>, Failure> {
+/// e gets a lease and leaves, and its lease ends; returns the server and e's REQUESTs.
+fn departed(scene: &Scene<'_>, cast: &Cast, server: Server, spy: Watch) -> Result<(Server, Vec<Frame>), Failure> {
     let client = Client::start(scene, &cast.client)?;
     let mac = cast.client.mac;
     process::until("the lease in the server's file", SOON, || server.knows(mac))?;
     let heard = spy.stop()?;
-    // udhcpc takes the address away as soon as it has sent its RELEASE, which must not still wait for an answer to ARP then.
-    scene.lan.acquaint(&cast.client, &cast.server)?;
-    client.release();
-    process::until("the end of the lease", SOON, || Ok(!server.knows(mac)?))?;
+    let server = if scene.guard == Guard::Cll {
+        // No RELEASE leaves, and the shortest lease of dnsmasq is too long to wait for.
+        drop((client, server));
+        cast.serve(scene, AT_ONCE)?
+    } else {
+        // udhcpc takes the address away as soon as it has sent its RELEASE, which must not still wait for an answer to ARP then.
+        scene.lan.acquaint(&cast.client, &cast.server)?;
+        client.release();
+        process::until("the end of the lease", SOON, || Ok(!server.knows(mac)?))?;
+        server
+    };
     let is_request = |frame: &&Frame| {
         // The type stands behind the cookie in what udhcpc writes.
         frame.source() == mac && frame.dhcp().is_some_and(|message| message[240..].starts_with(&[53, 1, 3]))
@@ -154,7 +183,7 @@ fn departed(scene: &Scene<'_>, cast: &Cast, server: &Server, spy: Watch) -> Resu
     if requests.is_empty() {
         return Err(Failure::Unreadable("the attacker heard no REQUEST".to_owned()));
     }
-    Ok(requests)
+    Ok((server, requests))
 }
 
 /// Attack 27: the attacker makes up a relay agent and the circuit behind which an address is reserved.

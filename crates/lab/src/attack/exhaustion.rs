@@ -4,6 +4,7 @@
 //! it did. How much of a stream that takes away is what `bench nonces` measures.
 
 use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
@@ -13,7 +14,7 @@ use wire::ethernet::HEADER_LEN;
 use crate::attack::scene::{Finding, MARKED_LEN, Record, Scene};
 use crate::failure::Failure;
 use crate::net::talk::Mailbox;
-use crate::net::{Frame, process};
+use crate::net::{Frame, Host, process};
 
 const PORT: u16 = 9058;
 /// Frames of a flood, and how fast they come.
@@ -35,6 +36,16 @@ const SITE_TAG_AT: usize = HEADER_LEN + 2;
 const ARP_SENDER_AT: usize = HEADER_LEN + 18 + 8;
 const TIMESTAMP_AT: usize = HEADER_LEN + 46;
 const NONCE_AT: usize = HEADER_LEN + 54;
+/// Where a group frame has its fields (docs/protocol.md, section 21).
+const GROUP_TIME_AT: usize = HEADER_LEN + 26;
+const GROUP_PAYLOAD_AT: usize = HEADER_LEN + 45;
+/// Where a host of the LAN sends what is for all.
+const ALL: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 255);
+/// Frames to all by which others come to know who sends them, and the time between two.
+const GREETINGS: usize = 4;
+const GREETING_PAUSE: Duration = Duration::from_millis(250);
+/// Answers to replayed requests from which on they are a price: a host gives four a second to one source.
+const ANSWERS_DEAR: usize = 4;
 /// Public key work, done in vain, ends in one of these.
 const PUBLIC_KEY_WORK: [&str; 3] = ["bad-certificate", "bad-signature", "certificate-address"];
 /// So many of them in a second and a half are a price.
@@ -79,6 +90,63 @@ pub fn wrong_nonce(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
         harmless: tags == 0,
         struck: arrived(&record, &flood),
         said: format!("{tags} tags were computed for {FRAMES} forged frames"),
+        record,
+    })
+}
+
+/// 58 c: a frame of b that a has taken, again and again, with all nonces as they were and a wrong tag. The aim is that each costs a tag.
+pub fn wrong_tag(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    let sealed = sealed_frame(scene)?;
+    let flood = data_flood(&sealed, |frame, number| {
+        if let Some(end) = frame.last_chunk_mut::<4>() {
+            // Never the tag that was right.
+            *end = (u32::from_be_bytes(*end) ^ (1 + number)).to_be_bytes();
+        }
+    });
+    let record = strike(scene, &flood, PER_SECOND)?;
+    let tags = risen(&record, "bad-tag");
+    Ok(Finding {
+        reached: tags * 10 >= u64::from(FRAMES) * 9,
+        harmless: tags == 0,
+        struck: arrived(&record, &flood),
+        said: format!("{tags} tags were computed for {FRAMES} frames with right nonces and wrong tags"),
+        record,
+    })
+}
+
+/// 58 e: a request of b from before both were restarted, again and again. The aim is that each has a certificate and a signature
+/// checked and an answer signed.
+pub fn handshake_replay(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    let (a, b) = (scene.host("a")?, scene.host("b")?);
+    let is_request = |frame: &Frame| frame.cll_type() == Some(PacketType::HandshakeRequest);
+    let recorded = super::handshake::capture(scene, &a, &b, |frame| frame.source() == b.mac && is_request(frame))?;
+    let flood: Vec<Frame> = recorded.first().into_iter().cycle().take(FRAMES as usize).cloned().collect();
+    let record = strike(scene, &flood, PER_SECOND)?;
+    let is_answer =
+        |frame: &&Frame| frame.is_between(a.mac, b.mac) && frame.cll_type() == Some(PacketType::HandshakeReply);
+    let answers = record.loot.iter().filter(is_answer).count();
+    Ok(Finding {
+        reached: answers >= ANSWERS_DEAR,
+        harmless: answers == 0,
+        struck: arrived(&record, &flood),
+        said: format!("a checked and signed for {answers} of {FRAMES} replayed requests"),
+        record,
+    })
+}
+
+/// 58 f: frames to all in b's name, newer than any, each with another payload and so with a signature to check.
+pub fn group_flood(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    let b = scene.host("b")?;
+    let heard = group_frame(scene, &b)?;
+    let mut random = Generator::from_seed([59; 32]);
+    let flood: Vec<Frame> = (0..FRAMES).map(|number| forged_group_frame(&heard, number, &mut random)).collect();
+    let record = strike(scene, &flood, PER_SECOND)?;
+    let checked = risen(&record, "bad-signature");
+    Ok(Finding {
+        reached: checked >= DEAR,
+        harmless: checked == 0,
+        struck: arrived(&record, &flood),
+        said: format!("{checked} signatures were checked for {FRAMES} forged frames to all"),
         record,
     })
 }
@@ -128,7 +196,7 @@ pub fn burnt_numbers(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
 }
 
 /// Opens the window, sends the flood, and closes the window when its frames have had their fate.
-fn strike(scene: &Scene<'_>, flood: &[Frame], per_second: u32) -> Result<Record, Failure> {
+pub(super) fn strike(scene: &Scene<'_>, flood: &[Frame], per_second: u32) -> Result<Record, Failure> {
     let window = scene.open()?;
     scene.replay(flood, per_second)?;
     process::pause(REST)?;
@@ -144,6 +212,40 @@ fn sealed_frame(scene: &Scene<'_>) -> Result<Frame, Failure> {
     from.send(&a, PORT, &scene.token("payload"));
     let said = |frame: &Frame| frame.is_between(b.mac, a.mac) && frame.0.len() >= MARKED_LEN;
     spy.await_frame("a sealed frame of b", CAPTURE_LIMIT, said)
+}
+
+/// A frame to all made of a genuine one: newer, with another payload, and a tag and so a signature that do not fit.
+pub fn forged_group_frame(heard: &Frame, number: u32, random: &mut Generator) -> Frame {
+    let mut frame = heard.clone();
+    frame.0[SITE_TAG_AT..SITE_TAG_AT + 16].copy_from_slice(&random.bytes::<16>());
+    let mut time_ms = [0; 8];
+    time_ms.copy_from_slice(&frame.0[GROUP_TIME_AT..GROUP_TIME_AT + 8]);
+    let newer = u64::from_be_bytes(time_ms) + 60_000 + u64::from(number);
+    frame.0[GROUP_TIME_AT..GROUP_TIME_AT + 8].copy_from_slice(&newer.to_be_bytes());
+    put(&mut frame.0, GROUP_PAYLOAD_AT + 40, number);
+    frame
+}
+
+/// A frame of `sender` to all, of whom all know by then who he is.
+fn group_frame(scene: &Scene<'_>, sender: &Host) -> Result<Frame, Failure> {
+    let spy = scene.spy()?;
+    greet(sender, &scene.token("greeting"))?;
+    let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
+    spy.await_frame("a frame to all", CAPTURE_LIMIT, said)
+}
+
+/// Has `sender` say `payload` to all often enough for all to know who it is.
+pub fn greet(sender: &Host, payload: &[u8]) -> Result<(), Failure> {
+    let socket = sender.namespace.enter(|| {
+        let socket = UdpSocket::bind((sender.ip, 0)).map_err(Failure::io("opening a socket"))?;
+        socket.set_broadcast(true).map_err(Failure::io("sending to all"))?;
+        Ok(socket)
+    })?;
+    for _ in 0..GREETINGS {
+        socket.send_to(payload, (ALL, PORT)).map_err(Failure::io("sending to all"))?;
+        process::pause(GREETING_PAUSE)?;
+    }
+    Ok(())
 }
 
 fn data_flood(sealed: &Frame, change: impl Fn(&mut [u8], u32)) -> Vec<Frame> {
@@ -184,7 +286,7 @@ fn risen(record: &Record, word: &str) -> u64 {
 }
 
 /// Frames of the flood that passed on the victim's wire.
-fn arrived(record: &Record, flood: &[Frame]) -> usize {
+pub(super) fn arrived(record: &Record, flood: &[Frame]) -> usize {
     let flood: BTreeSet<&[u8]> = flood.iter().map(|frame| frame.0.as_slice()).collect();
     record.wire.iter().filter(|frame| flood.contains(frame.0.as_slice())).count()
 }

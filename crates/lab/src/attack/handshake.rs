@@ -48,7 +48,12 @@ pub fn replayed_handshake(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
 }
 
 /// Listens to a handshake that b opens, restarts both, and lets them settle into the next association.
-fn capture(scene: &mut Scene<'_>, a: &Host, b: &Host, wanted: impl Fn(&Frame) -> bool) -> Result<Vec<Frame>, Failure> {
+pub(super) fn capture(
+    scene: &mut Scene<'_>,
+    a: &Host,
+    b: &Host,
+    wanted: impl Fn(&Frame) -> bool,
+) -> Result<Vec<Frame>, Failure> {
     let spy = scene.spy()?;
     scene.lan.acquaint(b, a)?;
     let captured: Vec<Frame> = spy.stop()?.into_iter().filter(wanted).collect();

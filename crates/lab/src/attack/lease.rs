@@ -50,6 +50,11 @@ impl Server {
         process::until("the new options of dnsmasq", LIMIT, || Ok(times() > before))
     }
 
+    /// How many addresses it has offered so far.
+    pub(super) fn offers(&self) -> usize {
+        self.process.output().matches("DHCPOFFER").count()
+    }
+
     /// Who has which address, by the server's own file.
     pub(super) fn leases(&self) -> Result<Vec<(MacAddress, Ipv4Addr)>, Failure> {
         let text = std::fs::read_to_string(&self.file).map_err(Failure::file("reading", &self.file))?;

@@ -7,17 +7,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use identity::HostIdentity;
 use serde::Serialize;
 
-use crate::attack::{Attack, PYTHON};
+use crate::attack::{Attack, PYTHON, ipv6, path};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site};
 use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
-use crate::net::{
-    Direction, Frame, Host, ImpairedPort, Impairment, Lan, LanPlan, Percent, Place, Running, Watch, process,
-};
+use crate::net::{Direction, Frame, Host, Lan, LanPlan, Running, Watch, process};
 
 /// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as long.
 pub const MARKED_LEN: usize = 700;
@@ -36,6 +35,12 @@ pub enum Outcome {
     Unproved,
     /// A tool is missing.
     Skipped,
+    /// This machine's kernel lacks what the attack needs.
+    #[serde(rename = "not testable here")]
+    NotTestable,
+    /// What the attack is about does not exist under this guard.
+    #[serde(rename = "does not apply")]
+    DoesNotApply,
 }
 
 impl Outcome {
@@ -47,6 +52,8 @@ impl Outcome {
             Outcome::Blocked => "blocked",
             Outcome::Unproved => "unproved",
             Outcome::Skipped => "skipped",
+            Outcome::NotTestable => "not testable here",
+            Outcome::DoesNotApply => "does not apply",
         }
     }
 }
@@ -67,11 +74,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether this is how it must be: unguarded the attack succeeds, guarded it is blocked.
+    /// Whether this is how it must be: unguarded the attack succeeds, guarded it is blocked, and where it was not tried the reason
+    /// is there.
     #[must_use]
     pub fn is_as_it_must_be(&self) -> bool {
-        let wanted = if self.guard.is_whole() { Outcome::Blocked } else { Outcome::Succeeded };
-        self.outcome == wanted
+        match self.outcome {
+            Outcome::NotTestable | Outcome::DoesNotApply => !self.evidence.is_empty(),
+            outcome => outcome == if self.guard.is_whole() { Outcome::Blocked } else { Outcome::Succeeded },
+        }
     }
 }
 
@@ -159,6 +169,9 @@ pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed:
         outcome,
         evidence,
     };
+    if let Some(untried) = attack.untried.iter().find(|untried| untried.guard == guard) {
+        return Ok(row(untried.outcome, untried.because.to_owned()));
+    }
     if let Some(tool) = attack.missing_tool() {
         return Ok(row(Outcome::Skipped, format!("{tool} is not installed")));
     }
@@ -166,6 +179,7 @@ pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed:
     match struck {
         Ok(finding) => Ok(row(judge(attack, guard, &finding), evidence(attack, guard, &finding))),
         Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(Failure::NotTestable(because)) => Ok(row(Outcome::NotTestable, because)),
         Err(failure) => Ok(row(Outcome::Unproved, failure.to_string())),
     }
 }
@@ -200,18 +214,6 @@ fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
     parts.join("; ")
 }
 
-/// An attacker on the wire of b, who flips one bit in each marked frame. The rest of the traffic shows whether the wire
-/// itself works.
-fn flipping_port(guard: Guard, seed: u64) -> ImpairedPort {
-    let flip_at = match guard {
-        Guard::None => vec![Place::Body],
-        _ => vec![Place::Header, Place::Body, Place::Tag],
-    };
-    let (corrupt, only_from_bytes) = (Percent::whole(100), MARKED_LEN);
-    let impairment = Impairment { corrupt, flip_at, only_from_bytes, mend_udp: true, ..Impairment::default() };
-    ImpairedPort { host: "b", impairment, seed, program: None }
-}
-
 impl<'a> Scene<'a> {
     fn set(
         attack: &'a Attack,
@@ -220,18 +222,24 @@ impl<'a> Scene<'a> {
         site: Option<&'a Site>,
         seed: u64,
     ) -> Result<Scene<'a>, Failure> {
-        let impaired = attack.is_on_path().then(|| flipping_port(guard, seed));
+        let impaired = attack.is_on_path().then(|| path::port(attack.number, guard, seed));
         let mut hosts = attack.hosts().to_vec();
-        hosts.extend((guard == Guard::Sarp).then_some(DISTRIBUTOR));
+        hosts.extend(attack.signs_arp(guard).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed, site };
         if attack.dhcp {
             scene.host(DHCP_CLIENT)?.namespace.ip(&format!("address flush dev {INTERFACE}"))?;
         }
+        if attack.ipv6 {
+            ipv6::switch_on(&scene.lan)?;
+        }
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
+        }
+        if attack.ipv6 {
+            ipv6::await_addresses(&scene.lan)?;
         }
         Ok(scene)
     }
@@ -252,7 +260,7 @@ impl<'a> Scene<'a> {
                 _ => "",
             };
             let setting = Setting {
-                sarp: self.guard == Guard::Sarp,
+                sarp: self.attack.signs_arp(self.guard),
                 weaken,
                 cll_lines: if self.guard == Guard::Weakened { self.attack.weakened_cll_lines } else { "" },
                 readable: self.attack.readable,
@@ -284,6 +292,14 @@ impl<'a> Scene<'a> {
     /// `ringwall site issue` fails.
     pub fn identity(&self, host: &Host) -> Result<Option<PathBuf>, Failure> {
         self.site.map(|site| site.identity(host)).transpose()
+    }
+
+    /// The identity of `host` with its secrets, as its thief has it; none where there is no site.
+    ///
+    /// # Errors
+    /// It cannot be issued or read.
+    pub fn host_identity(&self, host: &Host) -> Result<Option<HostIdentity>, Failure> {
+        self.site.filter(|_| self.guard != Guard::None).map(|site| site.host_identity(host)).transpose()
     }
 
     /// The daemon of the host called `name`, if it has one.
@@ -368,14 +384,18 @@ impl<'a> Scene<'a> {
     pub fn open(&self) -> Result<Window, Failure> {
         let (victim, attacker) = (self.lan.host(self.attack.victim)?, self.lan.host("m")?);
         let (from, to) = (self.lan.host(self.attack.honest.0)?, self.lan.host(self.attack.honest.1)?);
-        self.lan.acquaint(from, to)?;
+        if self.attack.ipv6 {
+            self.lan.acquaint_over_ipv6(from, to)?;
+        } else {
+            self.lan.acquaint(from, to)?;
+        }
         let directory = &self.lan.directory;
         Ok(Window {
             wire: Watch::start(&self.lan.bridge, &Lan::port(victim), Direction::Out, directory, "wire")?,
             inside: Watch::start(&victim.namespace, INTERFACE, Direction::In, directory, "inside")?,
             loot: Watch::start(&attacker.namespace, INTERFACE, Direction::In, directory, "loot")?,
             before: self.drops()?,
-            ping: Ping::start(from, to, directory)?,
+            ping: if self.attack.ipv6 { Ping::start_over_ipv6 } else { Ping::start }(from, to, directory)?,
             opened: Instant::now(),
         })
     }
@@ -400,7 +420,7 @@ impl<'a> Scene<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::ALL;
+    use crate::attack::all;
 
     fn finding(reached: bool, harmless: bool, struck: usize, pings: u32, drop_word: &str) -> Finding {
         let record = Record {
@@ -415,7 +435,7 @@ mod tests {
 
     #[test]
     fn blocked_needs_frames_counters_and_honest_traffic() {
-        let attack = &ALL[0];
+        let attack = all().next().expect("the first");
         let judged = |finding| judge(attack, Guard::Cll, &finding);
         assert_eq!(judged(finding(false, true, 3, 10, "plain-arp")), Outcome::Blocked);
         assert_eq!(judged(finding(false, true, 0, 10, "plain-arp")), Outcome::Unproved, "nothing reached the wire");
@@ -427,6 +447,9 @@ mod tests {
 
     #[test]
     fn a_bare_lan_blocks_nothing() {
-        assert_eq!(judge(&ALL[0], Guard::None, &finding(false, true, 3, 10, "plain-arp")), Outcome::Unproved);
+        assert_eq!(
+            judge(all().next().expect("the first"), Guard::None, &finding(false, true, 3, 10, "plain-arp")),
+            Outcome::Unproved
+        );
     }
 }

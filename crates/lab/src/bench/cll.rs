@@ -6,16 +6,16 @@ use identity::Profile;
 
 use super::mode::{Arena, Mode};
 use super::row::Row;
-use super::{Part, Schedule, broadcast, first_ping, is_wanted, resumption, round_trip, stream, table_1};
+use super::{
+    Part, Schedule, broadcast, compression, convergence, first_ping, is_wanted, lease, resumption, rollover,
+    round_trip, stream, table_1,
+};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{PaperKeys, Site};
 
 /// The experiment's name in its rows.
 pub const NAME: &str = "cll";
-
-/// Parts that need no hosts.
-const WITHOUT_HOSTS: [Part; 2] = [Part::Table1, Part::Broadcast];
 
 /// Length of the paper's RSA keys (Table 2).
 const RSA_BITS: u16 = 1024;
@@ -32,9 +32,28 @@ pub fn run(
     only: &[Part],
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = without_hosts(schedule, only)?;
-    if !only.is_empty() && only.iter().all(|part| WITHOUT_HOSTS.contains(part)) {
-        return Ok(rows);
+    if wants_arena(only) {
+        rows.extend(in_arena(run, program, profile, schedule, only)?);
     }
+    if profile == Profile::Modern {
+        rows.extend(on_own_lans(run, program, schedule, only)?);
+    }
+    Ok(rows)
+}
+
+/// Whether a part is wanted that is measured on the hosts of all modes.
+fn wants_arena(only: &[Part]) -> bool {
+    [Part::Rtt, Part::Tcp, Part::FirstPing].iter().any(|part| is_wanted(only, part))
+}
+
+/// What is measured on the hosts of all modes.
+fn in_arena(
+    run: &Run,
+    program: Option<&Path>,
+    profile: Profile,
+    schedule: Schedule,
+    only: &[Part],
+) -> Result<Vec<Row>, Failure> {
     let paper_keys = (profile == Profile::Paper).then_some(PaperKeys::Rsa(RSA_BITS));
     let site = program.map(|program| Site::found_as(run, program, "", paper_keys)).transpose()?;
     let mut arena = Arena::open_on(run, &Mode::ALL, site)?;
@@ -42,12 +61,31 @@ pub fn run(
     if profile == Profile::Paper {
         found.iter_mut().for_each(|row| row.row = format!("paper/{}", row.row));
     }
-    rows.extend(found);
-    if profile == Profile::Modern && is_wanted(only, &Part::Resumption) {
-        // On a LAN of its own, because hosts with tickets are no strangers to each other.
-        drop(arena);
-        let mut arena = Arena::open(run, &Mode::RESUMPTION, program)?;
+    Ok(found)
+}
+
+/// What is measured on a LAN of its own each: hosts with tickets are no strangers to each other, those that get addresses have none.
+fn on_own_lans(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
+    let wanted = |part| is_wanted(only, &part);
+    let site = |suffix: &str| program.map(|program| Site::found_as(run, program, suffix, None)).transpose();
+    let mut rows = Vec::new();
+    if wanted(Part::Resumption) {
+        let mut arena = Arena::open_on(run, &Mode::RESUMPTION, site("-resumption")?)?;
         rows.extend(resumption::measure(&mut arena, schedule)?);
+    }
+    if wanted(Part::Compression) {
+        let arena = Arena::open_on(run, &Mode::COMPRESSION, site("-compression")?)?;
+        rows.extend(compression::measure(&arena, schedule)?);
+    }
+    if wanted(Part::Rollover) {
+        let arena = Arena::open_on(run, &Mode::ROLLOVER, site("-rollover")?)?;
+        rows.extend(rollover::measure(&arena, schedule)?);
+    }
+    if wanted(Part::Lease) {
+        rows.extend(lease::measure(run, site("-lease")?.as_ref(), schedule)?);
+    }
+    if wanted(Part::Convergence) {
+        rows.extend(convergence::measure(run, site("-convergence")?.as_ref(), schedule.lighter())?);
     }
     Ok(rows)
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket};
 
+use crate::cleanup;
 use crate::failure::Failure;
 use crate::net::Host;
 
@@ -24,6 +25,10 @@ const REQUEST: u8 = 8;
 const REPLY: u8 = 0;
 /// How long an answer may take; a lost first request is repeated by nobody.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// After this an address that has not answered is asked again.
+const SWEEP_AGAIN: Duration = Duration::from_millis(250);
+/// How often a sweep looks at the time while nobody answers.
+const SWEEP_WAKE: Duration = Duration::from_millis(50);
 /// Bytes of the largest answer, its IP header included.
 const ANSWER_MAX: usize = 2048;
 
@@ -97,6 +102,40 @@ impl Pinger {
         }
         Ok(times)
     }
+}
+
+/// Pings all of `peers` from the namespace that the calling thread is in, each again and again until it has answered; returns how
+/// long it took until the last one had.
+///
+/// # Errors
+/// The kernel refuses a raw socket, the lab is interrupted, or somebody has not answered within `limit`.
+pub fn sweep(peers: &[Ipv4Addr], limit: Duration) -> Result<Duration, Failure> {
+    let refused = |error: rustix::io::Errno| Failure::Io { doing: "pinging many".to_owned(), source: error.into() };
+    let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).map_err(refused)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(SWEEP_WAKE)).map_err(refused)?;
+    let identifier = (std::process::id() & 0xffff) as u16;
+    let (start, mut silent, mut asked) = (Instant::now(), peers.to_vec(), None::<Instant>);
+    while !silent.is_empty() {
+        let _permit = cleanup::permit()?;
+        if start.elapsed() > limit {
+            return Err(Failure::Late { what: format!("the answer of {} to a ping", silent[0]), limit });
+        }
+        if asked.is_none_or(|asked| asked.elapsed() >= SWEEP_AGAIN) {
+            asked = Some(Instant::now());
+            for to in &silent {
+                // Who has no address yet is unreachable, and is asked again.
+                let _unreachable =
+                    sendto(&socket, &request(identifier, 0), SendFlags::empty(), &SocketAddrV4::new(*to, 0));
+            }
+        }
+        let mut answer = [0; ANSWER_MAX];
+        if let Ok((len, _)) = recv(&socket, &mut answer[..], RecvFlags::empty())
+            && answers(&answer[..len], identifier, 0)
+        {
+            silent.retain(|peer| answer[12..16] != peer.octets());
+        }
+    }
+    Ok(start.elapsed())
 }
 
 /// An echo request with a payload of zeros.

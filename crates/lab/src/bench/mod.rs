@@ -5,10 +5,14 @@
 
 mod broadcast;
 mod cll;
+mod compression;
+mod convergence;
 mod cpu;
+mod dhcp;
 mod echo;
 mod first_ping;
 mod gate;
+mod lease;
 mod mode;
 mod nonces;
 mod paper;
@@ -16,6 +20,7 @@ mod peers;
 mod plot;
 mod rate;
 mod resumption;
+mod rollover;
 mod round_trip;
 mod row;
 mod s_arp;
@@ -119,8 +124,16 @@ enum Part {
     Broadcast,
     /// The speed of every algorithm of Table 1, in this process.
     Table1,
-    /// The first ping after a restart with tickets and without, and what a rollover costs.
+    /// The first ping after a restart with tickets and without.
     Resumption,
+    /// What compression saves of the wire and costs in speed, with text and with noise.
+    Compression,
+    /// What a rollover costs: CPU time of both ends, its own time, and what it takes from a stream.
+    Rollover,
+    /// DHCP with certificates beside plain DHCP: a lease, the first ping behind it, a renewal.
+    Lease,
+    /// Twelve hosts from cold until each pair has answered, with addresses by DHCP, plain and guarded.
+    Convergence,
 }
 
 /// A part of `bench s-arp`.

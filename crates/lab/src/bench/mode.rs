@@ -11,6 +11,7 @@ use identity::Profile;
 use wire::MacAddress;
 
 use super::rate::{Overhead, Rate};
+use super::rollover;
 use super::tcp::{self, Direction, Ends, Sample};
 use super::work::Work;
 use crate::cleanup::Run;
@@ -37,6 +38,12 @@ pub enum Mode {
     Encrypted,
     /// CLL, encrypted, and with tickets on disk.
     Resuming,
+    /// CLL, encrypted and compressed.
+    Compressing,
+    /// CLL, encrypted, with other keys every ten seconds.
+    Rekeying,
+    /// The same every second.
+    RekeyingOften,
     /// S-ARP: ARP signed, the rest as it is.
     Sarp,
 }
@@ -48,6 +55,11 @@ impl Mode {
     pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
     /// Those of what a ticket saves.
     pub const RESUMPTION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Resuming];
+    /// Those of what a rollover costs.
+    pub const ROLLOVER: [Mode; 3] = [Mode::Encrypted, Mode::Rekeying, Mode::RekeyingOften];
+
+    /// Those of what compression saves.
+    pub const COMPRESSION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Compressing];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
@@ -57,6 +69,9 @@ impl Mode {
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
             Mode::Resuming => "resuming",
+            Mode::Compressing => "compressing",
+            Mode::Rekeying => "rekeying",
+            Mode::RekeyingOften => "rekeying often",
             Mode::Sarp => "sarp",
         }
     }
@@ -65,7 +80,8 @@ impl Mode {
     pub fn overhead(self) -> Overhead {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
-            Mode::Authenticated | Mode::Encrypted | Mode::Resuming => Overhead::Sealed,
+            Mode::Authenticated | Mode::Encrypted | Mode::Resuming | Mode::Compressing => Overhead::Sealed,
+            Mode::Rekeying | Mode::RekeyingOften => Overhead::Sealed,
         }
     }
 
@@ -76,19 +92,21 @@ impl Mode {
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
             Mode::Resuming => Some(Work::EncryptAndResume),
+            Mode::Compressing => Some(Work::EncryptAndCompress),
+            Mode::Rekeying => Some(Work::EncryptAndRekey(rollover::EVERY_S)),
+            Mode::RekeyingOften => Some(Work::EncryptAndRekey(rollover::OFTEN_S)),
             Mode::Sarp => Some(Work::SignArp),
         }
     }
 
-    /// Names of its two hosts.
+    /// Names of its two hosts. Modes that are never on one LAN have the same. Host e has no address in its certificate.
     fn hosts(self) -> [&'static str; 2] {
         match self {
             Mode::Plain => ["a", "b"],
             Mode::Null => ["c", "d"],
-            Mode::Authenticated => ["e", "f"],
             Mode::Encrypted => ["g", "h"],
-            Mode::Resuming => ["k", "l"],
-            Mode::Sarp => ["i", "j"],
+            Mode::Resuming | Mode::RekeyingOften => ["k", "l"],
+            Mode::Authenticated | Mode::Sarp | Mode::Rekeying | Mode::Compressing => ["i", "j"],
         }
     }
 }
@@ -118,6 +136,11 @@ impl Track {
         let (client_daemons, server_daemons) = ids.split_at(ids.len() / 2);
         let ends = Ends { client: &self.a, address: self.b.ip, client_daemons, server_daemons, limit_mbit: None };
         tcp::run(&ends, direction, seconds)
+    }
+
+    /// The daemons of its hosts; none in mode [`Mode::Plain`].
+    pub fn daemons(&self) -> &[Daemon] {
+        &self.daemons
     }
 
     /// Makes both hosts strangers: no association, no neighbour.
@@ -157,6 +180,19 @@ pub struct Cable {
     /// The hardware address.
     pub mac: MacAddress,
     bridge: String,
+}
+
+impl Cable {
+    /// Pulls the cable of `host` out of `bridge` until what is returned is dropped.
+    ///
+    /// # Errors
+    /// `ip` fails.
+    pub fn pull(lan: &Lan, host: &Host, bridge: String) -> Result<Cable, Failure> {
+        let (namespace, interface) = (lan.bridge.clone(), Lan::port(host));
+        namespace.ip(&format!("link set {interface} nomaster"))?;
+        let (ip, mac) = lan::address_of(LOAD_HOST);
+        Ok(Cable { namespace, interface, bridge, ip, mac })
+    }
 }
 
 impl Drop for Cable {
@@ -228,15 +264,22 @@ impl Arena {
     /// `ip` fails.
     pub fn distributors_cable(&self) -> Result<Option<Cable>, Failure> {
         let (Some(distributor), Some(track)) = (self.distributor()?, self.track(Mode::Sarp)) else { return Ok(None) };
-        let (namespace, interface) = (self.lan.bridge.clone(), Lan::port(&distributor));
-        namespace.ip(&format!("link set {interface} nomaster"))?;
-        let (ip, mac) = lan::address_of(LOAD_HOST);
-        Ok(Some(Cable { namespace, interface, bridge: bridge_of(&track.a), ip, mac }))
+        Cable::pull(&self.lan, &distributor, bridge_of(&track.a)).map(Some)
+    }
+
+    /// The LAN of all hosts.
+    pub fn lan(&self) -> &Lan {
+        &self.lan
     }
 
     /// The track of `mode`, if it works.
     pub fn track(&self, mode: Mode) -> Option<&Track> {
         self.tracks.iter().find(|track| track.mode == mode)
+    }
+
+    /// Where the ports of the hosts' cables are, and where files go.
+    pub fn wires(&self) -> (&Namespace, &Path) {
+        (&self.lan.bridge, &self.lan.directory)
     }
 
     /// Limits every port to `rate`.

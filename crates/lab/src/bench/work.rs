@@ -20,6 +20,12 @@ pub enum Work {
     Encrypt,
     /// The same, with tickets on disk.
     EncryptAndResume,
+    /// Nonces alone, in a site of the paper profile: no tag, the payload readable.
+    NonceOnly,
+    /// The payload compressed and sealed.
+    EncryptAndCompress,
+    /// The payload sealed, and the keys replaced after so many seconds.
+    EncryptAndRekey(u32),
     /// ARP signed.
     SignArp,
 }
@@ -30,7 +36,12 @@ impl Work {
     pub fn configuration(self, of_site: Profile, identity: &Path, directory: &Path) -> String {
         let (mode, profile) = match self {
             Work::Null => ("null", "lab"),
-            Work::Authenticate | Work::Encrypt | Work::EncryptAndResume => ("cll", of_site.name()),
+            Work::Authenticate
+            | Work::Encrypt
+            | Work::EncryptAndResume
+            | Work::EncryptAndCompress
+            | Work::NonceOnly => ("cll", of_site.name()),
+            Work::EncryptAndRekey(_) => ("cll", "lab"),
             Work::SignArp => ("sarp", of_site.name()),
         };
         let (interface, identity, directory) = (lan::INTERFACE, identity.display(), directory.display());
@@ -40,9 +51,17 @@ impl Work {
              state_dir = \"{directory}/state\"\n"
         );
         if mode == "cll" {
-            let (encrypts, resumes) = (self != Work::Authenticate, self == Work::EncryptAndResume);
+            let encrypts = !matches!(self, Work::Authenticate | Work::NonceOnly);
             text.push_str(&format!("\n[cll]\nconfidentiality = {encrypts}\n"));
-            text.push_str(if resumes { "resumption = true\n" } else { "" });
+            text.push_str(match self {
+                Work::EncryptAndResume => "resumption = true\n",
+                Work::EncryptAndCompress => "compress = \"lz4\"\n",
+                Work::NonceOnly => "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\n",
+                _ => "",
+            });
+        }
+        if let Work::EncryptAndRekey(every_s) = self {
+            text.push_str(&format!("\n[lab]\nrekey_every_s = {every_s}\n"));
         }
         text
     }
@@ -115,6 +134,10 @@ mod tests {
         assert!(text(Work::Authenticate).ends_with("[cll]\nconfidentiality = false\n"));
         let paper = Work::Encrypt.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));
+        let bare = Work::NonceOnly.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
+        assert!(bare.contains("confidentiality = false\nsend_suite = \"nonce-only\"\n"));
+        let rekeying = text(Work::EncryptAndRekey(7));
+        assert!(rekeying.contains("profile = \"lab\"") && rekeying.ends_with("[lab]\nrekey_every_s = 7\n"));
         assert!(text(Work::Null).contains("profile = \"lab\"") && !text(Work::Null).contains("[cll]"));
     }
 }

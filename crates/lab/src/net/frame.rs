@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use wire::arp::Arp;
-use wire::cll::PacketType;
+use wire::cll::{DhcpFrame, PacketType};
 use wire::ethernet::{HEADER_LEN, Header};
 use wire::{EtherType, MacAddress};
 
@@ -80,13 +80,21 @@ impl Frame {
         packet[12..16].first_chunk::<4>().map(|&octets| Ipv4Addr::from(octets))
     }
 
-    /// The DHCP message in it, if it is a plain UDP datagram to one of DHCP's ports and as long as its fixed fields.
+    /// The DHCP message in it, plain or in a DHCP frame of CLL, if it is a UDP datagram to one of DHCP's ports and as long as its fixed
+    /// fields.
     #[must_use]
     pub fn dhcp(&self) -> Option<&[u8]> {
-        let packet = self.ipv4().filter(|packet| packet[0] == 0x45 && packet[9] == PROTOCOL_UDP)?;
+        let carried = self.dhcp_frame().map(|frame| frame.packet).filter(|packet| packet.len() >= IPV4_HEADER_LEN);
+        let packet = self.ipv4().or(carried).filter(|packet| packet[0] == 0x45 && packet[9] == PROTOCOL_UDP)?;
         let datagram = packet.get(IPV4_HEADER_LEN..)?;
         let port = datagram.get(2..4)?;
         datagram.get(UDP_HEADER_LEN..).filter(|message| (port == [0, 67] || port == [0, 68]) && message.len() >= 240)
+    }
+
+    /// The DHCP frame of CLL in it, if it is one.
+    #[must_use]
+    pub fn dhcp_frame(&self) -> Option<DhcpFrame<'_>> {
+        self.is(EtherType::CLL).then(|| DhcpFrame::parse(self.payload()).ok()).flatten()
     }
 
     fn ipv4(&self) -> Option<&[u8]> {
@@ -175,5 +183,11 @@ mod tests {
         assert!(with(37, 68).dhcp().is_some());
         assert!(with(37, 69).dhcp().is_none() && with(23, 6).dhcp().is_none() && with(13, 6).dhcp().is_none());
         assert!(Frame(bytes[..281].to_vec()).dhcp().is_none());
+        // The same packet in a DHCP frame of CLL (docs/protocol.md, section 22), behind a certificate of three bytes.
+        let mut carried = [&[0; 12][..], &[0x07, 0xd0, 0x2b, 0], &[0; 74], &[0, 3, 9, 9, 9], &bytes[14..]].concat();
+        carried[14 + 78 + 3 + 20 + 3] = 67;
+        assert_eq!(Frame(carried.clone()).dhcp().map(<[u8]>::len), Some(240));
+        carried[14] = 0x21;
+        assert!(Frame(carried).dhcp().is_none());
     }
 }

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use wire::cll::data;
 use wire::layer::{self, protocol};
-use wire::{EtherType, ethernet, tcp, udp};
+use wire::{EtherType, ethernet, ipv4, tcp, udp};
 
 /// Frames that wait in one direction: 0.1 s of full frames at 1 Gbit/s.
 pub const WAITING_MAX_FRAMES: usize = 8192;
@@ -137,6 +137,24 @@ fn transport_payload_at(frame: &[u8]) -> usize {
     }
 }
 
+/// Gives plain UDP over IPv4 the lengths that it has, and checksums that say nothing against them.
+fn mend_lengths(frame: &mut [u8]) {
+    let (Some((protocol::UDP, udp_at)), Some((EtherType::IPV4, ip_at))) =
+        (layer::transport_layer(frame), layer::network_layer(frame))
+    else {
+        return;
+    };
+    let len = |from: usize| u16::try_from(frame.len() - from).unwrap_or(u16::MAX).to_be_bytes();
+    let (packet_len, datagram_len) = (len(ip_at), len(udp_at));
+    if frame.len() < udp_at + udp::HEADER_LEN {
+        return;
+    }
+    frame[ip_at + ipv4::TOTAL_LENGTH..ip_at + ipv4::TOTAL_LENGTH + 2].copy_from_slice(&packet_len);
+    ipv4::fill_checksum(&mut frame[ip_at..udp_at]);
+    frame[udp_at + udp::LENGTH..udp_at + udp::LENGTH + 2].copy_from_slice(&datagram_len);
+    frame[udp_at + udp::CHECKSUM..udp_at + udp::CHECKSUM + 2].fill(0);
+}
+
 /// What a line does to the frames of one direction. The default does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Impairment {
@@ -161,7 +179,10 @@ pub struct Impairment {
     /// Where it is flipped; several places take turns, and none is anywhere
     #[arg(long, value_name = "PLACE", value_enum, value_delimiter = ',')]
     pub flip_at: Vec<Place>,
-    /// Give corrupted plain UDP the checksum "none" (RFC 768), as a liar on the path would
+    /// By how many bytes corrupted frames become longer or shorter at their end, in turn, instead of a flipped bit
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', allow_hyphen_values = true)]
+    pub resize_by: Vec<i16>,
+    /// Give corrupted plain UDP the checksum "none" (RFC 768) and lengths that fit, as a liar on the path would
     #[arg(long)]
     pub mend_udp: bool,
     /// Lose, duplicate, reorder and corrupt only frames of this type
@@ -191,6 +212,7 @@ impl Impairment {
         ];
         let places = self.flip_at.iter().filter_map(ValueEnum::to_possible_value);
         options.extend(places.map(|place| format!("--flip-at={}", place.get_name())));
+        options.extend(self.resize_by.iter().map(|bytes| format!("--resize-by={bytes}")));
         options.extend(self.only_ethertype.map(|ethertype| format!("--only-ethertype={:04x}", ethertype.0)));
         options.extend(self.rate.map(|rate| format!("--rate-mbit={rate}")));
         options.extend(self.mend_udp.then(|| "--mend-udp".to_owned()));
@@ -229,7 +251,7 @@ pub struct LineCounters {
     pub duplicated: u64,
     /// Frames that others could overtake.
     pub reordered: u64,
-    /// Frames with a bit flipped.
+    /// Frames with a bit flipped, or with another length.
     pub corrupted: u64,
     /// Frames for which there was no room, or no turn at the limited rate.
     pub overflowed: u64,
@@ -313,7 +335,7 @@ impl Line {
         };
         let mut bytes = frame.bytes.to_vec();
         if concerned && self.impairment.corrupt.strikes(&mut self.random) {
-            self.flip(&mut bytes);
+            if self.impairment.resize_by.is_empty() { self.flip(&mut bytes) } else { self.resize(&mut bytes) }
         }
         let leaves = self.leaves(carried, concerned);
         self.waiting_bytes += bytes.len();
@@ -368,6 +390,17 @@ impl Line {
             checksum.fill(0);
         }
         frame[at] ^= 1 << self.random.below(8);
+        self.counters.corrupted += 1;
+    }
+
+    fn resize(&mut self, frame: &mut Vec<u8>) {
+        let turn = self.counters.corrupted as usize;
+        let by = self.impairment.resize_by[turn % self.impairment.resize_by.len()];
+        let len = frame.len().saturating_add_signed(isize::from(by)).max(ethernet::HEADER_LEN);
+        frame.resize(len, 0);
+        if self.impairment.mend_udp {
+            mend_lengths(frame);
+        }
         self.counters.corrupted += 1;
     }
 

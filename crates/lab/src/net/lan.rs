@@ -1,6 +1,6 @@
 //! The LAN: hosts, each with its own network stack, joined by a bridge that is itself out of everybody's reach.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use crate::net::{Namespace, Running, process, talk};
 
 /// Name of every host's interface, in its own namespace.
 pub const INTERFACE: &str = "e0";
+/// All hosts.
+pub const BROADCAST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 255);
 /// Length of the prefix that all hosts share.
 const PREFIX_LEN: u8 = 24;
 /// Member name of the bridge's namespace.
@@ -79,7 +81,8 @@ impl Host {
     ///
     /// # Errors
     /// `ip` fails or its output is not what it was.
-    pub fn neighbour(&self, ip: Ipv4Addr) -> Result<Option<Neighbour>, Failure> {
+    pub fn neighbour(&self, ip: impl Into<IpAddr>) -> Result<Option<Neighbour>, Failure> {
+        let ip = ip.into();
         let text = self.namespace.ip(&format!("-json neigh show to {ip} dev {INTERFACE} nud all"))?;
         if text.trim().is_empty() {
             return Ok(None);
@@ -90,6 +93,15 @@ impl Host {
         let mac = entry.get("lladdr").and_then(Value::as_str).and_then(|text| text.parse().ok());
         let state = entry["state"][0].as_str().unwrap_or("NONE").to_owned();
         Ok(mac.filter(|&mac| mac != MacAddress::ZERO).map(|mac| Neighbour { mac, state }))
+    }
+
+    /// The link-local IPv6 address that it makes of its hardware address (RFC 4291, appendix A).
+    #[must_use]
+    pub fn link_local(&self) -> Ipv6Addr {
+        let mut octets = [0; 16];
+        octets[..2].copy_from_slice(&[0xfe, 0x80]);
+        octets[8..].copy_from_slice(&wire::nd::interface_identifier(self.mac));
+        octets.into()
     }
 
     /// Gives the host a fixed belief, as somebody has who reads addresses off the wire.
@@ -172,6 +184,14 @@ impl Lan {
     /// They do not within 15 s.
     pub fn acquaint(&self, one: &Host, other: &Host) -> Result<Duration, Failure> {
         talk::reach(&one.namespace, other.ip, REACH_LIMIT)
+    }
+
+    /// As [`acquaint`](Lan::acquaint), over IPv6.
+    ///
+    /// # Errors
+    /// As [`acquaint`](Lan::acquaint).
+    pub fn acquaint_over_ipv6(&self, one: &Host, other: &Host) -> Result<Duration, Failure> {
+        talk::reach(&one.namespace, format!("{}%{INTERFACE}", other.link_local()), REACH_LIMIT)
     }
 
     /// Leaves the LAN standing when this value goes.
@@ -277,7 +297,10 @@ pub fn set_offloads(namespace: &Namespace, interface: &str, settings: &[&str]) -
 }
 
 /// Limits what `interface` sends to `rate_mbit`, with a bucket of 10 ms and a queue of 50 ms.
-fn limit_rate(namespace: &Namespace, interface: &str, rate_mbit: u32) -> Result<(), Failure> {
+///
+/// # Errors
+/// `tc` refuses.
+pub fn limit_rate(namespace: &Namespace, interface: &str, rate_mbit: u32) -> Result<(), Failure> {
     // A bucket below one super-frame would drop what the stack hands over in one piece.
     let burst_bytes = (u64::from(rate_mbit) * 1_000_000 / 8 / 100).max(128 * 1024);
     let mut command = Command::new("tc");

@@ -28,7 +28,7 @@ impl Namespace {
         let mut add = Command::new("ip");
         add.args(["netns", "add", &namespace.name]);
         process::must(add)?;
-        // IPv6 would only add noise to what is counted: this version of CLL does not carry it.
+        // IPv6 would only add noise to what is counted; who needs it switches it on.
         for scope in ["all", "default"] {
             namespace.set_kernel_parameter(&format!("ipv6/conf/{scope}/disable_ipv6"), "1")?;
         }

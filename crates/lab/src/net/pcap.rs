@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::net::Frame;
@@ -21,6 +22,15 @@ pub fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     Ok(parse(&bytes))
 }
 
+/// As [`read`], each frame with the moment at which it was seen, since 1970, in whole microseconds.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_timed(path: &Path) -> Result<Vec<(Duration, Frame)>, Failure> {
+    let bytes = fs::read(path).map_err(Failure::file("reading", path))?;
+    Ok(parse_timed(&bytes))
+}
+
 /// Writes `frames` to a capture file at `path`.
 ///
 /// # Errors
@@ -30,12 +40,17 @@ pub fn write(path: &Path, frames: &[Frame]) -> Result<(), Failure> {
 }
 
 fn parse(bytes: &[u8]) -> Vec<Frame> {
+    parse_timed(bytes).into_iter().map(|(_, frame)| frame).collect()
+}
+
+fn parse_timed(bytes: &[u8]) -> Vec<(Duration, Frame)> {
     let mut rest = bytes.get(FILE_HEADER_LEN..).unwrap_or_default();
     let mut frames = Vec::new();
     while let Some((header, after)) = rest.split_first_chunk::<RECORD_HEADER_LEN>() {
-        let len = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        let Some((frame, next)) = after.split_at_checked(len) else { break };
-        frames.push(Frame(frame.to_vec()));
+        let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let Some((frame, next)) = after.split_at_checked(word(8) as usize) else { break };
+        let seen = Duration::from_secs(word(0).into()) + Duration::from_micros(word(4).into());
+        frames.push((seen, Frame(frame.to_vec())));
         rest = next;
     }
     frames
@@ -82,6 +97,8 @@ mod tests {
         file.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 8, 6]);
         let frames = parse(&file);
         assert_eq!(frames.len(), 1);
+        // 0x67602d1c seconds and 0x0004995e microseconds.
+        assert_eq!(parse_timed(&file)[0].0, Duration::from_micros(1_734_356_252_301_406));
         assert_eq!(frames[0].0[6..12], [2, 0, 0, 0, 0, 1]);
     }
 }

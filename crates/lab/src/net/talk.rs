@@ -1,5 +1,6 @@
 //! Honest traffic: pings, and datagrams from one host's stack to another's.
 
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::failure::Failure;
+use crate::net::lan::{BROADCAST, INTERFACE};
 use crate::net::{Host, Namespace, Running, process};
 
 /// Longest datagram a [`Mailbox`] takes, in bytes.
@@ -42,8 +44,20 @@ impl Ping {
     /// # Errors
     /// ping cannot be started.
     pub fn start(from: &Host, to: &Host, directory: &Path) -> Result<Ping, Failure> {
+        Ping::start_to(from, to, &to.ip.to_string(), directory)
+    }
+
+    /// As [`start`](Ping::start), over IPv6.
+    ///
+    /// # Errors
+    /// As [`start`](Ping::start).
+    pub fn start_over_ipv6(from: &Host, to: &Host, directory: &Path) -> Result<Ping, Failure> {
+        Ping::start_to(from, to, &format!("{}%{INTERFACE}", to.link_local()), directory)
+    }
+
+    fn start_to(from: &Host, to: &Host, address: &str, directory: &Path) -> Result<Ping, Failure> {
         let mut command = from.namespace.command("ping");
-        command.args(["-n", "-i", "0.2", &to.ip.to_string()]);
+        command.args(["-n", "-i", "0.2", address]);
         let process = Running::start(command, &directory.join(format!("ping-{}-{}.log", from.name, to.name)))?;
         Ok(Ping { process })
     }
@@ -71,7 +85,7 @@ fn tally(output: &str) -> Option<PingTally> {
 ///
 /// # Errors
 /// No answer within `limit`.
-pub fn reach(namespace: &Namespace, to: Ipv4Addr, limit: Duration) -> Result<Duration, Failure> {
+pub fn reach(namespace: &Namespace, to: impl Display, limit: Duration) -> Result<Duration, Failure> {
     let start = Instant::now();
     process::until(&format!("an answer of {to} to a ping"), limit, || {
         let mut command = namespace.command("ping");
@@ -105,6 +119,16 @@ impl Mailbox {
     pub fn send(&self, to: &Host, port: u16, payload: &[u8]) {
         // "No route" and "unreachable" are what an attack may bring about; the receiver's count shows it.
         let _lost = self.socket.send_to(payload, (to.ip, port));
+    }
+
+    /// Sends `payload` to `port` of everybody on the LAN.
+    ///
+    /// # Errors
+    /// The socket may not.
+    pub fn shout(&self, port: u16, payload: &[u8]) -> Result<(), Failure> {
+        self.socket.set_broadcast(true).map_err(Failure::io("making a socket shout"))?;
+        let _lost = self.socket.send_to(payload, (BROADCAST, port));
+        Ok(())
     }
 
     /// Takes all datagrams that have arrived, with their senders.

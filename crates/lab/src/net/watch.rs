@@ -20,6 +20,8 @@ pub enum Direction {
     In,
     /// Sent by the interface.
     Out,
+    /// Both.
+    Both,
 }
 
 /// A running tcpdump.
@@ -64,6 +66,7 @@ impl Watch {
         match direction {
             Direction::In => command.args(["-Q", "in"]),
             Direction::Out => command.args(["-Q", "out"]),
+            Direction::Both => &mut command,
         };
         command.args(expression.split_whitespace());
         let mut process = Running::start(command, &directory.join(format!("{label}.log")))?;
@@ -77,6 +80,14 @@ impl Watch {
     /// The capture file cannot be read.
     pub fn so_far(&self) -> Result<Vec<Frame>, Failure> {
         pcap::read(&self.file)
+    }
+
+    /// The frames seen so far, each with the moment since 1970 at which it was.
+    ///
+    /// # Errors
+    /// The capture file cannot be read.
+    pub fn timed(&self) -> Result<Vec<(Duration, Frame)>, Failure> {
+        pcap::read_timed(&self.file)
     }
 
     /// Waits until a frame that satisfies `wanted` has been seen and returns the first.

@@ -1,7 +1,7 @@
 //! The in-memory floor of the lab: real bumps on a simulated LAN under virtual time.
 //!
 //! One seed is one run. There is a world for each mode: `link_layer` (mode `cll`) and `signed_arp` (mode `sarp`, with key
-//! distributors and DHCP). Both take the same `course`: `agenda` (virtual time), `fabric` (hub or switch, and what it does to
+//! distributors and DHCP), and `migration` for hosts on their way from clear to sealed frames. All take the same `course`: `agenda` (virtual time), `fabric` (hub or switch, and what it does to
 //! frames), `faults`, `trace` and `report`. Their hosts have the same `clock` and `ports`, and their attackers the same `captured`
 //! (what is done with frames of others).
 
@@ -14,6 +14,7 @@ mod course;
 mod fabric;
 mod faults;
 mod link_layer;
+mod migration;
 mod ports;
 mod report;
 mod signed_arp;
@@ -66,7 +67,9 @@ pub enum Scope {
     Sarp,
     /// An hour of link layers under load that replace their keys every 10 s and by frame count: nothing may be lost
     Rollover,
-    /// Cll and sarp, one after the other
+    /// Link layers in modes observe, prefer and enforce, a printer, and an attacker who wants hosts to fall back
+    Migration,
+    /// Cll, sarp and migration, one after the other
     All,
 }
 
@@ -76,6 +79,7 @@ enum World {
     Cll,
     Rollover,
     Sarp,
+    Migration,
 }
 
 /// A layer that can be switched off.
@@ -111,7 +115,9 @@ struct Off {
 impl Weakness {
     fn is_in(self, world: World) -> bool {
         match self {
-            Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => world != World::Sarp,
+            Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => {
+                matches!(world, World::Cll | World::Rollover)
+            }
             _ => world == World::Sarp,
         }
     }
@@ -139,6 +145,7 @@ impl World {
             World::Cll => "cll",
             World::Rollover => "rollover",
             World::Sarp => "sarp",
+            World::Migration => "migration",
         }
     }
 
@@ -149,6 +156,7 @@ impl World {
             World::Cll => link_layer::simulate(seed, off.cll, tells),
             World::Rollover => link_layer::simulate_rollover(seed, off.cll, tells),
             World::Sarp => signed_arp::simulate(seed, off.sarp, tells),
+            World::Migration => migration::simulate(seed, tells),
         }
     }
 }
@@ -163,7 +171,8 @@ impl Args {
             Scope::Cll => &[World::Cll],
             Scope::Rollover => &[World::Rollover],
             Scope::Sarp => &[World::Sarp],
-            Scope::All => &[World::Cll, World::Sarp],
+            Scope::Migration => &[World::Migration],
+            Scope::All => &[World::Cll, World::Sarp, World::Migration],
         };
         let worlds: Vec<World> =
             asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.is_in(*world))).collect();

@@ -68,6 +68,11 @@ pub(super) fn default_warn_before() -> Vec<String> {
     WARN_BEFORE.iter().map(|text| (*text).to_owned()).collect()
 }
 
+/// Before the first warning, so that who renews in time is never warned.
+pub(super) fn default_renew_before() -> String {
+    "45d".to_owned()
+}
+
 impl Config {
     /// What the operator decided about frames in clear.
     pub(crate) fn policy(&self, file: &Path) -> Result<Policy, Failure> {
@@ -112,7 +117,7 @@ impl Config {
         }
         let listed: BTreeSet<MacAddress> = legacy.iter().map(|host| host.mac).collect();
         match policy.exceptions.keys().find(|mac| listed.contains(mac)) {
-            None => self.warn_before(file).map(drop),
+            None => self.warn_before(file).and(self.renew_before(file)).map(drop),
             Some(mac) => {
                 let what = format!("{mac} is in cll.legacy, which is in clear for good, and in cll.exception");
                 Err(Failure::file(file, what, "remove it from one of the two"))
@@ -140,6 +145,13 @@ impl Config {
         let mut times = times.collect::<Result<Vec<_>, _>>()?;
         times.sort_unstable_by(|one, other| other.cmp(one));
         Ok(times)
+    }
+
+    /// How long before its end this host's certificate is renewed.
+    pub(crate) fn renew_before(&self, file: &Path) -> Result<Duration, Failure> {
+        let text = &self.host.renew_before;
+        parse_time(text)
+            .map_err(|remedy| Failure::file(file, format!("host.renew_before: \"{text}\" is no time"), &remedy))
     }
 
     /// What is unwise about frames in clear, one line each.
@@ -236,6 +248,7 @@ mod tests {
             ("[[cll.exception]]\nmac = \"x\"\nmode = \"observe\"\n".to_owned(), "cll.exception"),
             ("[[cll.exception]]\nmac = \"02:00:00:00:00:09\"\n".to_owned(), "mode"),
             ("warn_before = [\"soon\"]\n".to_owned(), "host.warn_before"),
+            ("renew_before = \"soon\"\n".to_owned(), "host.renew_before"),
             ("mode = \"sarp\"\n[cll]\nmigration = \"observe\"\n".to_owned(), "need mode = \"cll\""),
         ];
         for (text, words) in cases {

@@ -4,13 +4,16 @@
 //! ignored is a hole that nobody sees.
 
 mod broadcast;
+mod compression;
 mod dhcp;
 pub(crate) mod duration;
 mod file;
 mod gate;
 mod migration;
+mod nonce_only;
 mod sarp;
 mod shield;
+mod weakened;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -28,6 +31,7 @@ use system::takeover::{self, Way};
 use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
+use self::compression::CompressName;
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
@@ -190,6 +194,12 @@ pub(crate) struct Host {
     /// How long before a certificate ends that is warned of.
     #[serde(default = "migration::default_warn_before")]
     pub(crate) warn_before: Vec<String>,
+    /// A shell's command that takes a request for a renewal and gives the bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_through: Option<String>,
+    /// How long before its end this host's certificate is renewed.
+    #[serde(default = "migration::default_renew_before")]
+    pub(crate) renew_before: String,
 }
 
 fn default_mode() -> Mode {
@@ -269,6 +279,8 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) slow_nonce: bool,
+    pub(crate) compress: CompressName,
+    pub(crate) decompress: bool,
     pub(crate) migration: MigrationName,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) exception: Vec<ExceptionHost>,
@@ -303,6 +315,8 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             slow_nonce: false,
+            compress: CompressName::None,
+            decompress: false,
             migration: MigrationName::Enforce,
             exception: Vec::new(),
             management: Vec::new(),
@@ -391,6 +405,7 @@ impl Config {
             return Err(Failure::file(file, what, "use mode = \"cll\""));
         }
         self.check_paper(file)?;
+        self.check_nonce_only(file)?;
         if !takeover::is_interface_name(&self.host.interface) {
             return Err(Failure::file(file, "host.interface is not an interface name", "name one of `ip link`"));
         }
@@ -407,7 +422,11 @@ impl Config {
         self.requirement(file)?;
         self.pass(file)?;
         self.check_migration(file)?;
+        self.check_compression(file)?;
         self.broadcasting(file)?;
+        if self.host.mode == Mode::Sarp {
+            self.sarp_weaken(file)?;
+        }
         self.weaken(file).map(|_| ())
     }
 
@@ -526,9 +545,11 @@ impl Config {
                 "freshness" => &mut weaken.freshness,
                 "site-mac" => &mut weaken.site_tag,
                 "reply-check" => &mut weaken.reply_check,
+                "budgets" => &mut weaken.budgets,
                 "tag" => &mut weaken.tag,
                 _ => {
-                    let remedy = "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check or tag";
+                    let remedy =
+                        "use replay-window, cross-layer, promotion, freshness, site-mac, reply-check, budgets or tag";
                     return Err(Failure::file(file, format!("lab.weaken: unknown layer \"{word}\""), remedy));
                 }
             };
@@ -557,6 +578,7 @@ impl Config {
         settings.send_suite = self.send_suite(file)?;
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
+        settings.compression = self.compression();
         settings.ipv6 = self.cll.ipv6;
         settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();
@@ -586,9 +608,11 @@ impl Config {
             Mode::Sarp => self.sarp.warnings(),
             _ => self.migration_warnings(),
         };
+        warnings.extend(self.compression_warning());
         if self.host.profile == Profile::Paper {
             warnings.push(paper_warning(self.host.mode.word()).to_owned());
         }
+        warnings.extend(self.nonce_only_warning());
         warnings
     }
 
@@ -639,7 +663,7 @@ fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn load(text: &str) -> Result<Config, String> {
+    pub(super) fn load(text: &str) -> Result<Config, String> {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("host.toml");
         std::fs::write(&file, text).expect("written");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
-use cll::{Cll, Effect, PeerReport, PlainReport};
+use cll::{Cll, CompressionReport, Effect, PeerReport, PlainReport};
 use sarp::akd::Records;
 use shield::ipsec::PeerReport as PairReport;
 use system::null::NullBump;
@@ -26,8 +26,8 @@ pub(crate) struct Described {
 pub(crate) enum Report {
     /// Nobody.
     Nothing,
-    /// Associations of the link layer, and who speaks in clear beside them.
-    Associations(Vec<PeerReport>, Vec<PlainReport>),
+    /// Associations of the link layer, who speaks in clear beside them, and what compression did.
+    Associations(Vec<PeerReport>, Vec<PlainReport>, CompressionReport),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
     /// What a scrubber did.
@@ -149,7 +149,7 @@ impl Guard for Cll {
     }
 
     fn report(&self, now: Instant) -> Report {
-        Report::Associations(self.control.peers(now), cll::plain_hosts(self, now))
+        Report::Associations(self.control.peers(now), cll::plain_hosts(self, now), cll::compression(self))
     }
 
     /// With what was dropped in front of the lanes.

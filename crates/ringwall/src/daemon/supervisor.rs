@@ -262,7 +262,7 @@ impl<W: Ward> Supervisor<W> {
                 return Answer::Stopping;
             }
             Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
-            Ask::Reload | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
+            Ask::Reload | Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
             Ask::Status | Ask::Peers | Ask::Drops => {}
         }
         let Some(snapshot) = link.snapshot() else { return reports::silence() };

@@ -27,6 +27,7 @@ struct Watched {
 
 /// The certificates that are watched.
 pub(super) struct Expiry {
+    /// This host's first.
     watched: Vec<Watched>,
     /// When to warn, the longest first.
     warn_before: Vec<Duration>,
@@ -37,7 +38,7 @@ impl Expiry {
     pub(super) fn new(file: &Path, config: &Config, identity: &Arc<HostIdentity>) -> Result<Expiry, Failure> {
         let host = Watched {
             what: "this host's certificate",
-            remedy: "renew it (`ringwall site issue`, then replace host.identity and restart)",
+            remedy: "renew it (`ringwall host renew`)",
             not_after_unix: identity.certificate().not_after_unix(),
             told: None,
         };
@@ -49,6 +50,14 @@ impl Expiry {
         };
         let warn_before = config.warn_before(file)?;
         Ok(Expiry { watched: vec![host, authority], warn_before, look_at: Instant::default() })
+    }
+
+    /// This host's certificate is this one from now on.
+    pub(super) fn follow(&mut self, identity: &HostIdentity) {
+        if let Some(host) = self.watched.first_mut() {
+            (host.not_after_unix, host.told) = (identity.certificate().not_after_unix(), None);
+        }
+        self.look_at = Instant::default();
     }
 
     /// Warns where it is time; each warning once.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bump::ClockTrust;
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
+use identity::certificate::utc_text;
 use system::takeover::{self, Change, Follower, Taken, state};
 use wire::MacAddress;
 
@@ -16,6 +17,7 @@ use super::expiry::Expiry;
 use super::outpost::Standing;
 use super::progress::Progress;
 use super::refresh::Refresh;
+use super::renewed;
 use super::reports;
 use super::revocation::{Look, Revocations};
 use super::tickets::TicketFiles;
@@ -130,6 +132,26 @@ impl Interface {
                 "this host's own certificate is revoked: its peers end their associations with it",
             );
         }
+    }
+
+    /// Has a renewed certificate in the identity file come into force; says so if there is one.
+    fn take_identity(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
+        let Some(in_force) = &self.identity else { return Ok(None) };
+        let now = self.config.clock().now();
+        let Some(renewed) = renewed::reread(&self.config, in_force, now)? else { return Ok(None) };
+        link.order(Order::Instruct(Instruction::Renewed(Arc::clone(&renewed)))).map_err(Failure::new)?;
+        let until = utc_text(renewed.certificate().not_after_unix());
+        let line = format!("this host's certificate is renewed until {until}; peers see it with new keys");
+        journal.note("certificate-renewed", &line);
+        self.expiry.iter_mut().for_each(|expiry| expiry.follow(&renewed));
+        self.revocations.iter_mut().for_each(|revocations| revocations.follow(&renewed));
+        self.identity = Some(renewed);
+        Ok(Some(line))
+    }
+
+    /// The same beside other things that were read again; what cannot come into force is only named.
+    fn reread_identity(&mut self, journal: &mut Journal, link: &Link) -> Option<String> {
+        self.take_identity(journal, link).unwrap_or_else(|failure| Some(format!("warning: {failure}")))
     }
 
     fn not_protected(&self) -> Vec<String> {
@@ -297,7 +319,10 @@ impl Ward for Interface {
             return Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() };
         };
         let done = match ask {
-            Ask::Reload => progress.reload(&mut self.config, journal, link),
+            Ask::Reload => progress
+                .reload(&mut self.config, journal, link)
+                .map(|lines| lines.into_iter().chain(self.reread_identity(journal, link)).collect()),
+            Ask::Renewed => self.take_identity(journal, link).map(Vec::from_iter),
             Ask::Forget { who } => progress.forget(who, journal, link),
             _ => Ok(Vec::new()),
         };
@@ -338,6 +363,7 @@ impl Ward for Interface {
             sarp: self.sarp(snapshot),
             shield: self.shield(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
+            compression: reports::compression(&snapshot.report),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),

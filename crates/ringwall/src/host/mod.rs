@@ -8,6 +8,7 @@
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
 //! - `expiry.rs`: certificates that end soon.
+//! - `renewal.rs`: another certificate for the same key; `renewed.rs`: the daemon takes it.
 //! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
@@ -19,6 +20,8 @@ mod outpost;
 mod plan;
 mod progress;
 mod refresh;
+mod renewal;
+mod renewed;
 mod reports;
 mod revert;
 mod revocation;
@@ -39,6 +42,7 @@ use crate::output::{complain, say};
 use crate::protocol::{Answer, Ask};
 
 pub(crate) use plan::Duty;
+use renewal::RenewArguments;
 pub(crate) use start::run_daemon;
 
 /// Options that name the configuration.
@@ -77,7 +81,7 @@ pub(crate) enum HostCommand {
     },
     /// Reads the configuration again: mode of migration, exceptions and management machines, without a pause
     ///
-    /// What else has changed in the file needs a restart of the daemon and is named.
+    /// A renewed certificate in the identity file comes into force, too. What else has changed in the file needs a restart of the daemon and is named.
     #[command(verbatim_doc_comment)]
     Reload {
         #[command(flatten)]
@@ -103,6 +107,21 @@ pub(crate) enum HostCommand {
     /// started again with the same token.
     #[command(verbatim_doc_comment)]
     Enroll(Box<EnrollArguments>),
+    /// Gets another certificate for the key that this host has, before the one it has ends
+    ///
+    /// Through a command that takes the request on its standard input and writes the bundle to its standard output; that of
+    /// host.renew_through, or:
+    ///   ringwall host renew --through "ssh renewals@authority"
+    ///
+    /// Where 'authority' answers each request with: ringwall site renew --request - --out -
+    ///
+    /// By file:
+    ///   ringwall host renew request --out desk-17.csr
+    ///   ringwall host renew install --bundle desk-17.bundle
+    ///
+    /// The daemon takes the certificate without a pause and shows it to its peers; associations live on.
+    #[command(verbatim_doc_comment)]
+    Renew(Box<RenewArguments>),
     /// Waits for the confirmation that `run --revert-after` asks for.
     #[command(hide = true)]
     RevertGuard {
@@ -120,6 +139,7 @@ impl HostCommand {
             HostCommand::Reload { config } => order(&config, &Ask::Reload),
             HostCommand::Forget { config, who } => order(&config, &Ask::Forget { who }),
             HostCommand::Enroll(arguments) => arguments.run(),
+            HostCommand::Renew(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
         }
     }

@@ -105,7 +105,7 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
     }
 }
 
-fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
+pub(super) fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
     let file = &config.host.identity;
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;
@@ -177,7 +177,7 @@ impl SignedArp {
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
-            weaken: sarp::Weaken::default(),
+            weaken: config.sarp_weaken(file)?,
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();

@@ -11,7 +11,7 @@ use super::refresh::OwnKeyStanding;
 use crate::config;
 pub(crate) use crate::daemon::reports::{drops, ports};
 use crate::daemon::{Report, Snapshot};
-use crate::protocol::{Answer, Distributor, Frames, Key, Layers, Lease, Migration, OwnKey, Peer, Sarp};
+use crate::protocol::{Answer, Compression, Distributor, Frames, Key, Layers, Lease, Migration, OwnKey, Peer, Sarp};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -35,7 +35,7 @@ pub(crate) fn frames(ledger: &Ledger) -> Frames {
 pub(crate) fn known(report: &Report) -> Answer {
     match report {
         Report::Nothing | Report::Scrubbing(_) => Answer::Peers { peers: Vec::new() },
-        Report::Associations(peers, in_clear) => {
+        Report::Associations(peers, in_clear, _) => {
             Answer::Peers { peers: peers.iter().map(peer).chain(in_clear.iter().map(plain)).collect() }
         }
         Report::Shielding(pairs) => Answer::Pairs { pairs: pairs.iter().map(crate::shield::reports::pair).collect() },
@@ -47,7 +47,7 @@ pub(crate) fn known(report: &Report) -> Answer {
 pub(crate) fn peer_count(report: &Report) -> usize {
     match report {
         Report::Nothing | Report::Scrubbing(_) => 0,
-        Report::Associations(peers, _) => peers.iter().filter(|peer| peer.state == "established").count(),
+        Report::Associations(peers, ..) => peers.iter().filter(|peer| peer.state == "established").count(),
         Report::Shielding(pairs) => pairs.iter().filter(|pair| pair.known > 0).count(),
         Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
     }
@@ -167,10 +167,25 @@ fn plain(report: &PlainReport) -> Peer {
     }
 }
 
+/// What compression did, if there was any.
+pub(super) fn compression(report: &Report) -> Option<Compression> {
+    let Report::Associations(_, _, did) = report else { return None };
+    let compression = Compression {
+        compressed_frames: did.compressed_frames,
+        left_frames: did.left_frames,
+        bytes_before: did.bytes_before,
+        bytes_after: did.bytes_after,
+        expanded_frames: did.expanded_frames,
+        expanded_bytes_before: did.expanded_bytes_before,
+        expanded_bytes_after: did.expanded_bytes_after,
+    };
+    (*did != cll::CompressionReport::default()).then_some(compression)
+}
+
 /// How far the move to sealed frames is.
 pub(super) fn migration(policy: &Policy, proved: usize, snapshot: &Snapshot) -> Migration {
     let in_clear = match &snapshot.report {
-        Report::Associations(_, in_clear) => in_clear.len(),
+        Report::Associations(_, in_clear, _) => in_clear.len(),
         _ => 0,
     };
     let counts = DropReason::ALL.iter().map(|reason| (*reason, snapshot.ledger.excused[*reason as usize]));

@@ -79,6 +79,11 @@ impl Revocations {
         self.list.as_ref().is_some_and(|list| list.names(self.identity.certificate()))
     }
 
+    /// This host's certificate is this one from now on.
+    pub(super) fn follow(&mut self, identity: &Arc<HostIdentity>) {
+        self.identity = Arc::clone(identity);
+    }
+
     /// A peer gave this list. The authority's signature decides, not the peer.
     pub(super) fn take(&mut self, from: MacAddress, der: &[u8], journal: &mut Journal) {
         let list = match self.identity.anchor().verify_revocation_list(der) {

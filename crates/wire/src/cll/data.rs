@@ -102,7 +102,7 @@ pub struct InnerHeader {
     pub ethertype: EtherType,
     /// The transport checksum holds only the sum of the pseudo header; the seal vouches for the rest.
     pub checksum_partial: bool,
-    /// The payload is compressed as agreed in the handshake.
+    /// The payload is compressed as agreed in the handshake, see [`compression`](super::compression).
     pub compressed: bool,
 }
 

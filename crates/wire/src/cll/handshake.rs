@@ -15,6 +15,7 @@
 //! ```
 
 use crate::arp;
+use crate::cll::compression::Compression;
 use crate::cll::resolution::{NEIGHBOUR_EXTRA, Resolution};
 use crate::cll::{COOKIE_LEN, NONCE_LEN, PacketType, SITE_TAG_AT, SITE_TAG_LEN};
 use crate::reader::Reader;
@@ -36,7 +37,6 @@ pub const LANES_MAX: u8 = 8;
 const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 + COOKIE_LEN);
 
 const PROTECTION_CONFIDENTIAL: u8 = 0x01;
-const COMPRESSION_NONE: u8 = 0;
 const NONCE_KIND_SPINNING: u8 = 0x01;
 const NONCE_KIND_SLOW: u8 = 0x02;
 
@@ -82,6 +82,8 @@ pub struct Offer {
     pub receiver_index: u32,
     /// How long the association may live; the shorter claim of both holds.
     pub lifetime_s: u32,
+    /// With what this side compresses, and what it reads.
+    pub compression: Compression,
 }
 
 impl Offer {
@@ -93,19 +95,19 @@ impl Offer {
         let lanes = reader.u8()?;
         let receiver_index = reader.u32()?;
         let lifetime_s = reader.u32()?;
-        let (compression, nonce_kinds) = (reader.u8()?, reader.u8()?);
+        let (compression, nonce_kinds) = (Compression(reader.u8()?), reader.u8()?);
         if protection & !PROTECTION_CONFIDENTIAL != 0 || !(1..=LANES_MAX).contains(&lanes) {
             return Err(invalid);
         }
         if !receiver_index.is_multiple_of(u32::from(LANES_MAX)) {
             return Err(invalid);
         }
-        if compression != COMPRESSION_NONE || nonce_kinds & !NONCE_KIND_SLOW != NONCE_KIND_SPINNING {
+        if nonce_kinds & !NONCE_KIND_SLOW != NONCE_KIND_SPINNING {
             return Err(Error::Unsupported(Field::CllHandshake));
         }
         let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
         let slow_nonce = nonce_kinds & NONCE_KIND_SLOW != 0;
-        Ok(Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s })
+        Ok(Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
@@ -114,7 +116,7 @@ impl Offer {
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
         out.extend_from_slice(&self.lifetime_s.to_be_bytes());
         let slow = if self.slow_nonce { NONCE_KIND_SLOW } else { 0 };
-        out.extend_from_slice(&[COMPRESSION_NONE, NONCE_KIND_SPINNING | slow]);
+        out.extend_from_slice(&[self.compression.0, NONCE_KIND_SPINNING | slow]);
     }
 }
 
@@ -302,6 +304,7 @@ mod tests {
                 lanes: 1,
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
+                compression: Compression::NONE,
             },
             key_share: &[0x33; 32],
             cookie: [0; 16],
@@ -316,11 +319,14 @@ mod tests {
             certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
             signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
             confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8, group_14: bool,
+            compression: u8,
         ) {
             let mut message = example(&certificate, &signature);
             let agreement = if group_14 { Agreement::Group14 } else { Agreement::X25519 };
             message.key_share = &[0x33; 256][..agreement.share_len()];
-            message.offer = Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index: slot * 8, lifetime_s };
+            let (receiver_index, compression) = (slot * 8, Compression(compression));
+            message.offer =
+                Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression };
             let bytes = message.emit();
             prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
         }

@@ -6,6 +6,7 @@
 
 pub mod broadcast;
 pub mod challenge;
+pub mod compression;
 pub mod data;
 pub mod dhcp;
 pub mod handshake;
@@ -17,6 +18,7 @@ pub mod train;
 
 pub use broadcast::{Announcement, GroupFrame, Question};
 pub use challenge::Challenge;
+pub use compression::Compression;
 pub use data::{DataHeader, InnerHeader};
 pub use dhcp::DhcpFrame;
 pub use handshake::{Agreement, Handshake, Offer};

@@ -184,8 +184,8 @@ mod tests {
     use super::*;
     use crate::MacAddress;
     use crate::arp::{Arp, Operation};
-    use crate::cll::Agreement;
     use crate::cll::resolution::Neighbour;
+    use crate::cll::{Agreement, Compression};
 
     fn example(kind: Kind<'_>) -> Resumption<'_> {
         let operation = if kind == Kind::Reply { Operation::Reply } else { Operation::Request };
@@ -209,6 +209,7 @@ mod tests {
                 lanes: 1,
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
+                compression: Compression::NONE,
             },
             key_share: &[0x33; 32],
             binder: [0x44; 32],

@@ -128,13 +128,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cll::compression::Compression;
     use crate::cll::handshake::Agreement;
 
     fn example<'a>(kind: Kind, certificate: &'a [u8], signature: &'a [u8]) -> Rollover<'a> {
         let (lanes, receiver_index, lifetime_s) = (1, 0x1000, 0x708);
         let agreement = Agreement::X25519;
+        let (suite, compression) = (1, Compression::NONE);
+        let (confidential, slow_nonce) = (true, false);
         let offer =
-            Offer { agreement, suite: 1, confidential: true, slow_nonce: false, lanes, receiver_index, lifetime_s };
+            Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression };
         Rollover::Keys(Keys { kind, nonce: [0x22; 16], offer, key_share: &[0x33; 32], certificate, signature })
     }
 

@@ -80,7 +80,8 @@ impl Control {
         if self.broadcasts.senders.in_check() >= GROUP_SENDERS_IN_CHECK_MAX {
             return Err(DropReason::GroupBudget);
         }
-        if !self.broadcasts.check_budget_per_source.take(now, mac) || !self.broadcasts.check_budget.take(now) {
+        let within = self.broadcasts.check_budget_per_source.take(now, mac) && self.broadcasts.check_budget.take(now);
+        if !within && !self.settings.weaken.budgets {
             return Err(DropReason::GroupBudget);
         }
         let way = way(frame, &message);

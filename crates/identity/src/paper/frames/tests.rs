@@ -174,9 +174,22 @@ fn less_than_a_block_is_refused() {
     for suite in PaperSuite::all() {
         let key = key_of(suite, 7);
         assert_eq!(key.seal(&[1; 12], b"clear", &mut [2; 7]), Err(KeyError::Refused));
-        let tag = key.mac.tag([&[1; 12], b"clear", &[2; 7]]);
+        let tag = key.0.as_ref().expect("keys").mac.tag([&[1; 12], b"clear", &[2; 7]]);
         assert_eq!(key.open(&[1; 12], b"clear", &[2; 7], &tag, &mut [0; 7]), Err(BadTag));
     }
+}
+
+/// It takes every tag, which is what it is for, and hides nothing, so it refuses what is to be hidden.
+#[test]
+fn without_a_tag_nothing_is_proved_and_nothing_encrypted() {
+    let suite = PaperSuite::from_name("nonce-only").expect("the suite");
+    let key = FrameKey::new(suite, &[]).expect("no key");
+    assert_eq!(key.seal(&[1; 12], b"clear", &mut []), Ok([0; TAG_LEN]));
+    assert_eq!(key.open(&[1; 12], b"other", &[], &[9; TAG_LEN], &mut []), Ok(()));
+    assert_eq!(key.seal(&[1; 12], b"clear", &mut [2; 16]), Err(KeyError::Refused));
+    assert_eq!(key.open(&[1; 12], b"clear", &[2; 16], &[0; TAG_LEN], &mut [0; 16]), Err(BadTag));
+    let refused = FrameKey::new(suite, &[1]).map(drop).expect_err("a key");
+    assert_eq!(refused, KeyError::Length { expected: 0, found: 1 });
 }
 
 /// Every bit of nonce, clear part, ciphertext and tag counts, in every suite, and nothing is readable.

@@ -5,13 +5,14 @@
 //! - `stream.rs`: the honest stream; `flood.rs`: the forged frames
 //! - `functions.rs`: the nonces alone; `associations.rs`: the checks in front of the tag with very many associations
 //! - `saturation`: figures 1 to 5, a stream that keeps its receiver busy; `peer.rs`: who seals it ahead; `message.rs`: of what
-//! - `handshakes`: floods of requests for handshakes
+//! - `handshakes`: floods of requests for handshakes; `floods`: of frames to all, of ARP and of questions to a key distributor
 //! - `soak.rs`: one flood after the other, for long
 //! - `strongswan`: the same on strongSwan's tunnels, bare and behind the shield
 //! - `macs`: figures 7 to 10, algorithms for authentication
 
 mod associations;
 mod flood;
+mod floods;
 mod functions;
 mod handshakes;
 mod macs;
@@ -57,6 +58,8 @@ pub enum NoncesPart {
     /// A tunnel of strongSwan, bare and behind the shield: forged packets of ESP, floods of IKE, and rekeying.
     #[value(name = "strongswan")]
     StrongSwan,
+    /// What floods of frames to all, of ARP and of questions to a key distributor take from honest traffic.
+    Floods,
     /// Figures 7 to 10: clocks for each byte that is authenticated.
     Macs,
 }
@@ -158,6 +161,9 @@ fn between_hosts(
     }
     if is_wanted(only, &NoncesPart::StrongSwan) {
         rows.extend(strongswan::measure(run, program, schedule, receive)?);
+    }
+    if is_wanted(only, &NoncesPart::Floods) {
+        rows.extend(floods::measure(run, program, schedule, receive)?);
     }
     Ok(rows)
 }

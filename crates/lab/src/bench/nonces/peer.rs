@@ -60,6 +60,10 @@ impl Peer {
         let port = own.namespace.enter(|| link::open(crate::net::lan::INTERFACE))?;
         let mut settings = Settings::new(Arc::new(identity), WIRE_MTU);
         settings.send_suite = suite;
+        if suite.is_nonce_only() {
+            // It goes with no other, and encrypts nothing.
+            (settings.require.suites, settings.confidential) = (vec![suite], false);
+        }
         let mtu = usize::from(settings.inner_mtu());
         let (mut clock, mut sink) = (Clock::new(), Collected::new());
         let link = cll::start(clock.now(), settings, generator()?, &mut sink);

@@ -13,13 +13,16 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use identity::Profile;
+use identity::{HostIdentity, Profile};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use shield::Layers;
+use wire::cll::PacketType;
 
 use super::flood::{self, Attack, Pace};
+use super::handshakes::{self, Forgery};
 use super::stream::{PAYLOAD_LEN, Sample, Stream};
+use crate::attack::exhaustion::greet;
 use crate::bench::cpu;
 use crate::bench::work::Work;
 use crate::cleanup::Run;
@@ -46,6 +49,8 @@ const AHEAD: Duration = Duration::from_millis(250);
 /// How long a datagram may be on its way when nothing disturbs it.
 const SOON: Duration = Duration::from_millis(300);
 const PORT: u16 = 7001;
+/// Bytes of what is said to all: long enough for a forger to change something in it.
+const GREETING_LEN: usize = 300;
 
 /// What a run showed.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +72,13 @@ pub struct Measured {
     pub sender_ns_per_valid: f64,
     /// What the attacker's thread worked for each forged frame, its way over the bridge included, in nanoseconds.
     pub sender_ns_per_forged: f64,
+}
+
+/// The receiver's books: frames that came over its wire, and those of which it is known what became.
+#[derive(Clone, Copy, Debug)]
+pub struct Books {
+    pub offered: f64,
+    pub accounted: f64,
 }
 
 /// What counters show at one moment: frames on the wire, the daemon's memory, and processor time.
@@ -148,6 +160,7 @@ pub struct Stage {
     receive_threads: Vec<u32>,
     delivered: Vec<Frame>,
     held: Vec<Frame>,
+    site: Site,
     lan: Lan,
 }
 
@@ -157,7 +170,7 @@ impl Stage {
     /// # Errors
     /// They cannot be set up.
     pub fn open(run: &Run, program: &Path, layers: Layers, receive: Receive) -> Result<Stage, Failure> {
-        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "m"], ..LanPlan::default() })?;
+        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
         let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
         let (a, b, c) = (a?, b?, c?);
@@ -172,7 +185,7 @@ impl Stage {
         let receive_threads = place_receive_path(receive)?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
         let talk = Ping::start(&c, &a, &lan.directory)?;
-        Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, lan })
+        Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, site, lan })
     }
 
     /// Takes frames to forge of anew, because those from before are of keys that may be gone.
@@ -182,6 +195,49 @@ impl Stage {
     pub fn retake(&mut self) -> Result<(), Failure> {
         (self.held, self.delivered) = take_frames(&self.lan, self.lan.host("a")?, self.lan.host("c")?)?;
         Ok(())
+    }
+
+    /// A frame to all of the host in whose name is forged, and its identity. From now on only the receiver hears what is for all, or
+    /// a flood of that would take from the stream's sender as well.
+    ///
+    /// # Errors
+    /// It says nothing.
+    pub fn said_to_all(&self) -> Result<(Frame, HostIdentity), Failure> {
+        let sender = self.lan.host("c")?;
+        for peer in &self.peers {
+            shelter(&self.lan, &peer.host)?;
+        }
+        Ok((hear(&self.lan, sender)?, self.site.host_identity(sender)?))
+    }
+
+    /// Forged requests for handshakes with the receiver, made of one of a host that says nothing else.
+    ///
+    /// # Errors
+    /// That host makes none.
+    pub fn forged_handshakes(&self, forgery: Forgery) -> Result<Vec<Vec<u8>>, Failure> {
+        handshakes::forge(&self.site, forgery, self.lan.host("f")?, self.lan.host("a")?)
+    }
+
+    /// Who receives.
+    pub fn receiver(&self) -> &Host {
+        &self.receiver.host
+    }
+
+    /// What the card has brought, by its own count, and what became of it: the kernel's program dropped it, the daemon's queue had no
+    /// room, or the daemon took it. Both since they began to count.
+    ///
+    /// # Errors
+    /// Nobody says.
+    pub fn books(&self) -> Result<Books, Failure> {
+        let status = self.receiver.status()?;
+        let offered = counted_by(&self.lan, &self.receiver.host, "tx")?;
+        let kernel = status["layers"]["dropped_in_kernel"].as_object();
+        let in_kernel: f64 = kernel.into_iter().flatten().filter_map(|(_, count)| count.as_f64()).sum();
+        let (ports, frames) = (&status["ports"], &status["frames"]);
+        let missing = || Failure::Unreadable(format!("the receiver's counters: {ports}"));
+        let no_room = ports["wire_kernel_drops"].as_f64().ok_or_else(missing)?;
+        let taken = frames["received_from_wire"].as_f64().ok_or_else(missing)?;
+        Ok(Books { offered, accounted: in_kernel + no_room + taken })
     }
 
     /// Whether each frame that the receiver took has had one fate.
@@ -204,17 +260,25 @@ impl Stage {
     /// # Errors
     /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
     pub fn measure(&self, attack: Option<(Attack, Pace)>, seconds: u32) -> Result<Measured, Failure> {
+        self.measure_under(attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace)), seconds)
+    }
+
+    /// Runs the stream, alone or under a flood of these frames.
+    ///
+    /// # Errors
+    /// As [`measure`](Stage::measure).
+    pub fn measure_under(&self, flood: Option<(Vec<Vec<u8>>, Pace)>, seconds: u32) -> Result<Measured, Failure> {
+        let pace = flood.as_ref().map(|(_, pace)| *pace);
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
         let before = self.look()?;
-        let (sample, flood_time) = self.play(attack, time)?;
+        let (sample, flood_time) = self.play(flood, time)?;
         let seen = [before, self.look()?];
-        Measured::between(seen, &sample, flood_time, time).checked(attack.map(|(_, pace)| pace))
+        Measured::between(seen, &sample, flood_time, time).checked(pace)
     }
 
-    fn play(&self, attack: Option<(Attack, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
+    fn play(&self, forged: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
         let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
-        let forged = attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace));
         play(Stream::open(b, a)?, m, forged, time)
     }
 
@@ -223,16 +287,20 @@ impl Stage {
         Ok(Seen {
             valid: sent_by(&self.lan, b)?,
             forged: sent_by(&self.lan, m)?,
-            memory_mib: self.memory_mib()?,
+            memory_mib: memory_mib(&self.receiver)?,
             daemon: worked(&self.receiver)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
             sender: worked(&self.peers[0])?,
         })
     }
+}
 
-    fn memory_mib(&self) -> Result<f64, Failure> {
-        memory_mib(self.receiver.id().ok_or_else(ended)?)
-    }
+/// Memory of a daemon.
+///
+/// # Errors
+/// It has ended.
+pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
+    memory_of(daemon.id().ok_or_else(ended)?)
 }
 
 /// Lets `stream` run for so long, and frames that are forged come from `attacker` from a little before its beginning to its end; the
@@ -270,7 +338,7 @@ fn ended() -> Failure {
 ///
 /// # Errors
 /// It has ended.
-pub fn memory_mib(process: u32) -> Result<f64, Failure> {
+pub fn memory_of(process: u32) -> Result<f64, Failure> {
     let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -283,9 +351,14 @@ pub fn memory_mib(process: u32) -> Result<f64, Failure> {
 /// # Errors
 /// `ip` does not say.
 pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
+    counted_by(lan, host, "rx")
+}
+
+/// Frames that the bridge's end of the wire of `host` has counted in this direction.
+fn counted_by(lan: &Lan, host: &Host, direction: &str) -> Result<f64, Failure> {
     let text = lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
     let said: Value = serde_json::from_str(&text).unwrap_or_default();
-    let count = said[0]["stats64"]["rx"]["packets"].as_f64();
+    let count = said[0]["stats64"][direction]["packets"].as_f64();
     count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
 }
 
@@ -295,6 +368,27 @@ pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
 /// It has ended.
 pub fn worked(daemon: &Daemon) -> Result<Duration, Failure> {
     cpu::exact(daemon.id().ok_or_else(ended)?)
+}
+
+/// Keeps what is for all from `host`.
+///
+/// # Errors
+/// `ip` fails.
+pub fn shelter(lan: &Lan, host: &Host) -> Result<(), Failure> {
+    let port = Lan::port(host);
+    lan.bridge.ip(&format!("link set {port} type bridge_slave bcast_flood off mcast_flood off flood off")).map(drop)
+}
+
+/// A frame of `sender` to all, whom all know by then.
+///
+/// # Errors
+/// It says nothing.
+pub fn hear(lan: &Lan, sender: &Host) -> Result<Frame, Failure> {
+    let watch = Watch::start(&lan.bridge, &Lan::port(sender), Direction::In, &lan.directory, "to-all")?;
+    greet(sender, &[0x5a; GREETING_LEN])?;
+    let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
+    let heard = watch.stop()?.into_iter().rfind(said);
+    heard.ok_or_else(|| Failure::Unreadable(format!("{} said nothing to all", sender.name)))
 }
 
 /// A run that says nothing, and why.
@@ -307,8 +401,17 @@ pub fn busy(what: &str) -> Failure {
 /// # Errors
 /// It does not, or not with these layers.
 pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
+    start_as(site, lan, host, (Work::Encrypt, layers))
+}
+
+/// As [`start`], for what the daemon does to frames.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_as(site: &Site, lan: &Lan, host: &Host, (work, layers): (Work, Layers)) -> Result<Daemon, Failure> {
+    let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", Work::Encrypt.configuration(Profile::Modern, identity, directory), layers.word())
+        format!("{}layers = \"{}\"\n", work.configuration(profile, identity, directory), layers.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;

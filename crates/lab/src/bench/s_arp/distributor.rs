@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::guard::Daemon;
 
 /// Hosts in the repository, and hosts in whose name is asked.
-pub(super) const HOSTS: u32 = 100_000;
+pub const HOSTS: u32 = 100_000;
 /// Forged requests in one burst.
 const BURST: usize = 32;
 /// Forged requests in one run.
@@ -122,7 +122,7 @@ fn signing_rate(arena: &Arena) -> Result<f64, Failure> {
 
 /// Who forges requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forger {
+pub enum Forger {
     /// Somebody who holds no key of the site and asks for keys.
     Stranger,
     /// A host of the site that asks in the name of others, or an outsider who changes what he has recorded.
@@ -137,7 +137,7 @@ impl Forger {
     const ALL: [Forger; 4] = [Forger::Stranger, Forger::Member, Forger::Applicant, Forger::Listener];
 
     /// The name of the row.
-    fn row(self) -> &'static str {
+    pub fn row(self) -> &'static str {
         match self {
             Forger::Stranger => "forged_request",
             Forger::Member => "forged_by_member",
@@ -157,7 +157,7 @@ impl Forger {
     }
 
     /// Frames with nonces and tags drawn at random.
-    fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
+    pub fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([9; 32]);
         let (source, destination) = (parties.from.mac, parties.to.mac);
         let overheard = NumberKey::of(parties.master).number([1; DRAWN_LEN]);

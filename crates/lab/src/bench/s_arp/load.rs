@@ -16,6 +16,7 @@ use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
 use super::super::mode::Cable;
+use super::super::stats::median;
 use super::distributor::HOSTS;
 use crate::failure::Failure;
 use crate::guard::{filled_address, filled_key};
@@ -39,11 +40,12 @@ struct Request {
     host: u64,
     nonce: [u8; NONCE_LEN],
     wanted: u32,
-    is_open: bool,
+    /// When it was sent, while it is open.
+    open_since: Option<Instant>,
 }
 
 /// The load of one run.
-pub(super) struct Load {
+pub struct Load {
     port: PacketPort,
     requests: Vec<Request>,
     next: usize,
@@ -51,29 +53,32 @@ pub(super) struct Load {
     answered: usize,
     lost: usize,
     kept: Vec<Vec<u8>>,
+    delays_ms: Vec<f64>,
 }
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Borne {
+pub struct Borne {
     /// Answers per second.
-    pub(super) rate: f64,
+    pub rate: f64,
     /// Requests that nobody answered.
-    pub(super) lost: f64,
+    pub lost: f64,
+    /// How long half of the answers took at most, of those that are checked.
+    pub delay_median_ms: f64,
 }
 
 /// Who asks whom, and with what.
-pub(super) struct Parties<'a> {
-    pub(super) from: &'a Cable,
-    pub(super) to: &'a Host,
-    pub(super) members: &'a MemberKey,
-    pub(super) master: &'a RequestMaster,
-    pub(super) distributor: &'a DistributorKey,
+pub struct Parties<'a> {
+    pub from: &'a Cable,
+    pub to: &'a Host,
+    pub members: &'a MemberKey,
+    pub master: &'a RequestMaster,
+    pub distributor: &'a DistributorKey,
 }
 
 impl Load {
     /// Makes the requests for a run of `time`. No two of them share a nonce, and each is for any of the site's hosts.
-    pub(super) fn prepare(parties: &Parties<'_>, time: Duration, seed: u64) -> Result<Load, Failure> {
+    pub fn prepare(parties: &Parties<'_>, time: Duration, seed: u64) -> Result<Load, Failure> {
         let mut bytes = [7; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
         let mut random = Generator::from_seed(bytes);
@@ -89,11 +94,12 @@ impl Load {
             answered: 0,
             lost: 0,
             kept: Vec::new(),
+            delays_ms: Vec::new(),
         })
     }
 
     /// Asks for as long as `time`, at most [`UNDER_WAY_MAX`] questions ahead of the answers.
-    pub(super) fn run(mut self, parties: &Parties<'_>, time: Duration) -> Result<Borne, Failure> {
+    pub fn run(mut self, parties: &Parties<'_>, time: Duration) -> Result<Borne, Failure> {
         let start = Instant::now();
         let mut heard_at = start;
         while start.elapsed() < time && self.next < self.requests.len() {
@@ -109,16 +115,18 @@ impl Load {
         }
         let rate = self.answered as f64 / start.elapsed().as_secs_f64();
         self.check(parties.distributor)?;
-        Ok(Borne { rate, lost: self.lost as f64 })
+        let delay_median_ms = median(&self.delays_ms).unwrap_or(0.0);
+        Ok(Borne { rate, lost: self.lost as f64, delay_median_ms })
     }
 
     fn ask(&mut self) {
+        let now = Instant::now();
         let end = self.requests.len().min(self.next + UNDER_WAY_MAX - self.under_way);
         for request in &mut self.requests[self.next..end] {
             if !put(&mut self.port, &request.frame) {
                 break;
             }
-            request.is_open = true;
+            request.open_since = Some(now);
             self.under_way += 1;
             self.next += 1;
         }
@@ -130,11 +138,12 @@ impl Load {
         while self.port.receiver.fill().map_err(Failure::io("hearing the distributor"))? {
             while let Some(frame) = self.port.receiver.next_frame() {
                 let Some(at) = answered(frame.bytes, &self.requests) else { continue };
-                self.requests[at].is_open = false;
+                let sent = self.requests[at].open_since.take();
                 self.under_way = self.under_way.saturating_sub(1);
                 self.answered += 1;
                 if self.answered.is_multiple_of(CHECKED_ONE_IN) {
                     self.kept.push(frame.bytes.to_vec());
+                    self.delays_ms.extend(sent.map(|sent| sent.elapsed().as_secs_f64() * 1e3));
                 }
             }
         }
@@ -161,7 +170,7 @@ impl Load {
 }
 
 /// A port that hears what a distributor answers.
-pub(super) fn open_port(from: &Cable) -> Result<PacketPort, Failure> {
+pub fn open_port(from: &Cable) -> Result<PacketPort, Failure> {
     from.namespace.enter(|| link::open_for_arp(&from.interface))
 }
 
@@ -181,7 +190,7 @@ fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Genera
     let unsigned = unsigned(parties, wanted, &question);
     let credential = key.credential(parties.members, &unsigned);
     let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &credential));
-    Request { frame, host: key.host(), nonce, wanted, is_open: false }
+    Request { frame, host: key.host(), nonce, wanted, open_since: None }
 }
 
 /// What a request for the key of the made-up host `wanted` says in front of its credential.
@@ -215,7 +224,7 @@ fn answered(frame: &[u8], requests: &[Request]) -> Option<usize> {
     let answer = Answer::parse(message.data).ok()?;
     let at = number(&answer.nonce)?;
     let request = requests.get(at)?;
-    (request.is_open && request.nonce == answer.nonce).then_some(at)
+    (request.open_since.is_some() && request.nonce == answer.nonce).then_some(at)
 }
 
 /// Which request has this nonce.

@@ -7,6 +7,9 @@ mod first_ping;
 mod load;
 mod tables;
 
+pub use distributor::{Forger, HOSTS};
+pub use load::{Borne, Load, Parties, open_port};
+
 use std::path::Path;
 
 use super::gate::{Bound, Gate, Quantity};

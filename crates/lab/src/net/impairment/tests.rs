@@ -263,6 +263,7 @@ fn options_read_back_as_what_they_were_made_of() {
         jitter: Duration::from_micros(1),
         corrupt: Percent(1),
         flip_at: vec![Place::Tag, Place::Any],
+        resize_by: vec![-3, 5],
         mend_udp: true,
         only_ethertype: Some(EtherType::CLL),
         only_from_bytes: 700,
@@ -286,4 +287,30 @@ fn options_are_read_as_a_person_writes_them() {
     for wrong in ["--loss-percent=101", "--loss-percent=-1", "--delay-ms=NaN", "--rate-mbit=0", "--only-ethertype=x"] {
         assert!(parse(&[wrong]).is_err(), "{wrong}");
     }
+}
+
+/// A plain UDP datagram of ten bytes over IPv4, with checksums that say nothing.
+fn plain_udp() -> Vec<u8> {
+    let mut bytes = vec![0; 14 + 20 + 8 + 10];
+    bytes[12..14].copy_from_slice(&[8, 0]);
+    (bytes[14], bytes[17], bytes[23], bytes[39]) = (0x45, 38, 17, 18);
+    bytes
+}
+
+#[test]
+fn lengths_change_in_turn_and_plain_udp_says_so() {
+    let impairment =
+        Impairment { corrupt: Percent::whole(100), resize_by: vec![-3, 5], mend_udp: true, ..Impairment::default() };
+    let mut line = line(impairment);
+    (0..3).for_each(|_| offer(&mut line, at(0), plain_udp()));
+    let lengths: Vec<_> = released(&mut line, at(0)).iter().map(|bytes| (bytes.len(), bytes[17], bytes[39])).collect();
+    assert_eq!(lengths, [(49, 35, 15), (57, 43, 23), (49, 35, 15)]);
+    assert_eq!(line.counters().corrupted, 3);
+}
+
+#[test]
+fn a_frame_keeps_its_ethernet_header_whatever_it_loses() {
+    let mut line = line(Impairment { corrupt: Percent::whole(100), resize_by: vec![-1000], ..Impairment::default() });
+    offer(&mut line, at(0), sealed(7, 100));
+    assert_eq!(released(&mut line, at(0)), [sealed(7, 100)[..14].to_vec()]);
 }

@@ -6,7 +6,7 @@
 
 mod attacker;
 mod babble;
-mod datagram;
+pub(super) mod datagram;
 mod event;
 mod host;
 mod insider;
@@ -14,8 +14,8 @@ mod judge;
 mod rollover;
 mod scenario;
 mod shout;
-mod site;
-mod stack;
+pub(super) mod site;
+pub(super) mod stack;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -27,6 +27,7 @@ use super::report::Report;
 use crate::failure::Failure;
 pub(crate) use site::pool as identities;
 use world::World;
+pub(super) use world::generator;
 
 /// One run. `weaken` is what is switched off on the honest hosts.
 ///

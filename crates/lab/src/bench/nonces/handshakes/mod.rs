@@ -30,7 +30,7 @@ use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
 use crate::net::lan::INTERFACE;
 use crate::net::{Host, Lan, LanPlan, link};
-use forgery::Forgery;
+pub use forgery::Forgery;
 
 /// Between two honest handshakes: a host's budget for answers to one source is four a second.
 const INTERVAL: Duration = Duration::from_millis(300);
@@ -114,7 +114,8 @@ impl Hosts {
     fn play(&self, flood: Option<(Forgery, Pace)>, time: Duration) -> Result<Measured, Failure> {
         let [a, b, c, f, m] = ["a", "b", "c", "f", "m"].map(|name| self.lan.host(name));
         let (a, b, c, f, m) = (a?, b?, c?, f?, m?);
-        let frames = flood.map(|(forgery, pace)| Ok::<_, Failure>((self.forge(forgery, f, a)?, pace))).transpose()?;
+        let frames =
+            flood.map(|(forgery, pace)| Ok::<_, Failure>((forge(&self.site, forgery, f, a)?, pace))).transpose()?;
         let stream = Stream::open(b, a)?;
         let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
         cpu::settle()?;
@@ -161,20 +162,23 @@ impl Hosts {
         Ok((taken, failed))
     }
 
-    /// The frames of a flood; the one that is repeated has been heard once.
-    fn forge(&self, forgery: Forgery, own: &Host, other: &Host) -> Result<Vec<Vec<u8>>, Failure> {
-        let identity = self.site.host_identity(own)?;
-        let mut peer = Peer::open(own, self.site.host_identity(own)?, Suite::Aes256Gcm)?;
-        let request = peer.request(own, other)?;
-        if forgery == Forgery::Replayed {
-            peer.send(std::slice::from_ref(&request));
-            thread::sleep(AHEAD);
-        }
-        Ok(forgery.frames(&request, &identity))
-    }
-
     /// Frames that the wire of `host` has carried from it.
     fn sent_by(&self, host: &Host) -> Result<f64, Failure> {
         super::stage::sent_by(&self.lan, host)
     }
+}
+
+/// The frames of a flood of requests of `own`, who says nothing else; the one that is repeated has been heard once.
+///
+/// # Errors
+/// There is no request.
+pub fn forge(site: &Site, forgery: Forgery, own: &Host, other: &Host) -> Result<Vec<Vec<u8>>, Failure> {
+    let identity = site.host_identity(own)?;
+    let mut peer = Peer::open(own, site.host_identity(own)?, Suite::Aes256Gcm)?;
+    let request = peer.request(own, other)?;
+    if forgery == Forgery::Replayed {
+        peer.send(std::slice::from_ref(&request));
+        thread::sleep(AHEAD);
+    }
+    Ok(forgery.frames(&request, &identity))
 }

@@ -1,8 +1,10 @@
-//! Who takes part: receivers with the layers and without, one without any guard, and two senders whose link layers run here.
+//! Who takes part: receivers with the layers and without, of each kind that a suite may need, one without any guard, and two senders
+//! whose link layers run here.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use identity::Profile;
 use identity::aead::Suite;
 use shield::Layers;
 
@@ -11,10 +13,11 @@ use crate::bench::cpu;
 use crate::bench::nonces::flood::Attack;
 use crate::bench::nonces::message::{self, Path as Way};
 use crate::bench::nonces::peer::Peer;
-use crate::bench::nonces::stage::{RECEIVER_CORE, Receive, place, place_receive_path, receive_in_a_thread, start};
+use crate::bench::nonces::stage::{RECEIVER_CORE, Receive, place, place_receive_path, receive_in_a_thread, start_as};
+use crate::bench::work::Work;
 use crate::cleanup::Run;
 use crate::failure::Failure;
-use crate::guard::{Daemon, Site};
+use crate::guard::{Daemon, PaperKeys, Site};
 use crate::net::{Frame, Host, Lan, LanPlan, link};
 
 /// MTU of a host without a guard.
@@ -23,8 +26,12 @@ const PLAIN_MTU: usize = 1500;
 const AHEAD_BYTES_MAX: usize = 256 << 20;
 const AHEAD_FRAMES_MAX: usize = 400_000;
 const AHEAD_FRAMES_QUICKLY: usize = 30_000;
-/// Frames that an attacker has.
+/// Frames that an attacker has, and messages by which it is seen what sealing costs.
 const FORGED: usize = 64;
+/// How many times more is sealed ahead than could be opened meanwhile, if opening cost what sealing does.
+const AMPLE: f64 = 2.0;
+/// Bits of the RSA keys of hosts of the paper profile, as in the CLL paper's tables.
+const RSA_BITS: u16 = 1024;
 
 /// What comes beside the stream, one for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +53,11 @@ impl Beside {
         Beside::Valid,
     ];
 
+    /// Whether it is forged and something in front of the tag can tell.
+    pub fn is_told_before_the_tag(self) -> bool {
+        matches!(self, Beside::Forged(Attack::WrongIndex | Attack::WrongNonce | Attack::Replayed))
+    }
+
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,6 +65,52 @@ impl Beside {
             Beside::Valid => "ok",
             Beside::Forged(attack) => attack.name(),
         }
+    }
+}
+
+/// Suites whose frames the same receivers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Modern,
+    Paper,
+    NonceOnly,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Modern, Kind::Paper, Kind::NonceOnly];
+
+    fn of(suite: Suite) -> Kind {
+        match suite.profile() {
+            Profile::Modern => Kind::Modern,
+            Profile::Paper if suite.is_nonce_only() => Kind::NonceOnly,
+            Profile::Paper => Kind::Paper,
+        }
+    }
+
+    /// Receivers, with their layers.
+    fn receivers(self) -> [(&'static str, Layers); 2] {
+        let [with, without] = match self {
+            Kind::Modern => ["a", "f"],
+            Kind::Paper => ["h", "i"],
+            Kind::NonceOnly => ["j", "l"],
+        };
+        [(with, Layers::Kernel), (without, Layers::None)]
+    }
+
+    fn work(self) -> Work {
+        if self == Kind::NonceOnly { Work::NonceOnly } else { Work::Encrypt }
+    }
+}
+
+/// The two sites: a site has one profile.
+struct Sites {
+    modern: Site,
+    paper: Site,
+}
+
+impl Sites {
+    fn of(&self, kind: Kind) -> &Site {
+        if kind == Kind::Modern { &self.modern } else { &self.paper }
     }
 }
 
@@ -69,13 +127,18 @@ impl Extent {
         let frames = if self.quick { AHEAD_FRAMES_QUICKLY } else { AHEAD_FRAMES_MAX };
         (frames / frames_of_message).min(AHEAD_BYTES_MAX / (size + 100 * frames_of_message))
     }
+
+    /// No more of them than are needed where each takes so long to seal.
+    fn enough(self, messages: usize, each: Duration) -> usize {
+        messages.min((AMPLE * self.time.as_secs_f64() / each.as_secs_f64().max(1e-9)) as usize)
+    }
 }
 
 /// The hosts, ready. Daemons end before the hosts do.
 pub struct Hosts {
-    guarded: Vec<(Layers, Daemon)>,
+    guarded: Vec<(Kind, Layers, Daemon)>,
     receive_threads: Vec<u32>,
-    site: Site,
+    sites: Sites,
     lan: Lan,
 }
 
@@ -85,19 +148,24 @@ impl Hosts {
     /// # Errors
     /// They cannot be set up.
     pub fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
-        let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "f", "g", "b", "c"], ..LanPlan::default() })?;
-        let site = Site::found_as(run, program, "-saturation", None)?;
+        let receivers = || Kind::ALL.into_iter().flat_map(|kind| kind.receivers().map(|receiver| (kind, receiver)));
+        let hosts = receivers().map(|(_, (name, _))| name).chain(["g", "b", "c"]).collect();
+        let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
+        let sites = Sites {
+            modern: Site::found_as(run, program, "-saturation", None)?,
+            paper: Site::found_as(run, program, "-saturation-paper", Some(PaperKeys::Rsa(RSA_BITS)))?,
+        };
         let mut guarded = Vec::new();
-        for (name, layers) in [("a", Layers::Kernel), ("f", Layers::None)] {
+        for (kind, (name, layers)) in receivers() {
             let host = lan.host(name)?;
             receive_in_a_thread(&lan, host)?;
-            let daemon = start(&site, &lan, host, layers)?;
+            let daemon = start_as(sites.of(kind), &lan, host, (kind.work(), layers))?;
             place(&daemon, RECEIVER_CORE, None)?;
-            guarded.push((layers, daemon));
+            guarded.push((kind, layers, daemon));
         }
         receive_in_a_thread(&lan, lan.host("g")?)?;
         let receive_threads = place_receive_path(receive)?;
-        Ok(Hosts { guarded, receive_threads, site, lan })
+        Ok(Hosts { guarded, receive_threads, sites, lan })
     }
 
     /// Messages of `size` bytes to the host without a guard, in clear.
@@ -129,13 +197,16 @@ impl Hosts {
         beside: Beside,
         extent: Extent,
     ) -> Result<Measured, Failure> {
-        let daemon = self.guarded.iter().find(|(theirs, _)| *theirs == layers).map(|(_, daemon)| daemon);
+        let (kind, site) = (Kind::of(suite), self.sites.of(Kind::of(suite)));
+        let daemon = self.guarded.iter().find(|(theirs, with, _)| (*theirs, *with) == (kind, layers));
+        let daemon = daemon.map(|(.., daemon)| daemon);
         let daemon = daemon.ok_or_else(|| Failure::Unreadable(format!("nobody has layers {}", layers.word())))?;
         let (to, from, other) = (&daemon.host, self.lan.host("b")?, self.lan.host("c")?);
-        let mut peer = Peer::meet(from, self.site.host_identity(from)?, to, suite)?;
-        let mut second = Peer::meet(other, self.site.host_identity(other)?, to, suite)?;
+        let mut peer = Peer::meet(from, site.host_identity(from)?, to, suite)?;
+        let mut second = Peer::meet(other, site.host_identity(other)?, to, suite)?;
         let of_message = message::frames_of(size, peer.mtu);
-        let count = extent.messages(of_message, size);
+        let each = sealing_time(&mut peer, (from, to), size)?;
+        let count = extent.enough(extent.messages(of_message, size), each);
         let stream = peer.seal(messages(from, to, PORT, size, count, peer.mtu).concat())?;
         let frames_beside = frames_beside(&mut second, (other, to), beside, size, count)?;
         let receiver = turn::Receiver { host: to, daemon: Some(daemon), receive_threads: &self.receive_threads };
@@ -145,6 +216,14 @@ impl Hosts {
         cpu::settle()?;
         turn::run(receiver, stream, beside, extent.time, true)
     }
+}
+
+/// How long sealing a message takes. What it is seen by is never sent.
+fn sealing_time(peer: &mut Peer, (from, to): (&Host, &Host), size: usize) -> Result<Duration, Failure> {
+    let plain = messages(from, to, PORT, size, FORGED, peer.mtu).concat();
+    let start = Instant::now();
+    peer.seal(plain)?;
+    Ok(start.elapsed() / FORGED as u32)
 }
 
 /// What `peer` has ready to go beside the stream, in its own association.

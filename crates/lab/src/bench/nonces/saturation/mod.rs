@@ -7,6 +7,7 @@
 //! a link layer has one.
 
 mod hosts;
+mod suites;
 mod turn;
 
 use std::path::Path;
@@ -33,16 +34,13 @@ const SIZES_BESIDE: [usize; 3] = [64, 512, 1400];
 /// With which layers figures 4 and 5 are made.
 const LAYERS: [Layers; 2] = [Layers::Kernel, Layers::None];
 
-/// Suites that are measured. Figure 4 is the paper's of a cheap algorithm and figure 5 of a costly one; here is one for each.
-const SUITES: &[Suite] = Suite::ALL;
-
 /// Measures figures 1 to 3.
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
 pub fn streams(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     let hosts = Hosts::open(run, program, receive)?;
-    let lines = || std::iter::once(None).chain(SUITES.iter().copied().map(Some));
+    let lines = || std::iter::once(None).chain(suites::measured().map(Some));
     let mut found: Vec<(usize, Option<Suite>, Vec<Option<Measured>>)> =
         SIZES.into_iter().flat_map(|size| lines().map(move |suite| (size, suite, Vec::new()))).collect();
     for pair in 0..schedule.pairs {
@@ -111,8 +109,11 @@ struct Place {
 }
 
 impl Place {
-    fn all() -> impl Iterator<Item = Place> {
-        let sizes = SUITES.iter().flat_map(|&suite| SIZES_BESIDE.map(|size| (suite, size)));
+    /// Every place; those of the longest messages where only whether it works is to be seen.
+    fn all(quick: bool) -> impl Iterator<Item = Place> {
+        let from = if quick { SIZES_BESIDE.len() - 1 } else { 0 };
+        let sizes =
+            suites::measured().flat_map(move |suite| SIZES_BESIDE[from..].iter().map(move |&size| (suite, size)));
         let layers = sizes.flat_map(|(suite, size)| LAYERS.map(|layers| (suite, size, layers)));
         layers.flat_map(|(suite, size, layers)| Beside::ALL.map(|beside| Place { suite, size, layers, beside }))
     }
@@ -134,7 +135,8 @@ fn figure_of(suite: Suite) -> String {
 /// As [`streams`].
 pub fn beside(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     let hosts = Hosts::open(run, program, receive)?;
-    let mut found: Vec<(Place, Vec<Option<Measured>>)> = Place::all().map(|place| (place, Vec::new())).collect();
+    let mut found: Vec<(Place, Vec<Option<Measured>>)> =
+        Place::all(schedule.quick).map(|place| (place, Vec::new())).collect();
     for pair in 0..schedule.pairs {
         eprintln!("ringwall-lab: streams beside others, pair {} of {}", pair + 1, schedule.pairs);
         for (place, found) in &mut found {
@@ -146,7 +148,26 @@ pub fn beside(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -
         let alone = Place { beside: Beside::Nothing, ..place };
         found.iter().find(|(other, _)| *other == alone).map(|(_, found)| rates(found)).unwrap_or_default()
     };
-    Ok(found.iter().filter_map(|(place, found)| row_beside(*place, found, &alone(*place))).collect())
+    let rows = found.iter().filter_map(|(place, found)| row_beside(*place, found, &alone(*place)));
+    Ok(rows.chain(gains(&found)).collect())
+}
+
+/// What the layers are worth, over what a suite costs: how many times more of a stream is left with them than without, beside
+/// forgeries that they tell. The paper expects more of them the more the suite costs (section 3.3, figures 4 and 5).
+fn gains(found: &[(Place, Vec<Option<Measured>>)]) -> Vec<Row> {
+    let at = |place: Place| found.iter().find(|(other, _)| *other == place).map(|(_, found)| found.as_slice());
+    let row = |place: Place| {
+        let (with, without) = (at(place)?, at(Place { layers: Layers::None, ..place })?);
+        let pairs = rates(with).into_iter().zip(rates(without));
+        let gain = pairs.map(|(with, without)| Some(with? / without?)).collect();
+        let Place { suite, size, beside, .. } = place;
+        let name = format!("gain/{}/{} {size} bytes", suite.name(), beside.name());
+        let alone = at(Place { layers: Layers::None, beside: Beside::Nothing, ..place })?;
+        let cost = alone.iter().map(|one| one.map(|one| one.daemon_ns)).collect::<Series>();
+        Some(Row::new(NAME, name, "times", &gain)?.with_stat("x", median(&present(&cost))))
+    };
+    let told = |place: &Place| place.layers == Layers::Kernel && place.beside.is_told_before_the_tag();
+    found.iter().map(|(place, _)| *place).filter(told).filter_map(row).collect()
 }
 
 /// What is left of a stream; the ratio is to the same stream alone.
@@ -158,10 +179,10 @@ fn row_beside(place: Place, found: &[Option<Measured>], alone: &Series) -> Optio
 
 /// Names of the rows and titles of figures 4 and 5, one for each suite.
 pub fn figures_beside() -> Vec<(String, String)> {
-    SUITES.iter().map(|&suite| (figure_of(suite), format!("Beside other frames, {}", suite.name()))).collect()
+    suites::measured().map(|suite| (figure_of(suite), format!("Beside other frames, {}", suite.name()))).collect()
 }
 
-/// Figures 1 to 3, and of `beside` those that [`figures_beside`] names.
+/// Figures 1 to 3, what the layers are worth, and of `beside` those that [`figures_beside`] names.
 pub fn figures(beside: &[(String, String)]) -> Vec<Figure<'_>> {
     let throughput = Figure {
         name: "figure1",
@@ -177,12 +198,21 @@ pub fn figures(beside: &[(String, String)]) -> Vec<Figure<'_>> {
         Figure { name: "figure2", is_logarithmic_up: true, ..throughput },
         Figure { name: "figure3", rows: "figure3", y: "messages/s", ..throughput },
     ];
+    figures.push(Figure {
+        name: "gain",
+        rows: "gain",
+        title: "What the layers are worth",
+        x: "a frame at its receiver, ns",
+        y: "times more left of a stream",
+        ..throughput
+    });
     figures.extend(beside.iter().map(|(rows, title)| Figure { name: rows, rows, title, ..throughput }));
     figures
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::flood::Attack;
     use super::*;
 
     #[test]
@@ -197,8 +227,26 @@ mod tests {
     }
 
     #[test]
+    fn the_gain_is_beside_the_same_forgeries_and_over_the_price_of_a_frame() {
+        let measured =
+            |rate, daemon_ns| vec![Some(Measured { messages_per_second: rate, daemon_ns, ..Measured::default() })];
+        let forged = Beside::Forged(Attack::WrongNonce);
+        let place = |layers, beside| Place { suite: Suite::Aes256Gcm, size: 512, layers, beside };
+        let found = [
+            (place(Layers::Kernel, Beside::Nothing), measured(2e5, 900.0)),
+            (place(Layers::Kernel, forged), measured(1.5e5, 1000.0)),
+            (place(Layers::None, Beside::Nothing), measured(2e5, 800.0)),
+            (place(Layers::None, forged), measured(1e5, 1600.0)),
+        ];
+        let rows = gains(&found);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].row, "gain/aes-256-gcm/wrong_nonce 512 bytes");
+        assert_eq!((rows[0].median, rows[0].stats["x"].as_f64()), (1.5, Some(800.0)));
+    }
+
+    #[test]
     fn every_place_has_a_name_of_its_own_and_a_figure() {
-        let mut names: Vec<String> = Place::all().map(Place::name).collect();
+        let mut names: Vec<String> = Place::all(false).map(Place::name).collect();
         let count = names.len();
         names.sort();
         names.dedup();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::flood::Pace;
 use super::super::stage::{
-    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, memory_mib, place, place_process,
+    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, memory_of, place, place_process,
     place_receive_path, play, receive_in_a_thread, sent_by,
 };
 use super::super::stream::{PAYLOAD_LEN, Sample, Stream};
@@ -175,7 +175,7 @@ impl Hosts {
         Ok(Seen {
             valid: sent_by(&self.lan, self.lan.host("b")?)?,
             forged: sent_by(&self.lan, self.lan.host("m")?)?,
-            memory_mib: of_host(0).map(memory_mib).sum::<Result<f64, _>>()?,
+            memory_mib: of_host(0).map(memory_of).sum::<Result<f64, _>>()?,
             daemon: worked(0)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
             sender: worked(1)?,

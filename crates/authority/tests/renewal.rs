@@ -1,0 +1,172 @@
+//! Who gets another certificate for the key that he has, and what he takes for one.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use authority::directory::{Delivery, Sharing};
+use authority::files::{self, Overwrite};
+use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
+use authority::repository::Subnet;
+use authority::{Directory, Error, Request, enrolment};
+use identity::certificate::{CertificateRequest, Role};
+use identity::{HostIdentity, Profile};
+use tempfile::TempDir;
+use wire::MacAddress;
+use zeroize::Zeroizing;
+
+/// 2027-01-15T08:00:00Z.
+const NOW_UNIX_S: u64 = 1_800_000_000;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Some time before the end of a certificate of 30 days.
+const LATER_UNIX_S: u64 = NOW_UNIX_S + 20 * DAY.as_secs();
+
+fn random(seed: u8) -> impl FnMut(&mut [u8]) {
+    let mut counter = 0u64;
+    move |bytes| {
+        for chunk in bytes.chunks_mut(32) {
+            counter += 1;
+            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
+        }
+    }
+}
+
+/// A site with a host `a` that is good for 30 days.
+struct Stage {
+    place: TempDir,
+    site: Directory,
+    identity: Zeroizing<String>,
+}
+
+impl Stage {
+    fn set(role: Role) -> Stage {
+        let place = tempfile::tempdir().expect("directory");
+        let path = place.path().join("site");
+        let site = Directory::init(&path, "lab", SITE_VALIDITY, Profile::Modern, &mut random(1), NOW_UNIX_S);
+        let mut stage = Stage { place, site: site.expect("site"), identity: Zeroizing::default() };
+        stage.identity = stage.issue(&request().with_role(role), 2, NOW_UNIX_S);
+        stage
+    }
+
+    fn issue(&self, request: &Request, seed: u8, unix_s: u64) -> Zeroizing<String> {
+        let file: PathBuf = self.place.path().join(format!("{seed}.pem"));
+        let delivery = Delivery { output: &file, overwrite: Overwrite::Never, sharing: Sharing::Refused };
+        self.site.issue_identity(request, &delivery, &mut random(seed), unix_s).expect("issued");
+        files::read(&file).expect("written")
+    }
+
+    fn asked(&self) -> CertificateRequest {
+        let text = enrolment::renewal(&self.identity).expect("requested");
+        CertificateRequest::from_pem(&text).expect("signed by the key that it names")
+    }
+
+    fn renew(&self, seed: u8, unix_s: u64) -> Result<Zeroizing<String>, Error> {
+        self.site.renew(&self.asked(), 30 * DAY, &mut random(seed), unix_s).map(|(_, bundle)| bundle)
+    }
+
+    fn refusal(&self) -> String {
+        self.renew(9, LATER_UNIX_S).expect_err("refused").to_string()
+    }
+}
+
+fn request() -> Request {
+    let subnet: Subnet = "10.1.0.0/16".parse().expect("a subnet");
+    let request = Request::new("a", MacAddress([2, 0, 0, 0, 0, 1]), vec![Ipv4Addr::new(10, 0, 0, 1)]);
+    let request = request.and_then(|request| request.with_ipv6(vec!["2001:db8::1".parse().expect("an address")]));
+    request.and_then(|request| request.with_validity(30 * DAY)?.with_subnets(vec![subnet])).expect("request")
+}
+
+#[test]
+fn a_host_gets_what_it_had_for_longer_and_keeps_its_key() {
+    for role in [Role::Host, Role::Router] {
+        let stage = Stage::set(role);
+        let bundle = stage.renew(3, LATER_UNIX_S).expect("renewed");
+        let (text, after) = enrolment::renewed(&stage.identity, &bundle, LATER_UNIX_S).expect("its own");
+        let before = HostIdentity::from_pem(&stage.identity).expect("identity");
+        let (old, new) = (before.certificate(), after.certificate());
+        assert_eq!((old.names(), old.role(), old.public_key()), (new.names(), new.role(), new.public_key()));
+        assert_eq!(new.not_after_unix(), LATER_UNIX_S + 30 * DAY.as_secs());
+        assert!(HostIdentity::from_pem(&text).is_ok() && old.serial() != new.serial());
+        let entry = stage.site.repository().expect("there").by_name("a").expect("asked").expect("known");
+        assert_eq!((entry.not_after_unix, entry.subnets.len()), (new.not_after_unix(), 1));
+        // Once more with what it has now.
+        enrolment::renewal(&text).expect("requested");
+    }
+}
+
+/// Broke each check of `renewable` in turn.
+#[test]
+fn nobody_else_is_renewed_and_nobody_whom_the_manager_has_let_go() {
+    let stage = Stage::set(Role::Host);
+    let b = Request::new("b", MacAddress([2, 0, 0, 0, 0, 2]), vec![]).expect("request");
+    let stranger = Stage { identity: stage.issue(&b, 4, NOW_UNIX_S), ..Stage::set(Role::Host) };
+    assert!(stranger.refusal().contains("no certificate that is still good"), "{}", stranger.refusal());
+    let after_end = stage.renew(9, NOW_UNIX_S + 31 * DAY.as_secs()).expect_err("over").to_string();
+    assert!(after_end.contains("no certificate that is still good"), "{after_end}");
+    // The same name, another key.
+    let forged = enrolment::request(&request(), &mut random(77)).expect("requested");
+    let forged = CertificateRequest::from_pem(&forged.request_pem).expect("signed");
+    let refused = stage.site.renew(&forged, DAY, &mut random(9), LATER_UNIX_S).map(drop).expect_err("another key");
+    assert!(refused.to_string().contains("another key than its certificate") && !refused.to_string().contains('\n'));
+    let distributor = Stage::set(Role::Distributor);
+    assert!(distributor.refusal().contains("other hosts' identities name it"), "{}", distributor.refusal());
+    stage.site.revoke("a", NOW_UNIX_S + 1).expect("revoked");
+    assert!(stage.refusal().contains("no certificate that is still good"), "{}", stage.refusal());
+}
+
+#[test]
+fn a_key_that_s_arp_has_changed_by_itself_is_not_put_back() {
+    let stage = Stage::set(Role::Host);
+    let store = stage.site.repository().expect("there");
+    let known = store.by_name("a").expect("asked").expect("known");
+    let changed = authority::repository::NewHost {
+        name: known.name,
+        role: known.role,
+        mac: known.mac,
+        addresses: vec![Ipv4Addr::new(10, 0, 0, 1)],
+        algorithm: known.algorithm,
+        key: vec![7; 32],
+        not_before_unix: known.not_before_unix,
+        not_after_unix: known.not_after_unix,
+        subnets: known.subnets,
+    };
+    store.add(&changed, Sharing::Refused, NOW_UNIX_S).expect("changed");
+    assert!(stage.refusal().contains("has changed its key for S-ARP"), "{}", stage.refusal());
+}
+
+#[test]
+fn who_asks_again_and_again_does_not_fill_the_site() {
+    let stage = Stage::set(Role::Host);
+    for (seed, second) in (10..).zip(1..MAX_LIVE_CERTIFICATES as u64) {
+        stage.renew(seed, NOW_UNIX_S + second).expect("renewed");
+    }
+    assert!(stage.refusal().contains("as many good certificates"), "{}", stage.refusal());
+    assert_eq!(stage.site.list().expect("listed").len(), MAX_LIVE_CERTIFICATES);
+}
+
+/// Broke each check of `renewed` in turn.
+#[test]
+fn a_host_takes_only_what_renews_its_own_identity() {
+    let stage = Stage::set(Role::Host);
+    let refused = |bundle: &str| {
+        let refused = enrolment::renewed(&stage.identity, bundle, LATER_UNIX_S).map(drop).expect_err("refused");
+        refused.to_string()
+    };
+    let asked = stage.asked();
+    let issue = |request: &Request, days: u32, seed: u8| {
+        let request = request.clone().with_validity(days * DAY).expect("a period");
+        stage.site.site().issue(&request, &asked, &mut random(seed), LATER_UNIX_S).expect("issued").to_pem()
+    };
+    let moved = Request::new("a", MacAddress([2, 0, 0, 0, 0, 1]), vec![Ipv4Addr::new(10, 0, 0, 9)]).expect("request");
+    assert!(refused(&issue(&moved, 30, 5)).contains("another name, role or address"));
+    assert!(refused(&issue(&request().with_role(Role::Router), 30, 6)).contains("another name, role or address"));
+    assert!(refused(&issue(&request(), 5, 7)).contains("ends no later"));
+    let elsewhere = authority::Site::create("lab", &mut random(50), NOW_UNIX_S).expect("site");
+    let bundle = elsewhere.issue(&request(), &asked, &mut random(51), LATER_UNIX_S).expect("issued");
+    assert!(refused(&bundle.to_pem()).contains("another authority"));
+    let other = enrolment::request(&request(), &mut random(52)).expect("requested");
+    let other = CertificateRequest::from_pem(&other.request_pem).expect("signed");
+    let of_other_key = stage.site.site().issue(&request(), &other, &mut random(53), LATER_UNIX_S).expect("issued");
+    assert!(refused(&of_other_key.to_pem()).contains("PRIVATE KEY does not belong"));
+}

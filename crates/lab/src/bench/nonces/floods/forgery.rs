@@ -1,0 +1,101 @@
+//! The frames of these floods.
+
+use std::net::Ipv4Addr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bump::Generator;
+use identity::HostIdentity;
+use wire::arp::{Arp, Operation};
+use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
+use wire::sarp::data::Resolution;
+use wire::sarp::{Kind, Message, seal};
+use wire::{EtherType, MacAddress};
+
+use crate::attack::exhaustion::forged_group_frame;
+use crate::net::{Frame, Host};
+
+/// Frames of a flood before it begins anew.
+const FRAMES: u32 = 4096;
+/// Hosts in whose name ARP is forged; a bridge has to learn each.
+const SENDERS: u32 = 256;
+/// Bytes of a signature.
+const SIGNATURE_LEN: usize = 64;
+/// What the tag under the site key is over, beside the message (docs/protocol.md, section 3).
+const LABEL: &[u8] = b"broadcast";
+
+/// What is wrong with the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// Frames to all in another's name, by somebody without the site key.
+    GroupByOutsider,
+    /// The same by somebody who has it: only the signature is wrong.
+    GroupByInsider,
+    /// Questions by ARP for the receiver's address, of made-up hosts: each answer is signed.
+    Question,
+    /// Answers by ARP that nobody asked for, of made-up hosts, with made-up signatures.
+    Answer,
+}
+
+impl Forgery {
+    /// Those that a host which seals frames is flooded with.
+    pub const GROUP: [Forgery; 2] = [Forgery::GroupByOutsider, Forgery::GroupByInsider];
+
+    /// Its part of a row's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Forgery::GroupByOutsider => "group_by_outsider",
+            Forgery::GroupByInsider => "group_by_insider",
+            Forgery::Question => "questions",
+            Forgery::Answer => "answers",
+        }
+    }
+
+    /// Frames to `to`; those to all are made of `heard`, which came from the host with this identity.
+    pub fn frames(self, to: &Host, genuine: Option<(&Frame, &HostIdentity)>) -> Vec<Vec<u8>> {
+        let mut random = Generator::from_seed([6; 32]);
+        let forge = |number| match (self, genuine) {
+            (Forgery::Question, _) => arp(to, Operation::Request, number, &mut random),
+            (Forgery::Answer, _) => arp(to, Operation::Reply, number, &mut random),
+            (_, None) => Vec::new(),
+            (Forgery::GroupByOutsider, Some((heard, _))) => forged_group_frame(heard, number, &mut random).0,
+            (Forgery::GroupByInsider, Some((heard, identity))) => {
+                with_tag(forged_group_frame(heard, number, &mut random).0, identity)
+            }
+        };
+        (0..FRAMES).map(forge).collect()
+    }
+}
+
+/// The frame with a right tag.
+fn with_tag(mut frame: Vec<u8>, identity: &HostIdentity) -> Vec<u8> {
+    let (ethernet, message) = frame.split_at_mut(HEADER_LEN);
+    let [before, after] = tagged_parts(message);
+    let tag = identity.site_key().tag(LABEL, &[ethernet, before, after]);
+    set_site_tag(message, &tag);
+    frame
+}
+
+/// A question, which is plain, or an answer with a signature, of a made-up host.
+fn arp(to: &Host, operation: Operation, number: u32, random: &mut Generator) -> Vec<u8> {
+    let number = number % SENDERS;
+    let [_, _, high, low] = number.to_be_bytes();
+    let sender_mac = MacAddress([2, 0, 0, 0x99, high, low]);
+    let network = to.ip.octets();
+    let sender_ip = Ipv4Addr::new(network[0], network[1], 1 + high, low);
+    let arp = Arp { operation, sender_mac, sender_ip, target_mac: to.mac, target_ip: to.ip };
+    let message = match operation {
+        Operation::Request => arp.emit().to_vec(),
+        _ => {
+            let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let data = Resolution { fraction: Some(number), nonce: None }.emit();
+            let seconds = u32::try_from(unix_s).unwrap_or(u32::MAX);
+            let message = Message { arp, kind: Kind::Resolution, seconds, data: &data, signature: &[] };
+            seal(message.signed_bytes(), &random.bytes::<SIGNATURE_LEN>())
+        }
+    };
+    let header = Header { destination: to.mac, source: sender_mac, ethertype: EtherType::ARP };
+    let mut frame = [&header.emit()[..], &message].concat();
+    frame.resize(frame.len().max(MIN_LEN), 0);
+    frame
+}

@@ -1,0 +1,128 @@
+//! Floods of what costs a signature: frames to all, ARP to a host that signs it, and questions to a key distributor. What they take from
+//! honest traffic, with the checks in front of the signature (the site's tag, and budgets) and without.
+//!
+//! - `stage.rs`: a stream between two hosts meanwhile; `forgery.rs`: the frames
+//! - `questions.rs`: honest questions to a distributor meanwhile
+
+mod forgery;
+mod questions;
+mod stage;
+
+use std::path::Path;
+
+use super::NAME;
+use super::flood::Pace;
+use super::stage::Receive;
+use crate::bench::row::Row;
+use crate::bench::stats::{Series, median, present};
+use crate::bench::{Schedule, twice};
+use crate::cleanup::Run;
+use crate::failure::Failure;
+pub use forgery::Forgery;
+use stage::{Measured, Stage};
+
+/// Whom a flood of [`stage`] is for, and which layers are off there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Whether it signs ARP; otherwise it seals frames.
+    pub sarp: bool,
+    pub off: &'static [&'static str],
+}
+
+impl Victim {
+    const ALL: [Victim; 5] = [
+        Victim { sarp: false, off: &[] },
+        Victim { sarp: false, off: &["site-mac"] },
+        Victim { sarp: false, off: &["site-mac", "budgets"] },
+        Victim { sarp: true, off: &[] },
+        Victim { sarp: true, off: &["budgets"] },
+    ];
+
+    /// The end of its site's name: each victim has a site of its own.
+    fn suffix(self) -> String {
+        format!("-floods-{}-{}", if self.sarp { "sarp" } else { "cll" }, without(self.off))
+    }
+
+    /// What it is flooded with.
+    fn forgeries(self) -> &'static [Forgery] {
+        if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }
+    }
+}
+
+/// The part of a row's name that says which layers are off.
+fn without(off: &[&str]) -> String {
+    if off.is_empty() { "whole".to_owned() } else { format!("without_{}", off.join("_")) }
+}
+
+/// A flood and what was seen under it, run by run.
+type Found = (Option<(Forgery, Pace)>, Vec<Option<Measured>>);
+
+/// Measures all of them.
+///
+/// # Errors
+/// Hosts cannot be set up, or the lab is interrupted.
+pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for victim in Victim::ALL {
+        rows.extend(on(run, program, victim, schedule, receive)?);
+    }
+    rows.extend(questions::measure(run, program, schedule, receive)?);
+    Ok(rows)
+}
+
+/// All floods of one victim, beside the stream without any.
+fn on(run: &Run, program: &Path, victim: Victim, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let stage = Stage::open(run, program, victim, receive)?;
+    let floods = victim.forgeries().iter().flat_map(|&forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
+    let mut found: Vec<Found> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
+    for pair in 0..schedule.pairs {
+        eprintln!("ringwall-lab: floods, {}, pair {} of {}", without(victim.off), pair + 1, schedule.pairs);
+        for (flood, found) in &mut found {
+            found.push(twice(&name(victim, *flood), || stage.measure(*flood, schedule.seconds))?);
+        }
+    }
+    let alone = goodput(&found[0].1);
+    Ok(found.iter().filter_map(|(flood, found)| row(&name(victim, *flood), found, &alone)).collect())
+}
+
+fn name(victim: Victim, flood: Option<(Forgery, Pace)>) -> String {
+    let (kind, off) = (if victim.sarp { "sarp" } else { "cll" }, without(victim.off));
+    match flood {
+        None => format!("floods/{kind}/alone/{off}"),
+        Some((forgery, pace)) => format!("floods/{kind}/{}/{off}/{}", forgery.name(), pace.name()),
+    }
+}
+
+fn goodput(found: &[Option<Measured>]) -> Series {
+    found.iter().map(|one| one.as_ref().map(|one| one.goodput_mbit)).collect()
+}
+
+/// What is left of the stream, with all that was seen beside it.
+fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
+    let mbit = goodput(found);
+    let row = Row::new(NAME, name, "Mbit/s", &mbit)?.against_plain(&mbit, alone);
+    let of = |quantity: fn(&Measured) -> f64| {
+        median(&present(&found.iter().map(|one| one.as_ref().map(quantity)).collect::<Series>()))
+    };
+    let row = row.with_stat("forged_per_second_on_wire", of(|one| one.forged_per_second));
+    let row = row.with_stat("delay_median_ms", of(|one| one.delay_median_ms));
+    let row = row.with_stat("delay_p99_ms", of(|one| one.delay_p99_ms));
+    let row = row.with_stat("memory_mib", of(|one| one.memory_mib));
+    Some(row.with_stat("daemon_load", of(|one| one.daemon_load)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_what_was_off_and_is_compared_with_the_same_stream_alone() {
+        let victim = Victim::ALL[2];
+        let flood = Some((Forgery::GroupByInsider, Pace::Steady));
+        assert_eq!(name(victim, flood), "floods/cll/group_by_insider/without_site-mac_budgets/200k");
+        assert_eq!(name(Victim::ALL[3], None), "floods/sarp/alone/whole");
+        let measured = |goodput_mbit| Some(Measured { goodput_mbit, ..Measured::default() });
+        let row = row("x", &[measured(50.0), None], &vec![Some(200.0), Some(200.0)]).expect("a run");
+        assert_eq!((row.ratio, row.runs), (Some(0.25), 1));
+    }
+}

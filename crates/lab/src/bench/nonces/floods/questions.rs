@@ -1,0 +1,120 @@
+//! Floods of questions to a key distributor that has a processor for itself: how many honest questions it answers meanwhile, and how long an
+//! answer takes.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::without;
+use crate::bench::mode::Cable;
+use crate::bench::nonces::NAME;
+use crate::bench::nonces::flood::{self, Pace};
+use crate::bench::nonces::stage::{
+    RECEIVER_CORE, Receive, SENDER_CORE, memory_mib, place, place_receive_path, receive_in_a_thread, sit_on,
+};
+use crate::bench::row::Row;
+use crate::bench::s_arp::{Borne, Forger, HOSTS, Load, Parties, open_port};
+use crate::bench::stats::{Series, median, present};
+use crate::bench::{Schedule, cpu, twice};
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{DISTRIBUTOR, Setting, Site};
+use crate::net::{Lan, LanPlan};
+
+/// How far a flood runs ahead of the questions.
+const AHEAD: Duration = Duration::from_millis(250);
+/// Layers that are off.
+const OFF: [&[&str]; 2] = [&[], &["site-mac"]];
+/// Who floods: without the site key, and with it.
+const FORGERS: [Forger; 2] = [Forger::Stranger, Forger::Member];
+/// The bridge that the distributor's cable goes back to.
+const BRIDGE: &str = "br0";
+
+/// What a run showed: what came of the questions, and the distributor's memory.
+type Measured = (Borne, f64);
+
+/// All floods with the layers and without, beside the questions without a flood.
+///
+/// # Errors
+/// Hosts cannot be set up, or the lab is interrupted.
+pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let site = Site::found_as(run, program, "-questions", None)?;
+    site.fill_repository(HOSTS)?;
+    let mut rows = Vec::new();
+    for off in OFF {
+        rows.extend(on(run, &site, off, schedule, receive)?);
+    }
+    Ok(rows)
+}
+
+fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+    let lan = Lan::create(run, &LanPlan { hosts: vec![DISTRIBUTOR, "m"], ..LanPlan::default() })?;
+    let host = lan.host(DISTRIBUTOR)?;
+    receive_in_a_thread(&lan, host)?;
+    let mut daemon = site.guard(&lan, host, &Setting { sarp: true, weaken: off, ..Setting::default() })?;
+    daemon.await_ready()?;
+    place(&daemon, RECEIVER_CORE, None)?;
+    place_receive_path(receive)?;
+    let cable = Cable::pull(&lan, host, BRIDGE.to_owned())?;
+    let (members, master, key) = (site.member_key(host)?, site.request_master()?, site.distributor_key(host)?);
+    let parties = Parties { from: &cable, to: host, members: &members, master: &master, distributor: &key };
+    let floods = FORGERS.into_iter().flat_map(|forger| Pace::ALL.map(|pace| Some((forger, pace))));
+    let mut found: Vec<_> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
+    for pair in 0..schedule.pairs {
+        eprintln!("ringwall-lab: questions, {}, pair {} of {}", without(off), pair + 1, schedule.pairs);
+        for (flood, found) in &mut found {
+            let once = || {
+                let borne = ask(&parties, *flood, schedule.seconds, pair)?;
+                Ok((borne, memory_mib(&daemon)?))
+            };
+            found.push(twice(&name(off, *flood), once)?);
+        }
+    }
+    let alone = rates(&found[0].1);
+    Ok(found.iter().filter_map(|(flood, found)| row(&name(off, *flood), found, &alone)).collect())
+}
+
+/// Asks for `seconds`, under a flood from a little before to the end.
+fn ask(parties: &Parties<'_>, flood: Option<(Forger, Pace)>, seconds: u32, seed: u32) -> Result<Borne, Failure> {
+    cpu::settle()?;
+    let time = Duration::from_secs(seconds.into());
+    let forged = flood.map(|(forger, pace)| (forger.requests(parties), pace));
+    let load = Load::prepare(parties, time, seed.into())?;
+    let (mut port, stop) = (open_port(parties.from)?, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let stop = &stop;
+        let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
+        thread::sleep(AHEAD);
+        let asking = scope.spawn(move || sit_on(SENDER_CORE, None).and_then(|()| load.run(parties, time)));
+        let borne = asking.join();
+        stop.store(true, Ordering::Relaxed);
+        let ended = || Failure::Unreadable("a part of the run ended".to_owned());
+        flood.map(|flood| flood.join().map_err(|_| ended())?).transpose()?;
+        borne.map_err(|_| ended())?
+    })
+}
+
+fn name(off: &[&str], flood: Option<(Forger, Pace)>) -> String {
+    let off = without(off);
+    match flood {
+        None => format!("floods/akd/alone/{off}"),
+        Some((forger, pace)) => format!("floods/akd/{}/{off}/{}", forger.row(), pace.name()),
+    }
+}
+
+fn rates(found: &[Option<Measured>]) -> Series {
+    found.iter().map(|one| one.map(|(borne, _)| borne.rate)).collect()
+}
+
+/// How many questions were answered; the ratio is to as many without a flood.
+fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
+    let rate = rates(found);
+    let row = Row::new(NAME, name, "1/s", &rate)?.against_plain(&rate, alone);
+    let of = |quantity: fn(&Measured) -> f64| {
+        median(&present(&found.iter().map(|one| one.as_ref().map(quantity)).collect::<Series>()))
+    };
+    let row = row.with_stat("delay_median_ms", of(|(borne, _)| borne.delay_median_ms));
+    let row = row.with_stat("questions_lost", of(|(borne, _)| borne.lost));
+    Some(row.with_stat("memory_mib", of(|(_, memory)| *memory)))
+}

@@ -1,0 +1,118 @@
+//! A host's certificate is renewed while it talks: by files and through a command, without a restart and without a lost datagram.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use identity::certificate::Role;
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::talk::reach;
+use ringwall_lab::net::{Running, process};
+use rustix::process::Signal;
+
+use crate::stage::{Guarded, Plan, SOON, Stage, perform, program};
+
+/// A certificate that ends soon enough to be warned of.
+const SHORT: Duration = Duration::from_secs(600);
+/// One that is in its second half from the start, because it begins five minutes before its issue.
+const DUE: Duration = Duration::from_secs(180);
+
+#[test]
+fn a_certificate_is_renewed_by_files_and_associations_live_on() {
+    perform(&["a", "b"], |stage| {
+        let (near, far) = two(stage, Plan::default(), SHORT)?;
+        let (request, bundle) = (stage.file("a.csr"), stage.file("a.bundle"));
+        let pings = start_pings(stage)?;
+        must(&near, &["host", "renew", "request", "--out", text(&request)])?;
+        assert_eq!((days_left(&near)?, warnings(&near)?), (0, 1));
+        stage.site.order(&format!("renew --request {} --out {}", text(&request), text(&bundle)))?;
+        let said = must(&near, &["host", "renew", "install", "--bundle", text(&bundle)])?;
+        assert!(said.contains("a is renewed until") && said.contains("peers see it with new keys"), "{said}");
+        far.await_event("new keys with a", SOON)?;
+        near.await_event("this host's certificate is renewed until", SOON)?;
+        assert!(days_left(&near)? >= 364);
+        assert_eq!(warnings(&near)?, 0);
+        assert_eq!(rollovers(&far)?, Some(1), "the association lives on");
+        let said = pings.stop(Signal::INT);
+        assert!(said.contains(" 0% packet loss"), "{said}");
+        // The bundle has served, and the site renews nobody whom it has taken back.
+        let again = near.ask(&["host", "renew", "install", "--bundle", text(&bundle)])?;
+        assert!(!again.status.success() && again.stderr.contains("ends no later"), "{}", again.stderr);
+        stage.site.revoke("a")?;
+        let refused = stage.site.order(&format!("renew --force --request {} --out {}", text(&request), text(&bundle)));
+        assert!(refused.is_err_and(|failure| failure.to_string().contains("no certificate that is still good")));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_host_renews_through_a_command_when_it_is_time_and_takes_nothing_else() {
+    perform(&["a", "b"], |stage| {
+        let site = format!("{} site renew --dir {}", program().display(), text(stage.site.directory()));
+        let plan = Plan::default().host(&format!("renew_through = \"{site} --request - --out -\""));
+        let (near, far) = two(stage, plan, DUE)?;
+        let early = must(&far, &["host", "renew", "--through", "false"])?;
+        assert!(early.contains("it is not time yet"), "{early}");
+        let file = identity_file(stage);
+        let before = std::fs::read(&file).expect("there");
+        for command in ["cat", "false", "cat /dev/zero"] {
+            let refused = near.ask(&["host", "renew", "--through", command])?;
+            assert!(!refused.status.success() && refused.stderr.trim().lines().count() == 1, "{}", refused.stderr);
+        }
+        assert_eq!(std::fs::read(&file).expect("there"), before);
+        let said = must(&near, &["host", "renew"])?;
+        assert!(said.contains("a is renewed until") && said.contains("peers see it with new keys"), "{said}");
+        assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        assert!(days_left(&near)? >= 364);
+        // A reload finds nothing new, and a restart starts with what there is.
+        let reloaded = must(&near, &["host", "reload"])?;
+        assert!(!reloaded.contains("renewed") && !reloaded.contains("warning"), "{reloaded}");
+        reach(&stage.host("a").namespace, stage.host("b").ip, SOON).map(drop)
+    });
+}
+
+/// Hosts a and b, which talk; a by this plan, with a certificate that is good for so long.
+fn two(stage: &Stage, plan: Plan, validity: Duration) -> Result<(Guarded, Guarded), Failure> {
+    let identity = stage.site.issue_for(stage.host("a"), Role::Host, validity)?;
+    std::fs::rename(identity, identity_file(stage)).expect("moved");
+    let near = stage.guard("a", plan.identity(identity_file(stage)))?;
+    let far = stage.guard("b", Plan::default())?;
+    reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
+    Ok((near, far))
+}
+
+fn identity_file(stage: &Stage) -> PathBuf {
+    stage.file("identity-of-a.pem")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a test has plain paths")
+}
+
+/// What the program says, which must succeed.
+fn must(guarded: &Guarded, words: &[&str]) -> Result<String, Failure> {
+    process::must(guarded.command(words))
+}
+
+fn days_left(guarded: &Guarded) -> Result<i64, Failure> {
+    let status = guarded.status()?;
+    Ok(status["identity"]["certificate_days_left"].as_i64().expect("a host with an identity"))
+}
+
+fn warnings(guarded: &Guarded) -> Result<usize, Failure> {
+    Ok(guarded.status()?["warnings"].as_array().map_or(0, Vec::len))
+}
+
+/// How often the keys of the association in use were replaced.
+fn rollovers(guarded: &Guarded) -> Result<Option<u64>, Failure> {
+    let peers = guarded.json(&["peers"])?;
+    let in_use = peers.as_array().and_then(|peers| peers.iter().find(|peer| peer["state"] == "established"));
+    Ok(in_use.and_then(|peer| peer["rollovers"].as_u64()))
+}
+
+/// Twenty pings in a second until it is told to end.
+fn start_pings(stage: &Stage) -> Result<Running, Failure> {
+    let mut command = stage.host("a").namespace.command("ping");
+    command.args(["-n", "-i", "0.05", &stage.host("b").ip.to_string()]);
+    Running::start(command, &stage.file("pings.log"))
+}

@@ -1,0 +1,92 @@
+//! The suite without a tag, to measure what nonces alone are worth: only where the file says in every key that goes with it that this
+//! is what is wanted, so that no host comes to it by negotiation or by mistake.
+
+use std::path::Path;
+
+use super::{Config, Profile};
+use crate::failure::Failure;
+
+/// The word that names it.
+const NAME: &str = "nonce-only";
+
+/// What an operator reads of it wherever it is in force.
+const WARNING: &str = "cll.send_suite = \"nonce-only\": frames are neither authenticated nor encrypted: who sees one on its way can \
+    change it: for measurements, NOT for real use";
+
+impl Config {
+    fn wants_nonce_only(&self) -> bool {
+        self.cll.send_suite == NAME
+    }
+
+    /// That frames without a tag are said to be wanted wherever something is said about frames, or nowhere.
+    pub(super) fn check_nonce_only(&self, file: &Path) -> Result<(), Failure> {
+        let cll = &self.cll;
+        let is_required = cll.require_suites.iter().any(|name| name == NAME);
+        if !self.wants_nonce_only() && !is_required {
+            return Ok(());
+        }
+        let refuse = |what: &str, remedy: &str| Err(Failure::file(file, what.to_owned(), remedy));
+        if self.host.profile != Profile::Paper {
+            let what =
+                "cll: suite \"nonce-only\" has no tag, so anybody could change frames, and needs profile = \"paper\"";
+            return refuse(what, "use another suite: this one is for measurements");
+        }
+        if !self.wants_nonce_only() || cll.require_suites != [NAME] {
+            let what = "cll: suite \"nonce-only\" beside others would let frames that prove nothing pass for others";
+            return refuse(
+                what,
+                "set both send_suite = \"nonce-only\" and require_suites = [\"nonce-only\"], or neither",
+            );
+        }
+        if cll.confidentiality || cll.require_confidentiality {
+            let what = "cll: suite \"nonce-only\" encrypts nothing";
+            return refuse(what, "set confidentiality = false, and require_confidentiality not at all");
+        }
+        Ok(())
+    }
+
+    /// One line while it is in force.
+    pub(super) fn nonce_only_warning(&self) -> Option<String> {
+        self.wants_nonce_only().then(|| WARNING.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests;
+    use super::*;
+
+    fn load(profile: &str, cll: &str) -> Result<Config, String> {
+        tests::load(&format!("[host]\ninterface = \"eth0\"\nprofile = \"{profile}\"\n[cll]\n{cll}\n"))
+    }
+
+    const WHOLE: &str = "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\nconfidentiality = false";
+
+    #[test]
+    fn it_is_in_force_where_every_key_says_so_and_is_called_what_it_is() {
+        let config = load("paper", WHOLE).expect("valid");
+        assert!(config.warnings().contains(&WARNING.to_owned()));
+        assert!(load("paper", "").expect("valid").nonce_only_warning().is_none());
+    }
+
+    #[test]
+    fn whatever_does_not_go_with_it_is_refused() {
+        let cases = [
+            ("modern", WHOLE, "needs profile = \"paper\""),
+            ("lab", WHOLE, "needs profile = \"paper\""),
+            ("modern", "require_suites = [\"aes-256-gcm\", \"nonce-only\"]", "needs profile = \"paper\""),
+            ("paper", "send_suite = \"nonce-only\"\nconfidentiality = false", "or neither"),
+            ("paper", "require_suites = [\"nonce-only\"]\nconfidentiality = false", "or neither"),
+            (
+                "paper",
+                "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\", \"aes-128-hmac-md5\"]",
+                "or neither",
+            ),
+            ("paper", "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]", "encrypts nothing"),
+        ];
+        for (profile, cll, word) in cases {
+            let line = load(profile, cll).expect_err("a mistake");
+            assert!(line.contains("host.toml: ") && line.contains(word) && !line.contains('\n'), "{line}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The identity file, read again while the daemon runs: a renewed certificate comes into force without a restart.
+//!
+//! Only that: who has another name, address or authority is another host, and what a lease hangs on does not change under it.
+
+use std::sync::Arc;
+
+use bump::Now;
+use identity::HostIdentity;
+
+use super::plan::load_identity;
+use crate::config::Config;
+use crate::failure::Failure;
+
+/// What the file holds now, if it is a renewal of what is in force; nothing if it is the same.
+pub(super) fn reread(config: &Config, in_force: &HostIdentity, now: Now) -> Result<Option<Arc<HostIdentity>>, Failure> {
+    let read = load_identity(config, now)?;
+    let (old, new) = (in_force.certificate(), read.certificate());
+    if old.der() == new.der() {
+        return Ok(None);
+    }
+    let another =
+        |what: &str| Err(Failure::file(&config.host.identity, what, "restart the daemon to have it in force"));
+    if in_force.anchor().der() != read.anchor().der() {
+        return another("it is of another authority");
+    }
+    if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
+        return another("its certificate has another name, role or address");
+    }
+    if config.dhcp.client || config.dhcp.server {
+        return another("it is renewed, and leases hang on the certificate before");
+    }
+    Ok(Some(read))
+}

@@ -1,0 +1,72 @@
+//! `ringwall site renew`: another certificate for the key that a host has. It decides nothing, so a program may call it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use authority::Directory;
+use authority::files::{self, Secrecy, Staged};
+use authority::limits::{HOST_VALIDITY, MAX_FILE_LEN};
+use clap::Args;
+use identity::certificate::CertificateRequest;
+use serde_json::json;
+
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, whole_days};
+use crate::failure::Failure;
+
+/// Stands for standard input and output.
+const STANDARD: &str = "-";
+
+/// Arguments of `site renew`.
+#[derive(Debug, Args)]
+pub(crate) struct RenewArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// The host's request; - reads it from the standard input
+    #[arg(long, value_name = "FILE")]
+    request: PathBuf,
+    /// Where the bundle is written; - writes it to the standard output, and nothing else
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// How long the certificate lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
+    days: u32,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RenewArguments { dir, request, out, days, force, json } = arguments;
+    let is_standard = out == Path::new(STANDARD);
+    let proved = CertificateRequest::from_pem(&read(request)?);
+    let proved = proved.map_err(|error| authority::Error::from(error).with_file(request))?;
+    if !is_standard {
+        // Nothing is issued that cannot be put down.
+        drop(Staged::new(out, "", Secrecy::Secret, overwrite(*force))?);
+    }
+    let Surroundings { unix_s, random, .. } = surroundings;
+    let (entry, bundle) = Directory::open(dir)?.renew(&proved, DAY * *days, *random, *unix_s)?;
+    if is_standard {
+        return surroundings.print(false, &json!(null), bundle.trim_end());
+    }
+    files::write(out, &bundle, Secrecy::Secret, overwrite(*force))?;
+    let mut value = entry_json(&entry);
+    value["file"] = json!(out);
+    let text = format!("renewed {}\nwritten to {}; it is secret", entry_text(&entry), out.display());
+    surroundings.print(*json, &value, &text)
+}
+
+/// The request, of a length that a request may have.
+fn read(file: &Path) -> Result<String, Failure> {
+    if file != Path::new(STANDARD) {
+        return Ok(files::read(file)?.to_string());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MAX_FILE_LEN).read_to_string(&mut text);
+    read.map_err(|error| Failure::new(format!("standard input: {error}; write the request into it")))?;
+    Ok(text)
+}
