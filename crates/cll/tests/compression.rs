@@ -1,5 +1,7 @@
 //! Compression between hosts: agreed for each direction by itself, seen in lengths alone, and bounded where it is undone.
 
+#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
+
 mod common;
 
 use std::time::Duration;
