@@ -85,6 +85,8 @@ pub fn flood_of_questions(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let window = scene.open()?;
     // yersinia floods for as long as its input is open; it forks, so that it can be ended in no other way.
     let mut flood = cast.attacker.namespace.command("sh");
+    // It keeps a log where it stands.
+    flood.current_dir(&scene.lan.directory);
     flood.args(["-c", &format!("sleep {FLOOD_S} | yersinia dhcp -attack 1 -interface {INTERFACE}")]);
     process::ask(flood, &[])?;
     process::pause(Duration::from_millis(300))?;
