@@ -17,10 +17,12 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
 # stands behind a gateway and reads what it lets through (lwIP), and the compiler of the program in the kernel, to compare.
 test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-relay dhcpcd-base etcd-server \
-    strongswan-starter strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins libstrongswan-standard-plugins"
-# The LAN again, streams (iperf3), DHCP, the application-level proxy that the gateway is measured beside (squid), and algorithms for
-# authentication that our own libraries do not have (nettle).
-bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 dnsmasq-base udhcpc squid nettle-dev"
+    strongswan-starter strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins \
+    libstrongswan-standard-plugins"
+# The LAN again, streams (iperf3), DHCP, the application-level proxy that the gateway is measured beside (squid), algorithms for
+# authentication that our own libraries do not have (nettle), and tunnels to be flooded (strongSwan).
+bench_packages="iproute2 iputils-ping util-linux ethtool tcpdump iperf3 dnsmasq-base udhcpc squid nettle-dev \
+    strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins libstrongswan-standard-plugins"
 # Debian's Rust that is kept new enough for web browsers; it takes the place of Debian's older rustc and cargo.
 rust_packages="rustc-web cargo-web rustfmt-web rust-web-clippy"
 

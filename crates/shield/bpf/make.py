@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Makes shield.bpf of shield.c with clang: the instructions of its program as the kernel takes them, and nothing else.
+"""Makes shield.bpf of shield.c with clang, and ipsec.bpf of ipsec.c: the instructions of each program as the kernel takes them, and
+nothing else.
 
-Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place in MAPS; whoever loads
-the program puts the map's descriptor there. `--check` only compares.
+Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
+loads the program puts the map's descriptor there. `--check` only compares.
 """
 
 import pathlib
@@ -12,23 +13,26 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
-SOURCE, MADE = HERE / "shield.c", HERE / "shield.bpf"
 # The compiler of Debian 12; another version may make other instructions of the same source.
 CLANG = "clang-14"
 PROGRAM = "socket"
-MAPS = [b"settings", b"receivers", b"windows", b"counters"]
+# The programs and their maps, in the order of their places.
+PROGRAMS = {
+    "shield": [b"settings", b"receivers", b"windows", b"counters"],
+    "ipsec": [b"settings", b"peers", b"known", b"windows", b"candidates", b"books"],
+}
 SYMBOL_TABLE, RELOCATIONS = 2, 9
 PSEUDO_MAP_FD = 1
 
 
-def compiled():
-    """The object file of the source."""
+def compiled(source):
+    """The object file of a source."""
     with tempfile.TemporaryDirectory() as directory:
-        made = pathlib.Path(directory) / "shield.o"
+        made = pathlib.Path(directory) / "made.o"
         flags = "-O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -c".split()
         # Where Debian keeps this machine's part of the kernel's headers.
         headers = [f"-I{path}" for path in pathlib.Path("/usr/include").glob("*-linux-gnu")]
-        subprocess.run([CLANG, *flags, *headers, SOURCE, "-o", made], check=True)
+        subprocess.run([CLANG, *flags, *headers, source, "-o", made], check=True)
         return made.read_bytes()
 
 
@@ -42,7 +46,7 @@ def sections(elf):
         yield names[name:].split(b"\0")[0].decode(), kind, elf[at:at + length], link
 
 
-def instructions(elf):
+def instructions(elf, maps):
     found = list(sections(elf))
     index_of = {name: at for at, (name, *_) in enumerate(found)}
     code = bytearray(found[index_of[PROGRAM]][2])
@@ -52,17 +56,19 @@ def instructions(elf):
         offset, info = struct.unpack_from("<QQ", relocations, at)
         name, = struct.unpack_from("<I", symbols, 24 * (info >> 32))
         code[offset + 1] |= PSEUDO_MAP_FD << 4
-        struct.pack_into("<I", code, offset + 4, MAPS.index(names[name:].split(b"\0")[0]))
+        struct.pack_into("<I", code, offset + 4, maps.index(names[name:].split(b"\0")[0]))
     return bytes(code)
 
 
 def main():
-    made = instructions(compiled())
-    if sys.argv[1:] != ["--check"]:
-        MADE.write_bytes(made)
-    elif made != MADE.read_bytes():
-        sys.exit(f"{MADE} was not made of {SOURCE}: run {__file__}")
-    print(f"{MADE.name}: {len(made) // 8} instructions")
+    for name, maps in PROGRAMS.items():
+        source, kept = HERE / f"{name}.c", HERE / f"{name}.bpf"
+        made = instructions(compiled(source), maps)
+        if sys.argv[1:] != ["--check"]:
+            kept.write_bytes(made)
+        elif made != kept.read_bytes():
+            sys.exit(f"{kept} was not made of {source}: run {__file__}")
+        print(f"{kept.name}: {len(made) // 8} instructions")
 
 
 main()

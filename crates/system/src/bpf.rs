@@ -71,13 +71,15 @@ pub enum Kind {
     Device(u32),
 }
 
-/// How a map is made. Keys are numbers of four bytes.
+/// How a map is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Whether keys are any numbers; otherwise they are places from 0.
     pub hashed: bool,
     /// Whether [`Map::share`] is wanted; only where keys are places.
     pub shared: bool,
+    /// Bytes of a key; 4 where keys are places.
+    pub key_len: usize,
     /// Bytes of a value.
     pub value_len: usize,
     /// Most entries.
@@ -122,8 +124,9 @@ impl Map {
             (false, true) => (ARRAY, MMAPABLE),
             (false, false) => (ARRAY, 0),
         };
-        let value_len = u32::try_from(shape.value_len).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut create = Create { kind, key_len: 4, value_len, entries: shape.entries, flags };
+        let len = |len: usize| u32::try_from(len).map_err(|_| io::ErrorKind::InvalidInput);
+        let (key_len, value_len) = (len(shape.key_len)?, len(shape.value_len)?);
+        let mut create = Create { kind, key_len, value_len, entries: shape.entries, flags };
         // SAFETY: there is no pointer in it.
         let descriptor = unsafe { open(MAP_CREATE, &mut create) }?;
         Ok(Map { descriptor, shape })
@@ -132,29 +135,32 @@ impl Map {
     /// Enters `value` under `key`, or replaces what is there.
     ///
     /// # Errors
-    /// The map is full, or the value has another length.
-    pub fn put(&self, key: u32, value: &[u8]) -> io::Result<()> {
+    /// The map is full, or key or value have another length.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if value.len() != self.shape.value_len {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut entry = self.entry(&key, value.as_ptr());
-        // SAFETY: the kernel reads a key of four bytes and a value of the map's length, which is that of `value`.
+        let mut entry = self.entry(key, value.as_ptr())?;
+        // SAFETY: the kernel reads a key and a value of the map's lengths, which are those of `key` and `value`.
         unsafe { call(MAP_UPDATE, &mut entry) }.map(drop)
     }
 
     /// Forgets `key`.
     ///
     /// # Errors
-    /// It is not there.
-    pub fn remove(&self, key: u32) -> io::Result<()> {
-        let mut entry = self.entry(&key, std::ptr::null());
-        // SAFETY: the kernel reads a key of four bytes.
+    /// It is not there, or has another length.
+    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+        let mut entry = self.entry(key, std::ptr::null())?;
+        // SAFETY: the kernel reads a key of the map's length, which is that of `key`.
         unsafe { call(MAP_DELETE, &mut entry) }.map(drop)
     }
 
-    fn entry(&self, key: &u32, value: *const u8) -> Entry {
+    fn entry(&self, key: &[u8], value: *const u8) -> io::Result<Entry> {
+        if key.len() != self.shape.key_len {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let map = self.descriptor.as_raw_fd().cast_unsigned();
-        Entry { map, padding: 0, key_at: std::ptr::from_ref(key) as u64, value_at: value as u64, flags: 0 }
+        Ok(Entry { map, padding: 0, key_at: key.as_ptr() as u64, value_at: value as u64, flags: 0 })
     }
 
     /// The map's memory, if it was made for that.

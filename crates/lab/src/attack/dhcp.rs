@@ -16,8 +16,8 @@ const MARK: &[u8] = b"ringwall lab, forged DHCP";
 /// What the server gives: addresses 10.77.0.20 to 10.77.0.43.
 pub(super) const POOL: [u8; 2] = [20, 43];
 pub(super) const POOL_LEN: usize = 24;
-/// How long yersinia asks, in seconds: some ten thousand times.
-const FLOOD_S: &str = "0.3";
+/// How long yersinia has for its start and its flood, in seconds.
+const FLOOD_S: &str = "1";
 /// How many made-up clients ask; more than there are addresses, since an answer may be late.
 const STARVING: &str = "36";
 /// The address that is reserved for whoever is behind one circuit of a relay agent, and that circuit.
@@ -83,8 +83,10 @@ pub fn flood_of_questions(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let cast = Cast::of(scene)?;
     let server = cast.serve(scene, AT_ONCE)?;
     let window = scene.open()?;
-    // yersinia floods for as long as its input is open.
+    // yersinia floods for as long as its input is open; it forks, so that it can be ended in no other way.
     let mut flood = cast.attacker.namespace.command("sh");
+    // It keeps a log where it stands.
+    flood.current_dir(&scene.lan.directory);
     flood.args(["-c", &format!("sleep {FLOOD_S} | yersinia dhcp -attack 1 -interface {INTERFACE}")]);
     process::ask(flood, &[])?;
     process::pause(Duration::from_millis(300))?;

@@ -24,8 +24,8 @@ const PER_SECOND: u32 = 2000;
 const SWEPT: [u8; 2] = [30, 229];
 /// Entries for addresses that nobody has, from which on the table of a counts as swept.
 const SWEPT_ENTRIES: usize = 150;
-/// A host opens at most eight handshakes a second for unknown indices; the window is below three seconds.
-const HANDSHAKES_MAX: usize = 24;
+/// A host opens at most eight handshakes a second for unknown indices, and repeats each; on a loaded machine the window is seconds.
+const HANDSHAKES_MAX: usize = 100;
 const CAPTURE_LIMIT: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_millis(300);
 

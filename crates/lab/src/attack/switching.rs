@@ -94,7 +94,8 @@ pub fn false_switch(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let window = scene.open()?;
     for claim in CLAIMS.iter().cycle().take(CLAIMS.len() * TRIES) {
         let mut yersinia = m.namespace.command("yersinia");
-        yersinia.args(claim).args(["-interface", INTERFACE]);
+        // It keeps a log where it stands.
+        yersinia.args(claim).args(["-interface", INTERFACE]).current_dir(&scene.lan.directory);
         process::ask(yersinia, &[])?;
     }
     let record = scene.close(window)?;

@@ -18,6 +18,8 @@ pub enum Quantity {
     VersusArithmetic,
     /// The difference to the null bump, in the row's unit.
     MinusNull,
+    /// The row's statistic of this name.
+    Statistic(&'static str),
 }
 
 /// Name of the statistic behind [`Quantity::MinusNull`].
@@ -31,6 +33,7 @@ impl Quantity {
             Quantity::VersusNull => row.vs_null,
             Quantity::VersusArithmetic => row.vs_arithmetic,
             Quantity::MinusNull => row.stats.get(MINUS_NULL)?.as_f64(),
+            Quantity::Statistic(name) => row.stats.get(name)?.as_f64(),
         }
     }
 
@@ -41,6 +44,7 @@ impl Quantity {
             Quantity::VersusNull => "vs_null",
             Quantity::VersusArithmetic => "vs_arithmetic",
             Quantity::MinusNull => MINUS_NULL,
+            Quantity::Statistic(name) => name,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod link;
 pub mod namespace;
 pub mod pcap;
 pub mod process;
+pub mod strongswan;
 pub mod talk;
 pub mod watch;
 

@@ -1,10 +1,7 @@
 //! The shield in front of strongSwan that knows nothing of it: what the wire shows, what forged packets come to, rekeying under
 //! traffic, peers without a shield.
-//!
-//! strongSwan carries ESP in UDP by its own library, because this kernel may have no ESP. Each of two hosts has a network of
-//! its own behind it, of which there is one address, and the tunnel is between those.
 
-mod stack;
+mod attacker;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::PermissionsExt;
@@ -12,18 +9,15 @@ use std::time::Duration;
 
 use ringwall_lab::cleanup::Run;
 use ringwall_lab::failure::Failure;
+use ringwall_lab::net::strongswan::{SPI_AT, SPI_MAX, SPI_MIN, Swan, Tunnel, forged, inner_address, is_esp};
 use ringwall_lab::net::talk::reach;
 use ringwall_lab::net::{Frame, Host, LanPlan, process};
 use rustix::process::Signal;
-use wire::EtherType;
 
 use crate::bad_input::assert_refused;
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_alone, program};
 use crate::wire::*;
-use stack::{SPI_MAX, SPI_MIN, Swan, inner_address};
 
-/// Where a packet of ESP in UDP over IPv4 has its SPI, in a frame; the sequence number follows.
-const SPI_AT: usize = 14 + 20 + 8;
 /// How long a tunnel may take to come up, with room for a loaded machine.
 const TUNNEL_LIMIT: Duration = Duration::from_secs(30);
 
@@ -31,7 +25,7 @@ const TUNNEL_LIMIT: Duration = Duration::from_secs(30);
 fn perform<T: FnOnce(&Stage) -> Outcome>(test: T) {
     let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
     if !Swan::is_installed() {
-        eprintln!("SKIPPED {name}: needs strongSwan (packages strongswan-starter, strongswan-swanctl and its plugins)");
+        eprintln!("SKIPPED {name}: needs strongSwan (packages strongswan-charon, strongswan-swanctl and its plugins)");
         return;
     }
     perform_alone(name, &["tcpreplay", "unshare"], |run| test(&set(run, vec!["a", "b", "m"])?));
@@ -88,21 +82,12 @@ fn tunnel(stage: &Stage, rekey: Option<Duration>) -> Result<[Swan; 2], Failure> 
 fn tunnel_between(stage: &Stage, [near, far]: [IpAddr; 2], rekey: Option<Duration>) -> Result<[Swan; 2], Failure> {
     let (a, b) = (stage.host("a"), stage.host("b"));
     // One end asks for new keys: two that ask at once may leave strongSwan without an association until the next time.
-    let swans = [Swan::start(stage, [a, b], [near, far], rekey)?, Swan::start(stage, [b, a], [far, near], None)?];
-    swans[0].initiate(TUNNEL_LIMIT)?;
+    let directory = stage.run.directory();
+    let start = |own, peer, outer, rekey| Swan::start(&directory, own, &[Tunnel { peer, outer, rekey }]);
+    let swans = [start(a, b, [near, far], rekey)?, start(b, a, [far, near], None)?];
+    swans[0].initiate(b, TUNNEL_LIMIT)?;
     reach(&a.namespace, inner_address(b), TUNNEL_LIMIT)?;
     Ok(swans)
-}
-
-/// ESP in UDP from `source`.
-fn is_esp(frame: &Frame, source: Ipv4Addr) -> bool {
-    let word = |at: usize| frame.0.get(at..at + 4).map(|four| u32::from_be_bytes([four[0], four[1], four[2], four[3]]));
-    frame.is(EtherType::IPV4)
-        && frame.ipv4_source() == Some(source)
-        && frame.0.get(23) == Some(&17)
-        && frame.0.get(34..38) == Some(&[0x11, 0x94, 0x11, 0x94])
-        && word(SPI_AT).is_some_and(|spi| spi != 0)
-        && word(SPI_AT + 4).is_some()
 }
 
 fn spi_of(frame: &Frame) -> u32 {
@@ -122,16 +107,6 @@ fn answered(from: &Host, to: &Host, count: u32, interval: &str) -> Result<u32, F
 fn packets(guarded: &Guarded, name: &str) -> Result<u64, Failure> {
     let pairs = guarded.json(&["peers"])?;
     pairs[0]["packets"][name].as_u64().ok_or_else(|| Failure::Unreadable(format!("no {name}: {pairs}")))
-}
-
-/// A recorded packet with another index or sequence number and without checksum.
-fn forged(recorded: &Frame, spi: Option<u32>, sequence: Option<u32>) -> Frame {
-    let mut frame = recorded.clone();
-    frame.0[40..42].fill(0);
-    for (at, value) in [(SPI_AT, spi), (SPI_AT + 4, sequence)] {
-        value.into_iter().for_each(|value| frame.0[at..at + 4].copy_from_slice(&value.to_be_bytes()));
-    }
-    frame
 }
 
 /// What reaches the stack of the guarded host from the peer beside what honest packets make.
@@ -210,30 +185,34 @@ fn a_key_file_that_cannot_be_used_is_named_before_anything_is_touched() {
 fn forged_and_replayed_packets_end_before_the_stack() {
     perform(|stage| {
         let Pair { a: _a, b, swans: _swans } = pair(stage, None)?;
-        let (one, other, attacker) = (stage.host("a"), stage.host("b"), stage.host("m"));
+        let (one, other, intruder) = (stage.host("a"), stage.host("b"), stage.host("m"));
         let wire = watch_sent(stage, one)?;
         assert_eq!(answered(one, other, 5, "0.1")?, 5);
         let recorded = wire.stop()?.into_iter().rfind(|frame| is_esp(frame, one.ip)).expect("ESP was sent");
         let forged = |spi, sequence| forged(&recorded, spi, sequence);
         // What may pass unproved in this second is used up first, so that each kind is seen for itself.
         let flood: Vec<Frame> = (0..2000).map(|n| forged(Some(0x2000_0000 + n), None)).collect();
-        stack::inject(stage, attacker, &flood)?;
+        attacker::inject(stage, intruder, &flood)?;
         b.await_drops("shield-spi", 1500)?;
 
         let inside = watch_stack(stage, other)?;
         let recorded_again = vec![forged(None, None); 50];
-        stack::inject(stage, attacker, &recorded_again)?;
+        attacker::inject(stage, intruder, &recorded_again)?;
         b.await_drops("shield-replay", 50)?;
         assert_eq!(stack_esp(&inside.stop()?, one.ip), Vec::<u32>::new(), "a replay reached the stack");
 
         let before = b.drops("shield-spi")?;
         let later: Vec<Frame> = (1..=2000).map(|n| forged(None, Some(100_000 + n))).collect();
         let inside = watch_stack(stage, other)?;
-        stack::inject(stage, attacker, &later)?;
+        attacker::inject(stage, intruder, &later)?;
         b.await_drops("shield-spi", before + 1000)?;
         let real = stack_esp(&inside.stop()?, one.ip);
         assert!(real.len() <= 400, "{} of 2000 passed unproved, and 100 a second may", real.len());
         assert_eq!(answered(one, other, 10, "0.1")?, 10, "honest traffic lives");
+        let layers = b.status()?["layers"].clone();
+        assert_eq!(layers["in_force"], "kernel", "{layers}");
+        let in_kernel = |reason: &str| layers["dropped_in_kernel"][reason].as_u64().unwrap_or_default();
+        assert!(in_kernel("shield-spi") >= 2000 && in_kernel("shield-replay") >= 50, "{layers}");
         Ok(())
     });
 }
@@ -257,7 +236,7 @@ fn rekeying_under_a_flood_loses_nothing_where_spis_are_few() {
     perform(|stage| {
         make_keys(stage)?;
         let range = format!("spi_min = {SPI_MIN}\nspi_max = {SPI_MAX}\n");
-        let (one, other, attacker) = (stage.host("a"), stage.host("b"), stage.host("m"));
+        let (one, other, intruder) = (stage.host("a"), stage.host("b"), stage.host("m"));
         let mut near = prepare(stage, "a", other.ip.into(), true, &range)?;
         let mut far = prepare(stage, "b", one.ip.into(), true, &range)?;
         near.start(&[])?;
@@ -268,7 +247,7 @@ fn rekeying_under_a_flood_loses_nothing_where_spis_are_few() {
         let recorded = wire.stop()?.into_iter().rfind(|frame| is_esp(frame, one.ip)).expect("ESP was sent");
         let frames: Vec<Frame> =
             (0..5000_u32).map(|n| forged(&recorded, Some(0x2000_0000 + n.wrapping_mul(40_503)), Some(n))).collect();
-        let flood = stack::flood(stage, attacker, &frames, 5000)?;
+        let flood = attacker::flood(stage, intruder, &frames, 5000)?;
         far.await_drops("shield-range", 1000)?;
         let before = packets(&far, "learned")?;
         assert_eq!(answered(one, other, 300, "0.03")?, 300);
@@ -284,14 +263,14 @@ fn rekeying_under_a_flood_loses_nothing_where_spis_are_few() {
 fn a_peer_without_a_shield_is_served_and_a_stranger_is_not() {
     perform(|stage| {
         let guarded = shield(stage, "b", stage.host("a").ip.into(), false)?;
-        let (one, other, attacker) = (stage.host("a"), stage.host("b"), stage.host("m"));
+        let (one, other, intruder) = (stage.host("a"), stage.host("b"), stage.host("m"));
         let _swans = tunnel(stage, None)?;
         let wire = watch_sent(stage, one)?;
         assert_eq!(answered(one, other, 10, "0.1")?, 10);
         let honest = wire.stop()?.into_iter().rfind(|frame| is_esp(frame, one.ip)).expect("ESP was sent");
-        let mut stranger = honest.with_ipv4(attacker.ip, other.ip);
+        let mut stranger = honest.with_ipv4(intruder.ip, other.ip);
         stranger.0[40..42].fill(0);
-        stack::inject(stage, attacker, &vec![stranger; 20])?;
+        attacker::inject(stage, intruder, &vec![stranger; 20])?;
         guarded.await_drops("shield-stranger", 20)?;
         assert_eq!(guarded.drops("shield-replay")?, 0);
         let text = process::must(guarded.command(&["peers"]))?;

@@ -24,6 +24,8 @@ pub(crate) struct Shield {
     pub(crate) ike_per_second: u32,
     pub(crate) keepalives_per_second: u32,
     pub(crate) fragments_per_second: u32,
+    /// Whether the kernel makes the same checks before this program hears a packet.
+    pub(crate) kernel: bool,
     /// Layers that are switched off, to measure what each is worth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) off: Vec<Layer>,
@@ -42,6 +44,7 @@ impl Default for Shield {
             ike_per_second: rates.ike,
             keepalives_per_second: rates.keepalive,
             fragments_per_second: rates.fragment,
+            kernel: true,
             off: Vec::new(),
             peers: Vec::new(),
         }

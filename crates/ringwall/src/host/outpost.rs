@@ -1,15 +1,22 @@
-//! The kernel as a host's outpost: the shield's program in front of the wire's socket, and its maps.
+//! The kernel as a host's outpost: the shield's program in front of the wire's socket, and its maps; `ipsec.rs` has those in front of
+//! IPsec.
 //!
 //! It is opened with the privileges of the start. Afterwards the daemon keeps nothing but the descriptors, which is enough to enter
 //! keys and to read counters, and which end with it.
 
+mod ipsec;
+
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bump::DropReason;
 use shield::kernel::{self, Count, Own};
 use shield::{KernelPost, Layers, Maps, Words};
 use system::bpf::{Instruction, Kind, Map, Program, Shape, Shared};
 use system::port::PacketPort;
+
+use ipsec::Books;
+pub(super) use ipsec::IpsecMaps;
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_shield";
@@ -23,7 +30,14 @@ pub(super) struct Standing {
     pub(super) in_force: Layers,
     /// Why it is another, in one line.
     pub(super) reason: Option<String>,
-    counters: Option<Shared>,
+    counters: Option<Counters>,
+}
+
+/// What the kernel counts, by what its program is in front of.
+#[derive(Clone, Debug)]
+enum Counters {
+    LinkLayer(Shared),
+    Ipsec(Books),
 }
 
 impl Standing {
@@ -33,9 +47,37 @@ impl Standing {
         Standing { wanted, in_force, reason: None, counters: None }
     }
 
-    /// How often the kernel has dropped a frame, for each of [`kernel::COUNTED`].
-    pub(super) fn dropped_in_kernel(&self) -> Count {
-        self.counters.as_ref().map(counts).unwrap_or_default()
+    /// The kernel should have taken a program, and did not.
+    fn refused(error: &io::Error) -> Standing {
+        let reason = format!("the kernel does not take the shield's program: {error}");
+        Standing { reason: Some(reason), ..Standing::without_kernel(Layers::Kernel) }
+    }
+
+    fn in_kernel(counters: Counters) -> Standing {
+        Standing { in_force: Layers::Kernel, counters: Some(counters), ..Standing::without_kernel(Layers::Kernel) }
+    }
+
+    /// How often the kernel has dropped a frame, by reason.
+    pub(super) fn dropped_in_kernel(&self) -> Vec<(DropReason, u64)> {
+        match &self.counters {
+            None => Vec::new(),
+            Some(Counters::LinkLayer(counters)) => kernel::COUNTED.into_iter().zip(counts(counters)).collect(),
+            Some(Counters::Ipsec(books)) => books.total(),
+        }
+    }
+}
+
+/// The program in front of the shield's port, if `wanted`; its maps, if the kernel took it.
+pub(super) fn open_for_ipsec(wanted: bool, port: &PacketPort) -> (Option<IpsecMaps>, Standing) {
+    if !wanted {
+        return (None, Standing::without_kernel(Layers::Twin));
+    }
+    match ipsec::attach(port) {
+        Ok(maps) => {
+            let standing = Standing::in_kernel(Counters::Ipsec(maps.books()));
+            (Some(maps), standing)
+        }
+        Err(error) => (None, Standing::refused(&error)),
     }
 }
 
@@ -44,19 +86,15 @@ pub(super) type Outpost = KernelPost<KernelMaps>;
 
 /// Puts the program in front of `port` if `wanted` says so. Where the kernel has none, the twin makes the same checks.
 pub(super) fn open(wanted: Layers, own: Own, port: &PacketPort) -> (Option<Outpost>, Standing) {
-    let standing = Standing::without_kernel(wanted);
     if wanted != Layers::Kernel {
-        return (None, standing);
+        return (None, Standing::without_kernel(wanted));
     }
     match attach(port) {
         Ok(maps) => {
-            let counters = Some(maps.counters.clone());
-            (Some(KernelPost::new(maps, own)), Standing { in_force: Layers::Kernel, counters, ..standing })
+            let standing = Standing::in_kernel(Counters::LinkLayer(maps.counters.clone()));
+            (Some(KernelPost::new(maps, own)), standing)
         }
-        Err(error) => {
-            let reason = format!("the kernel does not take the shield's program: {error}");
-            (None, Standing { reason: Some(reason), ..standing })
-        }
+        Err(error) => (None, Standing::refused(&error)),
     }
 }
 
@@ -71,6 +109,7 @@ fn load() -> io::Result<(KernelMaps, Program)> {
     let shape = |shape: kernel::MapShape| Shape {
         hashed: shape.hashed,
         shared: shape.shared,
+        key_len: size_of::<u32>(),
         value_len: shape.value_len,
         entries: shape.entries,
     };
@@ -95,17 +134,17 @@ pub(super) struct KernelMaps {
 
 impl Maps for KernelMaps {
     fn put(&mut self, index: u32, receiver: &[u8; kernel::RECEIVER_LEN]) -> bool {
-        self.receivers.put(index, receiver).is_ok()
+        self.receivers.put(&index.to_ne_bytes(), receiver).is_ok()
     }
 
     fn remove(&mut self, index: u32) {
         // One that found no room is not there.
-        let _ = self.receivers.remove(index);
+        let _ = self.receivers.remove(&index.to_ne_bytes());
     }
 
     fn describe(&mut self, own: &[u8; kernel::SETTINGS_LEN]) {
         // Without an entry the program lets everything pass, and the twin decides.
-        let _ = self.settings.put(0, own);
+        let _ = self.settings.put(&[0; 4], own);
     }
 
     fn window(&self, slot: u32) -> Option<Box<dyn Words>> {

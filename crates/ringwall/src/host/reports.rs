@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use bump::{DropReason, Ledger, Now, Side};
 use cll::{PeerReport, PlainReport, Policy};
 use sarp::{KeyReport, LeaseReport};
-use shield::kernel::COUNTED;
 
 use super::outpost::Standing;
 use super::refresh::OwnKeyStanding;
@@ -77,7 +76,7 @@ pub(super) fn sarp(report: &sarp::Report, now: Now, whole: &config::Config, dist
 
 /// Where forged frames end.
 pub(super) fn layers(standing: &Standing) -> Layers {
-    let counts = COUNTED.iter().zip(standing.dropped_in_kernel());
+    let counts = standing.dropped_in_kernel().into_iter();
     Layers {
         wanted: standing.wanted.word().to_owned(),
         in_force: standing.in_force.word().to_owned(),

@@ -26,7 +26,7 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
-use super::outpost::{self, Outpost, Standing};
+use super::outpost::{self, IpsecMaps, Outpost, Standing};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
@@ -62,7 +62,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
 
 /// Makes the bump that the plan says, and lets it work.
 fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut clock: Clock) -> Result<(), Failure> {
-    let Prepared { ports, outpost, mut supervisor } = prepared;
+    let Prepared { ports, outposts, mut supervisor } = prepared;
     let trains = config.cll.trains == Trains::Always;
     match plan {
         Plan::Null => {
@@ -72,7 +72,10 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
         }
         Plan::Shield(settings) => {
             supervisor.ward_mut().watch_keys(KeyWatch::new(config));
-            let (shield, tools) = (Shield::new(*settings), Tools { here: (), beside: vec![()] });
+            let (mut shield, tools) = (Shield::new(*settings), Tools { here: (), beside: vec![()] });
+            if let Some(maps) = outposts.ipsec {
+                shield.set_outpost(Box::new(maps));
+            }
             match ports {
                 Opened::Tap(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
                 Opened::Pair(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
@@ -86,7 +89,7 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             let mut ports = ports.tap()?;
             let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
             // There is one lane, and no key yet.
-            if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outpost) {
+            if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outposts.link_layer) {
                 lane.set_outpost(Box::new(outpost));
             }
             if let Some((files, remembered)) = kept {
@@ -126,8 +129,15 @@ fn kept_tickets(config: &Config, identity: &HostIdentity) -> Option<(TicketFiles
 /// What is ready when the first frame may be read.
 struct Prepared {
     ports: Opened,
-    outpost: Option<Outpost>,
+    outposts: Outposts,
     supervisor: Supervisor<Interface>,
+}
+
+/// The cheap checks in the kernel, by what they are in front of.
+#[derive(Default)]
+struct Outposts {
+    link_layer: Option<Outpost>,
+    ipsec: Option<IpsecMaps>,
 }
 
 /// Everything between the take-over and the first frame.
@@ -143,32 +153,40 @@ fn prepare(
     }
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
     let ports = open_ports(config, &mut taken)?;
-    let (outpost, standing) = open_outpost(config, identity, &ports);
+    let (outposts, standing) = open_outposts(config, identity, &ports);
     takeover::flush_neighbours(&config.host.interface)?;
     let interface = Interface::new(config, identity.cloned(), taken, follower, standing);
     let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
     arm()?;
     drop_privileges(config)?;
-    Ok(Prepared { ports, outpost, supervisor })
+    Ok(Prepared { ports, outposts, supervisor })
 }
 
-/// The cheap checks of CLL frames in front of the wire's port.
-fn open_outpost(
+/// The cheap checks in front of the wire's port. Where every frame passes this program, the kernel says of none what is IPsec, and
+/// checks none.
+fn open_outposts(
     config: &Config,
     identity: Option<&Arc<HostIdentity>>,
     ports: &Opened,
-) -> (Option<Outpost>, Option<Standing>) {
-    let (Some(identity), Opened::Tap(ports), Mode::Cll) = (identity, ports, config.host.mode) else {
-        return (None, None);
+) -> (Outposts, Option<Standing>) {
+    let (outposts, standing) = match (config.host.mode, ports, identity, &config.shield) {
+        (Mode::Cll, Opened::Tap(ports), Some(identity), _) => {
+            let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
+            let own = Own { mac, ethertype, strangers_pass: false };
+            let (link_layer, standing) = outpost::open(config.layers(), own, &ports.wire);
+            (Outposts { link_layer, ipsec: None }, standing)
+        }
+        (Mode::Shield, Opened::Pair(ports), _, Some(section)) => {
+            let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &ports.wire);
+            (Outposts { link_layer: None, ipsec }, standing)
+        }
+        _ => return (Outposts::default(), None),
     };
-    let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
-    let own = Own { mac, ethertype, strangers_pass: false };
-    let (outpost, standing) = outpost::open(config.layers(), own, &ports.wire);
     if let Some(reason) = &standing.reason {
         let interface = config.host.interface.as_str();
         tracing::warn!(interface, "{reason}; forged frames are dropped by this program instead");
     }
-    (outpost, Some(standing))
+    (outposts, Some(standing))
 }
 
 /// A start that failed leaves nothing half done: what it took goes back. An interface that had been closed before stays

@@ -6,13 +6,16 @@
 //!
 //! - `packet.rs`: where a frame has its SPI; `permutation.rs`: what stands there on the wire.
 //! - `peer.rs`: what is known of a peer, and the order of checks; `window.rs`, `candidates.rs`: what it works with.
+//! - `outpost.rs`, `kernel.rs`: the same checks in the kernel, by the program `bpf/ipsec.c`.
 //! - `settings.rs`, `report.rs`, `limits.rs`.
 //!
 //! It trusts the local stack and whoever has the pair's key; it proves nothing about a packet's content, which is the stack's
 //! own affair.
 
 mod candidates;
+pub mod kernel;
 pub mod limits;
+mod outpost;
 mod packet;
 mod peer;
 mod permutation;
@@ -32,8 +35,9 @@ use wire::ethernet::Header;
 use wire::offload::{Cut, Kind, Plan};
 
 use candidates::Candidates;
+pub use outpost::{Maps, Outpost};
 pub use packet::{Content, ESP, EspPlace, Found, IKE_PORT, NAT_TRAVERSAL_PORT, find};
-use peer::{Peer, Verdict};
+use peer::{Common, Peer, Verdict};
 pub use permutation::{End, KEY_LEN, LOWEST, Permutation};
 pub use report::{Event, PeerCounters, PeerReport};
 pub use settings::{EpochKey, Layers, PairKeys, PeerSettings, Rates, Settings};
@@ -44,7 +48,7 @@ pub struct Shield {
     settings: Settings,
     peers: Vec<Peer>,
     by_address: BTreeMap<IpAddr, usize>,
-    candidates: Candidates,
+    common: Common,
     events: VecDeque<Event>,
     ledger: Ledger,
 }
@@ -60,10 +64,16 @@ impl Shield {
             settings,
             peers,
             by_address,
-            candidates: Candidates::new(),
+            common: Common { candidates: Candidates::new(), outpost: None },
             events: VecDeque::new(),
             ledger: Ledger::new(),
         }
+    }
+
+    /// Has the kernel make the same checks before: `maps` are those of its program.
+    pub fn set_outpost(&mut self, maps: Box<dyn Maps>) {
+        self.common.outpost = Some(Outpost::new(maps, &self.settings));
+        self.peers.iter().for_each(|peer| peer.tell(&mut self.common));
     }
 
     /// Takes the keys of those in `peers` that are peers already: a change of epochs. What is known stays known.
@@ -71,6 +81,7 @@ impl Shield {
         for new in peers {
             if let Some(peer) = self.by_address.get(&new.address).and_then(|at| self.peers.get_mut(*at)) {
                 peer.set_keys(new);
+                peer.tell(&mut self.common);
             }
         }
     }
@@ -82,7 +93,7 @@ impl Shield {
             address: peer.address,
             epochs: peer.epochs(),
             known: peer.known(),
-            counters: peer.counters,
+            counters: peer.counted(&self.common),
         };
         self.peers.iter().map(report).collect()
     }
@@ -159,7 +170,7 @@ impl Shield {
                     if index < LOWEST {
                         return Err(DropReason::ShieldUnreadable);
                     }
-                    let verdict = peer.judge(now, (index, low), &self.settings, &mut self.candidates);
+                    let verdict = peer.judge(now, (index, low), &self.settings, &mut self.common);
                     let spi = heeded(verdict)?;
                     if let (Verdict::Learned(spi), true) = (verdict, peer.has_shield()) {
                         tell(&mut self.events, Event::SpiLearned { peer: address, spi });
@@ -291,5 +302,13 @@ impl Bump for Shield {
 
     fn add_to_ledger(&self, total: &mut Ledger) {
         total.add(&self.ledger);
+        let Some(outpost) = &self.common.outpost else { return };
+        // Number 0 is that of strangers.
+        for count in (0..=self.peers.len() as u32).map(|number| outpost.counts(number)) {
+            for (reason, count) in kernel::COUNTED.iter().zip(count) {
+                total.received[Side::WIRE as usize] += count;
+                total.dropped[*reason as usize] += count;
+            }
+        }
     }
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use bump::Instant;
+use zeroize::Zeroizing;
 
 use super::candidates::{Candidate, Candidates};
 use super::limits::{EPOCHS_MAX, KNOWN_MAX, LAPS_MAX, OUTBOUND_MAX};
-use super::permutation::Permutation;
+use super::outpost::{Mirror, Outpost};
+use super::permutation::{KEY_LEN, Permutation};
 use super::report::PeerCounters;
 use super::settings::{EpochKey, Layers, PeerSettings, Rates, Settings};
 use super::window::{Place, Window, extended};
@@ -33,6 +35,14 @@ pub(super) enum Verdict {
     Far,
 }
 
+/// What all peers of a host have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) candidates: Candidates,
+    /// Who makes the same checks before.
+    pub(super) outpost: Option<Outpost>,
+}
+
 /// The permutations of one epoch.
 #[derive(Debug)]
 struct Epoch {
@@ -47,6 +57,8 @@ struct Keys {
     epochs: Vec<Epoch>,
     /// Place of the epoch that is sent under.
     send: usize,
+    /// The keys of what the peer sends, in the same order.
+    inbound: Zeroizing<Vec<[u8; KEY_LEN]>>,
 }
 
 /// An association that is known.
@@ -54,6 +66,8 @@ struct Keys {
 struct Association {
     window: Window,
     heard: Instant,
+    /// Where the kernel sees the window.
+    mirror: Option<Mirror>,
 }
 
 /// One peer.
@@ -98,6 +112,22 @@ impl Peer {
         self.keys = Keys::of(settings);
     }
 
+    /// Tells the outpost, if there is one, what this peer is known by.
+    pub(super) fn tell(&self, common: &mut Common) {
+        let keys = self.keys.as_ref().map(|keys| keys.inbound.as_slice());
+        if let Some(outpost) = &mut common.outpost {
+            outpost.put_peer(self.address, self.number, keys, self.has_laps);
+        }
+    }
+
+    /// What was seen of it, here and by the outpost.
+    pub(super) fn counted(&self, common: &Common) -> PeerCounters {
+        match &common.outpost {
+            Some(outpost) => self.counters.with_dropped_in_kernel(outpost.counts(self.number)),
+            None => self.counters,
+        }
+    }
+
     pub(super) fn has_shield(&self) -> bool {
         self.keys.is_some()
     }
@@ -138,38 +168,31 @@ impl Peer {
         now: Instant,
         (index, low): (u32, u32),
         settings: &Settings,
-        candidates: &mut Candidates,
+        common: &mut Common,
     ) -> Verdict {
         let verdict = if self.has_shield() {
-            self.open(now, index, low, settings, candidates)
+            self.open(now, index, low, settings, common)
         } else {
-            self.look_up(now, index, low, settings, candidates)
+            self.look_up(now, index, low, settings, common)
         };
         self.counters.enter(verdict);
         verdict
     }
 
     /// A peer with a shield: the SPI behind `index` must be known, and the sequence number new.
-    fn open(
-        &mut self,
-        now: Instant,
-        index: u32,
-        low: u32,
-        settings: &Settings,
-        candidates: &mut Candidates,
-    ) -> Verdict {
+    fn open(&mut self, now: Instant, index: u32, low: u32, settings: &Settings, common: &mut Common) -> Verdict {
         let guesses = self.guesses(index, low);
         let known = guesses.iter().flatten().find(|guess| self.known.contains_key(&guess.0)).copied();
         if let Some((spi, sequence)) = known {
-            return self.in_window(now, (spi, sequence), settings, candidates);
+            return self.in_window(now, (spi, sequence), settings, common);
         }
         let layers = settings.layers;
         let in_range = |guess: &&(u32, u64)| !layers.range || settings.spis.contains(&guess.0);
         let mut likely = guesses.iter().flatten().filter(in_range);
         let Some(&first) = likely.next() else { return Verdict::OutOfRange };
         for &(spi, sequence) in std::iter::once(&first).chain(likely) {
-            if candidates.confirms(Candidate { peer: self.number, spi, sequence }) {
-                self.learn(now, spi, sequence);
+            if common.candidates.confirms(Candidate { peer: self.number, spi, sequence }) {
+                self.learn(now, spi, sequence, common);
                 return Verdict::Learned(spi);
             }
         }
@@ -182,33 +205,29 @@ impl Peer {
         now: Instant,
         (spi, sequence): (u32, u64),
         settings: &Settings,
-        candidates: &mut Candidates,
+        common: &mut Common,
     ) -> Verdict {
         let Some(association) = self.known.get_mut(&spi) else { return Verdict::Unknown };
         let is_on = settings.layers.window;
         match association.window.place(sequence) {
             Place::Used if is_on => return Verdict::Used,
-            Place::Far if is_on && !candidates.confirms(Candidate { peer: self.number, spi, sequence }) => {
+            Place::Far if is_on && !common.candidates.confirms(Candidate { peer: self.number, spi, sequence }) => {
                 return if self.unknown.take(now) { Verdict::Pass(spi) } else { Verdict::Far };
             }
             _ => {}
         }
         association.window.pass(sequence);
         association.heard = now;
-        self.has_laps |= sequence >= LATER_LAPS;
+        if let Some(mirror) = &association.mirror {
+            mirror.show(&association.window);
+        }
+        self.note_lap(sequence, common);
         Verdict::Pass(spi)
     }
 
     /// A peer without a shield: the SPI stands in clear. Its sequence numbers prove nothing, so there is no window: whoever reads
     /// one packet could move it away from its sender.
-    fn look_up(
-        &mut self,
-        now: Instant,
-        spi: u32,
-        low: u32,
-        settings: &Settings,
-        candidates: &mut Candidates,
-    ) -> Verdict {
+    fn look_up(&mut self, now: Instant, spi: u32, low: u32, settings: &Settings, common: &mut Common) -> Verdict {
         if let Some(association) = self.known.get_mut(&spi) {
             association.heard = now;
             return Verdict::Pass(spi);
@@ -221,8 +240,8 @@ impl Peer {
             return Verdict::Unknown;
         }
         let sequence = u64::from(low);
-        if candidates.confirms(Candidate { peer: self.number, spi, sequence }) {
-            self.learn(now, spi, sequence);
+        if common.candidates.confirms(Candidate { peer: self.number, spi, sequence }) {
+            self.learn(now, spi, sequence, common);
             return Verdict::Learned(spi);
         }
         Verdict::Pass(spi)
@@ -268,13 +287,30 @@ impl Peer {
         laps
     }
 
-    fn learn(&mut self, now: Instant, spi: u32, sequence: u64) {
+    fn learn(&mut self, now: Instant, spi: u32, sequence: u64, common: &mut Common) {
         if self.known.len() >= KNOWN_MAX {
             let oldest = self.known.iter().min_by_key(|(_, association)| association.heard).map(|(spi, _)| *spi);
-            oldest.and_then(|spi| self.known.remove(&spi));
+            self.forget(oldest, common);
         }
-        self.has_laps |= sequence >= LATER_LAPS;
-        self.known.insert(spi, Association { window: Window::at(sequence), heard: now });
+        self.note_lap(sequence, common);
+        let window = Window::at(sequence);
+        let mirror = common.outpost.as_mut().and_then(|outpost| outpost.learn(self.number, spi, &window));
+        self.known.insert(spi, Association { window, heard: now, mirror });
+    }
+
+    fn forget(&mut self, spi: Option<u32>, common: &mut Common) {
+        let Some(spi) = spi.filter(|spi| self.known.remove(spi).is_some()) else { return };
+        if let Some(outpost) = &mut common.outpost {
+            outpost.forget(self.number, spi);
+        }
+    }
+
+    /// From some number on it takes more than the packet to say which one it carries, which the outpost leaves to us.
+    fn note_lap(&mut self, sequence: u64, common: &mut Common) {
+        if sequence >= LATER_LAPS && !self.has_laps {
+            self.has_laps = true;
+            self.tell(common);
+        }
     }
 }
 
@@ -286,9 +322,12 @@ impl Keys {
             outbound: Permutation::new(&key.key, keys.end),
             inbound: Permutation::new(&key.key, keys.end.other()),
         };
-        let mut epochs: Vec<Epoch> = keys.epochs.iter().take(EPOCHS_MAX).map(epoch).collect();
+        let mut listed: Vec<&EpochKey> = keys.epochs.iter().take(EPOCHS_MAX).collect();
         // What the other end sends under is most often what this end sends under.
-        epochs.sort_by_key(|epoch| epoch.number != keys.send);
-        (!epochs.is_empty()).then_some(Keys { epochs, send: 0 })
+        listed.sort_by_key(|epoch| epoch.number != keys.send);
+        let mut inbound = Zeroizing::new(Vec::with_capacity(EPOCHS_MAX));
+        inbound.extend(listed.iter().map(|key| *Permutation::key(&key.key, keys.end.other())));
+        let epochs: Vec<Epoch> = listed.into_iter().map(epoch).collect();
+        (!epochs.is_empty()).then_some(Keys { epochs, send: 0, inbound })
     }
 }

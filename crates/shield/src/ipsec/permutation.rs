@@ -10,6 +10,7 @@
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
+use zeroize::Zeroizing;
 
 /// Bytes of a key.
 pub const KEY_LEN: usize = 16;
@@ -62,16 +63,21 @@ impl Permutation {
     /// Those of what `sender` sends under the pair's key of an epoch.
     #[must_use]
     pub fn new(pair_key: &[u8; KEY_LEN], sender: End) -> Permutation {
+        Permutation { keyed: SipHasher24::new_with_key(&Permutation::key(pair_key, sender)) }
+    }
+
+    /// The key of what `sender` sends under the pair's key of an epoch.
+    pub(super) fn key(pair_key: &[u8; KEY_LEN], sender: End) -> Zeroizing<[u8; KEY_LEN]> {
         let half = |number: u8| {
             let mut hasher = SipHasher24::new_with_key(pair_key);
             hasher.write(LABEL);
             hasher.write(&[sender.letter(), number]);
             hasher.finish().to_le_bytes()
         };
-        let mut key = [0; KEY_LEN];
+        let mut key = Zeroizing::new([0; KEY_LEN]);
         key[..8].copy_from_slice(&half(0));
         key[8..].copy_from_slice(&half(1));
-        Permutation { keyed: SipHasher24::new_with_key(&key) }
+        key
     }
 
     /// What stands on the wire in place of `spi` in the packet with this sequence number of 64 bits.

@@ -2,6 +2,9 @@
 
 use std::net::IpAddr;
 
+use bump::DropReason;
+
+use super::kernel::{COUNTED, Count};
 use super::peer::Verdict;
 
 /// Packets of one peer.
@@ -28,6 +31,22 @@ pub struct PeerCounters {
 }
 
 impl PeerCounters {
+    /// With what the kernel dropped before it came this far.
+    pub(super) fn with_dropped_in_kernel(mut self, count: Count) -> PeerCounters {
+        for (reason, count) in COUNTED.iter().zip(count) {
+            match reason {
+                DropReason::ShieldSpi => self.unknown += count,
+                DropReason::ShieldRange => self.out_of_range += count,
+                DropReason::ShieldReplay => self.used += count,
+                DropReason::ShieldIkeBudget | DropReason::ShieldKeepaliveBudget | DropReason::ShieldFragmentBudget => {
+                    self.over_budget += count;
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
     pub(super) fn enter(&mut self, verdict: Verdict) {
         let counter = match verdict {
             Verdict::Pass(_) => &mut self.passed,

@@ -2,7 +2,7 @@
 
 use super::limits::{NEAR_PACKETS, WINDOW_PACKETS};
 
-const WORDS: usize = (WINDOW_PACKETS / 64) as usize;
+pub(super) const WORDS: usize = (WINDOW_PACKETS / 64) as usize;
 const LAP: u64 = 1 << 32;
 
 /// What a sequence number is to the window.
@@ -34,6 +34,11 @@ impl Window {
 
     pub(super) fn highest(&self) -> u64 {
         self.highest
+    }
+
+    /// The ring of bits.
+    pub(super) fn passed(&self) -> &[u64; WORDS] {
+        &self.passed
     }
 
     /// Where `sequence` is.

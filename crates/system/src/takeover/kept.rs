@@ -119,6 +119,37 @@ impl Kept {
         }
     }
 
+    /// What the socket's filter says of `frame`, run as the kernel runs it, for tests; a load beyond the frame refuses it.
+    #[must_use]
+    pub fn takes(self, frame: &[u8]) -> bool {
+        let half = |at: usize| Some(u32::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
+        let (mut at, mut value, mut index) = (0, 0, 0);
+        loop {
+            let (operation, then, otherwise, operand) = self.filter()[at];
+            let place = operand as usize;
+            let loaded = match operation {
+                LOAD_HALF => half(place),
+                LOAD_HALF_AT_INDEX => half(place + index),
+                LOAD_BYTE => frame.get(place).map(|byte| u32::from(*byte)),
+                LOAD_IP_HEADER_LEN => frame.get(place).map(|byte| {
+                    index = usize::from(byte & 0x0f) * 4;
+                    value
+                }),
+                RETURN => return operand != 0,
+                _ => Some(value),
+            };
+            let Some(loaded) = loaded else { return false };
+            value = loaded;
+            let jumps = match operation {
+                JUMP_IF_EQUAL if value == operand => then,
+                JUMP_IF_SET if value & operand != 0 => then,
+                JUMP_IF_EQUAL | JUMP_IF_SET => otherwise,
+                _ => 0,
+            };
+            at += 1 + usize::from(jumps);
+        }
+    }
+
     /// The hook's rules, in the words of `nft`: what they drop is kept or harms, what comes after them is joined. Of IPv4 only what
     /// has a whole header is joined where DHCP is kept, because a program that reads packets by itself may find DHCP where
     /// the kernel finds none. Protocol 255 is reserved; to ask for any other is how to ask whether there is a header. Later
@@ -151,34 +182,8 @@ impl Kept {
 mod tests {
     use super::*;
 
-    /// Runs a filter as the kernel does; a load beyond the frame refuses it.
     fn takes(kept: Kept, frame: &[u8]) -> bool {
-        let half = |at: usize| Some(u32::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
-        let (mut at, mut value, mut index) = (0, 0, 0);
-        loop {
-            let (operation, then, otherwise, operand) = kept.filter()[at];
-            let place = operand as usize;
-            let loaded = match operation {
-                LOAD_HALF => half(place),
-                LOAD_HALF_AT_INDEX => half(place + index),
-                LOAD_BYTE => frame.get(place).map(|byte| u32::from(*byte)),
-                LOAD_IP_HEADER_LEN => frame.get(place).map(|byte| {
-                    index = usize::from(byte & 0x0f) * 4;
-                    value
-                }),
-                RETURN => return operand != 0,
-                _ => Some(value),
-            };
-            let Some(loaded) = loaded else { return false };
-            value = loaded;
-            let jumps = match operation {
-                JUMP_IF_EQUAL if value == operand => then,
-                JUMP_IF_SET if value & operand != 0 => then,
-                JUMP_IF_EQUAL | JUMP_IF_SET => otherwise,
-                _ => 0,
-            };
-            at += 1 + usize::from(jumps);
-        }
+        kept.takes(frame)
     }
 
     fn udp(port: u16, header_words: u8, fragment: u16) -> Vec<u8> {

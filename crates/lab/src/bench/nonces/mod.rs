@@ -7,6 +7,7 @@
 //! - `saturation`: figures 1 to 5, a stream that keeps its receiver busy; `peer.rs`: who seals it ahead; `message.rs`: of what
 //! - `handshakes`: floods of requests for handshakes; `floods`: of frames to all, of ARP and of questions to a key distributor
 //! - `soak.rs`: one flood after the other, for long
+//! - `strongswan`: the same on strongSwan's tunnels, bare and behind the shield
 //! - `macs`: figures 7 to 10, algorithms for authentication
 
 mod associations;
@@ -21,6 +22,7 @@ mod saturation;
 mod soak;
 mod stage;
 mod stream;
+mod strongswan;
 
 use std::path::Path;
 
@@ -53,6 +55,9 @@ pub enum NoncesPart {
     Beside,
     /// What floods of handshakes take from a stream and from honest handshakes.
     Handshakes,
+    /// A tunnel of strongSwan, bare and behind the shield: forged packets of ESP, floods of IKE, and rekeying.
+    #[value(name = "strongswan")]
+    StrongSwan,
     /// What floods of frames to all, of ARP and of questions to a key distributor take from honest traffic.
     Floods,
     /// Figures 7 to 10: clocks for each byte that is authenticated.
@@ -64,8 +69,13 @@ const fn left(row: &'static str, least: f64) -> (NoncesPart, Gate) {
     (NoncesPart::Cll, Gate::on(row, Quantity::VersusPlain, Bound::AtLeast(least)))
 }
 
+/// A gate on a row of the shield.
+const fn shield(row: &'static str, quantity: Quantity, bound: Bound) -> (NoncesPart, Gate) {
+    (NoncesPart::StrongSwan, Gate::on(row, quantity, bound))
+}
+
 /// What the layers are for.
-pub const GATES: [(NoncesPart, Gate); 7] = [
+pub const GATES: [(NoncesPart, Gate); 16] = [
     left("cll/wrong_index/layers=kernel/200k", 0.97),
     left("cll/wrong_index/layers=kernel/max", 0.95),
     left("cll/wrong_nonce/layers=kernel/200k", 0.97),
@@ -73,6 +83,23 @@ pub const GATES: [(NoncesPart, Gate); 7] = [
     left("cll/replayed/layers=kernel/200k", 0.97),
     left("cll/replayed/layers=kernel/max", 0.95),
     left("cll/wrong_key/layers=kernel/200k", 0.95),
+    shield("strongswan/wrong_spi/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
+    shield("strongswan/wrong_key/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
+    shield("strongswan/wrong_spi/shield/max", Quantity::VersusPlain, Bound::AtLeast(0.95)),
+    shield("strongswan/wrong_key/shield/max", Quantity::VersusPlain, Bound::AtLeast(0.95)),
+    shield("strongswan/wrong_spi/shield/max", Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)),
+    shield(
+        "strongswan/wrong_spi/shield/max",
+        Quantity::Statistic("memory_grown_mib"),
+        Bound::AtMost(strongswan::GROWN_MAX_MIB),
+    ),
+    shield("strongswan/wrong_key/shield/max", Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)),
+    shield(
+        "strongswan/wrong_key/shield/max",
+        Quantity::Statistic("memory_grown_mib"),
+        Bound::AtMost(strongswan::GROWN_MAX_MIB),
+    ),
+    shield("shield/rekey", Quantity::Median, Bound::AtMost(0.0)),
 ];
 
 /// Measures the parts in `only`, or all; returns their rows. Without the program only the functions and algorithms are there.
@@ -131,6 +158,9 @@ fn between_hosts(
     }
     if is_wanted(only, &NoncesPart::Handshakes) {
         rows.extend(handshakes::measure(run, program, schedule, receive)?);
+    }
+    if is_wanted(only, &NoncesPart::StrongSwan) {
+        rows.extend(strongswan::measure(run, program, schedule, receive)?);
     }
     if is_wanted(only, &NoncesPart::Floods) {
         rows.extend(floods::measure(run, program, schedule, receive)?);

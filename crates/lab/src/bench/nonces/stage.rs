@@ -82,13 +82,52 @@ pub struct Books {
 }
 
 /// What counters show at one moment: frames on the wire, the daemon's memory, and processor time.
-struct Seen {
-    valid: f64,
-    forged: f64,
-    memory_mib: f64,
-    daemon: Duration,
-    receive: Duration,
-    sender: Duration,
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub valid: f64,
+    pub forged: f64,
+    pub memory_mib: f64,
+    pub daemon: Duration,
+    pub receive: Duration,
+    pub sender: Duration,
+}
+
+impl Measured {
+    /// What a stream of `time` came to between two looks, beside a flood whose thread worked for `flood_time`.
+    pub fn between([before, after]: [Seen; 2], sample: &Sample, flood_time: Duration, time: Duration) -> Measured {
+        let (forged, valid) = (after.forged - before.forged, after.valid - before.valid);
+        let ns = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e9;
+        Measured {
+            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
+            forged_per_second: forged / (AHEAD + time).as_secs_f64(),
+            valid_on_wire: valid / sample.sent as f64,
+            delay_median_ms: sample.delay_median_ms,
+            delay_p99_ms: sample.delay_p99_ms,
+            memory_mib: after.memory_mib,
+            memory_grown_mib: after.memory_mib - before.memory_mib,
+            forged,
+            daemon_ns: ns(after.daemon, before.daemon),
+            receive_ns: ns(after.receive, before.receive),
+            sender_ns_per_valid: ns(after.sender, before.sender) / valid.max(1.0),
+            sender_ns_per_forged: ns(flood_time, Duration::ZERO) / forged.max(1.0),
+        }
+    }
+
+    /// The same, if a flood at `pace` was one and the stream came to the wire.
+    ///
+    /// # Errors
+    /// The machine is too busy for what was wanted.
+    pub fn checked(self, pace: Option<Pace>) -> Result<Measured, Failure> {
+        match pace {
+            Some(pace) if self.forged_per_second < pace.least_per_second() => {
+                Err(busy(&format!("a flood of {:.0} frames a second for {}", self.forged_per_second, pace.name())))
+            }
+            _ if self.valid_on_wire < VALID_ON_WIRE_MIN => {
+                Err(busy(&format!("only {:.3} of the stream came to the wire", self.valid_on_wire)))
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
@@ -184,21 +223,20 @@ impl Stage {
         &self.receiver.host
     }
 
-    /// What the card has brought, by its own count, and what became of it: the kernel's program dropped it, the daemon's queue had no
-    /// room, or the daemon took it. Both since they began to count.
+    /// What the card has brought, by the bridge's count, and what became of it: the daemon's queue had no room for it, or the daemon
+    /// has it in its books, in which what the kernel's program dropped in its place counts as received and dropped. Both since
+    /// they began to count.
     ///
     /// # Errors
     /// Nobody says.
     pub fn books(&self) -> Result<Books, Failure> {
         let status = self.receiver.status()?;
         let offered = counted_by(&self.lan, &self.receiver.host, "tx")?;
-        let kernel = status["layers"]["dropped_in_kernel"].as_object();
-        let in_kernel: f64 = kernel.into_iter().flatten().filter_map(|(_, count)| count.as_f64()).sum();
         let (ports, frames) = (&status["ports"], &status["frames"]);
         let missing = || Failure::Unreadable(format!("the receiver's counters: {ports}"));
         let no_room = ports["wire_kernel_drops"].as_f64().ok_or_else(missing)?;
         let taken = frames["received_from_wire"].as_f64().ok_or_else(missing)?;
-        Ok(Books { offered, accounted: in_kernel + no_room + taken })
+        Ok(Books { offered, accounted: no_room + taken })
     }
 
     /// Whether each frame that the receiver took has had one fate.
@@ -234,52 +272,13 @@ impl Stage {
         let time = Duration::from_secs(seconds.into());
         let before = self.look()?;
         let (sample, flood_time) = self.play(flood, time)?;
-        let after = self.look()?;
-        let (forged, valid) = (after.forged - before.forged, after.valid - before.valid);
-        let ns = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e9;
-        let measured = Measured {
-            goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
-            forged_per_second: forged / (AHEAD + time).as_secs_f64(),
-            valid_on_wire: valid / sample.sent as f64,
-            delay_median_ms: sample.delay_median_ms,
-            delay_p99_ms: sample.delay_p99_ms,
-            memory_mib: after.memory_mib,
-            memory_grown_mib: after.memory_mib - before.memory_mib,
-            forged,
-            daemon_ns: ns(after.daemon, before.daemon),
-            receive_ns: ns(after.receive, before.receive),
-            sender_ns_per_valid: ns(after.sender, before.sender) / valid.max(1.0),
-            sender_ns_per_forged: ns(flood_time, Duration::ZERO) / forged.max(1.0),
-        };
-        match pace {
-            Some(pace) if measured.forged_per_second < pace.least_per_second() => {
-                Err(busy(&format!("a flood of {:.0} frames a second for {}", measured.forged_per_second, pace.name())))
-            }
-            _ if measured.valid_on_wire < VALID_ON_WIRE_MIN => {
-                Err(busy(&format!("only {:.3} of the stream came to the wire", measured.valid_on_wire)))
-            }
-            _ => Ok(measured),
-        }
+        let seen = [before, self.look()?];
+        Measured::between(seen, &sample, flood_time, time).checked(pace)
     }
 
-    /// Lets the stream run, and the attack from a little before its beginning to its end; the attacker's processor time beside.
     fn play(&self, forged: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
         let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
-        let stream = Stream::open(b, a)?;
-        let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let stop = &stop;
-            let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
-            thread::sleep(AHEAD);
-            let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
-            let flood_time = match flood.map(thread::ScopedJoinHandle::join) {
-                Some(Err(_)) => return Err(Failure::Unreadable("the flood ended".to_owned())),
-                Some(Ok(worked)) => worked?,
-                None => Duration::ZERO,
-            };
-            Ok((sample?, flood_time))
-        })
+        play(Stream::open(b, a)?, m, forged, time)
     }
 
     fn look(&self) -> Result<Seen, Failure> {
@@ -300,8 +299,46 @@ impl Stage {
 /// # Errors
 /// It has ended.
 pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
-    let ended = || Failure::Unreadable("a daemon has ended".to_owned());
-    let path = format!("/proc/{}/status", daemon.id().ok_or_else(ended)?);
+    memory_of(daemon.id().ok_or_else(ended)?)
+}
+
+/// Lets `stream` run for so long, and frames that are forged come from `attacker` from a little before its beginning to its end; the
+/// attacker's processor time beside.
+///
+/// # Errors
+/// A port cannot be opened, or a thread not be bound to its processor.
+pub fn play(
+    stream: Stream,
+    attacker: &Host,
+    forged: Option<(Vec<Vec<u8>>, Pace)>,
+    time: Duration,
+) -> Result<(Sample, Duration), Failure> {
+    let mut port = attacker.namespace.enter(|| link::open(INTERFACE))?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let stop = &stop;
+        let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
+        thread::sleep(AHEAD);
+        let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
+        let flood_time = match flood.map(thread::ScopedJoinHandle::join) {
+            Some(Err(_)) => return Err(Failure::Unreadable("the flood ended".to_owned())),
+            Some(Ok(worked)) => worked?,
+            None => Duration::ZERO,
+        };
+        Ok((sample?, flood_time))
+    })
+}
+
+fn ended() -> Failure {
+    Failure::Unreadable("a daemon has ended".to_owned())
+}
+
+/// Memory that a process occupies.
+///
+/// # Errors
+/// It has ended.
+pub fn memory_of(process: u32) -> Result<f64, Failure> {
+    let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
@@ -329,7 +366,7 @@ fn counted_by(lan: &Lan, host: &Host, direction: &str) -> Result<f64, Failure> {
 /// # Errors
 /// It has ended.
 pub fn worked(daemon: &Daemon) -> Result<Duration, Failure> {
-    cpu::exact(daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?)
+    cpu::exact(daemon.id().ok_or_else(ended)?)
 }
 
 /// Keeps what is for all from `host`.
@@ -425,7 +462,15 @@ pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
 /// # Errors
 /// It has ended.
 pub fn place(daemon: &Daemon, core: usize, priority: Option<&str>) -> Result<(), Failure> {
-    let id = daemon.id().ok_or_else(|| Failure::Unreadable("a daemon has ended".to_owned()))?.to_string();
+    place_process(daemon.id().ok_or_else(ended)?, core, priority)
+}
+
+/// As [`place`], for any process.
+///
+/// # Errors
+/// It has ended.
+pub fn place_process(id: u32, core: usize, priority: Option<&str>) -> Result<(), Failure> {
+    let id = id.to_string();
     order("taskset", &["-apc", &core.to_string(), &id])?;
     priority.map_or(Ok(()), |priority| order("chrt", &["-a", "-f", "-p", priority, &id]))
 }

@@ -187,15 +187,15 @@ impl Pair {
     }
 }
 
-fn is_skipped(name: &str) -> bool {
-    let tried = Map::create(Shape { hashed: false, shared: false, value_len: 8, entries: 1 });
+pub(super) fn is_skipped(name: &str) -> bool {
+    let tried = Map::create(Shape { hashed: false, shared: false, key_len: 4, value_len: 8, entries: 1 });
     if let Err(error) = &tried {
         eprintln!("SKIPPED {name}: needs root and a kernel with BPF: {error}");
     }
     tried.is_err()
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+pub(super) fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
@@ -216,7 +216,7 @@ fn without_the_privilege_the_twin_is_in_force_and_says_why() {
     assert_eq!((standing.wanted, standing.in_force), (Layers::Kernel, Layers::Twin));
     let reason = standing.reason.as_deref().unwrap_or_default();
     assert!(reason.contains("does not take the shield's program") && !reason.contains('\n'), "{reason}");
-    assert_eq!(standing.dropped_in_kernel(), Count::default());
+    assert_eq!(standing.dropped_in_kernel(), []);
 }
 
 #[test]

@@ -1,0 +1,267 @@
+//! The hosts: as in `stage.rs`, with strongSwan on receiver and sender and a third host that opens tunnels, and shields in front of all
+//! of them, or none.
+//!
+//! The receiver's strongSwan, its shield and its receive path share one processor; all else is on the other one.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::super::flood::Pace;
+use super::super::stage::{
+    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, memory_of, place, place_process,
+    place_receive_path, play, receive_in_a_thread, sent_by,
+};
+use super::super::stream::{PAYLOAD_LEN, Sample, Stream};
+use super::forgery::Forgery;
+use crate::bench::cpu;
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::guard::{Daemon, Site};
+use crate::net::lan::INTERFACE;
+use crate::net::strongswan::{Swan, Tunnel, inner_address, is_esp};
+use crate::net::talk::{Mailbox, reach};
+use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, process};
+
+/// How long a tunnel may take to come up.
+const TUNNEL_LIMIT: Duration = Duration::from_secs(30);
+/// How long a packet may be on its way when nothing disturbs it.
+const SOON: Duration = Duration::from_millis(300);
+const PORT: u16 = 7001;
+/// Receiver, the stream's sender, who opens tunnels, and the attacker.
+const HOSTS: [&str; 4] = ["a", "b", "c", "m"];
+/// The peers of the receiver.
+const PEERS: [&str; 2] = ["b", "c"];
+
+/// What is in front of strongSwan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// Nothing.
+    Bare,
+    /// A shield on every host but the attacker's.
+    Shield,
+}
+
+impl Front {
+    /// Both.
+    pub const ALL: [Front; 2] = [Front::Bare, Front::Shield];
+
+    /// Its part of a row's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Front::Bare => "bare",
+            Front::Shield => "shield",
+        }
+    }
+}
+
+/// The hosts, ready.
+pub struct Hosts {
+    /// In the order of [`HOSTS`].
+    swans: Vec<Swan>,
+    /// In the same order, or none.
+    shields: Vec<Daemon>,
+    receive_threads: Vec<u32>,
+    heard: Frame,
+    pub lan: Lan,
+}
+
+impl Hosts {
+    /// Sets the hosts up, with a tunnel from the stream's sender to the receiver, whose associations the sender replaces after
+    /// `rekey`.
+    ///
+    /// # Errors
+    /// They cannot be set up.
+    pub fn open(
+        run: &Run,
+        program: &Path,
+        front: Front,
+        receive: Receive,
+        rekey: Option<Duration>,
+    ) -> Result<Hosts, Failure> {
+        static OPENED: AtomicU32 = AtomicU32::new(0);
+        let lan = Lan::create(run, &LanPlan { hosts: HOSTS.to_vec(), ..LanPlan::default() })?;
+        receive_in_a_thread(&lan, lan.host("a")?)?;
+        let shields = match front {
+            Front::Bare => Vec::new(),
+            // A site is never founded where there is one.
+            Front::Shield => {
+                let number = OPENED.fetch_add(1, Ordering::Relaxed);
+                start_shields(&Site::found_as(run, program, &format!("-strongswan-{number}"), None)?, &lan)?
+            }
+        };
+        let swans = start_swans(&lan, rekey)?;
+        let (a, b) = (lan.host("a")?, lan.host("b")?);
+        swans[1].initiate(a, TUNNEL_LIMIT)?;
+        reach(&b.namespace, inner_address(a), TUNNEL_LIMIT)?;
+        place_all(&swans, &shields)?;
+        let receive_threads = place_receive_path(receive)?;
+        let heard = overhear(&lan)?;
+        Ok(Hosts { swans, shields, receive_threads, heard, lan })
+    }
+
+    /// Runs the stream, alone or beside forged packets.
+    ///
+    /// # Errors
+    /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
+    pub fn measure(&self, attack: Option<(Forgery, Pace)>, seconds: u32) -> Result<Measured, Failure> {
+        let m = self.lan.host("m")?;
+        let frames = attack.map(|(forgery, pace)| (forgery.frames(&self.heard, m.mac), pace));
+        self.measure_beside(frames, Duration::from_secs(seconds.into()))
+    }
+
+    /// The same beside any frames of the attacker.
+    ///
+    /// # Errors
+    /// As [`measure`](Hosts::measure).
+    pub fn measure_beside(&self, frames: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<Measured, Failure> {
+        cpu::settle()?;
+        let pace = frames.as_ref().map(|(_, pace)| *pace);
+        let before = self.look()?;
+        let (sample, flood_time) = play(self.stream()?, self.lan.host("m")?, frames, time)?;
+        Measured::between([before, self.look()?], &sample, flood_time, time).checked(pace)
+    }
+
+    /// Runs the stream alone.
+    ///
+    /// # Errors
+    /// As [`measure`](Hosts::measure).
+    pub fn stream_alone(&self, time: Duration) -> Result<Sample, Failure> {
+        cpu::settle()?;
+        self.stream()?.run(time, || ())
+    }
+
+    /// strongSwan of the host called `name`.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn swan(&self, name: &str) -> Result<&Swan, Failure> {
+        let found = HOSTS.iter().position(|host| *host == name).and_then(|at| self.swans.get(at));
+        found.ok_or_else(|| Failure::Usage(format!("{name} has no strongSwan")))
+    }
+
+    /// Where forged packets end at the receiver, as its shield says.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn layers(&self) -> Result<String, Failure> {
+        let Some(shield) = self.shields.first() else { return Ok("none".to_owned()) };
+        Ok(shield.status()?["layers"]["in_force"].as_str().unwrap_or("twin").to_owned())
+    }
+
+    /// Associations of the stream's sender that the receiver's shield has learned.
+    ///
+    /// # Errors
+    /// There is no shield, or it does not say.
+    pub fn learned(&self) -> Result<u64, Failure> {
+        let missing = || Failure::Unreadable("what the receiver's shield has learned".to_owned());
+        let (peers, b) = (self.shields.first().ok_or_else(missing)?.peers()?, self.lan.host("b")?.ip.to_string());
+        let mut listed = peers.as_array().into_iter().flatten();
+        let learned = listed.find(|peer| peer["address"] == b.as_str()).map(|peer| &peer["packets"]["learned"]);
+        learned.and_then(serde_json::Value::as_u64).ok_or_else(missing)
+    }
+
+    fn stream(&self) -> Result<Stream, Failure> {
+        Stream::open(&behind(self.lan.host("b")?), &behind(self.lan.host("a")?))
+    }
+
+    fn look(&self) -> Result<Seen, Failure> {
+        let of_host = |at: usize| {
+            let shield = self.shields.get(at).and_then(Daemon::id);
+            self.swans.get(at).map(Swan::id).into_iter().chain(shield)
+        };
+        let worked = |at: usize| of_host(at).map(cpu::exact).sum::<Result<Duration, _>>();
+        Ok(Seen {
+            valid: sent_by(&self.lan, self.lan.host("b")?)?,
+            forged: sent_by(&self.lan, self.lan.host("m")?)?,
+            memory_mib: of_host(0).map(memory_of).sum::<Result<f64, _>>()?,
+            daemon: worked(0)?,
+            receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
+            sender: worked(1)?,
+        })
+    }
+}
+
+/// The host with the address that its tunnels are for.
+fn behind(host: &Host) -> Host {
+    Host { ip: inner_address(host), ..host.clone() }
+}
+
+fn start_swans(lan: &Lan, rekey: Option<Duration>) -> Result<Vec<Swan>, Failure> {
+    let tunnel = |own: &Host, peer, rekey| Tunnel { peer, outer: [IpAddr::from(own.ip), IpAddr::from(peer.ip)], rekey };
+    let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name));
+    let (a, b, c) = (a?, b?, c?);
+    // One end asks for new keys: two that ask at once may leave strongSwan without an association until the next time.
+    let receiver = Swan::start(&lan.directory, a, &[tunnel(a, b, None), tunnel(a, c, None)])?;
+    let sender = Swan::start(&lan.directory, b, &[tunnel(b, a, rekey)])?;
+    let third = Swan::start(&lan.directory, c, &[tunnel(c, a, None)])?;
+    Ok(vec![receiver, sender, third])
+}
+
+fn place_all(swans: &[Swan], shields: &[Daemon]) -> Result<(), Failure> {
+    let where_to = |at| if at == 0 { (RECEIVER_CORE, None) } else { (SENDER_CORE, Some(STREAM_PRIORITY)) };
+    for (at, swan) in swans.iter().enumerate() {
+        let (core, priority) = where_to(at);
+        place_process(swan.id(), core, priority)?;
+    }
+    for (at, shield) in shields.iter().enumerate() {
+        let (core, priority) = where_to(at);
+        place(shield, core, priority)?;
+    }
+    Ok(())
+}
+
+/// Guards the receiver and its peers, each pair under keys of its own.
+fn start_shields(site: &Site, lan: &Lan) -> Result<Vec<Daemon>, Failure> {
+    let a = lan.host("a")?;
+    let (mut at_receiver, mut at_peers) = (String::new(), Vec::new());
+    for name in PEERS {
+        let peer = lan.host(name)?;
+        let files = ["near", "far"].map(|end| lan.directory.join(format!("{name}-{end}.keys")));
+        for file in files.iter().filter(|file| file.exists()) {
+            std::fs::remove_file(file).map_err(Failure::file("removing", file))?;
+        }
+        let mut make = site.command();
+        make.args(["shield", "keys", "make"]).args(&files);
+        process::must(make)?;
+        at_receiver.push_str(&listed(peer, &files[0]));
+        at_peers.push((peer, listed(a, &files[1])));
+    }
+    let guarded = std::iter::once((a, at_receiver)).chain(at_peers);
+    guarded.map(|(host, peers)| start_shield(site, lan, host, &peers)).collect()
+}
+
+fn listed(peer: &Host, keys: &Path) -> String {
+    format!("[[shield.peers]]\naddress = \"{}\"\nkeys = \"{}\"\n", peer.ip, keys.display())
+}
+
+fn start_shield(site: &Site, lan: &Lan, host: &Host, peers: &str) -> Result<Daemon, Failure> {
+    let mut daemon = site.launch(lan, host, |identity, directory| {
+        let (identity, directory) = (identity.display(), directory.display());
+        format!(
+            "[host]\ninterface = \"{INTERFACE}\"\nmode = \"shield\"\nidentity = \"{identity}\"\non_exit = \"closed\"\n\
+             run_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n\n[shield]\n{peers}"
+        )
+    })?;
+    daemon.await_ready()?;
+    Ok(daemon)
+}
+
+/// A full packet of the stream's sender as the wire has it.
+fn overhear(lan: &Lan) -> Result<Frame, Failure> {
+    let (a, b) = (lan.host("a")?, lan.host("b")?);
+    let watch = Watch::start(&lan.bridge, &Lan::port(b), Direction::In, &lan.directory, "overheard")?;
+    let (near, far) = (behind(b), behind(a));
+    let (from, _to) = (Mailbox::open(&near, PORT)?, Mailbox::open(&far, PORT)?);
+    from.send(&far, PORT, &[0x5a; PAYLOAD_LEN]);
+    process::pause(SOON)?;
+    let mut frames = watch.stop()?;
+    frames.retain(|frame| is_esp(frame, b.ip) && frame.0.len() > PAYLOAD_LEN);
+    frames.pop().ok_or_else(|| Failure::Unreadable("no packet of the tunnel was overheard".to_owned()))
+}
+
+/// A run that says nothing, and why.
+pub fn busy(what: &str) -> Failure {
+    stage::busy(what)
+}

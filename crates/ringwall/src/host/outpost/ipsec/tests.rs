@@ -1,0 +1,318 @@
+//! The program in the kernel and its twin judge the same packets: honest, forged, replayed, cut and changed ones.
+//!
+//! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use bump::frame::Frames;
+use bump::sink::Collected;
+use bump::{Bump, Generator, Ledger, Meta, Side};
+use shield::ipsec::{End, EpochKey, PairKeys, PeerSettings, Rates, Settings, Shield};
+use system::clock::Clock;
+use system::takeover::Kept;
+
+use super::*;
+use crate::host::outpost::tests::{is_skipped, setting};
+
+const OWN: &str = "10.0.0.1";
+/// With a shield and two epochs, with one over IPv6, without.
+const PEERS: [&str; 3] = ["10.0.0.2", "fd00::2", "10.0.0.4"];
+const OWN_V6: &str = "fd00::1";
+const STRANGERS: [&str; 2] = ["10.0.0.9", "fd00::9"];
+/// What this host's stack gives out.
+const SPIS: std::ops::RangeInclusive<u32> = 0x4000_0000..=0xbfff_ffff;
+const FRAMES_DEFAULT: u64 = 20_000;
+/// Few: what passes on trial must not hide what does not.
+const RATE: u32 = 1;
+
+/// Bytes in front of what an IP packet carries.
+fn ip_header(from: IpAddr, to: IpAddr, protocol: u8, len: usize) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            frame.extend([8, 0, 0x45, 0]);
+            frame.extend((20 + len as u16).to_be_bytes());
+            frame.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
+            frame.extend(from.octets());
+            frame.extend(to.octets());
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            frame.extend((len as u16).to_be_bytes());
+            frame.extend([protocol, 64]);
+            frame.extend(from.octets());
+            frame.extend(to.octets());
+        }
+        _ => panic!("a packet has addresses of one kind"),
+    }
+    frame
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+fn own_beside(peer: IpAddr) -> IpAddr {
+    address(if peer.is_ipv4() { OWN } else { OWN_V6 })
+}
+
+fn keys(end: End, epochs: u32) -> PairKeys {
+    let epochs = (1..=epochs).map(|number| EpochKey { number, key: [number as u8; 16] }).collect();
+    PairKeys { end, epochs, send: 1 }
+}
+
+fn shield_of(peers: Vec<PeerSettings>) -> Shield {
+    let rates = Rates { unknown_spi: RATE, ike: RATE, keepalive: RATE, fragment: RATE };
+    Shield::new(Settings { peers, spis: SPIS, rates, ..Settings::default() })
+}
+
+/// Both, and the peers' own shields.
+struct Both {
+    program: Program,
+    twin: Shield,
+    books: Books,
+    senders: Vec<Shield>,
+    clock: Clock,
+    random: Generator,
+    /// SPI and next sequence number of the associations in use, by peer.
+    associations: Vec<(usize, u32, u32)>,
+    last: Vec<u8>,
+}
+
+impl Both {
+    fn open(seed: u64) -> Both {
+        let (maps, program) = load().expect("root may load a socket filter");
+        let books = maps.books();
+        let keys_of = |peer: usize, end| [Some(keys(end, 2)), Some(keys(end, 1)), None][peer].clone();
+        let peers = (0..3).map(|peer| PeerSettings { address: address(PEERS[peer]), keys: keys_of(peer, End::A) });
+        let mut twin = shield_of(peers.collect());
+        twin.set_outpost(Box::new(maps));
+        let sender = |peer| {
+            let own = own_beside(address(PEERS[peer]));
+            shield_of(vec![PeerSettings { address: own, keys: keys_of(peer, End::B) }])
+        };
+        let mut bytes = [3; 32];
+        bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut both = Both {
+            program,
+            twin,
+            books,
+            senders: (0..3).map(sender).collect(),
+            clock: Clock::new(),
+            random: Generator::from_seed(bytes),
+            associations: Vec::new(),
+            last: Vec::new(),
+        };
+        (0..6).for_each(|number| both.associate(number % 3));
+        both
+    }
+
+    fn number(&mut self, below: u32) -> u32 {
+        u32::from_be_bytes(self.random.bytes()) % below
+    }
+
+    fn associate(&mut self, peer: usize) {
+        let spi = SPIS.start() + self.number(1 << 30);
+        let start = self.number(1 << 30);
+        self.associations.push((peer, spi, start));
+    }
+
+    /// A packet of an association, sealed by the peer's own shield: the next one, an old one, or one from far ahead.
+    fn honest(&mut self) -> Vec<u8> {
+        let which = self.number(self.associations.len() as u32) as usize;
+        let (how, back, in_udp) = (self.number(60), self.number(1500), self.number(2) == 0);
+        let (peer, spi, next) = self.associations[which];
+        let sequence = match how {
+            0 => next.wrapping_add(1 << 20),
+            1..15 => next.saturating_sub(back),
+            _ => next,
+        };
+        self.associations[which].2 += u32::from(how >= 15);
+        let mut esp = spi.to_be_bytes().to_vec();
+        esp.extend(sequence.to_be_bytes());
+        esp.resize(40, 0xa5);
+        let (from, to) = (address(PEERS[peer]), own_beside(address(PEERS[peer])));
+        let plain = if in_udp { datagram(from, to, [4500, 4500], &esp) } else { packet(from, to, 50, &esp) };
+        let (mut frames, mut sink) = (vec![(plain, Meta::plain())], Collected::new());
+        self.senders[peer].process(self.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
+        sink.take().remove(0).1
+    }
+
+    /// Of a peer or a stranger: something that is no ESP, or ESP that nobody sealed.
+    fn other(&mut self) -> Vec<u8> {
+        let senders = [PEERS[0], PEERS[1], PEERS[2], STRANGERS[0], STRANGERS[1]];
+        let from = address(senders[self.number(5) as usize]);
+        let to = own_beside(from);
+        let random = self.random.bytes::<40>();
+        match self.number(10) {
+            0 => datagram(from, to, [500, 500], &random),
+            1 => datagram(from, to, [4500, 4500], &[&[0; 4][..], &random].concat()),
+            2 => datagram(from, to, [4500, 4500], &[0xff]),
+            3 => datagram(from, to, [53, 4500], &random[..self.number(12) as usize]),
+            4 => later_fragment(packet(from, to, 17, &random)),
+            5 => packet(from, to, 60, &[&[50, 0, 0, 0, 0, 0, 0, 0][..], &random].concat()),
+            6 => packet(from, to, 44, &[&[17, 0, 0, random[0] & 9, 0, 0, 0, 0][..], &random].concat()),
+            7 => packet(from, to, 6, &random),
+            _ => packet(from, to, 50, &random),
+        }
+    }
+
+    /// One of all that, now and then the one before again, cut, lengthened or with a few bits changed.
+    fn frame(&mut self) -> (Vec<u8>, u32) {
+        let mut frame = match self.number(8) {
+            0 if !self.last.is_empty() => self.last.clone(),
+            1..5 => self.honest(),
+            _ => self.other(),
+        };
+        self.last.clone_from(&frame);
+        for _ in 0..self.number(5).saturating_sub(2) {
+            let (at, bit) = (12 + self.number(frame.len().min(70) as u32 - 12) as usize, self.number(8));
+            frame[at] ^= 1 << bit;
+        }
+        if self.number(12) == 0 {
+            let len = 14 + self.number(frame.len() as u32 + 10) as usize;
+            frame.resize(len, 7);
+        }
+        let gso_size = if self.number(30) == 0 { 1 + self.number(100) } else { 0 };
+        (frame, gso_size)
+    }
+
+    /// What the kernel says: whether the frame is let through, and why not if it says that.
+    fn kernel(&self, frame: &[u8], gso_size: u32) -> (bool, Option<DropReason>) {
+        // Of strangers and of each peer; all the others stay empty.
+        let seen = || [0, 1, 2, 3].map(|number| self.books.of(number));
+        let before = seen();
+        let passes = self.program.try_on(frame, gso_size).expect("a verdict") != 0;
+        let after = seen();
+        let reasons = |of_one: usize| kernel::COUNTED.into_iter().zip(before[of_one].iter().zip(after[of_one]));
+        let counted: Vec<_> = (0..4).flat_map(reasons).filter(|(_, (before, after))| *before != after).collect();
+        assert!(counted.len() <= usize::from(!passes), "a drop has one counter");
+        (passes, counted.first().map(|(reason, _)| *reason))
+    }
+
+    /// What the twin drops the same frame for.
+    fn twin(&mut self, frame: &[u8]) -> Option<DropReason> {
+        let dropped = |twin: &Shield| {
+            let mut ledger = Ledger::new();
+            twin.add_to_ledger(&mut ledger);
+            ledger.dropped
+        };
+        let before = dropped(&self.twin);
+        let (mut frames, mut sink) = (vec![(frame.to_vec(), Meta::plain())], Collected::new());
+        self.twin.process(self.clock.now(), Side::WIRE, &mut Frames::new(&mut frames), &mut sink);
+        let after = dropped(&self.twin);
+        DropReason::ALL.iter().copied().find(|reason| before[*reason as usize] != after[*reason as usize])
+    }
+}
+
+fn packet(from: IpAddr, to: IpAddr, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    [ip_header(from, to, protocol, payload.len()), payload.to_vec()].concat()
+}
+
+fn datagram(from: IpAddr, to: IpAddr, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
+    let mut udp: Vec<u8> = ports.into_iter().flat_map(u16::to_be_bytes).collect();
+    udp.extend((8 + payload.len() as u16).to_be_bytes());
+    udp.extend([0, 0]);
+    packet(from, to, 17, &[&udp, payload].concat())
+}
+
+/// Of IPv4; one of IPv6 is made another way.
+fn later_fragment(mut packet: Vec<u8>) -> Vec<u8> {
+    if packet[12] == 8 {
+        packet[21] = 9;
+    }
+    packet
+}
+
+/// What is bounded by a budget, of which kernel and twin have one each.
+fn is_of_budget(reason: DropReason) -> bool {
+    !matches!(
+        reason,
+        DropReason::ShieldStranger | DropReason::ShieldUnreadable | DropReason::ShieldRange | DropReason::ShieldReplay
+    )
+}
+
+#[test]
+fn kernel_and_twin_agree_about_ipsec() {
+    if is_skipped("kernel_and_twin_agree_about_ipsec") {
+        return;
+    }
+    let mut both = Both::open(setting("RINGWALL_TWIN_SEED", 1));
+    let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut past_kernel, mut past_twin) = (0, 0);
+    for turn in 0..setting("RINGWALL_TWIN_FRAMES", FRAMES_DEFAULT) {
+        if turn % 1_000 == 999 {
+            both.associations.remove(0);
+            both.associate((turn / 1_000 % 3) as usize);
+        }
+        let (frame, gso_size) = both.frame();
+        let (passes, kernel) = both.kernel(&frame, gso_size);
+        let shown = || format!("{frame:02x?} in segments of {gso_size}");
+        let kept = Kept::Ipsec.takes(&frame);
+        assert_eq!(!passes && kernel.is_none(), !kept, "what is kept: {}", shown());
+        if !kept || gso_size != 0 {
+            assert_eq!(kernel, None, "{}", shown());
+            continue;
+        }
+        let twin = both.twin(&frame);
+        *fates.entry(kernel.map_or("passed", DropReason::word)).or_default() += 1;
+        match (kernel, twin) {
+            (Some(kernel), Some(twin)) => assert_eq!(kernel, twin, "{}", shown()),
+            (Some(kernel), None) => assert!(is_of_budget(kernel), "{kernel:?}: {}", shown()),
+            // A number far ahead is the daemon's affair, and budgets are wider in the kernel.
+            (None, Some(twin)) => assert!(is_of_budget(twin), "{twin:?}: {}", shown()),
+            (None, None) => {}
+        }
+        past_kernel += u64::from(kernel.is_none());
+        past_twin += u64::from(twin.is_none());
+    }
+    // Every layer had something to do, or the test says nothing about it.
+    for reason in kernel::COUNTED {
+        assert!(fates.contains_key(reason.word()), "nothing was dropped for {}: {fates:?}", reason.word());
+    }
+    assert!(past_kernel >= past_twin && past_twin > 1000, "{past_kernel} and {past_twin}: {fates:?}");
+    eprintln!("{fates:?}, {past_twin} past the twin");
+}
+
+/// A new association under a flood: the kernel lets its second packet through although nothing is left of the budget.
+#[test]
+fn a_flood_does_not_keep_an_association_from_being_learned() {
+    if is_skipped("a_flood_does_not_keep_an_association_from_being_learned") {
+        return;
+    }
+    let mut both = Both::open(5);
+    let known = |both: &Both| both.twin.report()[0].known;
+    both.associations.retain(|(peer, ..)| *peer == 0);
+    both.associations.truncate(1);
+    let forge = |both: &mut Both| {
+        let mut esp = both.random.bytes::<40>();
+        esp[0] |= 0x40;
+        packet(address(PEERS[0]), address(OWN), 50, &esp)
+    };
+    // As in the daemon, the twin sees what the kernel lets through.
+    let show = |both: &mut Both, frame: &[u8]| both.kernel(frame, 0).0 && both.twin(frame).is_none();
+    for _ in 0..10_000 {
+        let forged = forge(&mut both);
+        show(&mut both, &forged);
+    }
+    let before = known(&both);
+    let mut lost = 0;
+    for _ in 0..20 {
+        both.associations[0].2 += 1;
+        let (peer, spi, sequence) = both.associations[0];
+        let mut esp = [spi.to_be_bytes(), sequence.to_be_bytes()].concat();
+        esp.resize(40, 0);
+        let plain = packet(address(PEERS[peer]), address(OWN), 50, &esp);
+        let (mut frames, mut sink) = (vec![(plain, Meta::plain())], Collected::new());
+        both.senders[peer].process(both.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
+        let sealed = sink.take().remove(0).1;
+        lost += usize::from(!show(&mut both, &sealed));
+        for _ in 0..25 {
+            let forged = forge(&mut both);
+            show(&mut both, &forged);
+        }
+    }
+    assert_eq!(known(&both), before + 1);
+    assert!(lost <= 2, "{lost} of 20 were lost");
+}

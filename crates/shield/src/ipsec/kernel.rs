@@ -1,0 +1,159 @@
+//! The kernel's program in front of the shield's socket and the shapes of its maps; its source is `bpf/ipsec.c`.
+//!
+//! Values in maps are read by the program on this machine and stand in its own byte order, but for addresses and for the keys of
+//! SipHash, which are defined as big-endian and as little-endian.
+
+use std::net::IpAddr;
+
+use bump::DropReason;
+
+use super::limits::{CANDIDATES, EPOCHS_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
+use super::permutation::KEY_LEN;
+use super::settings::{Rates, Settings};
+use super::window::WORDS;
+
+/// The instructions, made of `bpf/ipsec.c` by `bpf/make.py`. Where one names a map it holds the map's place in [`MAPS`].
+pub const PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.bpf");
+
+/// What the program counts, in its order.
+pub const COUNTED: [DropReason; 8] = [
+    DropReason::ShieldStranger,
+    DropReason::ShieldUnreadable,
+    DropReason::ShieldRange,
+    DropReason::ShieldSpi,
+    DropReason::ShieldReplay,
+    DropReason::ShieldIkeBudget,
+    DropReason::ShieldKeepaliveBudget,
+    DropReason::ShieldFragmentBudget,
+];
+
+/// Packets dropped in the kernel, for each of [`COUNTED`].
+pub type Count = [u64; COUNTED.len()];
+
+/// Budgets of a peer.
+const BUDGETS: usize = 4;
+/// The kernel lets so many times as much through as the shield does: what counts is the shield's own budget, whose clock is
+/// another one.
+const GENEROSITY: u64 = 2;
+/// Stands for no window.
+const NO_WINDOW: u32 = u32::MAX;
+
+/// Bytes of what the operator decided.
+pub const SETTINGS_LEN: usize = 16 + 2 * BUDGETS * 8;
+/// Bytes of an address; IPv4 stands as `::ffff:a.b.c.d`.
+pub const ADDRESS_LEN: usize = 16;
+/// Bytes of what is known of a peer.
+pub const PEER_LEN: usize = 8 + EPOCHS_MAX * KEY_LEN;
+/// Bytes of an association's name: its peer's number and its SPI.
+pub const NAME_LEN: usize = 8;
+/// Bytes of what is known of an association.
+pub const ASSOCIATION_LEN: usize = 4;
+/// Words of eight bytes of a window.
+pub const WINDOW_WORDS: usize = 1 + WORDS;
+/// Words of eight bytes of the counters and budgets of a peer.
+pub const BOOKS_WORDS: usize = COUNTED.len() + BUDGETS;
+
+/// The shape of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapShape {
+    /// Whether keys are any bytes; otherwise they are places.
+    pub hashed: bool,
+    /// Whether this program shares its memory.
+    pub shared: bool,
+    /// Bytes of a key.
+    pub key_len: usize,
+    /// Bytes of a value.
+    pub value_len: usize,
+    /// Most entries.
+    pub entries: u32,
+}
+
+const fn hashed(key_len: usize, value_len: usize, entries: usize) -> MapShape {
+    MapShape { hashed: true, shared: false, key_len, value_len, entries: entries as u32 }
+}
+
+const fn places(shared: bool, value_len: usize, entries: usize) -> MapShape {
+    MapShape { hashed: false, shared, key_len: 4, value_len, entries: entries as u32 }
+}
+
+/// Place of the map of what the operator decided.
+pub const SETTINGS: usize = 0;
+/// Place of the map of peers.
+pub const PEERS: usize = 1;
+/// Place of the map of associations that are known.
+pub const KNOWN: usize = 2;
+/// Place of the map of windows.
+pub const WINDOWS: usize = 3;
+/// Place of the map of counters and budgets.
+pub const BOOKS: usize = 5;
+
+/// The maps, in the order of their places. Of peers there are as many as of places in a table: two of one address count once.
+pub const MAPS: [MapShape; 6] = [
+    places(false, SETTINGS_LEN, 1),
+    hashed(ADDRESS_LEN, PEER_LEN, PEERS_MAX),
+    hashed(NAME_LEN, ASSOCIATION_LEN, PEERS_MAX * KNOWN_MAX),
+    places(true, WINDOW_WORDS * 8, KERNEL_WINDOWS_MAX as usize),
+    // The program's own.
+    places(false, 16, CANDIDATES),
+    places(true, BOOKS_WORDS * 8, PEERS_MAX + 1),
+];
+
+/// What the operator decided, as the program reads it.
+#[must_use]
+pub fn settings(settings: &Settings) -> [u8; SETTINGS_LEN] {
+    let (layers, rates) = (settings.layers, settings.rates);
+    let switches = [layers.source, layers.range, layers.spi, layers.window, layers.budgets];
+    let bits = switches.iter().rev().fold(0_u32, |bits, is_on| bits << 1 | u32::from(*is_on));
+    let mut out = [0; SETTINGS_LEN];
+    out[..4].copy_from_slice(&settings.spis.start().to_ne_bytes());
+    out[4..8].copy_from_slice(&settings.spis.end().to_ne_bytes());
+    out[8..12].copy_from_slice(&bits.to_ne_bytes());
+    let Rates { unknown_spi, ike, keepalive, fragment } = rates;
+    for (at, rate) in [unknown_spi, ike, keepalive, fragment].into_iter().enumerate() {
+        let per_second = u64::from(rate.max(1)) * GENEROSITY;
+        let interval_ns = 1_000_000_000 / per_second;
+        let (from, to) = (16 + at * 8, 16 + (BUDGETS + at) * 8);
+        out[from..from + 8].copy_from_slice(&interval_ns.to_ne_bytes());
+        out[to..to + 8].copy_from_slice(&(interval_ns * per_second).to_ne_bytes());
+    }
+    out
+}
+
+/// An address, as the key of its map.
+#[must_use]
+pub fn address(address: IpAddr) -> [u8; ADDRESS_LEN] {
+    match address {
+        IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+        IpAddr::V6(six) => six.octets(),
+    }
+}
+
+/// A peer, as the program reads it: the keys of what it sends under, the likeliest first, or none if it has no shield.
+#[must_use]
+pub(super) fn peer(number: u32, keys: Option<&[[u8; KEY_LEN]]>, has_laps: bool) -> [u8; PEER_LEN] {
+    let mut out = [0; PEER_LEN];
+    out[..4].copy_from_slice(&number.to_ne_bytes());
+    let keys_or_none = keys.unwrap_or_default();
+    out[4] = u8::from(keys.is_some());
+    out[5] = keys_or_none.len().min(EPOCHS_MAX) as u8;
+    out[6] = u8::from(has_laps);
+    for (place, key) in out[8..].chunks_exact_mut(KEY_LEN).zip(keys_or_none) {
+        place.copy_from_slice(key);
+    }
+    out
+}
+
+/// An association's name, as the key of its map.
+#[must_use]
+pub(super) fn name(peer: u32, spi: u32) -> [u8; NAME_LEN] {
+    let mut out = [0; NAME_LEN];
+    out[..4].copy_from_slice(&peer.to_ne_bytes());
+    out[4..].copy_from_slice(&spi.to_ne_bytes());
+    out
+}
+
+/// What the program reads of an association.
+#[must_use]
+pub(super) fn association(slot: Option<u32>) -> [u8; ASSOCIATION_LEN] {
+    slot.unwrap_or(NO_WINDOW).to_ne_bytes()
+}
