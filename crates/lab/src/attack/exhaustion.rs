@@ -84,14 +84,7 @@ pub fn wrong_nonce(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
         put(frame, SPIN_AT, !word(frame, SPIN_AT));
     });
     let record = strike(scene, &flood, PER_SECOND)?;
-    let tags = risen(&record, "bad-tag");
-    Ok(Finding {
-        reached: tags * 10 >= u64::from(FRAMES) * 9,
-        harmless: tags == 0,
-        struck: arrived(&record, &flood),
-        said: format!("{tags} tags were computed for {FRAMES} forged frames"),
-        record,
-    })
+    Ok(tags_computed(record, &flood, "forged frames"))
 }
 
 /// 58 c: a frame of b that a has taken, again and again, with all nonces as they were and a wrong tag. The aim is that each costs a tag.
@@ -104,14 +97,19 @@ pub fn wrong_tag(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
         }
     });
     let record = strike(scene, &flood, PER_SECOND)?;
+    Ok(tags_computed(record, &flood, "frames with right nonces and wrong tags"))
+}
+
+/// How many tags the victim computed for a flood of data frames, `what` they were. The aim is one for each.
+fn tags_computed(record: Record, flood: &[Frame], what: &str) -> Finding {
     let tags = risen(&record, "bad-tag");
-    Ok(Finding {
+    Finding {
         reached: tags * 10 >= u64::from(FRAMES) * 9,
         harmless: tags == 0,
-        struck: arrived(&record, &flood),
-        said: format!("{tags} tags were computed for {FRAMES} frames with right nonces and wrong tags"),
+        struck: arrived(&record, flood),
+        said: format!("{tags} tags were computed for {FRAMES} {what}"),
         record,
-    })
+    }
 }
 
 /// 58 e: a request of b from before both were restarted, again and again. The aim is that each has a certificate and a signature
