@@ -8,6 +8,7 @@ use wire::layer::transport_checksum;
 use wire::{Error, EtherType};
 
 use super::{Lane, Outputs, Receiver, not_for_groups};
+use crate::AssociationId;
 use crate::message::{Claim, Request};
 use crate::origin::{Claims, Origin, Passage};
 use crate::settings::{Settings, Weaken};
@@ -91,13 +92,7 @@ impl Lane {
         frame: &Frame<'_>,
         out: &mut Outputs<'_>,
     ) -> Result<Option<Fate>, DropReason> {
-        if header.destination != self.settings.mac {
-            return Err(DropReason::NotForUs);
-        }
-        let (data, sealed) = DataHeader::parse(&frame.bytes[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
-            return Err(DropReason::Malformed);
-        }
+        let (data, sealed) = self.read(header, frame.bytes)?;
         let Some(receiver) = self.receivers.get_mut(&data.receiver_index) else {
             let _ = out.requests.push(Request::UnknownIndex(header.source));
             return Err(DropReason::UnknownIndex);
@@ -109,9 +104,8 @@ impl Lane {
         let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
         receiver.checks.after_tag(&data, self.switches)?;
         let room = if inner.compressed {
-            let (agreed, len_max) =
-                (receiver.key.compression, self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD));
-            let packed = self.compressor.accept(agreed, &inner, &room[ETHERNET_LEN..], len_max)?;
+            let len_max = self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD);
+            let packed = self.compressor.accept(receiver.key.compression, &inner, &room[ETHERNET_LEN..], len_max)?;
             self.compressor.expand_for_stack(&packed, out.sink)?
         } else {
             room
@@ -120,14 +114,10 @@ impl Lane {
         if receiver.awaits_first_frame && out.requests.push(Request::FirstFrame(association)).is_ok() {
             receiver.awaits_first_frame = false;
         }
-        if inner.ethertype == InnerHeader::NOTHING {
+        if matches!(inner.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
             self.note(now, association, |activity| activity.opened = true);
-            return Ok(Some(Fate::Consumed));
-        }
-        if inner.ethertype == InnerHeader::CONTROL {
             let message = room[ETHERNET_LEN..].to_vec();
-            self.note(now, association, |activity| activity.opened = true);
-            return Ok(Self::ask_control(out, Request::Control(association, frame.bytes.to_vec(), message)));
+            return Ok(Self::hear_peer(association, &inner, frame.bytes, message, out));
         }
         let restored = receiver.restore(header, &inner, &self.settings, room);
         let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
@@ -150,6 +140,32 @@ impl Lane {
             activity.opened_payload = true;
         });
         Ok(Some(Fate::Forwarded))
+    }
+
+    /// What was opened is for the link layer and not for the stack: a message, or nothing but that its sender lives.
+    fn hear_peer(
+        association: AssociationId,
+        inner: &InnerHeader,
+        sealed: &[u8],
+        message: Vec<u8>,
+        out: &mut Outputs<'_>,
+    ) -> Option<Fate> {
+        if inner.ethertype == InnerHeader::NOTHING {
+            return Some(Fate::Consumed);
+        }
+        Self::ask_control(out, Request::Control(association, sealed.to_vec(), message))
+    }
+
+    /// The header of a data frame for this host, and what is sealed behind it.
+    fn read<'f>(&self, header: &Header, frame: &'f [u8]) -> Result<(DataHeader, &'f [u8]), DropReason> {
+        if header.destination != self.settings.mac {
+            return Err(DropReason::NotForUs);
+        }
+        let (data, sealed) = DataHeader::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
+            return Err(DropReason::Malformed);
+        }
+        Ok((data, sealed))
     }
 }
 
