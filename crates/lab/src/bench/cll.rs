@@ -7,8 +7,8 @@ use identity::Profile;
 use super::mode::{Arena, Mode};
 use super::row::Row;
 use super::{
-    Part, Schedule, broadcast, compression, convergence, first_ping, is_wanted, lease, resumption, rollover,
-    round_trip, stream, table_1,
+    Found, Part, Schedule, broadcast, compression, convergence, first_ping, is_wanted, lease, measure_parts,
+    resumption, rollover, round_trip, stream, table_1,
 };
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -65,29 +65,17 @@ fn in_arena(
 }
 
 /// What is measured on a LAN of its own each: hosts with tickets are no strangers to each other, those that get addresses have none.
-fn on_own_lans(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Result<Vec<Row>, Failure> {
-    let wanted = |part| is_wanted(only, &part);
+fn on_own_lans(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Found {
     let site = |suffix: &str| program.map(|program| Site::found_as(run, program, suffix, None)).transpose();
-    let mut rows = Vec::new();
-    if wanted(Part::Resumption) {
-        let mut arena = Arena::open_on(run, &Mode::RESUMPTION, site("-resumption")?)?;
-        rows.extend(resumption::measure(&mut arena, schedule)?);
-    }
-    if wanted(Part::Compression) {
-        let arena = Arena::open_on(run, &Mode::COMPRESSION, site("-compression")?)?;
-        rows.extend(compression::measure(&arena, schedule)?);
-    }
-    if wanted(Part::Rollover) {
-        let arena = Arena::open_on(run, &Mode::ROLLOVER, site("-rollover")?)?;
-        rows.extend(rollover::measure(&arena, schedule)?);
-    }
-    if wanted(Part::Lease) {
-        rows.extend(lease::measure(run, site("-lease")?.as_ref(), schedule)?);
-    }
-    if wanted(Part::Convergence) {
-        rows.extend(convergence::measure(run, site("-convergence")?.as_ref(), schedule.lighter())?);
-    }
-    Ok(rows)
+    let arena = |modes: &[Mode], suffix: &str| Arena::open_on(run, modes, site(suffix)?);
+    let parts: [(Part, &dyn Fn() -> Found); 5] = [
+        (Part::Resumption, &|| resumption::measure(&mut arena(&Mode::RESUMPTION, "-resumption")?, schedule)),
+        (Part::Compression, &|| compression::measure(&arena(&Mode::COMPRESSION, "-compression")?, schedule)),
+        (Part::Rollover, &|| rollover::measure(&arena(&Mode::ROLLOVER, "-rollover")?, schedule)),
+        (Part::Lease, &|| lease::measure(run, site("-lease")?.as_ref(), schedule)),
+        (Part::Convergence, &|| convergence::measure(run, site("-convergence")?.as_ref(), schedule.lighter())),
+    ];
+    measure_parts(only, &parts)
 }
 
 /// What this process measures by itself. Table 1 takes minutes, so it is measured only where it is asked for.

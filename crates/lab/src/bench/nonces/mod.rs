@@ -32,7 +32,7 @@ use shield::Layers;
 use super::gate::{Bound, Gate, Quantity};
 use super::row::Row;
 use super::stats::{Series, median, present};
-use super::{Schedule, is_wanted, plot, twice};
+use super::{Found, Schedule, is_wanted, measure_parts, plot, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
@@ -137,35 +137,19 @@ pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, receive: Receive) -
     soak::measure(run, program, minutes, receive)
 }
 
-fn between_hosts(
-    run: &Run,
-    program: &Path,
-    schedule: Schedule,
-    only: &[NoncesPart],
-    receive: Receive,
-) -> Result<Vec<Row>, Failure> {
-    let mut rows = Vec::new();
-    if is_wanted(only, &NoncesPart::Cll) {
-        for layers in Layers::ALL {
-            rows.extend(under(run, program, (layers, receive), schedule)?);
-        }
-    }
-    if is_wanted(only, &NoncesPart::Streams) {
-        rows.extend(saturation::streams(run, program, schedule, receive)?);
-    }
-    if is_wanted(only, &NoncesPart::Beside) {
-        rows.extend(saturation::beside(run, program, schedule, receive)?);
-    }
-    if is_wanted(only, &NoncesPart::Handshakes) {
-        rows.extend(handshakes::measure(run, program, schedule, receive)?);
-    }
-    if is_wanted(only, &NoncesPart::StrongSwan) {
-        rows.extend(strongswan::measure(run, program, schedule, receive)?);
-    }
-    if is_wanted(only, &NoncesPart::Floods) {
-        rows.extend(floods::measure(run, program, schedule, receive)?);
-    }
-    Ok(rows)
+fn between_hosts(run: &Run, program: &Path, schedule: Schedule, only: &[NoncesPart], receive: Receive) -> Found {
+    let parts: [(NoncesPart, &dyn Fn() -> Found); 6] = [
+        (NoncesPart::Cll, &|| {
+            let rows = Layers::ALL.map(|layers| under(run, program, (layers, receive), schedule));
+            Ok(rows.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+        }),
+        (NoncesPart::Streams, &|| saturation::streams(run, program, schedule, receive)),
+        (NoncesPart::Beside, &|| saturation::beside(run, program, schedule, receive)),
+        (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, receive)),
+        (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, receive)),
+        (NoncesPart::Floods, &|| floods::measure(run, program, schedule, receive)),
+    ];
+    measure_parts(only, &parts)
 }
 
 /// Draws what is in `rows` of the paper's figures into `directory`; returns the names of the files.

@@ -32,7 +32,7 @@ use super::gate::{Bound, Gate, MINUS_NULL, Quantity};
 use super::plot::Figure;
 use super::row::Row;
 use super::stats::{median, paired};
-use super::{Schedule, is_wanted, twice};
+use super::{Found, Schedule, is_wanted, measure_parts};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 
@@ -144,15 +144,9 @@ pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[ScrubP
         (ScrubPart::Table1, &|| ours(&|program| replay::table_1(run, program, schedule))),
         (ScrubPart::Replay, &|| ours(&|program| replay::measure(run, program, schedule))),
     ];
-    for (part, measure) in parts.iter().filter(|(part, _)| wanted(*part)) {
-        // One part that fails does not cost the rows of the others; its own are missed where a gate asks for them.
-        rows.extend(twice(&format!("{part:?}"), measure)?.unwrap_or_default());
-    }
+    rows.extend(measure_parts(only, &parts)?);
     Ok(rows)
 }
-
-/// The rows of a part.
-type Found = Result<Vec<Row>, Failure>;
 
 /// The parts on the four usual ways.
 fn between_hosts(
