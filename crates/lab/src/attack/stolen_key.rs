@@ -4,7 +4,7 @@
 //! docs/protocol.md, section 22, says.
 
 use std::net::Ipv4Addr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
@@ -26,6 +26,8 @@ const RENEWALS_PER_SECOND: u32 = 50;
 const LOOKED_AT: usize = 30;
 /// How fast others' REQUESTs come.
 const PER_SECOND: u32 = 20;
+/// A stamp of the second in which the server started may be a recording; after this there is another one.
+const SERVER_STARTED: Duration = Duration::from_millis(1100);
 /// Counters that e's own frames of the same second do not reach.
 const COUNTER_FROM: u32 = 1000;
 /// Where a message has its transaction number.
@@ -106,10 +108,11 @@ pub fn endless_renewal(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let spy = scene.spy()?;
     let client = Client::start(scene, &cast.client)?;
     let mut thief = Thief::new(scene, &cast, &spy.stop()?)?;
+    process::pause(SERVER_STARTED)?;
     let (mac, window) = (cast.client.mac, scene.open()?);
     let flood = (0..RENEWALS).map(|_| thief.request(mac, mac, Some(client.ip))).collect::<Result<Vec<_>, _>>()?;
     scene.replay(&flood, RENEWALS_PER_SECOND)?;
-    process::pause(std::time::Duration::from_millis(300))?;
+    process::pause(Duration::from_millis(300))?;
     let record = scene.close(window)?;
     let is_answer = |frame: &Frame| {
         // An ACK stands behind the cookie in what dnsmasq writes.
@@ -142,7 +145,7 @@ pub fn others_leases(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
         flood.push(thief.request(source, made_up, Some(Ipv4Addr::new(10, 77, 0, host)))?);
     }
     scene.replay(&flood, PER_SECOND)?;
-    process::pause(std::time::Duration::from_millis(300))?;
+    process::pause(Duration::from_millis(300))?;
     let others = server.leases()?.iter().filter(|(holder, _)| *holder != mac).count();
     client.renew()?;
     let record = scene.close(window)?;

@@ -98,7 +98,9 @@ impl<'a> Probes<'a> {
         let mut worst = (0, "nobody".to_owned());
         for ((name, probe), read) in self.running.iter().zip(&mut self.read) {
             let output = probe.output();
-            for line in output[*read..].lines().filter(|line| line.starts_with("lost ")) {
+            // The last line may still be on its way.
+            let end = output.rfind('\n').map_or(0, |end| end + 1);
+            for line in output[*read..end].lines().filter(|line| line.starts_with("lost ")) {
                 let mut words = line.split(' ').skip(1);
                 let (whose, count) =
                     (words.next().unwrap_or_default(), words.next().and_then(|word| word.parse().ok()));
@@ -107,7 +109,7 @@ impl<'a> Probes<'a> {
                     worst = (count, format!("{name} to {whose}"));
                 }
             }
-            *read = output.rfind('\n').map_or(0, |end| end + 1);
+            *read = end;
         }
         worst
     }
