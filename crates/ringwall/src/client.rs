@@ -19,6 +19,8 @@ use crate::protocol::{
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often a question is put again that the daemon hung up on: it does not wait for who takes half a second to ask.
+const ASKED_AGAIN_MAX: usize = 3;
 /// How often it is looked whether a daemon has stopped.
 const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// How often `events --follow` asks.
@@ -77,17 +79,40 @@ pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
             Failure::file(socket, error, remedy)
         }
     };
-    let mut stream = UnixStream::connect(socket).map_err(failed)?;
-    stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;
     let mut line = serde_json::to_string(ask).map_err(Failure::new)?;
     line.push('\n');
-    stream.write_all(line.as_bytes()).map_err(failed)?;
-    let mut text = String::new();
-    BufReader::new(stream).read_line(&mut text).map_err(failed)?;
+    let is_hung_up = |text: &std::io::Result<String>| match text {
+        Ok(text) => text.is_empty(),
+        Err(error) => matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset),
+    };
+    let mut text = exchange(socket, &line);
+    for _ in 0..ASKED_AGAIN_MAX {
+        if is_hung_up(&text) {
+            text = exchange(socket, &line);
+        }
+    }
+    let text = text.map_err(failed)?;
+    if text.is_empty() {
+        return Err(Failure::file(
+            socket,
+            "the daemon hung up",
+            "ask again; if it stays so, see the log of the daemon",
+        ));
+    }
     match serde_json::from_str(&text).map_err(|error| Failure::file(socket, error, "use the same version of both"))? {
         Answer::Error { line } => Err(Failure::file(socket, line, "see the log of the daemon")),
         answer => Ok(answer),
     }
+}
+
+/// Puts one line to the daemon; what it says is empty if it hung up. Every question may be put twice.
+fn exchange(socket: &Path, line: &str) -> std::io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    stream.write_all(line.as_bytes())?;
+    let mut text = String::new();
+    BufReader::new(stream).read_line(&mut text)?;
+    Ok(text)
 }
 
 /// Tells a living daemon, that of `interface`, to stop and waits until it has.
