@@ -16,12 +16,17 @@ impl Sum {
     /// Adds `bytes`; an odd last byte is padded with zero (RFC 1071, section 1), so only the last call may have one.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Sum {
-        // The sum of 32-bit words folds to the same 16 bits as the sum of 16-bit words (RFC 1071, section 2 (C)).
-        let (words, rest) = bytes.as_chunks::<4>();
-        let sum = words.iter().fold(self.0, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
-        let mut last = [0; 4];
+        // The sum of longer words folds to the same 16 bits as that of 16-bit words, and in the machine's own order of bytes to
+        // the same two bytes (RFC 1071, sections 2 (B) and (C)). Two sums of halves need no carry and no exchange of bytes.
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        Sum(sum + u64::from(u32::from_be_bytes(last)))
+        let halves = |[low, high]: [u64; 2], word: &[u8; 8]| {
+            let word = u64::from_ne_bytes(*word);
+            [low + (word & 0xffff_ffff), high + (word >> 32)]
+        };
+        let [low, high] = halves(words.iter().fold([0; 2], halves), &last);
+        self.word(u16::from_be_bytes(Sum(low + high).fold().to_ne_bytes()))
     }
 
     /// Adds one 16-bit word.
