@@ -7,13 +7,15 @@ use crate::attack::scene::{Finding, MARKED_LEN, Scene, count};
 use crate::failure::Failure;
 use crate::net::lan::INTERFACE;
 use crate::net::talk::Mailbox;
-use crate::net::{Frame, process};
+use crate::net::{Frame, Host, process};
 
 const TABLE_PROGRAM: &str = include_str!("table.py");
 const TAGGED_PROGRAM: &str = include_str!("tagged.py");
 const PORT: u16 = 9050;
 /// Addresses that the switch remembers.
 const TABLE_LEN: &str = "64";
+/// How often the switch's table is emptied at the most.
+const EMPTIED_MAX: usize = 10;
 /// How long macof, each of whose frames has another address, floods before and after the table is emptied.
 const FLOODED_FOR: Duration = Duration::from_millis(150);
 const TIMES: usize = 10;
@@ -32,8 +34,14 @@ pub fn full_table(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     let window = scene.open()?;
     let flood = scene.launch(&m, "macof", &["-i".to_owned(), INTERFACE.to_owned()])?;
     process::pause(FLOODED_FOR)?;
-    limit_table(scene)?;
-    process::pause(FLOODED_FOR)?;
+    // Whoever speaks first has a place in the empty table; where that was a, it is emptied again.
+    for _ in 0..EMPTIED_MAX {
+        limit_table(scene)?;
+        process::pause(FLOODED_FOR)?;
+        if !is_learned(scene, &a)? {
+            break;
+        }
+    }
     drop(flood);
     for _ in 0..TIMES {
         outbox.send(&a, PORT, &token);
@@ -60,6 +68,14 @@ fn limit_table(scene: &Scene<'_>) -> Result<(), Failure> {
         return Err(Failure::NotTestable("the kernel's switch learns without limit: it needs Linux 6.8".to_owned()));
     }
     Ok(())
+}
+
+/// Whether the switch knows behind which port `host` is.
+fn is_learned(scene: &Scene<'_>, host: &Host) -> Result<bool, Failure> {
+    let mut command = scene.lan.bridge.command("bridge");
+    command.args(["fdb", "show"]);
+    let said = process::must(command)?;
+    Ok(said.lines().any(|line| line.starts_with(&host.mac.to_string()) && !line.contains("permanent")))
 }
 
 /// Attack 51 where it needs no VLAN: a frame in b's name with two tags of VLAN 0, behind which filters of switches do not look
