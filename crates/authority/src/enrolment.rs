@@ -44,7 +44,8 @@ fn signed_request(name: &str, role: Role, names: &Names, key_der: &[u8]) -> Resu
     Ok(pem::encode(pem::CERTIFICATE_REQUEST, signed.der()).to_string())
 }
 
-/// A request for another certificate for the key in an identity file, signed with that key. It is no secret.
+/// A request for another certificate for the key in an identity file, signed with that key. Whoever shows it is given the
+/// bundle, which is secret; so it is to be kept as private.
 ///
 /// # Errors
 /// [`Error::Identity`], or what the encoder says of the key.

@@ -42,7 +42,7 @@ pub(crate) struct RenewArguments {
 pub(crate) enum RenewCommand {
     /// Write a request for another certificate, signed with the key that this host has
     ///
-    /// The manager answers it with 'ringwall site renew --request'. It is no secret.
+    /// The manager answers it with 'ringwall site renew --request'. Keep it private: whoever shows it is given what is this host's.
     #[command(verbatim_doc_comment)]
     Request {
         #[command(flatten)]
@@ -94,7 +94,8 @@ impl RenewArguments {
 fn request(config: &Path, out: &Path, force: bool) -> Result<(), Failure> {
     let present = Present::read(config)?;
     let overwrite = if force { Overwrite::Force } else { Overwrite::Never };
-    files::write(out, &present.request()?, Secrecy::Public, overwrite)?;
+    // Whoever shows it is given the bundle, in which this host's key for DHCP may be.
+    files::write(out, &present.request()?, Secrecy::Secret, overwrite)?;
     say!("send {} to the manager, for `ringwall site renew --request`", out.display());
     Ok(())
 }
