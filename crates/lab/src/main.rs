@@ -53,6 +53,9 @@ enum Subject {
     /// Join two interfaces of this namespace by a link that treats frames badly
     #[command(hide = true)]
     Link(net::link::LinkArgs),
+    /// Flood an interface of this namespace with forged frames
+    #[command(hide = true)]
+    Flood(net::flood::FloodArgs),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Subject::Exec(args) => standing::exec(args),
         Subject::Down => standing::down(),
         Subject::Link(args) => net::link::run(args),
+        Subject::Flood(args) => net::flood::run(args),
     };
     finish(outcome)
 }

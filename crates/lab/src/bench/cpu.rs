@@ -8,8 +8,6 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::failure::Failure;
 use crate::net::process;
 
@@ -60,12 +58,6 @@ pub fn exact(id: u32) -> Result<Duration, Failure> {
         total += nanos.map(Duration::from_nanos).ok_or_else(|| Failure::Unreadable(path.display().to_string()))?;
     }
     Ok(total)
-}
-
-/// Time that the calling thread has run.
-pub fn own_thread() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
 /// Seconds that one processor spent busy since the machine started.

@@ -12,6 +12,7 @@
 //! Trusts: that it runs as root, and iproute2.
 
 pub mod etcd;
+pub mod flood;
 pub mod frame;
 pub mod impairment;
 pub mod lan;

@@ -1,31 +1,18 @@
 //! The forged frames: those of an honest host, changed where a layer is to tell them, as fast as is wanted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use bump::Meta;
-use system::port::{PacketPort, Sender};
 use wire::ethernet::HEADER_LEN;
 
-use super::stage::{SENDER_CORE, sit_on};
+use super::stage::SENDER_CORE;
 use crate::bench::cpu;
 use crate::failure::Failure;
-use crate::net::Frame;
+use crate::net::{self, Frame, Host, Lan, Namespace};
 
 /// Where a message has its fields.
 const INDEX_AT: usize = HEADER_LEN + 2;
 const SPIN_AT: usize = HEADER_LEN + 10;
-/// Frames between two looks at the clock.
-const HANDFUL_PACED: u64 = 16;
-const HANDFUL_MAX: u64 = 64;
-/// How long a paced flood rests.
-const REST: Duration = Duration::from_micros(40);
-/// How far the attacker steps back. At real-time priority it would starve what the kernel does for the stream beside it.
-const NICENESS: i32 = 19;
-/// After a pause of the machine the flood does not make up for more than this.
-const BEHIND_MAX: u64 = 2000;
-
 /// What is wrong with the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
@@ -108,42 +95,38 @@ impl Pace {
     }
 }
 
-/// Sends `frames` over and over until it is stopped, on the sender's processor when the stream does not want it. What the thread has
-/// worked: the kernel carries a frame over the bridge in its name.
+/// A flood that goes on.
+pub struct Flood(net::flood::Flood);
+
+/// Begins to flood the wire of `victim` with `frames`, over and over, on the sender's processor when the stream does not want it.
 ///
 /// # Errors
-/// The thread cannot be bound to its processor.
-pub fn run(port: &mut PacketPort, frames: &[Vec<u8>], pace: Pace, stop: &AtomicBool) -> Result<Duration, Failure> {
-    sit_on(SENDER_CORE, None)?;
-    // A thread's own number names it alone.
-    let own = rustix::thread::gettid();
-    rustix::process::setpriority_process(Some(own), NICENESS)
-        .map_err(|error| Failure::Io { doing: "stepping back".to_owned(), source: error.into() })?;
-    let (start, mut sent) = (Instant::now(), 0_u64);
-    let mut frames = frames.iter().cycle();
-    while !stop.load(Ordering::Relaxed) {
-        let due = pace.per_second().map(|rate| (start.elapsed().as_secs_f64() * rate) as u64);
-        let handful = match due {
-            None => HANDFUL_MAX,
-            Some(due) if due >= sent + HANDFUL_PACED => HANDFUL_PACED,
-            Some(_) => {
-                thread::sleep(REST);
-                continue;
-            }
-        };
-        for frame in frames.by_ref().take(handful as usize) {
-            put(port, frame);
-        }
-        port.sender.flush();
-        sent = (sent + handful).max(due.unwrap_or(0).saturating_sub(BEHIND_MAX));
-    }
-    Ok(cpu::own_thread())
+/// The kernel cannot.
+pub fn start(lan: &Lan, victim: &Host, frames: Vec<Vec<u8>>, pace: Pace) -> Result<Flood, Failure> {
+    start_at((&lan.bridge, &Lan::port(victim)), frames, pace, &lan.directory)
 }
 
-fn put(port: &mut PacketPort, frame: &[u8]) {
-    if let Some(room) = port.sender.reserve(frame.len()) {
-        room[..frame.len()].copy_from_slice(frame);
-        port.sender.commit(frame.len(), Meta::plain());
+/// As [`start`], by the near end of any wire; files go to `directory`.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_at(
+    near_end: (&Namespace, &str),
+    frames: Vec<Vec<u8>>,
+    pace: Pace,
+    directory: &Path,
+) -> Result<Flood, Failure> {
+    net::flood::Flood::start(near_end, frames, pace.per_second(), SENDER_CORE, directory).map(Flood)
+}
+
+impl Flood {
+    /// Ends it; what it has worked, the waiting for its turn included where it is paced.
+    ///
+    /// # Errors
+    /// It had ended before.
+    pub fn stop(self) -> Result<Duration, Failure> {
+        let worked = cpu::exact(self.0.id())?;
+        self.0.stop().map(|()| worked)
     }
 }
 

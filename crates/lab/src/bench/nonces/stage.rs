@@ -8,7 +8,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use serde_json::Value;
 use shield::Layers;
 use wire::cll::PacketType;
 
-use super::flood::{self, Attack, Pace};
+use super::flood::{self, Attack, Flood, Pace};
 use super::handshakes::{self, Forgery};
 use super::stream::{PAYLOAD_LEN, Sample, Stream};
 use crate::attack::exhaustion::greet;
@@ -30,7 +29,7 @@ use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
 use crate::net::lan::{self, INTERFACE};
 use crate::net::talk::{Mailbox, Ping};
-use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, link, process};
+use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, process};
 
 /// The processor of sender, peers, bridge and attacker.
 pub const SENDER_CORE: usize = 0;
@@ -45,7 +44,7 @@ pub const STREAM_PRIORITY: &str = "10";
 /// Share of the stream that must leave its sender: what is lost there is not the receiver's loss.
 const VALID_ON_WIRE_MIN: f64 = 0.995;
 /// How far a flood runs ahead of the stream.
-const AHEAD: Duration = Duration::from_millis(250);
+pub const AHEAD: Duration = Duration::from_millis(250);
 /// How long a datagram may be on its way when nothing disturbs it.
 const SOON: Duration = Duration::from_millis(300);
 const PORT: u16 = 7001;
@@ -70,7 +69,7 @@ pub struct Measured {
     pub receive_ns: f64,
     /// What the daemon of the stream's sender worked for each frame, in nanoseconds.
     pub sender_ns_per_valid: f64,
-    /// What the attacker's thread worked for each forged frame, its way over the bridge included, in nanoseconds.
+    /// What the attacker worked for each forged frame, in nanoseconds; where it is paced, with its waiting.
     pub sender_ns_per_forged: f64,
 }
 
@@ -277,15 +276,14 @@ impl Stage {
     }
 
     fn play(&self, forged: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
-        let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
-        play(Stream::open(b, a)?, m, forged, time)
+        let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
+        play(Stream::open(b, a)?, (&self.lan, a), forged, time)
     }
 
     fn look(&self) -> Result<Seen, Failure> {
-        let (b, m) = (self.lan.host("b")?, self.lan.host("m")?);
         Ok(Seen {
-            valid: sent_by(&self.lan, b)?,
-            forged: sent_by(&self.lan, m)?,
+            valid: sent_by(&self.lan, self.lan.host("b")?)?,
+            forged: forged_to(&self.lan, &self.receiver.host)?,
             memory_mib: memory_mib(&self.receiver)?,
             daemon: worked(&self.receiver)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
@@ -302,31 +300,22 @@ pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
     memory_of(daemon.id().ok_or_else(ended)?)
 }
 
-/// Lets `stream` run for so long, and frames that are forged come from `attacker` from a little before its beginning to its end; the
+/// Lets `stream` run for so long, and frames that are forged come to `victim` from a little before its beginning to its end; the
 /// attacker's processor time beside.
 ///
 /// # Errors
-/// A port cannot be opened, or a thread not be bound to its processor.
+/// A thread cannot be bound to its processor, or the kernel makes no flood.
 pub fn play(
     stream: Stream,
-    attacker: &Host,
+    (lan, victim): (&Lan, &Host),
     forged: Option<(Vec<Vec<u8>>, Pace)>,
     time: Duration,
 ) -> Result<(Sample, Duration), Failure> {
-    let mut port = attacker.namespace.enter(|| link::open(INTERFACE))?;
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let stop = &stop;
-        let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
-        thread::sleep(AHEAD);
-        let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
-        let flood_time = match flood.map(thread::ScopedJoinHandle::join) {
-            Some(Err(_)) => return Err(Failure::Unreadable("the flood ended".to_owned())),
-            Some(Ok(worked)) => worked?,
-            None => Duration::ZERO,
-        };
-        Ok((sample?, flood_time))
-    })
+    let flood = forged.map(|(frames, pace)| flood::start(lan, victim, frames, pace)).transpose()?;
+    thread::sleep(AHEAD);
+    let mut flood_time = Ok(Duration::ZERO);
+    let sample = stream.run(time, || flood_time = flood.map_or(Ok(Duration::ZERO), Flood::stop))?;
+    Ok((sample, flood_time?))
 }
 
 fn ended() -> Failure {
@@ -353,11 +342,25 @@ pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
     counted_by(lan, host, "rx")
 }
 
+/// Frames that have come to the wire of `victim` and that no host sent: the flood's, those included for which its card had no place.
+///
+/// # Errors
+/// `ip` does not say.
+pub fn forged_to(lan: &Lan, victim: &Host) -> Result<f64, Failure> {
+    let offered = counted(lan, victim, "tx", "packets")? + counted(lan, victim, "tx", "dropped")?;
+    let others = lan.hosts.iter().filter(|host| host.name != victim.name);
+    Ok(offered - others.map(|host| sent_by(lan, host)).sum::<Result<f64, _>>()?)
+}
+
 /// Frames that the bridge's end of the wire of `host` has counted in this direction.
 fn counted_by(lan: &Lan, host: &Host, direction: &str) -> Result<f64, Failure> {
+    counted(lan, host, direction, "packets")
+}
+
+fn counted(lan: &Lan, host: &Host, direction: &str, what: &str) -> Result<f64, Failure> {
     let text = lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
     let said: Value = serde_json::from_str(&text).unwrap_or_default();
-    let count = said[0]["stats64"][direction]["packets"].as_f64();
+    let count = said[0]["stats64"][direction][what].as_f64();
     count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
 }
 

@@ -8,7 +8,7 @@ mod load;
 mod tables;
 
 pub use distributor::{Forger, HOSTS};
-pub use load::{Borne, Load, Parties, open_port};
+pub use load::{Borne, Load, Parties};
 
 use std::path::Path;
 

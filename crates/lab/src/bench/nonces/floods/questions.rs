@@ -2,19 +2,18 @@
 //! answer takes.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use super::without;
 use crate::bench::mode::Cable;
 use crate::bench::nonces::NAME;
-use crate::bench::nonces::flood::{self, Pace};
+use crate::bench::nonces::flood::{self, Flood, Pace};
 use crate::bench::nonces::stage::{
-    RECEIVER_CORE, Receive, SENDER_CORE, memory_mib, place, place_receive_path, receive_in_a_thread, sit_on,
+    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, memory_mib, place, place_receive_path, receive_in_a_thread, sit_on,
 };
 use crate::bench::row::Row;
-use crate::bench::s_arp::{Borne, Forger, HOSTS, Load, Parties, open_port};
+use crate::bench::s_arp::{Borne, Forger, HOSTS, Load, Parties};
 use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, cpu, twice};
 use crate::cleanup::Run;
@@ -22,8 +21,6 @@ use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Setting, Site};
 use crate::net::{Lan, LanPlan};
 
-/// How far a flood runs ahead of the questions.
-const AHEAD: Duration = Duration::from_millis(250);
 /// Layers that are off.
 const OFF: [&[&str]; 2] = [&[], &["site-mac"]];
 /// Who floods: without the site key, and with it.
@@ -65,7 +62,7 @@ fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive
         eprintln!("ringwall-lab: questions, {}, pair {} of {}", without(off), pair + 1, schedule.pairs);
         for (flood, found) in &mut found {
             let once = || {
-                let borne = ask(&parties, *flood, schedule.seconds, pair)?;
+                let borne = ask((&parties, &lan.directory), *flood, schedule.seconds, pair)?;
                 Ok((borne, memory_mib(&daemon)?))
             };
             found.push(twice(&name(off, *flood), once)?);
@@ -76,23 +73,24 @@ fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive
 }
 
 /// Asks for `seconds`, under a flood from a little before to the end.
-fn ask(parties: &Parties<'_>, flood: Option<(Forger, Pace)>, seconds: u32, seed: u32) -> Result<Borne, Failure> {
+fn ask(
+    (parties, directory): (&Parties<'_>, &Path),
+    flood: Option<(Forger, Pace)>,
+    seconds: u32,
+    seed: u32,
+) -> Result<Borne, Failure> {
     cpu::settle()?;
     let time = Duration::from_secs(seconds.into());
     let forged = flood.map(|(forger, pace)| (forger.requests(parties), pace));
     let load = Load::prepare(parties, time, seed.into())?;
-    let (mut port, stop) = (open_port(parties.from)?, AtomicBool::new(false));
-    thread::scope(|scope| {
-        let stop = &stop;
-        let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
-        thread::sleep(AHEAD);
-        let asking = scope.spawn(move || sit_on(SENDER_CORE, None).and_then(|()| load.run(parties, time)));
-        let borne = asking.join();
-        stop.store(true, Ordering::Relaxed);
-        let ended = || Failure::Unreadable("a part of the run ended".to_owned());
-        flood.map(|flood| flood.join().map_err(|_| ended())?).transpose()?;
-        borne.map_err(|_| ended())?
-    })
+    let near_end = (&parties.from.namespace, parties.from.interface.as_str());
+    let flood = forged.map(|(frames, pace)| flood::start_at(near_end, frames, pace, directory)).transpose()?;
+    thread::sleep(AHEAD);
+    let asking = thread::scope(|scope| {
+        scope.spawn(move || sit_on(SENDER_CORE, None).and_then(|()| load.run(parties, time))).join()
+    });
+    flood.map(Flood::stop).transpose()?;
+    asking.map_err(|_| Failure::Unreadable("who asks ended".to_owned()))?
 }
 
 fn name(off: &[&str], flood: Option<(Forger, Pace)>) -> String {

@@ -3,8 +3,6 @@
 //! the sender as well.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use identity::HostIdentity;
@@ -12,20 +10,17 @@ use identity::HostIdentity;
 use super::Victim;
 use super::forgery::Forgery;
 use crate::bench::cpu;
-use crate::bench::nonces::flood::{self, Pace};
+use crate::bench::nonces::flood::Pace;
 use crate::bench::nonces::stage::{
-    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, hear, memory_mib, place, place_receive_path,
-    receive_in_a_thread, sent_by, shelter, worked,
+    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, forged_to, hear, memory_mib, place,
+    place_receive_path, play, receive_in_a_thread, shelter, worked,
 };
 use crate::bench::nonces::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
-use crate::net::lan::INTERFACE;
-use crate::net::{Frame, Lan, LanPlan, link};
+use crate::net::{Frame, Lan, LanPlan};
 
-/// How far a flood runs ahead of the stream.
-const AHEAD: Duration = Duration::from_millis(250);
 /// Share of the stream that must leave its program: what is lost there is not the receiver's loss.
 const SENT_MIN: f64 = 0.99;
 
@@ -87,28 +82,20 @@ impl Stage {
     pub fn measure(&self, flood: Option<(Forgery, Pace)>, seconds: u32) -> Result<Measured, Failure> {
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
-        let (a, b, m) = (self.lan.host("a")?, self.lan.host("b")?, self.lan.host("m")?);
+        let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
         let genuine = self.heard.as_ref().map(|(frame, identity)| (frame, identity));
         let forged = flood.map(|(forgery, pace)| (forgery.frames(a, genuine), pace));
-        let (stream, mut port) = (Stream::open(b, a)?, m.namespace.enter(|| link::open(INTERFACE))?);
-        let (before, spent) = (sent_by(&self.lan, m)?, worked(&self.receiver)?);
-        let (start, stop) = (Instant::now(), AtomicBool::new(false));
-        let sample = thread::scope(|scope| {
-            let stop = &stop;
-            let flood = forged.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
-            thread::sleep(AHEAD);
-            let sample = stream.run(time, || stop.store(true, Ordering::Relaxed));
-            let ended = || Failure::Unreadable("the flood ended".to_owned());
-            flood.map(|flood| flood.join().map_err(|_| ended())?).transpose()?;
-            sample
-        })?;
+        let stream = Stream::open(b, a)?;
+        let (before, spent) = (forged_to(&self.lan, a)?, worked(&self.receiver)?);
+        let start = Instant::now();
+        let (sample, _) = play(stream, (&self.lan, a), forged, time)?;
         let share = sample.sent as f64 / (time.as_secs_f64() * PER_SECOND);
         if share < SENT_MIN {
             return Err(busy(&format!("only {share:.3} of the stream were sent")));
         }
         Ok(Measured {
             goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
-            forged_per_second: (sent_by(&self.lan, m)? - before) / (AHEAD + time).as_secs_f64(),
+            forged_per_second: (forged_to(&self.lan, a)? - before) / (AHEAD + time).as_secs_f64(),
             delay_median_ms: sample.delay_median_ms,
             delay_p99_ms: sample.delay_p99_ms,
             memory_mib: memory_mib(&self.receiver)?,

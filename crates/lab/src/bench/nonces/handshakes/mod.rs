@@ -16,10 +16,11 @@ use identity::aead::Suite;
 use shield::Layers;
 
 use super::NAME;
-use super::flood::{self, Pace};
+use super::flood::{self, Flood, Pace};
 use super::peer::Peer;
 use super::stage::{
-    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, place, place_receive_path, receive_in_a_thread, start,
+    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, forged_to, place, place_receive_path,
+    receive_in_a_thread, start,
 };
 use super::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::bench::row::Row;
@@ -28,15 +29,11 @@ use crate::bench::{Schedule, cpu, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
-use crate::net::lan::INTERFACE;
-use crate::net::{Host, Lan, LanPlan, link};
+use crate::net::{Host, Lan, LanPlan};
 pub use forgery::Forgery;
 
 /// Between two honest handshakes: a host's budget for answers to one source is four a second.
 const INTERVAL: Duration = Duration::from_millis(300);
-/// How far a flood runs ahead of the stream.
-const AHEAD: Duration = Duration::from_millis(250);
-
 /// Share of the stream that must leave its program: what is lost there is not the receiver's loss.
 const SENT_MIN: f64 = 0.99;
 
@@ -112,27 +109,24 @@ impl Hosts {
 
     /// Lets the stream run and a third host shake hands, under a flood from a little before to the end.
     fn play(&self, flood: Option<(Forgery, Pace)>, time: Duration) -> Result<Measured, Failure> {
-        let [a, b, c, f, m] = ["a", "b", "c", "f", "m"].map(|name| self.lan.host(name));
-        let (a, b, c, f, m) = (a?, b?, c?, f?, m?);
+        let [a, b, c, f] = ["a", "b", "c", "f"].map(|name| self.lan.host(name));
+        let (a, b, c, f) = (a?, b?, c?, f?);
         let frames =
             flood.map(|(forgery, pace)| Ok::<_, Failure>((forge(&self.site, forgery, f, a)?, pace))).transpose()?;
         let stream = Stream::open(b, a)?;
-        let mut port = m.namespace.enter(|| link::open(INTERFACE))?;
         cpu::settle()?;
-        let before = self.sent_by(m)?;
-        let (start, over, stop) = (Instant::now(), AtomicBool::new(false), AtomicBool::new(false));
+        let before = forged_to(&self.lan, a)?;
+        let (start, over) = (Instant::now(), AtomicBool::new(false));
+        let flood = frames.map(|(frames, pace)| flood::start(&self.lan, a, frames, pace)).transpose()?;
         let (sample, shaken) = thread::scope(|scope| {
-            let (over, stop) = (&over, &stop);
-            let flood = frames.map(|(frames, pace)| scope.spawn(move || flood::run(&mut port, &frames, pace, stop)));
+            let over = &over;
             thread::sleep(AHEAD);
             let shaking = scope.spawn(|| self.shake_hands(c, a, over));
             let sample = stream.run(time, || over.store(true, Ordering::Relaxed));
-            let shaken = shaking.join();
-            stop.store(true, Ordering::Relaxed);
-            let ended = || Failure::Unreadable("a part of the run ended".to_owned());
-            flood.map(|flood| flood.join().map_err(|_| ended())?).transpose()?;
-            Ok::<_, Failure>((sample?, shaken.map_err(|_| ended())??))
+            let shaken = shaking.join().map_err(|_| Failure::Unreadable("who shakes hands ended".to_owned()));
+            Ok::<_, Failure>((sample?, shaken??))
         })?;
+        flood.map(Flood::stop).transpose()?;
         let (handshakes_ms, failed) = shaken;
         let share = sample.sent as f64 / (time.as_secs_f64() * PER_SECOND);
         if share < SENT_MIN {
@@ -142,7 +136,7 @@ impl Hosts {
             goodput_mbit: sample.delivered as f64 * PAYLOAD_LEN as f64 * 8.0 / 1e6 / time.as_secs_f64(),
             handshakes_ms,
             failed,
-            forged_per_second: (self.sent_by(m)? - before) / start.elapsed().as_secs_f64(),
+            forged_per_second: (forged_to(&self.lan, a)? - before) / start.elapsed().as_secs_f64(),
         })
     }
 
@@ -160,11 +154,6 @@ impl Hosts {
             thread::sleep(INTERVAL);
         }
         Ok((taken, failed))
-    }
-
-    /// Frames that the wire of `host` has carried from it.
-    fn sent_by(&self, host: &Host) -> Result<f64, Failure> {
-        super::stage::sent_by(&self.lan, host)
     }
 }
 

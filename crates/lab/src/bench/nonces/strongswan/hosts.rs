@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::super::flood::Pace;
 use super::super::stage::{
-    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, memory_of, place, place_process,
-    place_receive_path, play, receive_in_a_thread, sent_by,
+    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, forged_to, memory_of, place,
+    place_process, place_receive_path, play, receive_in_a_thread, sent_by,
 };
 use super::super::stream::{PAYLOAD_LEN, Sample, Stream};
 use super::forgery::Forgery;
@@ -119,7 +119,7 @@ impl Hosts {
         cpu::settle()?;
         let pace = frames.as_ref().map(|(_, pace)| *pace);
         let before = self.look()?;
-        let (sample, flood_time) = play(self.stream()?, self.lan.host("m")?, frames, time)?;
+        let (sample, flood_time) = play(self.stream()?, (&self.lan, self.lan.host("a")?), frames, time)?;
         Measured::between([before, self.look()?], &sample, flood_time, time).checked(pace)
     }
 
@@ -174,7 +174,7 @@ impl Hosts {
         let worked = |at: usize| of_host(at).map(cpu::exact).sum::<Result<Duration, _>>();
         Ok(Seen {
             valid: sent_by(&self.lan, self.lan.host("b")?)?,
-            forged: sent_by(&self.lan, self.lan.host("m")?)?,
+            forged: forged_to(&self.lan, self.lan.host("a")?)?,
             memory_mib: of_host(0).map(memory_of).sum::<Result<f64, _>>()?,
             daemon: worked(0)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,

@@ -1,0 +1,160 @@
+//! A flood of forged frames, handed to an interface as a card hands up what came by wire.
+//!
+//! A program in the kernel makes it (`bpf/flood.c`), because with a packet socket the way to the wire costs an attacker more than the
+//! same frame costs its victim, and the two share a machine here. It runs in a process of its own, which a signal ends.
+//!
+//! Trusts: that it runs as root, and that the interface is one end of a veth pair in a namespace that the lab has made.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use system::bpf::{Instruction, Kind, Map, Program, Shape};
+
+use super::link::index_of;
+use super::{Frame, Namespace, Running, pcap};
+use crate::failure::Failure;
+
+/// The instructions, made of `bpf/flood.c`.
+const PROGRAM: &[u8] = include_bytes!("../../bpf/flood.bpf");
+/// Frames that the program sends together.
+const HANDFUL: f64 = 16.0;
+/// Bytes of the program's settings.
+const SETTINGS_LEN: usize = 32;
+/// Most bytes of a frame, and of the frame with its length in front.
+const FRAME_MAX: usize = 2047;
+const ENTRY_LEN: usize = 4 + FRAME_MAX + 1;
+/// Most frames that follow one another before they repeat themselves.
+const FRAMES_MAX: usize = 4096;
+/// What the process says when it is about to begin.
+const READY: &str = "ready";
+const READY_LIMIT: Duration = Duration::from_secs(10);
+/// Steps of the attacker's scheduling class by which it stands behind everybody else.
+const NICENESS: &str = "19";
+
+/// A flood that goes on.
+#[derive(Debug)]
+pub struct Flood {
+    process: Running,
+}
+
+impl Flood {
+    /// Sends `frames` over and over out by `interface` of `namespace`, on processor `core` when nobody else wants it; so many a second, or
+    /// as fast as it goes. Files go to `directory`.
+    ///
+    /// # Errors
+    /// The kernel cannot, or a frame is too long.
+    pub fn start(
+        (namespace, interface): (&Namespace, &str),
+        frames: Vec<Vec<u8>>,
+        per_second: Option<f64>,
+        core: usize,
+        directory: &Path,
+    ) -> Result<Flood, Failure> {
+        let capture = directory.join("flood.pcap");
+        pcap::write(&capture, &frames.into_iter().map(Frame).collect::<Vec<_>>())?;
+        let mut command = namespace.command("taskset");
+        command.args(["-c", &core.to_string(), "nice", "-n", NICENESS]);
+        command.arg(std::env::current_exe().map_err(Failure::io("finding this program"))?);
+        command.args(["flood", "--interface", interface, "--frames"]).arg(&capture);
+        if let Some(rate) = per_second {
+            command.args(["--per-second", &rate.to_string()]);
+        }
+        let mut process = Running::start(command, &directory.join("flood.log"))?;
+        process.await_output(READY, READY_LIMIT)?;
+        Ok(Flood { process })
+    }
+
+    /// The process that makes it.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// It had ended before.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        self.process.ensure_alive()?;
+        self.process.stop(Signal::KILL);
+        Ok(())
+    }
+}
+
+/// What the process is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FloodArgs {
+    /// Where the frames leave: the near end of a veth pair, whose other end receives them
+    #[arg(long, value_name = "INTERFACE")]
+    interface: String,
+    /// A capture of the frames
+    #[arg(long, value_name = "FILE")]
+    frames: PathBuf,
+    /// How many a second; as fast as it goes if not said
+    #[arg(long, value_name = "NUMBER")]
+    per_second: Option<f64>,
+}
+
+/// Floods an interface of this namespace until a signal ends it.
+///
+/// # Errors
+/// This is the machine's own namespace, there is nothing to send, or the kernel refuses.
+pub fn run(args: &FloodArgs) -> Result<ExitCode, Failure> {
+    refuse_outside_of_the_lab()?;
+    let frames = pcap::read(&args.frames)?;
+    if frames.is_empty() || frames.len() > FRAMES_MAX {
+        return Err(Failure::Usage(format!("{} frames to flood with; 1 to {FRAMES_MAX}", frames.len())));
+    }
+    let longest = frames.iter().map(|frame| frame.0.len()).max().unwrap_or(0);
+    let program = load(&settings(args, &frames)?, &frames).map_err(Failure::io("loading the flood's program"))?;
+    writeln!(io::stdout(), "{READY}").map_err(Failure::io("writing to standard output"))?;
+    loop {
+        let ran = program.run_live(&vec![0; longest], u32::MAX);
+        ran.map_err(Failure::io(format!("flooding {}", args.interface)))?;
+    }
+}
+
+/// Nobody floods a real network with this: the lab, which starts it, is in the machine's own namespace.
+fn refuse_outside_of_the_lab() -> Result<(), Failure> {
+    let namespace = |process: u32| {
+        let path = PathBuf::from(format!("/proc/{process}/ns/net"));
+        fs::read_link(&path).map_err(Failure::file("reading", &path))
+    };
+    if namespace(std::process::id())? == namespace(parent_id())? {
+        return Err(Failure::Usage("floods are for namespaces that the lab has made".to_owned()));
+    }
+    Ok(())
+}
+
+/// As `struct settings` of the program.
+fn settings(args: &FloodArgs, frames: &[Frame]) -> Result<[u8; SETTINGS_LEN], Failure> {
+    let interval_ns = match args.per_second {
+        None => 0,
+        Some(rate) if rate >= 1.0 => (HANDFUL * 1e9 / rate) as u64,
+        Some(rate) => return Err(Failure::Usage(format!("{rate} frames a second; at least 1"))),
+    };
+    let mut settings = [0; SETTINGS_LEN];
+    settings[..8].copy_from_slice(&interval_ns.to_ne_bytes());
+    settings[24..28].copy_from_slice(&index_of(&args.interface)?.to_ne_bytes());
+    settings[28..32].copy_from_slice(&(frames.len() as u32).to_ne_bytes());
+    Ok(settings)
+}
+
+fn load(settings: &[u8], frames: &[Frame]) -> io::Result<Program> {
+    let shape = |value_len, entries| Shape { hashed: false, shared: false, key_len: 4, value_len, entries };
+    let maps = [Map::create(shape(SETTINGS_LEN, 1))?, Map::create(shape(ENTRY_LEN, frames.len() as u32))?];
+    maps[0].put(&0_u32.to_ne_bytes(), settings)?;
+    for (place, Frame(bytes)) in (0_u32..).zip(frames) {
+        let mut entry = [0; ENTRY_LEN];
+        let room = entry[4..4 + FRAME_MAX].get_mut(..bytes.len()).ok_or(io::ErrorKind::InvalidInput)?;
+        room.copy_from_slice(bytes);
+        entry[..4].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+        maps[1].put(&place.to_ne_bytes(), &entry)?;
+    }
+    Program::load(Kind::Xdp, "flood", &Instruction::read(PROGRAM), &maps)
+}
