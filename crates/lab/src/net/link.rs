@@ -154,7 +154,11 @@ pub fn open_for_arp(interface: &str) -> Result<PacketPort, Failure> {
     open_port(interface, &PacketOptions { ring: Some(RingSlots::Many), ..options })
 }
 
-fn index_of(interface: &str) -> Result<u32, Failure> {
+/// The number of `interface` of the calling thread's namespace.
+///
+/// # Errors
+/// There is none.
+pub fn index_of(interface: &str) -> Result<u32, Failure> {
     let any_socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Failure::io("opening a socket"))?;
     rustix::net::netdevice::name_to_index(&any_socket, interface)
         .map_err(|error| Failure::Io { doing: format!("finding interface {interface}"), source: error.into() })
