@@ -2,8 +2,8 @@
 //
 // The kernel runs this program over and over on pages of its own (BPF_PROG_TEST_RUN with live frames, Linux 5.18) and hands what it
 // redirects to the interface, as a card hands up what came by wire: without a socket buffer, and in handfuls. So an attacker costs a
-// tenth of what one with a packet socket does, and leaves the machine to those who are measured. `make.py` of the shield turns this
-// file into `flood.bpf`.
+// tenth of what one with a packet socket does, and leaves the machine to those who are measured. The `make.py` of the shield's programs
+// turns this file into `flood.bpf`.
 #include <linux/bpf.h>
 
 typedef __u8 u8;
@@ -46,7 +46,7 @@ static long (*const lengthen)(struct xdp_md *packet, int by) = (void *)BPF_FUNC_
 static long (*const store)(struct xdp_md *packet, u32 at, void *from, u32 len) = (void *)BPF_FUNC_xdp_store_bytes;
 static long (*const redirect)(u32 interface, u64 flags) = (void *)BPF_FUNC_redirect;
 
-SECTION("socket")
+SECTION("hook")
 int flood(struct xdp_md *packet) {
     u32 zero = 0, at, len;
     u64 now = nanoseconds();

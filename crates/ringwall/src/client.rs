@@ -312,9 +312,10 @@ fn print_shield(shield: &Shield) {
 
 /// Where forged frames end, and how many did so in the kernel.
 fn print_layers(layers: &Layers) {
+    let hook = layers.hook.as_ref().map_or_else(String::new, |hook| format!(", hook {hook}"));
     let reason =
         layers.reason.as_ref().map_or_else(String::new, |reason| format!(" (wanted: {}; {reason})", layers.wanted));
-    say!("layers: {}{reason}", layers.in_force);
+    say!("layers: {}{hook}{reason}", layers.in_force);
     let counts = layers.dropped_in_kernel.iter().filter(|(_, count)| **count > 0);
     let counts: Vec<_> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
     if !counts.is_empty() {

@@ -155,7 +155,10 @@ pub(crate) struct Layers {
     pub(crate) wanted: String,
     /// As it is.
     pub(crate) in_force: String,
-    /// Why it is another.
+    /// At which place in the kernel: socket, xdp or xdp-generic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hook: Option<String>,
+    /// Why it is another, or at another place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// Frames that the kernel dropped; they are part of `frames` and `drops`.

@@ -1,24 +1,12 @@
-// The checks of the shield in front of IPsec, in the kernel: a socket filter in front of the daemon's packet socket (record 0040).
+// The checks of the shield in front of IPsec, in the kernel: in front of the daemon's packet socket (record 0040) or of the card's
+// receive path (record 0042).
 //
 // It is the twin of `Shield` in crates/shield/src/ipsec and drops only what that would drop, so that a forged packet ends before it
 // costs a copy and a wake-up. Whatever it is not sure of it lets pass, and the daemon decides. The daemon alone says which SPIs
-// are known and writes their windows. Since it stands in the place of the filter that keeps IPsec for the daemon
-// (`Kept::Ipsec`), it says first what is kept. `make.py` turns this file into `ipsec.bpf`; numbers on the wire are big-endian,
-// this machine is little-endian.
-#include <linux/bpf.h>
-
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-
-#define SECTION(name) __attribute__((section(name), used))
-#define INLINE static inline __attribute__((always_inline))
-#define big16(x) __builtin_bswap16(x)
-#define big32(x) __builtin_bswap32(x)
-
-// Verdicts of a socket filter: how much of the frame to keep.
-enum { DROP = 0, PASS = 0x7fffffff };
+// are known and writes their windows. At the socket it stands in the place of the filter that keeps IPsec for the daemon
+// (`Kept::Ipsec`), so it says first what is kept. `make.py` turns this file into `ipsec.bpf` and `ipsec.xdp.bpf`; numbers on the
+// wire are big-endian, this machine is little-endian.
+#include "hook.h"
 
 // Why a packet is dropped; the order is that of `kernel::COUNTED`.
 enum reason { STRANGER, UNREADABLE, RANGE, UNKNOWN, REPLAYED, IKE_BUDGET, KEEPALIVE_BUDGET, FRAGMENT_BUDGET, REASONS, GOOD };
@@ -41,7 +29,7 @@ enum layer { SOURCE_LAYER = 1, RANGE_LAYER = 2, SPI_LAYER = 4, WINDOW_LAYER = 8,
 struct settings {
     u32 spi_min, spi_max;
     u32 layers;
-    u32 reserved;
+    u32 joined_unmarked; // several datagrams may have been joined, and nothing says so
     u64 interval_ns[BUDGETS]; // between two packets of a budget
     u64 burst_ns[BUDGETS];
 };
@@ -69,10 +57,6 @@ enum { CANDIDATE_BITS = 16, GOLDEN = 0x9e3779b1 };
 // One entry for each peer; number 0 is that of strangers. A budget is full at the time that stands here.
 struct books { u64 dropped[REASONS]; u64 full_at_ns[BUDGETS]; };
 
-static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
-static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
-static long (*const load)(const void *packet, u32 at, void *to, u32 len) = (void *)BPF_FUNC_skb_load_bytes;
-
 // What says whether it is kept begins a header: so much of IPv4, so much of IPv6.
 enum { IPV4_KEPT_LEN = 10, IPV6_KEPT_LEN = 7 };
 enum { ETHERNET_LEN = 14, IPV4_LEN = 20, IPV6_LEN = 40, UDP_LEN = 8, ESP_LEN = 8 };
@@ -90,6 +74,7 @@ enum kind { NOT_KEPT, NO_IPSEC, IS_ESP, IS_IKE, IS_KEEPALIVE, LATER_FRAGMENT, CA
 struct found {
     u32 source[4];
     u32 esp_at;
+    u32 is_datagram; // which are the ones that may have been joined
 };
 
 INLINE int is_port_of_ipsec(u16 port) { return port == big16(IKE_PORT) || port == big16(NAT_TRAVERSAL_PORT); }
@@ -104,10 +89,11 @@ INLINE enum kind find_esp(struct found *found, u32 at, u32 end) {
 }
 
 // A datagram that begins at `start`, of a packet that ends at `end`.
-INLINE enum kind find_in_udp(struct __sk_buff *packet, struct found *found, u32 start, u32 end, int is_first_fragment) {
+INLINE enum kind find_in_udp(context *packet, struct found *found, u32 start, u32 end, int is_first_fragment) {
     struct udp udp;
     u32 marker, said;
 
+    found->is_datagram = 1;
     if (start + UDP_LEN > end || load(packet, start, &udp, UDP_LEN))
         return CANNOT_READ;
     if (udp.source != big16(NAT_TRAVERSAL_PORT) && udp.port != big16(NAT_TRAVERSAL_PORT))
@@ -129,7 +115,7 @@ INLINE enum kind find_in_udp(struct __sk_buff *packet, struct found *found, u32 
     return marker ? find_esp(found, start, said) : IS_IKE;
 }
 
-INLINE enum kind find_content(struct __sk_buff *packet, struct found *found, u8 protocol, u32 start, u32 end, int is_first) {
+INLINE enum kind find_content(context *packet, struct found *found, u8 protocol, u32 start, u32 end, int is_first) {
     if (protocol == ESP)
         return find_esp(found, start, end);
     if (protocol == UDP)
@@ -138,7 +124,7 @@ INLINE enum kind find_content(struct __sk_buff *packet, struct found *found, u8 
 }
 
 // Whether the two ports that stand at `at` are those of IPsec; what is cut before them is not kept.
-INLINE int has_port(struct __sk_buff *packet, u32 at) {
+INLINE int has_port(context *packet, u32 at) {
     u16 ports[2];
 
     if (load(packet, at, &ports[0], 2))
@@ -150,7 +136,7 @@ INLINE int has_port(struct __sk_buff *packet, u32 at) {
 
 struct ipv4 { u8 version, service; u16 total_len, identification, fragment; u8 ttl, protocol; u16 checksum; u32 source, destination; };
 
-INLINE enum kind find_v4(struct __sk_buff *packet, struct found *found) {
+INLINE enum kind find_v4(context *packet, struct found *found) {
     struct ipv4 header;
     u32 header_len, end;
     u16 offset;
@@ -167,21 +153,21 @@ INLINE enum kind find_v4(struct __sk_buff *packet, struct found *found) {
     }
     if (load(packet, ETHERNET_LEN, &header, IPV4_LEN))
         return NO_IPSEC;
-    if (header.version >> 4 != 4 || header_len < IPV4_LEN || ETHERNET_LEN + header_len > packet->len)
+    if (header.version >> 4 != 4 || header_len < IPV4_LEN || ETHERNET_LEN + header_len > len_of(packet))
         return NO_IPSEC;
     found->source[2] = big32(0xffff);
     found->source[3] = header.source;
     if (offset)
         return LATER_FRAGMENT;
     end = ETHERNET_LEN + big16(header.total_len);
-    if (end > packet->len)
-        end = packet->len;
+    if (end > len_of(packet))
+        end = len_of(packet);
     return find_content(packet, found, header.protocol, ETHERNET_LEN + header_len, end, header.fragment & big16(0x2000));
 }
 
 struct ipv6 { u32 version; u16 payload_len; u8 next, hops; u32 source[4], destination[4]; };
 
-INLINE enum kind find_v6(struct __sk_buff *packet, struct found *found) {
+INLINE enum kind find_v6(context *packet, struct found *found) {
     u32 start = ETHERNET_LEN + IPV6_LEN, end;
     struct ipv6 header;
     int is_first = 0, turn;
@@ -200,8 +186,8 @@ INLINE enum kind find_v6(struct __sk_buff *packet, struct found *found) {
         return NO_IPSEC;
     __builtin_memcpy(found->source, header.source, 16);
     end = start + big16(header.payload_len);
-    if (end > packet->len)
-        end = packet->len;
+    if (end > len_of(packet))
+        end = len_of(packet);
     for (turn = 0; turn <= HEADERS_MAX; turn++) {
         u8 head[8] = {};
 
@@ -228,7 +214,7 @@ INLINE enum kind find_v6(struct __sk_buff *packet, struct found *found) {
     return CANNOT_READ;
 }
 
-INLINE enum kind find_packet(struct __sk_buff *packet, struct found *found) {
+INLINE enum kind find_packet(context *packet, struct found *found) {
     u16 ethertype;
 
     if (load(packet, ETHERNET_LEN - 2, &ethertype, 2))
@@ -375,7 +361,7 @@ INLINE enum reason judge_plain(const struct settings *own, const struct peer *pe
     return own->layers & SPI_LAYER && !take(of, own, ON_TRIAL) ? UNKNOWN : GOOD;
 }
 
-INLINE enum reason judge(struct __sk_buff *packet, const struct settings *own, const struct peer *peer, struct books *of,
+INLINE enum reason judge(context *packet, const struct settings *own, const struct peer *peer, struct books *of,
                          enum kind kind, u32 esp_at) {
     struct esp esp;
 
@@ -395,8 +381,8 @@ INLINE enum reason judge(struct __sk_buff *packet, const struct settings *own, c
     return judge_plain(own, peer, of, big32(esp.index));
 }
 
-SECTION("socket")
-int shield(struct __sk_buff *packet) {
+SECTION("hook")
+int shield(context *packet) {
     struct found found = {};
     u32 zero = 0, number = 0;
     struct settings *own = find(&settings, &zero);
@@ -406,9 +392,9 @@ int shield(struct __sk_buff *packet) {
     struct books *of;
 
     if (kind == NOT_KEPT)
-        return DROP;
+        return NOT_FOR_US;
     // A tag or a super-frame is the daemon's affair.
-    if (kind == NO_IPSEC || !own || packet->vlan_present || packet->gso_size)
+    if (kind == NO_IPSEC || !own || has_tag(packet) || may_be_joined(packet, found.is_datagram && own->joined_unmarked))
         return PASS;
     peer = find(&peers, found.source);
     if (peer)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Makes shield.bpf of shield.c with clang, and ipsec.bpf of ipsec.c: the instructions of each program as the kernel takes them, and
-nothing else.
+"""Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of ipsec.c: the instructions of each program as the kernel takes
+them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has the difference. The
+lab's program that makes floods is compiled here as well.
 
 Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
 loads the program puts the map's descriptor there. `--check` only compares.
@@ -15,24 +16,27 @@ import tempfile
 HERE = pathlib.Path(__file__).parent
 # The compiler of Debian 12; another version may make other instructions of the same source.
 CLANG = "clang-14"
-PROGRAM = "socket"
-# The programs and their maps, in the order of their places.
-PROGRAMS = {
-    "shield": [b"settings", b"receivers", b"windows", b"counters"],
-    "ipsec": [b"settings", b"peers", b"known", b"windows", b"candidates", b"books"],
-}
+PROGRAM = "hook"
+# What stands in a file's name for the hook, and what the compiler is told.
+HOOKS = {"": [], ".xdp": ["-DXDP"]}
+# The sources, the hooks for which each is compiled, and its maps in the order of their places.
+PROGRAMS = [
+    (HERE / "shield.c", HOOKS, [b"settings", b"receivers", b"windows", b"counters"]),
+    (HERE / "ipsec.c", HOOKS, [b"settings", b"peers", b"known", b"windows", b"candidates", b"books"]),
+    (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
+]
 SYMBOL_TABLE, RELOCATIONS = 2, 9
 PSEUDO_MAP_FD = 1
 
 
-def compiled(source):
+def compiled(source, defines):
     """The object file of a source."""
     with tempfile.TemporaryDirectory() as directory:
         made = pathlib.Path(directory) / "made.o"
         flags = "-O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -c".split()
         # Where Debian keeps this machine's part of the kernel's headers.
         headers = [f"-I{path}" for path in pathlib.Path("/usr/include").glob("*-linux-gnu")]
-        subprocess.run([CLANG, *flags, *headers, source, "-o", made], check=True)
+        subprocess.run([CLANG, *flags, *defines, *headers, source, "-o", made], check=True)
         return made.read_bytes()
 
 
@@ -61,14 +65,15 @@ def instructions(elf, maps):
 
 
 def main():
-    for name, maps in PROGRAMS.items():
-        source, kept = HERE / f"{name}.c", HERE / f"{name}.bpf"
-        made = instructions(compiled(source), maps)
-        if sys.argv[1:] != ["--check"]:
-            kept.write_bytes(made)
-        elif made != kept.read_bytes():
-            sys.exit(f"{kept} was not made of {source}: run {__file__}")
-        print(f"{kept.name}: {len(made) // 8} instructions")
+    for source, hooks, maps in PROGRAMS:
+        for suffix, defines in hooks.items():
+            kept = source.with_suffix(f"{suffix}.bpf")
+            made = instructions(compiled(source, defines), maps)
+            if sys.argv[1:] != ["--check"]:
+                kept.write_bytes(made)
+            elif made != kept.read_bytes():
+                sys.exit(f"{kept} was not made of {source}: run {__file__}")
+            print(f"{kept.name}: {len(made) // 8} instructions")
 
 
 main()

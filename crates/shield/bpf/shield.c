@@ -1,23 +1,11 @@
-// The cheap checks of the shield, in the kernel: a socket filter in front of the daemon's packet socket (record 0027).
+// The cheap checks of the shield, in the kernel: in front of the daemon's packet socket (record 0027) or of the card's receive path
+// (record 0042).
 //
 // It is the twin of `Checks` in crates/shield/src/checks.rs and drops only what that would drop, so that a forged frame ends
 // before it costs a copy and a wake-up. Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
-// replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf`; numbers on the wire are big-endian,
-// this machine is little-endian.
-#include <linux/bpf.h>
-
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-
-#define SECTION(name) __attribute__((section(name), used))
-#define INLINE static inline __attribute__((always_inline))
-#define big16(x) __builtin_bswap16(x)
-#define big32(x) __builtin_bswap32(x)
-
-// Verdicts of a socket filter: how much of the frame to keep.
-enum { DROP = 0, PASS = 0x7fffffff };
+// replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers on the
+// wire are big-endian, this machine is little-endian.
+#include "hook.h"
 
 // Why a frame is dropped; the order is that of `kernel::COUNTED`.
 enum reason { BAD_VERSION, MALFORMED, UNKNOWN_INDEX, WRONG_PEER, TOO_FAR, TOO_OLD, BAD_SLOW_NONCE, BAD_SPIN, REPLAYED, REASONS, GOOD };
@@ -35,7 +23,7 @@ struct settings {
     u8 mac[6];
     u16 ethertype;
     u32 strangers_pass; // there were more receivers than the map holds
-    u32 reserved;
+    u32 joined_unmarked; // several messages may have been joined, and nothing says so
 };
 
 // What is known of one receiver index, which is the key of its map.
@@ -62,10 +50,6 @@ struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
 #define SEEN (1ULL << 32)
 
 struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; };
-
-static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
-static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
-static long (*const load)(const void *packet, u32 at, void *to, u32 len) = (void *)BPF_FUNC_skb_load_bytes;
 
 // Everything that a message is judged by. Fields of the header stand as on the wire, aligned by the two bytes in front.
 struct header {
@@ -169,7 +153,7 @@ INLINE int stranger_passes(const struct settings *own, struct counters *books) {
 }
 
 // The message of `len` bytes at `at`.
-INLINE enum reason judge_at(struct __sk_buff *packet, const struct settings *own, struct counters *books, const u8 source[6],
+INLINE enum reason judge_at(context *packet, const struct settings *own, struct counters *books, const u8 source[6],
                             u32 at, u32 len) {
     struct header header = {};
     struct receiver *receiver;
@@ -196,11 +180,11 @@ INLINE int is_address_of(const u8 address[4], const u8 mac[6]) {
 
 // Bytes of the message behind the headers of a train (docs/protocol.md, section 18), or 0 if the frame is none, or a whole train:
 // a card may have joined honest messages to forged ones, and shares what the forged ones cost among many.
-INLINE u32 carried_len(struct __sk_buff *packet, const struct ethernet *ethernet) {
+INLINE u32 carried_len(context *packet, const struct settings *own, const struct ethernet *ethernet) {
     struct datagram datagram;
     u32 len;
 
-    if (packet->gso_size || load(packet, ETHERNET_LEN, &datagram, IP_LEN + UDP_LEN))
+    if (may_be_joined(packet, own->joined_unmarked) || load(packet, ETHERNET_LEN, &datagram, IP_LEN + UDP_LEN))
         return 0;
     len = big16(datagram.len);
     if (datagram.version != 0x45 || datagram.protocol != UDP || datagram.fragment & big16(0x3fff))
@@ -209,12 +193,12 @@ INLINE u32 carried_len(struct __sk_buff *packet, const struct ethernet *ethernet
         return 0;
     if (datagram.port != big16(TRAIN_PORT) || len <= UDP_LEN || len + IP_LEN != big16(datagram.total_len))
         return 0;
-    return ETHERNET_LEN + IP_LEN + len <= packet->len ? len - UDP_LEN : 0;
+    return ETHERNET_LEN + IP_LEN + len <= len_of(packet) ? len - UDP_LEN : 0;
 }
 
-SECTION("socket")
-int shield(struct __sk_buff *packet) {
-    u32 zero = 0, at = ETHERNET_LEN, len = packet->len - ETHERNET_LEN;
+SECTION("hook")
+int shield(context *packet) {
+    u32 zero = 0, at = ETHERNET_LEN, len = len_of(packet) - ETHERNET_LEN;
     struct settings *own = find(&settings, &zero);
     struct counters *books = find(&counters, &zero);
     struct ethernet ethernet = {};
@@ -224,7 +208,7 @@ int shield(struct __sk_buff *packet) {
         return PASS;
     if (ethernet.ethertype == big16(IPV4)) {
         at = TRAIN_AT;
-        len = carried_len(packet, &ethernet);
+        len = carried_len(packet, own, &ethernet);
         if (!len)
             return PASS;
     } else if (ethernet.ethertype != big16(own->ethertype)) {

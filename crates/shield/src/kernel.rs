@@ -7,12 +7,23 @@ use bump::DropReason;
 use wire::{EtherType, MacAddress};
 
 use crate::checks::NonceKeys;
+use crate::hook::Hook;
 use crate::limits::{KERNEL_RECEIVERS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL};
 use crate::spin::KEY_LEN;
 use crate::window::WORDS;
 
-/// The instructions, made of `bpf/shield.c` by `bpf/make.py`. Where one names a map it holds the map's place in [`MAPS`].
-pub const PROGRAM: &[u8] = include_bytes!("../bpf/shield.bpf");
+/// The instructions for the socket and for the card's receive path, made of `bpf/shield.c` by `bpf/make.py`.
+const PROGRAM: &[u8] = include_bytes!("../bpf/shield.bpf");
+const XDP_PROGRAM: &[u8] = include_bytes!("../bpf/shield.xdp.bpf");
+
+/// The instructions for this place. Where one names a map it holds the map's place in [`MAPS`].
+#[must_use]
+pub fn program(hook: Hook) -> &'static [u8] {
+    match hook {
+        Hook::Socket => PROGRAM,
+        Hook::Xdp | Hook::XdpGeneric => XDP_PROGRAM,
+    }
+}
 
 /// What the program counts, in its order.
 pub const COUNTED: [DropReason; 9] = [
@@ -80,6 +91,8 @@ pub struct Own {
     pub ethertype: EtherType,
     /// Frames with an unknown index pass, because not all are known.
     pub strangers_pass: bool,
+    /// Several messages may have been joined and nothing says so; then only what is never joined is judged.
+    pub joined_unmarked: bool,
 }
 
 impl Own {
@@ -92,6 +105,7 @@ impl Own {
         out[8..14].copy_from_slice(&self.mac.0);
         out[14..16].copy_from_slice(&self.ethertype.0.to_ne_bytes());
         out[16..20].copy_from_slice(&u32::from(self.strangers_pass).to_ne_bytes());
+        out[20..24].copy_from_slice(&u32::from(self.joined_unmarked).to_ne_bytes());
         out
     }
 }

@@ -1,7 +1,7 @@
 //! What stands in front of expensive work, so that forged packets cannot buy processor time (Touch and Yang).
 //!
 //! - [`checks`]: the order of checks in front of a data frame's tag; [`spin`]: its nonces; [`window`]: its number
-//! - [`outpost`]: the same checks in the kernel; [`kernel`]: the program there and its maps
+//! - [`outpost`]: the same checks in the kernel; [`hook`]: where there; [`kernel`]: the program and its maps
 //! - [`budget`]: how much of something costly strangers may cause
 //! - [`ipsec`]: a spinning index in front of an IPsec stack
 //!
@@ -9,6 +9,7 @@
 
 pub mod budget;
 pub mod checks;
+pub mod hook;
 pub mod ipsec;
 pub mod kernel;
 pub mod limits;
@@ -18,5 +19,6 @@ pub mod window;
 
 pub use budget::{Bucket, PerSource};
 pub use checks::{Checks, Layers, NonceKeys, Nonces, Refusal, Switches};
+pub use hook::Hook;
 pub use outpost::{KernelPost, Maps, Outpost};
 pub use window::{Refused, Window, Words};

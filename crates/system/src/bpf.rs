@@ -11,6 +11,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use crate::xdp;
+
 // Commands of linux/bpf.h.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE: libc::c_long = 2;
@@ -69,8 +71,19 @@ pub enum Kind {
     SocketFilter,
     /// At the hook of this number, for frames of a device.
     Device(u32),
-    /// Before the kernel has a socket buffer for a frame (XDP).
+    /// In front of a card's receive path, see [`xdp`](crate::xdp).
     Xdp,
+}
+
+impl Kind {
+    /// Type, hook and flags as the kernel counts them.
+    fn numbers(self) -> (u32, u32, u32) {
+        match self {
+            Kind::SocketFilter => (1, 0, 0),
+            Kind::Device(hook) => (3, hook, 0),
+            Kind::Xdp => (6, xdp::HOOK, xdp::READS_PIECES),
+        }
+    }
 }
 
 /// How a map is made.
@@ -218,6 +231,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Program {
     descriptor: OwnedFd,
+    kind: Kind,
 }
 
 /// The head of `union bpf_attr` for [`PROG_LOAD`].
@@ -270,6 +284,8 @@ const LIVE_FRAMES: u32 = 2;
 /// `struct __sk_buff` up to the size of a super-frame's segments, in words.
 const CONTEXT_WORDS: usize = 45;
 const GSO_SIZE_AT: usize = CONTEXT_WORDS - 1;
+/// What a program in front of a card answers for a frame that is to go on.
+const XDP_PASS: u32 = 2;
 
 impl Program {
     /// Has the kernel check and take `instructions`. Where one names a map, it holds the map's place in `maps`. `name` is for
@@ -280,13 +296,9 @@ impl Program {
     pub fn load(kind: Kind, name: &str, instructions: &[Instruction], maps: &[Map]) -> io::Result<Program> {
         let instructions = with_maps(instructions, maps)?;
         let license = c"Apache-2.0";
-        let (kind, hook) = match kind {
-            Kind::SocketFilter => (1, 0),
-            Kind::Device(hook) => (3, hook),
-            Kind::Xdp => (6, 0),
-        };
+        let (number, hook, flags) = kind.numbers();
         let mut load = Load {
-            kind,
+            kind: number,
             instructions: instructions.len() as u32,
             at: instructions.as_ptr() as u64,
             license: license.as_ptr() as u64,
@@ -294,7 +306,7 @@ impl Program {
             log_len: 0,
             log_at: 0,
             kernel_version: 0,
-            flags: 0,
+            flags,
             name: [0; 16],
             interface: 0,
             hook,
@@ -303,7 +315,7 @@ impl Program {
         load.name.iter_mut().take(15).zip(name.bytes()).for_each(|(to, from)| *to = from);
         // SAFETY: both pointers in `load` are to values that outlive the call, with the lengths that it states.
         let descriptor = unsafe { open(PROG_LOAD, &mut load) }?;
-        Ok(Program { descriptor })
+        Ok(Program { descriptor, kind })
     }
 
     /// Has everything that `socket` would hear judged by this program first, in place of any filter before it.
@@ -321,21 +333,25 @@ impl Program {
         }
     }
 
-    /// The program's verdict on `frame` without any socket, for tests: how many bytes a socket filter keeps. `gso_size` is the size
-    /// of a super-frame's segments, or 0.
+    /// Whether the program lets `frame` pass, without any socket or card, for tests. `gso_size` is the size of a super-frame's segments, or
+    /// 0, which a program in front of a card is not told.
     ///
     /// # Errors
-    /// No privilege, or a frame longer than a page less what the kernel keeps beside it.
-    pub fn try_on(&self, frame: &[u8], gso_size: u32) -> io::Result<u32> {
+    /// No privilege, or a frame shorter than its header, or longer than a page less what the kernel keeps beside it.
+    pub fn try_on(&self, frame: &[u8], gso_size: u32) -> io::Result<bool> {
+        if self.kind == Kind::Xdp {
+            return Ok(self.verdict(frame, &[])? == XDP_PASS);
+        }
         // The kernel takes an Ethernet header off before it shows a frame to a socket filter in this way.
         let frame = [&[0; 14], frame].concat();
         let mut context = [0_u32; CONTEXT_WORDS];
         context[GSO_SIZE_AT] = gso_size;
-        let mut run = TestRun {
-            context_len_in: size_of_val(&context) as u32,
-            context_at_in: context.as_ptr() as u64,
-            ..self.run_on(&frame, 1)
-        };
+        Ok(self.verdict(&frame, &context)? != 0)
+    }
+
+    /// What the program answers to `frame`, with `context` beside it if there are any words in it.
+    fn verdict(&self, frame: &[u8], context: &[u32]) -> io::Result<u32> {
+        let mut run = self.run_on(frame, context, 1);
         // SAFETY: both pointers in `run` are to values that outlive the call, with the lengths that it states.
         unsafe { call(PROG_TEST_RUN, &mut run) }?;
         Ok(run.verdict)
@@ -347,13 +363,14 @@ impl Program {
     /// # Errors
     /// No privilege, a frame longer than a page less what the kernel keeps beside it, or a signal came before the end.
     pub fn run_live(&self, frame: &[u8], times: u32) -> io::Result<()> {
-        let run = self.run_on(frame, times);
+        let run = self.run_on(frame, &[], times);
         let mut live = LiveRun { run, flags: LIVE_FRAMES, processor: 0, batch: 0, padding: 0 };
         // SAFETY: the pointer in `live` is to `frame`, which outlives the call, with its length.
         unsafe { call(PROG_TEST_RUN, &mut live) }.map(drop)
     }
 
-    fn run_on(&self, frame: &[u8], times: u32) -> TestRun {
+    fn run_on(&self, frame: &[u8], context: &[u32], times: u32) -> TestRun {
+        let context_at = if context.is_empty() { 0 } else { context.as_ptr() as u64 };
         TestRun {
             program: self.descriptor.as_raw_fd().cast_unsigned(),
             verdict: 0,
@@ -363,9 +380,9 @@ impl Program {
             at_out: 0,
             repeat: times,
             duration_ns: 0,
-            context_len_in: 0,
+            context_len_in: size_of_val(context) as u32,
             context_len_out: 0,
-            context_at_in: 0,
+            context_at_in: context_at,
             context_at_out: 0,
         }
     }

@@ -60,8 +60,13 @@ struct Attach {
 /// Puts `program` in front of what else is at the ingress of `interface`, in the calling thread's namespace.
 pub(crate) fn attach(interface: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
     let loaded = Program::load(Kind::Device(TCX_INGRESS), "ringwall", program, &[])?;
-    let program = loaded.as_fd().as_raw_fd().cast_unsigned();
-    let mut attach = Attach { program, interface, hook: TCX_INGRESS, flags: 0 };
+    link(&loaded, interface, TCX_INGRESS, 0)
+}
+
+/// Puts `program` at the hook of this number of `interface`, in the calling thread's namespace.
+pub(crate) fn link(program: &Program, interface: u32, hook: u32, flags: u32) -> io::Result<OwnedFd> {
+    let program = program.as_fd().as_raw_fd().cast_unsigned();
+    let mut attach = Attach { program, interface, hook, flags };
     // SAFETY: there is no pointer in it.
     unsafe { bpf::open(LINK_CREATE, &mut attach) }
 }

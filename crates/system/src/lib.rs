@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out), [`wait`] and
 //! [`clock`] (what a run loop needs beside them), [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
-//! and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`] (programs in the kernel).
+//! and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`] (programs in the kernel; [`xdp`]: in
+//! front of a card's receive path).
 //!
 //! It knows no protocol of ours, no key and no policy.
 
@@ -20,3 +21,4 @@ pub mod privilege;
 pub mod takeover;
 pub mod tap_device;
 pub mod wait;
+pub mod xdp;

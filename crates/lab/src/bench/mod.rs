@@ -37,6 +37,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use identity::Profile;
+use shield::Hook;
 
 use crate::cleanup;
 use crate::failure::Failure;
@@ -98,6 +99,9 @@ enum Experiment {
         /// How the kernel's receive thread stands to the receiver's daemon.
         #[arg(long, value_enum, default_value_t)]
         receive: Receive,
+        /// Where in the kernel the receiver's program stands in the parts cll and strongswan: socket, xdp or xdp-generic.
+        #[arg(long, value_parser = parse_hook, default_value = "socket", conflicts_with = "soak")]
+        hook: Hook,
         /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.
         #[arg(long, value_name = "MINUTES", conflicts_with_all = ["only", "plots", "gate"])]
         soak: Option<u32>,
@@ -253,9 +257,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let rows = nonces::soak(run, options.program().as_deref(), *minutes, *receive)?;
             show(&rows, &[], options)
         }
-        Experiment::Nonces { options, plots, receive, soak: None, only } => {
+        Experiment::Nonces { options, plots, receive, hook, soak: None, only } => {
             let program = options.program();
-            let rows = nonces::run(run, program.as_deref(), options.schedule(), only, *receive)?;
+            let rows = nonces::run(run, program.as_deref(), options.schedule(), only, (*receive, *hook))?;
             if let Some(directory) = plots {
                 nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
@@ -267,6 +271,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             show(&rows, &gate::PEERS, options)
         }
     }
+}
+
+fn parse_hook(word: &str) -> Result<Hook, String> {
+    let found = Hook::ALL.into_iter().find(|hook| hook.word() == word);
+    found.ok_or_else(|| format!("a hook is one of {}", Hook::ALL.map(Hook::word).join(", ")))
 }
 
 fn parse_profile(name: &str) -> Result<Profile, String> {

@@ -154,7 +154,7 @@ pub fn open_for_arp(interface: &str) -> Result<PacketPort, Failure> {
     open_port(interface, &PacketOptions { ring: Some(RingSlots::Many), ..options })
 }
 
-/// The number of `interface` in the calling thread's namespace.
+/// The number of `interface` of the calling thread's namespace.
 ///
 /// # Errors
 /// There is none.

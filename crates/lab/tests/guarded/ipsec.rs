@@ -67,9 +67,16 @@ struct Pair {
 }
 
 fn pair(stage: &Stage, rekey: Option<Duration>) -> Result<Pair, Failure> {
+    pair_with(stage, rekey, "")
+}
+
+/// The same with these lines in `[shield]` of both.
+fn pair_with(stage: &Stage, rekey: Option<Duration>, lines: &str) -> Result<Pair, Failure> {
     make_keys(stage)?;
     let [near, far] = ["a", "b"].map(|name| IpAddr::from(stage.host(name).ip));
-    let (a, b) = (shield(stage, "a", far, true)?, shield(stage, "b", near, true)?);
+    let (mut a, mut b) = (prepare(stage, "a", far, true, lines)?, prepare(stage, "b", near, true, lines)?);
+    a.start(&[])?;
+    b.start(&[])?;
     let swans = tunnel(stage, rekey)?;
     Ok(Pair { a, b, swans })
 }
@@ -183,38 +190,45 @@ fn a_key_file_that_cannot_be_used_is_named_before_anything_is_touched() {
 
 #[test]
 fn forged_and_replayed_packets_end_before_the_stack() {
-    perform(|stage| {
-        let Pair { a: _a, b, swans: _swans } = pair(stage, None)?;
-        let (one, other, intruder) = (stage.host("a"), stage.host("b"), stage.host("m"));
-        let wire = watch_sent(stage, one)?;
-        assert_eq!(answered(one, other, 5, "0.1")?, 5);
-        let recorded = wire.stop()?.into_iter().rfind(|frame| is_esp(frame, one.ip)).expect("ESP was sent");
-        let forged = |spi, sequence| forged(&recorded, spi, sequence);
-        // What may pass unproved in this second is used up first, so that each kind is seen for itself.
-        let flood: Vec<Frame> = (0..2000).map(|n| forged(Some(0x2000_0000 + n), None)).collect();
-        attacker::inject(stage, intruder, &flood)?;
-        b.await_drops("shield-spi", 1500)?;
+    perform(|stage| forged_and_replayed_packets(stage, "socket"));
+}
 
-        let inside = watch_stack(stage, other)?;
-        let recorded_again = vec![forged(None, None); 50];
-        attacker::inject(stage, intruder, &recorded_again)?;
-        b.await_drops("shield-replay", 50)?;
-        assert_eq!(stack_esp(&inside.stop()?, one.ip), Vec::<u32>::new(), "a replay reached the stack");
+#[test]
+fn forged_and_replayed_packets_end_in_front_of_the_card() {
+    perform(|stage| forged_and_replayed_packets(stage, "xdp"));
+}
 
-        let before = b.drops("shield-spi")?;
-        let later: Vec<Frame> = (1..=2000).map(|n| forged(None, Some(100_000 + n))).collect();
-        let inside = watch_stack(stage, other)?;
-        attacker::inject(stage, intruder, &later)?;
-        b.await_drops("shield-spi", before + 1000)?;
-        let real = stack_esp(&inside.stop()?, one.ip);
-        assert!(real.len() <= 400, "{} of 2000 passed unproved, and 100 a second may", real.len());
-        assert_eq!(answered(one, other, 10, "0.1")?, 10, "honest traffic lives");
-        let layers = b.status()?["layers"].clone();
-        assert_eq!(layers["in_force"], "kernel", "{layers}");
-        let in_kernel = |reason: &str| layers["dropped_in_kernel"][reason].as_u64().unwrap_or_default();
-        assert!(in_kernel("shield-spi") >= 2000 && in_kernel("shield-replay") >= 50, "{layers}");
-        Ok(())
-    });
+fn forged_and_replayed_packets(stage: &Stage, hook: &str) -> Outcome {
+    let Pair { a: _a, b, swans: _swans } = pair_with(stage, None, &format!("kernel_hook = \"{hook}\"\n"))?;
+    let (one, other, intruder) = (stage.host("a"), stage.host("b"), stage.host("m"));
+    let wire = watch_sent(stage, one)?;
+    assert_eq!(answered(one, other, 5, "0.1")?, 5);
+    let recorded = wire.stop()?.into_iter().rfind(|frame| is_esp(frame, one.ip)).expect("ESP was sent");
+    let forged = |spi, sequence| forged(&recorded, spi, sequence);
+    // What may pass unproved in this second is used up first, so that each kind is seen for itself.
+    let flood: Vec<Frame> = (0..2000).map(|n| forged(Some(0x2000_0000 + n), None)).collect();
+    attacker::inject(stage, intruder, &flood)?;
+    b.await_drops("shield-spi", 1500)?;
+
+    let inside = watch_stack(stage, other)?;
+    let recorded_again = vec![forged(None, None); 50];
+    attacker::inject(stage, intruder, &recorded_again)?;
+    b.await_drops("shield-replay", 50)?;
+    assert_eq!(stack_esp(&inside.stop()?, one.ip), Vec::<u32>::new(), "a replay reached the stack");
+
+    let before = b.drops("shield-spi")?;
+    let later: Vec<Frame> = (1..=2000).map(|n| forged(None, Some(100_000 + n))).collect();
+    let inside = watch_stack(stage, other)?;
+    attacker::inject(stage, intruder, &later)?;
+    b.await_drops("shield-spi", before + 1000)?;
+    let real = stack_esp(&inside.stop()?, one.ip);
+    assert!(real.len() <= 400, "{} of 2000 passed unproved, and 100 a second may", real.len());
+    assert_eq!(answered(one, other, 10, "0.1")?, 10, "honest traffic lives");
+    let layers = b.status()?["layers"].clone();
+    assert_eq!([&layers["in_force"], &layers["hook"]], ["kernel", hook], "{layers}");
+    let in_kernel = |reason: &str| layers["dropped_in_kernel"][reason].as_u64().unwrap_or_default();
+    assert!(in_kernel("shield-spi") >= 2000 && in_kernel("shield-replay") >= 50, "{layers}");
+    Ok(())
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! Forged data frames end where the configuration says, are named the same everywhere, and keep nobody from talking.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::{Mailbox, reach};
 use ringwall_lab::net::{Forwarding, Frame, Host, LanPlan, link, process};
+use rustix::process::Signal;
 use serde_json::Value;
+use system::bpf::{Instruction, Kind, Program};
 use system::port::{PacketPort, Sender};
+use system::xdp::{self, Mode};
 use wire::cll::train;
 use wire::ethernet::HEADER_LEN;
 
@@ -116,6 +120,84 @@ fn forged_frames_end_in_the_kernel() {
         assert_eq!((count(in_kernel, "bad-spin"), count(in_kernel, "replayed")), (FORGED, 2 * FORGED), "{in_kernel}");
         // Now and then one passes, for it may be a peer's that outlived a restart.
         assert!((FORGED / 2..FORGED).contains(&count(in_kernel, "unknown-index")), "{in_kernel}");
+    });
+}
+
+/// Where no driver says what was joined, what came in datagrams of a train is left to the daemon: every fourth frame.
+#[test]
+fn forged_frames_end_where_the_kernel_stands_in_for_the_driver() {
+    under("kernel", "kernel_hook = \"xdp-generic\"", |drops, in_kernel| {
+        by_nonces(drops);
+        let (spin, replayed) = (FORGED / 4 * 3, 2 * FORGED / 4 * 3);
+        assert_eq!((count(in_kernel, "bad-spin"), count(in_kernel, "replayed")), (spin, replayed), "{in_kernel}");
+    });
+}
+
+/// Whether the kernel says that a program is in front of the card of `a`.
+fn is_at_card(a: &Guarded) -> Result<bool, Failure> {
+    Ok(a.on_card("link show dev CARD")?.contains("prog/xdp"))
+}
+
+#[test]
+fn forged_frames_end_in_front_of_the_card_where_nothing_is_left_behind() {
+    perform_on(&hub(), |stage| {
+        let mut a = stage.guard("a", Plan::default().cll("kernel_hook = \"xdp\""))?;
+        let _b = stage.guard("b", Plan::default())?;
+        let (here, there) = (stage.host("a"), stage.host("b"));
+        let frame = sealed_frame(stage)?;
+        forge(stage, &frame)?;
+        let (drops, said) = judged(&a)?;
+        by_nonces(&drops);
+        assert_eq!([&said["in_force"], &said["hook"]], ["kernel", "xdp"]);
+        assert_eq!(said["reason"], Value::Null);
+        let in_kernel = &said["dropped_in_kernel"];
+        assert_eq!((count(in_kernel, "bad-spin"), count(in_kernel, "replayed")), (FORGED, 2 * FORGED), "{in_kernel}");
+        assert!(is_at_card(&a)?, "{}", a.on_card("link show dev CARD")?);
+        let text = process::must(a.command(&["status"]))?;
+        assert!(text.contains("layers: kernel, hook xdp\n"), "{text}");
+        for (from, to) in [(there, here), (here, there)] {
+            let stream = Stream::start(&from.namespace, &to.namespace, to.ip, PORT)?;
+            stream.await_progress(1 << 22, SOON)?;
+        }
+
+        a.stop(Signal::KILL);
+        process::until("an empty card", SOON, || Ok(!is_at_card(&a)?))?;
+        a.start(&[])?;
+        assert!(is_at_card(&a)?, "{}", a.on_card("link show dev CARD")?);
+        reach(&here.namespace, there.ip, SOON).map(drop)
+    });
+}
+
+/// Puts somebody else's program in front of the card of `host`, as long as the descriptor is open.
+fn occupy(host: &Host) -> Result<OwnedFd, Failure> {
+    const SET: u8 = 0xb7;
+    const EXIT: u8 = 0x95;
+    let instruction = |operation, operand| Instruction { operation, registers: 0, offset: 0, operand };
+    let program = Program::load(Kind::Xdp, "other", &[instruction(SET, 2), instruction(EXIT, 0)], &[])
+        .map_err(Failure::io("loading a program"))?;
+    host.namespace.enter(|| {
+        let index = link::index_of(INTERFACE)?;
+        xdp::attach(&program, index, Mode::Native).map_err(|error| Failure::Usage(error.to_string()))
+    })
+}
+
+#[test]
+fn where_another_program_has_the_card_the_socket_serves() {
+    perform_on(&hub(), |stage| {
+        let _other = occupy(stage.host("a"))?;
+        let a = stage.guard("a", Plan::default().cll("kernel_hook = \"xdp\""))?;
+        let _b = stage.guard("b", Plan::default())?;
+        let frame = sealed_frame(stage)?;
+        forge(stage, &frame)?;
+        let (drops, said) = judged(&a)?;
+        by_nonces(&drops);
+        assert_eq!([&said["in_force"], &said["hook"]], ["kernel", "socket"]);
+        assert_eq!(count(&said["dropped_in_kernel"], "bad-spin"), FORGED, "{said}");
+        let why = "the shield's program cannot stand at the hook xdp: another XDP program is on the card";
+        assert_eq!(said["reason"], why, "{said}");
+        assert_eq!(a.log().matches(why).count(), 1, "{}", a.log());
+        assert!(is_at_card(&a)?, "the other's program stays");
+        Ok(())
     });
 }
 

@@ -9,6 +9,7 @@ mod dhcp;
 pub(crate) mod duration;
 mod file;
 mod gate;
+mod kernel_hook;
 mod migration;
 mod nonce_only;
 mod sarp;
@@ -35,6 +36,7 @@ use self::compression::CompressName;
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
+pub(crate) use self::kernel_hook::HookName;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
@@ -278,6 +280,7 @@ pub(crate) struct Cll {
     pub(crate) pass: Vec<String>,
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
+    pub(crate) kernel_hook: HookName,
     pub(crate) slow_nonce: bool,
     pub(crate) compress: CompressName,
     pub(crate) decompress: bool,
@@ -314,6 +317,7 @@ impl Default for Cll {
             pass: Vec::new(),
             trains: Trains::Auto,
             layers: LayersName::Kernel,
+            kernel_hook: HookName::Socket,
             slow_nonce: false,
             compress: CompressName::None,
             decompress: false,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use shield::ipsec::{LOWEST, Layers, Rates, Settings, limits};
 
-use super::{Config, Mode, Profile};
+use super::{Config, HookName, Mode, Profile};
 use crate::failure::Failure;
 
 /// Section `[shield]`.
@@ -26,6 +26,8 @@ pub(crate) struct Shield {
     pub(crate) fragments_per_second: u32,
     /// Whether the kernel makes the same checks before this program hears a packet.
     pub(crate) kernel: bool,
+    /// And where in the kernel.
+    pub(crate) kernel_hook: HookName,
     /// Layers that are switched off, to measure what each is worth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) off: Vec<Layer>,
@@ -45,6 +47,7 @@ impl Default for Shield {
             keepalives_per_second: rates.keepalive,
             fragments_per_second: rates.fragment,
             kernel: true,
+            kernel_hook: HookName::Socket,
             off: Vec::new(),
             peers: Vec::new(),
         }

@@ -1,22 +1,25 @@
-//! The kernel as a host's outpost: the shield's program in front of the wire's socket, and its maps; `ipsec.rs` has those in front of
-//! IPsec.
+//! The kernel as a host's outpost: the shield's program in front of the wire's socket or of the card, and its maps; `ipsec.rs` has those
+//! in front of IPsec, `place.rs` where a program stands.
 //!
 //! It is opened with the privileges of the start. Afterwards the daemon keeps nothing but the descriptors, which is enough to enter
 //! keys and to read counters, and which end with it.
 
 mod ipsec;
+mod place;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
 use shield::kernel::{self, Count, Own};
-use shield::{KernelPost, Layers, Maps, Words};
-use system::bpf::{Instruction, Kind, Map, Program, Shape, Shared};
-use system::port::PacketPort;
+use shield::{Hook, KernelPost, Layers, Maps, Words};
+use system::bpf::{Instruction, Map, Program, Shape, Shared};
 
 use ipsec::Books;
 pub(super) use ipsec::IpsecMaps;
+use place::Posted;
+pub(super) use place::{AttachToCard, Front};
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_shield";
@@ -28,7 +31,9 @@ pub(super) struct Standing {
     pub(super) wanted: Layers,
     /// As it is.
     pub(super) in_force: Layers,
-    /// Why it is another, in one line.
+    /// At which place in the kernel.
+    pub(super) hook: Option<Hook>,
+    /// Why it is another, or at another place, in one line.
     pub(super) reason: Option<String>,
     counters: Option<Counters>,
 }
@@ -44,7 +49,7 @@ impl Standing {
     /// As configured, without the kernel.
     pub(super) fn without_kernel(wanted: Layers) -> Standing {
         let in_force = if wanted == Layers::Kernel { Layers::Twin } else { wanted };
-        Standing { wanted, in_force, reason: None, counters: None }
+        Standing { wanted, in_force, hook: None, reason: None, counters: None }
     }
 
     /// The kernel should have taken a program, and did not.
@@ -53,8 +58,18 @@ impl Standing {
         Standing { reason: Some(reason), ..Standing::without_kernel(Layers::Kernel) }
     }
 
-    fn in_kernel(counters: Counters) -> Standing {
-        Standing { in_force: Layers::Kernel, counters: Some(counters), ..Standing::without_kernel(Layers::Kernel) }
+    fn in_kernel<M>(counters: Counters, posted: &Posted<M>) -> Standing {
+        let (wanted, reason) = (Layers::Kernel, posted.refused.clone());
+        Standing { wanted, in_force: wanted, hook: Some(posted.hook), reason, counters: Some(counters) }
+    }
+
+    /// Who drops forged frames, as the end of a sentence.
+    pub(super) fn who(&self) -> &'static str {
+        match self.hook {
+            Some(Hook::Socket) => "in front of the socket",
+            Some(Hook::Xdp | Hook::XdpGeneric) => "in front of the card",
+            None => "by this program",
+        }
     }
 
     /// How often the kernel has dropped a frame, by reason.
@@ -67,15 +82,15 @@ impl Standing {
     }
 }
 
-/// The program in front of the shield's port, if `wanted`; its maps, if the kernel took it.
-pub(super) fn open_for_ipsec(wanted: bool, port: &PacketPort) -> (Option<IpsecMaps>, Standing) {
+/// The program in front of the shield's port or card, if `wanted`; its maps, if the kernel took it.
+pub(super) fn open_for_ipsec(wanted: bool, front: &Front<'_>) -> (Option<IpsecMaps>, Standing) {
     if !wanted {
         return (None, Standing::without_kernel(Layers::Twin));
     }
-    match ipsec::attach(port) {
-        Ok(maps) => {
-            let standing = Standing::in_kernel(Counters::Ipsec(maps.books()));
-            (Some(maps), standing)
+    match front.post(ipsec::load) {
+        Ok(posted) => {
+            let standing = Standing::in_kernel(Counters::Ipsec(posted.maps.books()), &posted);
+            (Some(posted.maps.at(posted.hook, posted.link)), standing)
         }
         Err(error) => (None, Standing::refused(&error)),
     }
@@ -84,28 +99,23 @@ pub(super) fn open_for_ipsec(wanted: bool, port: &PacketPort) -> (Option<IpsecMa
 /// The kernel as outpost.
 pub(super) type Outpost = KernelPost<KernelMaps>;
 
-/// Puts the program in front of `port` if `wanted` says so. Where the kernel has none, the twin makes the same checks.
-pub(super) fn open(wanted: Layers, own: Own, port: &PacketPort) -> (Option<Outpost>, Standing) {
+/// Puts the program where `front` says if `wanted` says so. Where the kernel has none, the twin makes the same checks.
+pub(super) fn open(wanted: Layers, own: Own, front: &Front<'_>) -> (Option<Outpost>, Standing) {
     if wanted != Layers::Kernel {
         return (None, Standing::without_kernel(wanted));
     }
-    match attach(port) {
-        Ok(maps) => {
-            let standing = Standing::in_kernel(Counters::LinkLayer(maps.counters.clone()));
-            (Some(KernelPost::new(maps, own)), standing)
+    match front.post(load) {
+        Ok(posted) => {
+            let standing = Standing::in_kernel(Counters::LinkLayer(posted.maps.counters.clone()), &posted);
+            let own = Own { joined_unmarked: posted.hook.hides_joined(), ..own };
+            (Some(KernelPost::new(posted.maps.held_by(posted.link), own)), standing)
         }
         Err(error) => (None, Standing::refused(&error)),
     }
 }
 
-fn attach(port: &PacketPort) -> io::Result<KernelMaps> {
-    let (maps, program) = load()?;
-    port.filter_by(&program)?;
-    Ok(maps)
-}
-
-/// Makes the maps and loads the program.
-fn load() -> io::Result<(KernelMaps, Program)> {
+/// Makes the maps and loads the program for this place.
+fn load(hook: Hook) -> io::Result<(KernelMaps, Program)> {
     let shape = |shape: kernel::MapShape| Shape {
         hashed: shape.hashed,
         shared: shape.shared,
@@ -114,12 +124,14 @@ fn load() -> io::Result<(KernelMaps, Program)> {
         entries: shape.entries,
     };
     let maps = kernel::MAPS.into_iter().map(|of| Map::create(shape(of))).collect::<io::Result<Vec<_>>>()?;
-    let program = Program::load(Kind::SocketFilter, NAME, &Instruction::read(kernel::PROGRAM), &maps)?;
+    let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let windows = maps[kernel::WINDOWS].share()?;
     let counters = maps[kernel::COUNTERS].share()?;
     let mut maps = maps.into_iter();
     match (maps.next(), maps.next()) {
-        (Some(settings), Some(receivers)) => Ok((KernelMaps { settings, receivers, windows, counters }, program)),
+        (Some(settings), Some(receivers)) => {
+            Ok((KernelMaps { settings, receivers, windows, counters, _link: None }, program))
+        }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
@@ -130,6 +142,15 @@ pub(super) struct KernelMaps {
     receivers: Map,
     windows: Shared,
     counters: Shared,
+    /// With it the program would leave the card.
+    _link: Option<OwnedFd>,
+}
+
+impl KernelMaps {
+    /// The same, of a program that `link` holds in its place.
+    fn held_by(self, link: Option<OwnedFd>) -> KernelMaps {
+        KernelMaps { _link: link, ..self }
+    }
 }
 
 impl Maps for KernelMaps {

@@ -80,6 +80,7 @@ pub(super) fn layers(standing: &Standing) -> Layers {
     Layers {
         wanted: standing.wanted.word().to_owned(),
         in_force: standing.in_force.word().to_owned(),
+        hook: standing.hook.map(|hook| hook.word().to_owned()),
         reason: standing.reason.clone(),
         dropped_in_kernel: counts.map(|(reason, count)| (reason.word().to_owned(), count)).collect(),
     }

@@ -19,6 +19,7 @@ use system::port::limits::SOCKET_BUFFER_BYTES;
 use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
+use system::xdp;
 use wire::EtherType;
 use wire::MacAddress;
 use wire::cll::data::OVERHEAD_MAX;
@@ -26,11 +27,11 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
-use super::outpost::{self, IpsecMaps, Outpost, Standing};
+use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, Standing};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
-use crate::config::{Config, Mode, OnExit, Trains};
+use crate::config::{Config, HookName, Mode, OnExit, Trains};
 use crate::daemon::{Load, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::shield::KeyWatch;
@@ -153,7 +154,7 @@ fn prepare(
     }
     let follower = Follower::open(&taken).map_err(|error| failed(config, "following the card", &error))?;
     let ports = open_ports(config, &mut taken)?;
-    let (outposts, standing) = open_outposts(config, identity, &ports);
+    let (outposts, standing) = open_outposts(config, identity, &ports, &taken);
     takeover::flush_neighbours(&config.host.interface)?;
     let interface = Interface::new(config, identity.cloned(), taken, follower, standing);
     let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
@@ -162,29 +163,35 @@ fn prepare(
     Ok(Prepared { ports, outposts, supervisor })
 }
 
-/// The cheap checks in front of the wire's port. Where every frame passes this program, the kernel says of none what is IPsec, and
+/// The cheap checks in front of the wire's port or card. Where every frame passes this program, the kernel says of none what is IPsec, and
 /// checks none.
 fn open_outposts(
     config: &Config,
     identity: Option<&Arc<HostIdentity>>,
     ports: &Opened,
+    taken: &Taken,
 ) -> (Outposts, Option<Standing>) {
+    let index = taken.wire_index;
+    let attach_to_card: &AttachToCard<'_> =
+        &|program, mode| takeover::in_wire_namespace(taken, || xdp::attach(program, index, mode))?;
+    let front = |wanted: HookName, port| Front { wanted: wanted.hook(), port, attach_to_card };
     let (outposts, standing) = match (config.host.mode, ports, identity, &config.shield) {
         (Mode::Cll, Opened::Tap(ports), Some(identity), _) => {
             let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
-            let own = Own { mac, ethertype, strangers_pass: false };
-            let (link_layer, standing) = outpost::open(config.layers(), own, &ports.wire);
+            let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false };
+            let (link_layer, standing) =
+                outpost::open(config.layers(), own, &front(config.cll.kernel_hook, &ports.wire));
             (Outposts { link_layer, ipsec: None }, standing)
         }
         (Mode::Shield, Opened::Pair(ports), _, Some(section)) => {
-            let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &ports.wire);
+            let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &front(section.kernel_hook, &ports.wire));
             (Outposts { link_layer: None, ipsec }, standing)
         }
         _ => return (Outposts::default(), None),
     };
     if let Some(reason) = &standing.reason {
         let interface = config.host.interface.as_str();
-        tracing::warn!(interface, "{reason}; forged frames are dropped by this program instead");
+        tracing::warn!(interface, "{reason}; forged frames are dropped {} instead", standing.who());
     }
     (outposts, Some(standing))
 }

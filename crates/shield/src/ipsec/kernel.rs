@@ -11,9 +11,20 @@ use super::limits::{CANDIDATES, EPOCHS_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS
 use super::permutation::KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;
+use crate::Hook;
 
-/// The instructions, made of `bpf/ipsec.c` by `bpf/make.py`. Where one names a map it holds the map's place in [`MAPS`].
-pub const PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.bpf");
+/// The instructions for the socket and for the card's receive path, made of `bpf/ipsec.c` by `bpf/make.py`.
+const PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.bpf");
+const XDP_PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.xdp.bpf");
+
+/// The instructions for this place. Where one names a map it holds the map's place in [`MAPS`].
+#[must_use]
+pub fn program(hook: Hook) -> &'static [u8] {
+    match hook {
+        Hook::Socket => PROGRAM,
+        Hook::Xdp | Hook::XdpGeneric => XDP_PROGRAM,
+    }
+}
 
 /// What the program counts, in its order.
 pub const COUNTED: [DropReason; 8] = [
@@ -117,6 +128,13 @@ pub fn settings(settings: &Settings) -> [u8; SETTINGS_LEN] {
         out[to..to + 8].copy_from_slice(&(interval_ns * per_second).to_ne_bytes());
     }
     out
+}
+
+/// The same where several datagrams may have been joined and nothing says so; then none is judged.
+#[must_use]
+pub fn with_joined_unmarked(mut settings: [u8; SETTINGS_LEN]) -> [u8; SETTINGS_LEN] {
+    settings[12..16].copy_from_slice(&1_u32.to_ne_bytes());
+    settings
 }
 
 /// An address, as the key of its map.

@@ -27,7 +27,7 @@ mod strongswan;
 use std::path::Path;
 
 use clap::ValueEnum;
-use shield::Layers;
+use shield::{Hook, Layers};
 
 use super::gate::{Bound, Gate, Quantity};
 use super::row::Row;
@@ -111,7 +111,7 @@ pub fn run(
     program: Option<&Path>,
     schedule: Schedule,
     only: &[NoncesPart],
-    receive: Receive,
+    (receive, hook): (Receive, Hook),
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Functions) {
@@ -122,7 +122,7 @@ pub fn run(
         rows.extend(macs::measure(run, schedule)?);
     }
     if let Some(program) = program {
-        let found = between_hosts(run, program, schedule, only, receive)?;
+        let found = between_hosts(run, program, schedule, only, (receive, hook))?;
         rows.extend(found.into_iter().map(|row| row.with_note("receive_path", receive.word())));
     }
     Ok(rows)
@@ -137,16 +137,22 @@ pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, receive: Receive) -
     soak::measure(run, program, minutes, receive)
 }
 
-fn between_hosts(run: &Run, program: &Path, schedule: Schedule, only: &[NoncesPart], receive: Receive) -> Found {
+fn between_hosts(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    only: &[NoncesPart],
+    (receive, hook): (Receive, Hook),
+) -> Found {
     let parts: [(NoncesPart, &dyn Fn() -> Found); 6] = [
         (NoncesPart::Cll, &|| {
-            let rows = Layers::ALL.map(|layers| under(run, program, (layers, receive), schedule));
+            let rows = Layers::ALL.map(|layers| under(run, program, (layers, receive, hook), schedule));
             Ok(rows.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
         }),
         (NoncesPart::Streams, &|| saturation::streams(run, program, schedule, receive)),
         (NoncesPart::Beside, &|| saturation::beside(run, program, schedule, receive)),
         (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, receive)),
-        (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, receive)),
+        (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, (receive, hook))),
         (NoncesPart::Floods, &|| floods::measure(run, program, schedule, receive)),
     ];
     measure_parts(only, &parts)
@@ -167,10 +173,10 @@ pub fn draw(rows: &[Row], directory: &Path) -> Result<Vec<String>, Failure> {
 fn under(
     run: &Run,
     program: &Path,
-    (layers, receive): (Layers, Receive),
+    (layers, receive, hook): (Layers, Receive, Hook),
     schedule: Schedule,
 ) -> Result<Vec<Row>, Failure> {
-    let stage = Stage::open(run, program, layers, receive)?;
+    let stage = Stage::open(run, program, (layers, hook), receive)?;
     let attacks: Vec<(Attack, Pace)> =
         Attack::ALL.into_iter().flat_map(|attack| Pace::ALL.map(|pace| (attack, pace))).collect();
     let (mut quiet, mut quiet_runs) = (Series::new(), Vec::new());
@@ -188,7 +194,8 @@ fn under(
     let rows = attacks.iter().zip(&found);
     let made = rows.filter_map(|(&(attack, pace), found)| {
         let row = row(&name(attack, layers, pace), found, &quiet)?;
-        Some(with_costs(row, found, &quiet_runs))
+        let hook = if layers == Layers::Kernel { hook.word() } else { "none" };
+        Some(with_costs(row, found, &quiet_runs).with_note("hook", hook))
     });
     Ok(made.collect())
 }

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use identity::{HostIdentity, Profile};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
-use shield::Layers;
+use shield::{Hook, Layers};
 use wire::cll::PacketType;
 
 use super::flood::{self, Attack, Flood, Pace};
@@ -164,17 +164,17 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Sets the hosts up, with `layers` at the receiver.
+    /// Sets the hosts up, with `layers` at the receiver, where the kernel's are at `hook`.
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path, layers: Layers, receive: Receive) -> Result<Stage, Failure> {
+    pub fn open(run: &Run, program: &Path, (layers, hook): (Layers, Hook), receive: Receive) -> Result<Stage, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
         let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
         let (a, b, c) = (a?, b?, c?);
         receive_in_a_thread(&lan, &a)?;
-        let receiver = start(&site, &lan, &a, layers)?;
+        let receiver = start_at(&site, &lan, &a, (Work::Encrypt, layers), hook)?;
         let peers = [start(&site, &lan, &b, Layers::Kernel)?, start(&site, &lan, &c, Layers::Kernel)?];
         for peer in [&b, &c] {
             lan.acquaint(peer, &a)?;
@@ -410,15 +410,27 @@ pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daem
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_as(site: &Site, lan: &Lan, host: &Host, (work, layers): (Work, Layers)) -> Result<Daemon, Failure> {
+pub fn start_as(site: &Site, lan: &Lan, host: &Host, how: (Work, Layers)) -> Result<Daemon, Failure> {
+    start_at(site, lan, host, how, Hook::Socket)
+}
+
+fn start_at(
+    site: &Site,
+    lan: &Lan,
+    host: &Host,
+    (work, layers): (Work, Layers),
+    hook: Hook,
+) -> Result<Daemon, Failure> {
     let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
     let mut daemon = site.launch(lan, host, |identity, directory| {
-        format!("{}layers = \"{}\"\n", work.configuration(profile, identity, directory), layers.word())
+        let lines = work.configuration(profile, identity, directory);
+        format!("{lines}layers = \"{}\"\nkernel_hook = \"{}\"\n", layers.word(), hook.word())
     })?;
     daemon.await_ready()?;
     let said = daemon.status()?;
+    let at = (layers == Layers::Kernel).then_some(hook.word());
     match said["layers"]["in_force"].as_str() {
-        Some(in_force) if in_force == layers.word() => Ok(daemon),
+        Some(in_force) if in_force == layers.word() && said["layers"]["hook"].as_str() == at => Ok(daemon),
         _ => Err(Failure::Unreadable(format!("layers of {}: {}", host.name, said["layers"]))),
     }
 }

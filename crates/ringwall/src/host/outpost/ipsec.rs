@@ -1,27 +1,23 @@
 //! The program in front of an IPsec stack's shield, and its maps.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
-use shield::Words;
 use shield::ipsec::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use shield::ipsec::{Maps, limits};
-use system::bpf::{Instruction, Kind, Map, Program, Shape, Shared};
-use system::port::PacketPort;
+use shield::{Hook, Words};
+use system::bpf::{Instruction, Map, Program, Shape, Shared};
+
+use super::place;
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_ipsec";
 
-/// Puts the program in front of `port`, in the place of the filter that says what is kept, which it says as well.
-pub(super) fn attach(port: &PacketPort) -> io::Result<IpsecMaps> {
-    let (maps, program) = load()?;
-    port.filter_by(&program)?;
-    Ok(maps)
-}
-
-/// Makes the maps and loads the program.
-pub(super) fn load() -> io::Result<(IpsecMaps, Program)> {
+/// Makes the maps and loads the program for this place. In front of the socket it takes the place of the filter that says what is
+/// kept, which it says as well.
+pub(super) fn load(hook: Hook) -> io::Result<(IpsecMaps, Program)> {
     let shape = |kernel::MapShape { hashed, shared, key_len, value_len, entries }| Shape {
         hashed,
         shared,
@@ -30,12 +26,13 @@ pub(super) fn load() -> io::Result<(IpsecMaps, Program)> {
         entries,
     };
     let maps = kernel::MAPS.into_iter().map(|of| Map::create(shape(of))).collect::<io::Result<Vec<_>>>()?;
-    let program = Program::load(Kind::SocketFilter, NAME, &Instruction::read(kernel::PROGRAM), &maps)?;
+    let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let (windows, books) = (maps[kernel::WINDOWS].share()?, Books(maps[kernel::BOOKS].share()?));
     let mut maps = maps.into_iter();
     match (maps.next(), maps.next(), maps.next()) {
         (Some(settings), Some(peers), Some(known)) => {
-            Ok((IpsecMaps { settings, peers, known, windows, books }, program))
+            let maps = IpsecMaps { settings, peers, known, windows, books, joined_unmarked: false, _link: None };
+            Ok((maps, program))
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -48,9 +45,17 @@ pub(crate) struct IpsecMaps {
     known: Map,
     windows: Shared,
     books: Books,
+    joined_unmarked: bool,
+    /// With it the program would leave the card.
+    _link: Option<OwnedFd>,
 }
 
 impl IpsecMaps {
+    /// The same, of a program that `link` holds at `hook`.
+    pub(super) fn at(self, hook: Hook, link: Option<OwnedFd>) -> IpsecMaps {
+        IpsecMaps { joined_unmarked: hook.hides_joined(), _link: link, ..self }
+    }
+
     /// What it counts.
     pub(super) fn books(&self) -> Books {
         self.books.clone()
@@ -82,7 +87,8 @@ impl Books {
 impl Maps for IpsecMaps {
     // What finds no room in a map, of which each has as many places as there may be entries, the program takes for unknown.
     fn describe(&mut self, settings: &[u8; SETTINGS_LEN]) {
-        let _ = self.settings.put(&[0; 4], settings);
+        let settings = if self.joined_unmarked { kernel::with_joined_unmarked(*settings) } else { *settings };
+        let _ = self.settings.put(&[0; 4], &settings);
     }
 
     fn put_peer(&mut self, address: &[u8; ADDRESS_LEN], peer: &[u8; PEER_LEN]) {

@@ -1,4 +1,5 @@
-//! The program in the kernel and its twin judge the same frames: mutated, forged, replayed and honest ones.
+//! The program in the kernel, for the socket and for the card, and its twin judge the same frames: mutated, forged, replayed and
+//! honest ones.
 //!
 //! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
 
@@ -6,8 +7,9 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Generator};
 use shield::{Checks, NonceKeys, Nonces, Outpost as _, Switches};
-use system::port::PacketOptions;
+use system::port::{PacketOptions, PacketPort};
 use system::privilege::{self, Capability};
+use system::xdp::XdpError;
 use wire::cll::data::{INNER_HEADER_LEN, TAG_LEN};
 use wire::cll::{DataHeader, PacketType, train};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -15,13 +17,21 @@ use wire::{Error, EtherType, MacAddress};
 
 use super::*;
 
-const OWN: Own = Own { mac: MacAddress([2, 0, 0, 0, 0, 1]), ethertype: EtherType::CLL, strangers_pass: false };
+const OWN: Own = Own {
+    mac: MacAddress([2, 0, 0, 0, 0, 1]),
+    ethertype: EtherType::CLL,
+    strangers_pass: false,
+    joined_unmarked: false,
+};
 const SWITCHES: Switches = Switches { nonces_first: true, nonces_last: false, window: true };
 const PEERS: u8 = 6;
 const FRAMES_DEFAULT: u64 = 30_000;
+/// Where a message has its spinning nonce.
+const SPIN_AT: usize = 10;
 
 /// Both, with the peers that they know.
 struct Pair {
+    hook: Hook,
     program: Program,
     counters: Shared,
     post: Outpost,
@@ -39,15 +49,17 @@ struct Sender {
 }
 
 impl Pair {
-    fn open(seed: u64) -> Pair {
-        let (maps, program) = load().expect("root may load a socket filter");
+    fn open(hook: Hook, seed: u64) -> Pair {
+        let (maps, program) = load(hook).expect("root may load a program");
         let counters = maps.counters.clone();
         let mut bytes = [5; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let own = Own { joined_unmarked: hook.hides_joined(), ..OWN };
         let mut pair = Pair {
+            hook,
             program,
             counters,
-            post: KernelPost::new(maps, OWN),
+            post: KernelPost::new(maps, own),
             twin: BTreeMap::new(),
             senders: Vec::new(),
             random: Generator::from_seed(bytes),
@@ -127,18 +139,23 @@ impl Pair {
             frame.resize(len, 7);
         }
         let gso_size = if self.number(20) == 0 { 1 + self.number(100) } else { 0 };
-        (frame, gso_size)
+        if self.hook == Hook::Socket {
+            return (frame, gso_size);
+        }
+        // A driver hands over no less than a header, and nothing that was joined.
+        frame.resize(frame.len().max(HEADER_LEN), 7);
+        (frame, 0)
     }
 
     /// What the kernel's program drops `frame` for.
     fn kernel(&self, frame: &[u8], gso_size: u32) -> Option<DropReason> {
         let before = self.post.dropped();
-        let verdict = self.program.try_on(frame, gso_size).expect("a verdict");
+        let passes = self.program.try_on(frame, gso_size).expect("a verdict");
         let after = self.post.dropped();
         let counted =
             kernel::COUNTED.iter().zip(before.iter().zip(after)).filter(|(_, (before, after))| **before != *after);
         let counted: Vec<_> = counted.map(|(reason, _)| *reason).collect();
-        assert_eq!(counted.len(), usize::from(verdict == 0), "each drop has one counter");
+        assert_eq!(counted.len(), usize::from(!passes), "each drop has one counter");
         counted.first().copied()
     }
 
@@ -209,22 +226,35 @@ fn without_the_privilege_the_twin_is_in_force_and_says_why() {
     let port = PacketPort::open(&options).expect("a port");
     let unprivileged = std::thread::spawn(move || {
         privilege::keep(&[Capability::NetAdmin]).expect("root may drop");
-        open(Layers::Kernel, OWN, &port)
+        let attach_to_card: &AttachToCard<'_> = &|_, _| panic!("what was not loaded is not attached");
+        open(Layers::Kernel, OWN, &Front { wanted: Hook::Xdp, port: &port, attach_to_card })
     });
     let (post, standing) = unprivileged.join().expect("the thread ends well");
     assert!(post.is_none());
-    assert_eq!((standing.wanted, standing.in_force), (Layers::Kernel, Layers::Twin));
+    assert_eq!((standing.wanted, standing.in_force, standing.hook), (Layers::Kernel, Layers::Twin, None));
     let reason = standing.reason.as_deref().unwrap_or_default();
     assert!(reason.contains("does not take the shield's program") && !reason.contains('\n'), "{reason}");
     assert_eq!(standing.dropped_in_kernel(), []);
 }
 
+/// Where the card has no room for the program, it stands in front of the socket, and the reason has one line.
 #[test]
-fn kernel_and_twin_agree() {
-    if is_skipped("kernel_and_twin_agree") {
+fn where_the_card_refuses_the_program_stands_in_front_of_the_socket() {
+    if is_skipped("where_the_card_refuses_the_program_stands_in_front_of_the_socket") {
         return;
     }
-    let mut pair = Pair::open(setting("RINGWALL_TWIN_SEED", 1));
+    let options = PacketOptions { deaf: true, ..PacketOptions::new(1) };
+    let port = PacketPort::open(&options).expect("a port");
+    let attach_to_card: &AttachToCard<'_> = &|_, _| Err(XdpError::Occupied);
+    let (post, standing) = open(Layers::Kernel, OWN, &Front { wanted: Hook::Xdp, port: &port, attach_to_card });
+    assert!(post.is_some());
+    assert_eq!((standing.in_force, standing.hook), (Layers::Kernel, Some(Hook::Socket)));
+    let reason = standing.reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("hook xdp: another XDP program is on the card") && !reason.contains('\n'), "{reason}");
+}
+
+fn agree(hook: Hook) {
+    let mut pair = Pair::open(hook, setting("RINGWALL_TWIN_SEED", 1));
     let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
     for turn in 0..setting("RINGWALL_TWIN_FRAMES", FRAMES_DEFAULT) {
         if turn % 5_000 == 4_999 {
@@ -238,7 +268,44 @@ fn kernel_and_twin_agree() {
         assert!(fates.contains_key(reason.word()), "no frame was dropped for {}: {fates:?}", reason.word());
     }
     assert!(fates["passed"] > 1000, "{fates:?}");
-    eprintln!("{fates:?}");
+    eprintln!("{}: {fates:?}", hook.word());
+}
+
+#[test]
+fn kernel_and_twin_agree() {
+    if is_skipped("kernel_and_twin_agree") {
+        return;
+    }
+    agree(Hook::Socket);
+}
+
+#[test]
+fn kernel_and_twin_agree_in_front_of_the_card() {
+    if is_skipped("kernel_and_twin_agree_in_front_of_the_card") {
+        return;
+    }
+    agree(Hook::Xdp);
+}
+
+/// Two messages of a train that the kernel joined look like a long one, and the second may be honest.
+#[test]
+fn where_joining_is_hidden_only_what_is_never_joined_is_judged() {
+    if is_skipped("where_joining_is_hidden_only_what_is_never_joined_is_judged") {
+        return;
+    }
+    for (hook, of_train) in [(Hook::Xdp, Some(DropReason::BadSpin)), (Hook::XdpGeneric, None)] {
+        let pair = Pair::open(hook, 3);
+        let sender = pair.senders.last().expect("some");
+        let ethernet = Header { destination: OWN.mac, source: sender.mac, ethertype: EtherType::CLL }.emit();
+        let header = sender.nonces.header(sender.index, sender.next);
+        let mut message = vec![0; header.emitted_len() + 40];
+        header.emit(&mut message);
+        message[SPIN_AT] ^= 1;
+        let frame = [&ethernet[..], &message].concat();
+        let head = train::head(&frame, message.len()).expect("short");
+        assert_eq!(pair.kernel(&frame, 0), Some(DropReason::BadSpin));
+        assert_eq!(pair.kernel(&[&head[..], &message].concat(), 0), of_train, "{}", hook.word());
+    }
 }
 
 #[test]
@@ -246,7 +313,7 @@ fn keys_change_without_a_gap_and_windows_begin_empty() {
     if is_skipped("keys_change_without_a_gap_and_windows_begin_empty") {
         return;
     }
-    let mut pair = Pair::open(7);
+    let mut pair = Pair::open(Hook::Socket, 7);
     for round in 0..3 * shield::limits::KERNEL_WINDOWS_MAX {
         let sender = pair.senders.last().expect("some");
         let mut frame = Header { destination: OWN.mac, source: sender.mac, ethertype: EtherType::CLL }.emit().to_vec();
@@ -266,7 +333,7 @@ fn now_and_then_an_unknown_index_passes() {
     if is_skipped("now_and_then_an_unknown_index_passes") {
         return;
     }
-    let mut pair = Pair::open(9);
+    let mut pair = Pair::open(Hook::Xdp, 9);
     let mut frame = pair.honest();
     frame[HEADER_LEN + 2] ^= 0xff;
     assert_eq!(pair.kernel(&frame, 0), Some(DropReason::UnknownIndex));

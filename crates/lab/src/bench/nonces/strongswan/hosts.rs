@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
+use shield::Hook;
+
 use super::super::flood::Pace;
 use super::super::stage::{
     self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, forged_to, memory_of, place,
@@ -39,19 +42,29 @@ const PEERS: [&str; 2] = ["b", "c"];
 pub enum Front {
     /// Nothing.
     Bare,
-    /// A shield on every host but the attacker's.
-    Shield,
+    /// A shield on every host but the attacker's; at the receiver the kernel's program stands here.
+    Shield(Hook),
 }
 
 impl Front {
     /// Both.
-    pub const ALL: [Front; 2] = [Front::Bare, Front::Shield];
+    pub fn all(hook: Hook) -> [Front; 2] {
+        [Front::Bare, Front::Shield(hook)]
+    }
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
             Front::Bare => "bare",
-            Front::Shield => "shield",
+            Front::Shield(_) => "shield",
+        }
+    }
+
+    /// Where the receiver's program stands, in a row's notes.
+    pub fn hook(self) -> &'static str {
+        match self {
+            Front::Bare => "none",
+            Front::Shield(hook) => hook.word(),
         }
     }
 }
@@ -86,9 +99,9 @@ impl Hosts {
         let shields = match front {
             Front::Bare => Vec::new(),
             // A site is never founded where there is one.
-            Front::Shield => {
+            Front::Shield(hook) => {
                 let number = OPENED.fetch_add(1, Ordering::Relaxed);
-                start_shields(&Site::found_as(run, program, &format!("-strongswan-{number}"), None)?, &lan)?
+                start_shields(&Site::found_as(run, program, &format!("-strongswan-{number}"), None)?, &lan, hook)?
             }
         };
         let swans = start_swans(&lan, rekey)?;
@@ -159,7 +172,7 @@ impl Hosts {
         let (peers, b) = (self.shields.first().ok_or_else(missing)?.peers()?, self.lan.host("b")?.ip.to_string());
         let mut listed = peers.as_array().into_iter().flatten();
         let learned = listed.find(|peer| peer["address"] == b.as_str()).map(|peer| &peer["packets"]["learned"]);
-        learned.and_then(serde_json::Value::as_u64).ok_or_else(missing)
+        learned.and_then(Value::as_u64).ok_or_else(missing)
     }
 
     fn stream(&self) -> Result<Stream, Failure> {
@@ -212,10 +225,10 @@ fn place_all(swans: &[Swan], shields: &[Daemon]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Guards the receiver and its peers, each pair under keys of its own.
-fn start_shields(site: &Site, lan: &Lan) -> Result<Vec<Daemon>, Failure> {
+/// Guards the receiver, whose program in the kernel stands at `hook`, and its peers, each pair under keys of its own.
+fn start_shields(site: &Site, lan: &Lan, hook: Hook) -> Result<Vec<Daemon>, Failure> {
     let a = lan.host("a")?;
-    let (mut at_receiver, mut at_peers) = (String::new(), Vec::new());
+    let (mut at_receiver, mut at_peers) = (format!("kernel_hook = \"{}\"\n", hook.word()), Vec::new());
     for name in PEERS {
         let peer = lan.host(name)?;
         let files = ["near", "far"].map(|end| lan.directory.join(format!("{name}-{end}.keys")));
@@ -229,7 +242,13 @@ fn start_shields(site: &Site, lan: &Lan) -> Result<Vec<Daemon>, Failure> {
         at_peers.push((peer, listed(a, &files[1])));
     }
     let guarded = std::iter::once((a, at_receiver)).chain(at_peers);
-    guarded.map(|(host, peers)| start_shield(site, lan, host, &peers)).collect()
+    let shields: Vec<_> =
+        guarded.map(|(host, peers)| start_shield(site, lan, host, &peers)).collect::<Result<_, _>>()?;
+    let said = shields.first().map_or(Ok(Value::Null), Daemon::status)?;
+    match said["layers"]["hook"].as_str() {
+        Some(at) if at == hook.word() => Ok(shields),
+        _ => Err(Failure::Unreadable(format!("layers of {}: {}", a.name, said["layers"]))),
+    }
 }
 
 fn listed(peer: &Host, keys: &Path) -> String {

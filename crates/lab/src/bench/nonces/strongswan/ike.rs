@@ -61,7 +61,8 @@ pub fn measure(
         }
     }
     let alone: Series = found[0].1.iter().map(|one| one.as_ref().map(|one| one.stream.goodput_mbit)).collect();
-    Ok(found.iter().filter_map(|(flood, found)| of_flood(&name(*flood, front), found, &alone)).collect())
+    let rows = found.iter().filter_map(|(flood, found)| of_flood(&name(*flood, front), found, &alone));
+    Ok(rows.map(|row| row.with_note("hook", front.hook())).collect())
 }
 
 fn name(flood: Option<(Pretence, Pace)>, front: Front) -> String {

@@ -11,6 +11,8 @@ mod rekey;
 
 use std::path::Path;
 
+use shield::Hook;
+
 use super::flood::Pace;
 use super::stage::{Measured, Receive};
 use super::{Series, row, with_costs};
@@ -30,7 +32,12 @@ pub const GROWN_MAX_MIB: f64 = 8.0;
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+pub fn measure(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Vec<Row>, Failure> {
     if !Swan::is_installed() {
         eprintln!(
             "ringwall-lab: SKIPPED the rows strongswan and shield/rekey: there is no strongSwan (packages strongswan-charon, \
@@ -39,13 +46,13 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();
-    for front in Front::ALL {
+    for front in Front::all(hook) {
         rows.extend(forged_packets(run, program, (front, receive), schedule)?);
     }
-    for front in Front::ALL {
+    for front in Front::all(hook) {
         rows.extend(ike::measure(run, program, (front, receive), schedule)?);
     }
-    rows.extend(rekey::measure(run, program, schedule, receive)?);
+    rows.extend(rekey::measure(run, program, schedule, (receive, hook))?);
     Ok(rows)
 }
 
@@ -74,7 +81,7 @@ fn forged_packets(
     }
     let made = attacks.iter().zip(&found).filter_map(|(&(forgery, pace), found)| {
         let row = row(&name(forgery, front, pace), found, &quiet)?;
-        Some(with_costs(row, found, &quiet_runs).with_note("layers", &layers))
+        Some(with_costs(row, found, &quiet_runs).with_note("layers", &layers).with_note("hook", front.hook()))
     });
     Ok(made.collect())
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use shield::Hook;
+
 use super::super::NAME;
 use super::super::stage::Receive;
 use super::hosts::{Front, Hosts, busy};
@@ -29,8 +31,13 @@ struct Rekeyed {
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Option<Row>, Failure> {
-    let hosts = Hosts::open(run, program, Front::Shield, receive, Some(LIFE))?;
+pub fn measure(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Option<Row>, Failure> {
+    let hosts = Hosts::open(run, program, Front::Shield(hook), receive, Some(LIFE))?;
     let mut found = Vec::new();
     for pair in 0..schedule.lighter().pairs {
         eprintln!("ringwall-lab: rekeying, run {} of {}", pair + 1, schedule.lighter().pairs);
@@ -41,6 +48,7 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
         median(&found.iter().flatten().map(|one| quantity(one) as f64).collect::<Vec<_>>())
     };
     let row = Row::new(NAME, "shield/rekey", "datagrams", &lost);
+    let row = row.map(|row| row.with_note("hook", hook.word()));
     Ok(row.map(|row| row.with_stat("sent", of(|one| one.sent)).with_stat("associations", of(|one| one.replaced))))
 }
 

@@ -1,0 +1,50 @@
+//! Where in the kernel the shield's program stands: `kernel_hook` of the sections `[cll]` and `[shield]`.
+
+use serde::{Deserialize, Serialize};
+use shield::Hook;
+
+/// See [`Hook`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HookName {
+    #[default]
+    Socket,
+    Xdp,
+    XdpGeneric,
+}
+
+impl HookName {
+    pub(crate) fn hook(self) -> Hook {
+        match self {
+            HookName::Socket => Hook::Socket,
+            HookName::Xdp => Hook::Xdp,
+            HookName::XdpGeneric => Hook::XdpGeneric,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::load;
+    use super::*;
+
+    #[test]
+    fn each_place_has_its_word_in_both_sections() {
+        for hook in Hook::ALL {
+            let line = format!("kernel_hook = \"{}\"", hook.word());
+            let cll = load(&format!("[host]\ninterface = \"eth0\"\n[cll]\n{line}\n")).expect("valid");
+            let head = "[host]\ninterface = \"eth0\"\nmode = \"shield\"\n[shield]\n";
+            let peer = "[[shield.peers]]\naddress = \"10.0.0.2\"\n";
+            let shield = load(&format!("{head}{line}\n{peer}")).expect("valid").shield.expect("a section");
+            assert_eq!([cll.cll.kernel_hook.hook(), shield.kernel_hook.hook()], [hook, hook]);
+        }
+        let refused = load("[host]\ninterface = \"eth0\"\n[cll]\nkernel_hook = \"tc\"\n").expect_err("no such place");
+        assert!(refused.contains("host.toml:4") && refused.contains("xdp-generic"), "{refused}");
+    }
+
+    #[test]
+    fn the_place_is_the_socket_unless_somebody_chooses() {
+        let config = load("[host]\ninterface = \"eth0\"\n").expect("valid");
+        assert_eq!(config.cll.kernel_hook.hook(), Hook::Socket);
+    }
+}
