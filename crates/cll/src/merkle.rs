@@ -3,9 +3,13 @@
 //! The shape is that of RFC 9162, section 2.1: leaves and nodes are hashed with different first bytes, so that no node can
 //! stand for a leaf, and the last of an odd row moves up as it is. The signature is over the root and the number of leaves.
 
+use std::collections::VecDeque;
+
 use identity::hash::sha256;
-use wire::cll::broadcast::{HASH_LEN, INCARNATION_LEN, Place};
+use wire::cll::broadcast::{HASH_LEN, INCARNATION_LEN, PATH_NODES_MAX, Place};
 use wire::cll::handshake::tagged_parts;
+
+use crate::limits::GROUP_ROOTS_MAX;
 
 /// A hash of the tree.
 pub(crate) type Hash = [u8; HASH_LEN];
@@ -33,77 +37,96 @@ pub(crate) fn signed(incarnation: [u8; INCARNATION_LEN], leaves: u8, root: &Hash
 /// A node and the one beside it, the left one first; the last of an odd row has none.
 type Pair = [Option<Hash>; 2];
 
+/// Rows of the highest tree, leaves and root included.
+const ROWS_MAX: usize = PATH_NODES_MAX + 1;
+
 /// The nodes between a leaf and its root, each with the one beside it.
 ///
-/// If the root is right, all of them are: whoever makes a leaf that leads to one of them has found a collision. So a leaf of a
-/// tree that is known is proved at the first of its nodes that is in the way of the leaf before; leaves that come in their order
-/// need one hash more than their own, instead of one for each row.
-#[derive(Debug, PartialEq, Eq)]
+/// If the root is right, all of them are: whoever makes a leaf that leads to one of them has found a collision.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     place: Place,
-    /// From the leaf up to the root, which is alone.
-    pairs: Vec<Pair>,
+    /// From the leaf up to the root, which is alone; none above it.
+    pairs: [Pair; ROWS_MAX],
 }
 
 impl Way {
     /// From `leaf` by `path`, whose length fits `place`.
     pub(crate) fn of(leaf: Hash, place: Place, path: &[u8]) -> Way {
-        let mut climb = Climb::from(leaf, place, path);
-        while climb.width > 1 {
-            climb.ascend();
-        }
-        Way { place, pairs: climb.into_pairs() }
+        Climb::from(leaf, place, path).into_way()
     }
 
     /// Where it leads to.
     pub(crate) fn root(&self) -> Hash {
-        self.pairs.last().and_then(|pair| pair[0]).unwrap_or_default()
+        self.pairs.iter().rev().find_map(|pair| pair[0]).unwrap_or_default()
     }
 
     pub(crate) fn leaves(&self) -> u8 {
         self.place.leaves
     }
 
-    /// Whether `leaf` is at `place` of the same tree. If so, this becomes its way.
-    pub(crate) fn proves(&mut self, leaf: Hash, place: Place, path: &[u8]) -> bool {
-        if place.leaves != self.place.leaves {
-            return false;
-        }
+    /// The node number `at` of the row so far above the leaves, if it is in this way or beside it.
+    fn node(&self, row: usize, at: u8) -> Option<&Hash> {
+        let is_here = (self.place.leaf >> row) ^ at <= 1;
+        self.pairs.get(row).filter(|_| is_here).and_then(|pair| pair[usize::from(at % 2)].as_ref())
+    }
+}
+
+/// The batches of one sender whose roots were found right: of each the way of the leaf that came last, newest batch last.
+///
+/// A leaf of one of them is proved at the first of its nodes that is in the way of the leaf before, or beside it. So leaves
+/// that come in their order need one hash more than their own, instead of one for each row.
+#[derive(Debug, Default)]
+pub(crate) struct Batches(VecDeque<Box<Way>>);
+
+impl Batches {
+    /// Whether `leaf` is at `place` of one of them. If so, its way is the one that is remembered of that batch.
+    ///
+    /// # Errors
+    /// It is in none: the way to the root that would have to be signed.
+    pub(crate) fn prove(&mut self, leaf: Hash, place: Place, path: &[u8]) -> Result<(), Box<Way>> {
         let mut climb = Climb::from(leaf, place, path);
         loop {
-            if let Some(known) = self.node(climb.pairs.len(), climb.at) {
-                let is_same = known == climb.hash;
-                if is_same {
-                    self.pairs.splice(..climb.pairs.len(), climb.pairs);
-                    self.place = place;
-                }
-                return is_same;
+            let (hash, leaves) = (&climb.hash, place.leaves);
+            let knows = |way: &&mut Box<Way>| way.leaves() == leaves && way.node(climb.row, climb.at) == Some(hash);
+            if let Some(way) = self.0.iter_mut().rev().find(knows) {
+                way.pairs[..climb.row].copy_from_slice(&climb.pairs[..climb.row]);
+                way.place = place;
+                return Ok(());
+            }
+            if climb.width == 1 {
+                return Err(Box::new(climb.into_way()));
             }
             climb.ascend();
         }
     }
 
-    /// The node number `at` of the row so far above the leaves, if it is in this way or beside it.
-    fn node(&self, row: usize, at: u8) -> Option<Hash> {
-        let is_here = (self.place.leaf >> row) ^ at <= 1;
-        self.pairs.get(row).filter(|_| is_here).and_then(|pair| pair[usize::from(at % 2)])
+    /// Remembers a batch whose root was found right by one of its ways, and forgets the oldest.
+    pub(crate) fn remember(&mut self, way: Box<Way>) {
+        if self.0.len() == GROUP_ROOTS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(way);
     }
 }
 
 /// On the way up.
 struct Climb<'a> {
+    place: Place,
     hash: Hash,
+    row: usize,
     at: u8,
     width: u8,
     beside: &'a [Hash],
     /// What was passed.
-    pairs: Vec<Pair>,
+    pairs: [Pair; ROWS_MAX],
 }
 
 impl<'a> Climb<'a> {
     fn from(leaf: Hash, place: Place, path: &'a [u8]) -> Climb<'a> {
         let (beside, _) = path.as_chunks::<HASH_LEN>();
-        Climb { hash: leaf, at: place.leaf, width: place.leaves, beside, pairs: Vec::new() }
+        let (at, width) = (place.leaf, place.leaves);
+        Climb { place, hash: leaf, row: 0, at, width, beside, pairs: [[None; 2]; ROWS_MAX] }
     }
 
     /// To the node above.
@@ -115,14 +138,18 @@ impl<'a> Climb<'a> {
             self.hash = node(left, right);
             self.beside = &self.beside[1..];
         }
-        self.pairs.push(pair);
+        self.pairs[self.row] = pair;
+        self.row += 1;
         self.at /= 2;
         self.width = self.width.div_ceil(2);
     }
 
-    fn into_pairs(mut self) -> Vec<Pair> {
-        self.pairs.push([Some(self.hash), None]);
-        self.pairs
+    fn into_way(mut self) -> Way {
+        while self.width > 1 {
+            self.ascend();
+        }
+        self.pairs[self.row] = [Some(self.hash), None];
+        Way { place: self.place, pairs: self.pairs }
     }
 }
 
@@ -183,6 +210,13 @@ mod tests {
         }
     }
 
+    /// What is remembered of one batch, of which this way was found right.
+    fn known(way: Way) -> Batches {
+        let mut batches = Batches::default();
+        batches.remember(Box::new(way));
+        batches
+    }
+
     /// Whatever leaf came before: what is in the tree is proved as by the way to the root, and nothing else is.
     #[test]
     fn a_known_way_proves_its_tree_and_nothing_else() {
@@ -190,14 +224,16 @@ mod tests {
             let (tree, leaves) = (Tree::over(leaves(count)), leaves(count));
             let place = |leaf: usize| Place { leaf: leaf as u8, leaves: count };
             let stride = if count % 7 == 0 { 5 } else { 7 };
-            let mut known = Way::of(leaves[0], place(0), &tree.path(0));
+            let mut known = known(Way::of(leaves[0], place(0), &tree.path(0)));
             for at in (0..leaves.len()).chain((0..leaves.len()).map(|step| step * stride % leaves.len())) {
                 let (leaf, path) = (leaves[at], tree.path(at));
-                assert!(!known.proves(sha256(&[&leaf]), place(at), &path), "a forged leaf {at} of {count}");
+                let forged = sha256(&[&leaf]);
+                let unproved = known.prove(forged, place(at), &path);
+                assert_eq!(unproved, Err(Box::new(Way::of(forged, place(at), &path))), "a forged leaf {at} of {count}");
                 let elsewhere = (at + 1) % leaves.len();
-                assert!(elsewhere == at || !known.proves(leaf, place(elsewhere), &tree.path(elsewhere)));
-                assert!(known.proves(leaf, place(at), &path), "leaf {at} of {count}");
-                assert_eq!(known, Way::of(leaf, place(at), &path), "leaf {at} of {count}");
+                assert!(elsewhere == at || known.prove(leaf, place(elsewhere), &tree.path(elsewhere)).is_err());
+                assert_eq!(known.prove(leaf, place(at), &path), Ok(()), "leaf {at} of {count}");
+                assert_eq!(*known.0[0], Way::of(leaf, place(at), &path), "leaf {at} of {count}");
             }
         }
     }
@@ -211,10 +247,30 @@ mod tests {
             let (tree, other) = (Tree::over(leaves.clone()), Tree::over(others.clone()));
             for at in 0..usize::from(count) {
                 let place = Place { leaf: at as u8, leaves: count };
-                let mut known = Way::of(leaves[0], Place { leaf: 0, ..place }, &tree.path(0));
+                let mut known = known(Way::of(leaves[0], Place { leaf: 0, ..place }, &tree.path(0)));
                 let is_in_both = others[at] == leaves[at];
-                assert_eq!(known.proves(others[at], place, &other.path(at)), is_in_both, "leaf {at} of {count}");
+                assert_eq!(known.prove(others[at], place, &other.path(at)).is_ok(), is_in_both, "leaf {at} of {count}");
             }
+        }
+    }
+
+    /// Batches overtake each other; each keeps its own way, and one that is forgotten proves nothing more.
+    #[test]
+    fn the_last_batches_prove_their_leaves_in_any_order_and_the_one_before_them_does_not() {
+        let place = |leaf: usize| Place { leaf: leaf as u8, leaves: 5 };
+        let batch = |number: u8| -> Vec<Hash> { (0..5).map(|at| leaf(&[number; 14], &[at; 60])).collect() };
+        let way = |number: u8, at: usize| {
+            Box::new(Way::of(batch(number)[at], place(at), &Tree::over(batch(number)).path(at)))
+        };
+        let newest = GROUP_ROOTS_MAX as u8;
+        let mut known = Batches::default();
+        (0..=newest).for_each(|number| known.remember(way(number, 0)));
+        for at in [3, 1, 4, 2, 0] {
+            for number in 0..=newest {
+                let proved = known.prove(batch(number)[at], place(at), &Tree::over(batch(number)).path(at));
+                assert_eq!(proved, if number > 0 { Ok(()) } else { Err(way(0, at)) }, "leaf {at} of batch {number}");
+            }
+            assert!(known.0.iter().eq(&(1..=newest).map(|number| way(number, at)).collect::<Vec<_>>()));
         }
     }
 

@@ -69,11 +69,15 @@ impl Origin {
     /// Checks a whole inner frame that came from this host. Looks through VLAN tags, or they would hide a false source.
     pub(crate) fn check(&self, frame: &[u8]) -> Result<Passage, DropReason> {
         let (ethertype, at) = network_layer(frame).ok_or(DropReason::InnerMalformed)?;
-        let payload = frame.get(at..).ok_or(DropReason::InnerMalformed)?;
+        self.check_packet(ethertype, frame.get(at..).ok_or(DropReason::InnerMalformed)?)
+    }
+
+    /// As [`check`](Origin::check), of what an inner frame carries behind its header and VLAN tags.
+    pub(crate) fn check_packet(&self, ethertype: EtherType, packet: &[u8]) -> Result<Passage, DropReason> {
         match ethertype {
-            EtherType::IPV4 => self.check_ipv4(payload),
-            EtherType::ARP => self.check_arp(payload),
-            EtherType::IPV6 => return ipv6::check(self, payload).map(Passage::Ipv6),
+            EtherType::IPV4 => self.check_ipv4(packet),
+            EtherType::ARP => self.check_arp(packet),
+            EtherType::IPV6 => return ipv6::check(self, packet).map(Passage::Ipv6),
             _ => Ok(()),
         }
         .map(|()| Passage::Free)

@@ -5,7 +5,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::ethernet::HEADER_LEN;
+use crate::ethernet::Header;
 use crate::{EtherType, ipv4, ipv6, tcp, udp};
 
 /// VLAN tags that are looked through (802.1Q inside 802.1ad).
@@ -32,15 +32,23 @@ pub mod protocol {
 /// The EtherType behind up to two VLAN tags and the offset of what it describes, from the first byte of the frame.
 #[must_use]
 pub fn network_layer(frame: &[u8]) -> Option<(EtherType, usize)> {
-    let mut offset = HEADER_LEN;
-    for _ in 0..=VLAN_TAGS_MAX {
-        let ethertype = EtherType(u16::from_be_bytes([*frame.get(offset - 2)?, *frame.get(offset - 1)?]));
+    let (header, payload) = Header::parse(frame).ok()?;
+    let (ethertype, packet) = behind_tags(header.ethertype, payload)?;
+    Some((ethertype, frame.len() - packet.len()))
+}
+
+/// As [`network_layer`], of a frame whose header says `ethertype` and is followed by `payload`: the EtherType behind up to two
+/// VLAN tags, and what it describes.
+#[must_use]
+pub fn behind_tags(mut ethertype: EtherType, mut payload: &[u8]) -> Option<(EtherType, &[u8])> {
+    for _ in 0..VLAN_TAGS_MAX {
         if !ethertype.is_vlan() {
-            return Some((ethertype, offset));
+            break;
         }
-        offset += 4;
+        let ([_, _, high, low], packet) = payload.split_first_chunk()?;
+        (ethertype, payload) = (EtherType(u16::from_be_bytes([*high, *low])), packet);
     }
-    None
+    (!ethertype.is_vlan()).then_some((ethertype, payload))
 }
 
 /// The source address of the IPv4 packet in `frame`, behind up to two VLAN tags.

@@ -19,6 +19,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::super::{Call, Control};
 use super::Duty;
+use super::frame::Heard;
 use super::senders::Sender;
 use crate::event::Event;
 use crate::job::Refusal;
@@ -207,7 +208,8 @@ impl Control {
             self.drop_frames_of(call, &replaced, DropReason::GroupUnproved);
         }
         for frame in asked.held {
-            let fate = self.judge_group_frame(call, &frame).unwrap_or_else(Fate::Dropped);
+            let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, heard));
+            let fate = judged.unwrap_or_else(Fate::Dropped);
             if fate != Fate::Held {
                 self.release_from_wire(call, fate, &frame);
             }

@@ -3,7 +3,7 @@
 //! - `clock.rs`: the stamps that we give.
 //! - `sending.rs`: what our stack sends to groups, in batches under one signature each.
 //! - `answering.rs`: who asks for our certificate.
-//! - `receiving.rs`: frames of others, in the order of cost.
+//! - `receiving.rs`: frames of others, in the order of cost; `frame.rs`: what each check has proved of them.
 //! - `asking.rs`: who a sender is and whether it lives now, which nothing but its own answer can prove.
 //! - `senders.rs`: what is remembered of senders.
 //!
@@ -12,6 +12,7 @@
 mod answering;
 mod asking;
 mod clock;
+mod frame;
 mod receiving;
 mod senders;
 mod sending;
@@ -115,7 +116,7 @@ impl Control {
             return Err(switched_off(header.destination));
         }
         match kind {
-            PacketType::GroupFrame => self.group_frame(call, header, frame),
+            PacketType::GroupFrame => self.group_frame(call, frame),
             PacketType::Announcement => self.announcement(call, header, frame),
             _ => self.question(call, header, frame),
         }

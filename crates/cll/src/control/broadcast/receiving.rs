@@ -6,77 +6,77 @@
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Meta, Side, sink};
+use wire::cll::InnerHeader;
 use wire::cll::broadcast::Part;
-use wire::cll::{GroupFrame, InnerHeader};
-use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
-use wire::layer::network_layer;
+use wire::ethernet::Header;
+use wire::layer::behind_tags;
 use wire::{EtherType, MacAddress};
 
 use super::super::{Call, Control};
 use super::Duty;
-use super::senders::{Parts, Sender};
+use super::frame::{Authentic, Heard};
+use super::senders::{Check, Parts, Sender};
 use crate::job::Refusal;
 use crate::job::broadcast::{CheckRoot, Work};
 use crate::limits::{GROUP_SENDERS_IN_CHECK_MAX, GROUP_WAITING_PER_SENDER_MAX};
-use crate::merkle::{Hash, Way};
+use crate::merkle::Way;
 use crate::{lane, merkle};
 
 impl Control {
     /// A group frame of the wire, unproved. Read the order as the order of cost.
-    pub(super) fn group_frame(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let message = GroupFrame::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if !header.destination.is_group() {
+    pub(super) fn group_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+        let heard = Heard::read(frame)?;
+        if !heard.header.destination.is_group() {
             return Err(DropReason::NotForUs);
         }
         self.check_group_tag(frame)?;
         let unix_s = self.certificate_time(call.now);
         let is_proved = |sender: &Sender| {
-            sender.incarnation == message.head.stamp.incarnation && sender.certificate.not_after_unix() >= unix_s
+            sender.incarnation == heard.message.head.stamp.incarnation && sender.certificate.not_after_unix() >= unix_s
         };
-        if self.broadcasts.senders.get(header.source).is_some_and(is_proved) {
-            self.judge_group_frame(call, frame)
+        if self.broadcasts.senders.get(heard.header.source).is_some_and(is_proved) {
+            self.judge_group_frame(call, heard)
         } else {
-            self.hold_unproved(call, header.source, frame)
+            self.hold_unproved(call, heard.header.source, frame)
         }
     }
 
     /// A frame of a sender that has proved itself: is it new, and is its root one that the sender signed?
-    pub(super) fn judge_group_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let (header, message) = read(frame)?;
-        let stamp = message.head.stamp;
-        let unchecked = self.settings.weaken.freshness;
-        let sender = self.broadcasts.senders.get_mut(header.source).ok_or(DropReason::GroupUnproved)?;
-        if sender.incarnation != stamp.incarnation {
-            return Err(DropReason::GroupUnproved);
-        }
-        if !sender.is_newer(&stamp) && !unchecked {
-            return Err(DropReason::GroupReplayed);
-        }
-        let idle = sender.check.is_none();
-        if idle && sender.knows(leaf(frame, &message), message.head.place, message.proof.path) {
-            return self.take_group_frame(call, frame);
+    pub(super) fn judge_group_frame(&mut self, call: &mut Call<'_>, heard: Heard<'_>) -> Result<Fate, DropReason> {
+        let sender = self.sender_of_new(&heard)?;
+        let mut unknown = None;
+        if sender.check.is_none() {
+            match heard.prove(&mut sender.batches) {
+                Ok(authentic) => return self.take_group_frame(call, authentic),
+                Err(way) => unknown = Some(way),
+            }
         }
         if sender.waiting.len() >= GROUP_WAITING_PER_SENDER_MAX {
             return Err(DropReason::GroupBudget);
         }
-        if idle {
-            self.check_root(call, header.source, frame)?;
+        if let Some(way) = unknown {
+            self.check_root(call, &heard, way)?;
         }
-        if let Some(sender) = self.broadcasts.senders.get_mut(header.source) {
-            sender.waiting.push_back(frame.to_vec());
+        if let Some(sender) = self.broadcasts.senders.get_mut(heard.header.source) {
+            sender.waiting.push_back(heard.bytes.to_vec());
         }
         Ok(Fate::Held)
     }
 
-    /// Has the signature over the root of `frame` checked, within budgets.
-    fn check_root(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> Result<(), DropReason> {
-        let now = call.now.since_boot;
-        let (_, message) = read(frame)?;
+    /// The sender of a frame, if the frame is of its incarnation and newer than what was taken.
+    fn sender_of_new(&mut self, heard: &Heard<'_>) -> Result<&mut Sender, DropReason> {
+        let unchecked = self.settings.weaken.freshness;
+        let stamp = &heard.message.head.stamp;
+        let sender = self.broadcasts.senders.get_mut(heard.header.source).ok_or(DropReason::GroupUnproved)?;
+        if sender.incarnation != stamp.incarnation {
+            return Err(DropReason::GroupUnproved);
+        }
+        if sender.is_newer(stamp) || unchecked { Ok(sender) } else { Err(DropReason::GroupReplayed) }
+    }
+
+    /// Has the signature over the root of `way`, which is the one of `heard`, checked, within budgets.
+    fn check_root(&mut self, call: &mut Call<'_>, heard: &Heard<'_>, way: Box<Way>) -> Result<(), DropReason> {
+        let (now, mac) = (call.now.since_boot, heard.header.source);
         if self.broadcasts.senders.in_check() >= GROUP_SENDERS_IN_CHECK_MAX {
             return Err(DropReason::GroupBudget);
         }
@@ -84,20 +84,19 @@ impl Control {
         if !within && !self.settings.weaken.budgets {
             return Err(DropReason::GroupBudget);
         }
-        let way = way(frame, &message);
         let sender = self.broadcasts.senders.get(mac).ok_or(DropReason::GroupUnproved)?;
         let check = CheckRoot {
             certificate: Arc::clone(&sender.certificate),
             signed: merkle::signed(sender.incarnation, way.leaves(), &way.root()),
-            signature: message.proof.signature.to_vec(),
+            signature: heard.message.proof.signature.to_vec(),
         };
         self.broadcasts.checks += 1;
-        let check_id = self.broadcasts.checks;
-        if !self.broadcast_task(call, Duty::Root(mac, check_id), Work::CheckRoot(Box::new(check))) {
+        let number = self.broadcasts.checks;
+        if !self.broadcast_task(call, Duty::Root(mac, number), Work::CheckRoot(Box::new(check))) {
             return Err(DropReason::ControlBusy);
         }
         if let Some(sender) = self.broadcasts.senders.get_mut(mac) {
-            sender.check = Some(check_id);
+            sender.check = Some(Check { number, way });
         }
         Ok(())
     }
@@ -107,21 +106,18 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         mac: MacAddress,
-        check: u64,
+        number: u64,
         result: Result<(), Refusal>,
     ) {
-        let Some(sender) = self.broadcasts.senders.get_mut(mac).filter(|sender| sender.check == Some(check)) else {
-            return;
-        };
-        sender.check = None;
+        let Some(sender) = self.broadcasts.senders.get_mut(mac) else { return };
+        let Some(check) = sender.check.take_if(|check| check.number == number) else { return };
         let first = sender.waiting.pop_front();
         match (first, result) {
             (Some(frame), Err(refusal)) => self.refuse_group(call, mac, &frame, refusal),
             (Some(frame), Ok(())) => {
-                if let Ok((_, message)) = read(&frame) {
-                    sender.remember_batch(way(&frame, &message));
-                }
-                self.settle_waiting(call, &frame);
+                let authentic = Heard::read(&frame).map(|heard| heard.proved_by(check.way, &mut sender.batches));
+                let fate = authentic.and_then(|authentic| self.take_group_frame(call, authentic));
+                self.settle_waiting(call, fate, &frame);
             }
             (None, _) => {}
         }
@@ -132,58 +128,65 @@ impl Control {
     fn work_off(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         while let Some(sender) = self.broadcasts.senders.get_mut(mac) {
             let Some(frame) = sender.waiting.pop_front() else { return };
-            let known = read(&frame).is_ok_and(|(_, message)| {
-                let (place, path) = (message.head.place, message.proof.path);
-                sender.knows(leaf(&frame, &message), place, path) || !sender.is_newer(&message.head.stamp)
-            });
-            if known {
-                self.settle_waiting(call, &frame);
-            } else if let Err(reason) = self.check_root(call, mac, &frame) {
-                self.release_from_wire(call, Fate::Dropped(reason), &frame);
-            } else if let Some(sender) = self.broadcasts.senders.get_mut(mac) {
-                return sender.waiting.push_front(frame);
-            }
+            let fate = match self.prove_waiting(&frame) {
+                Ok((_, Ok(authentic))) => self.take_group_frame(call, authentic),
+                Ok((heard, Err(way))) => match self.check_root(call, &heard, way) {
+                    Ok(()) => return self.wait_first(mac, frame),
+                    Err(reason) => Err(reason),
+                },
+                Err(reason) => Err(reason),
+            };
+            self.settle_waiting(call, fate, &frame);
         }
     }
 
-    /// Takes a frame that waited and whose root is known.
-    fn settle_waiting(&mut self, call: &mut Call<'_>, frame: &[u8]) {
-        let fate = self.take_group_frame(call, frame).unwrap_or_else(Fate::Dropped);
+    /// Whether a frame that waited is still new and its root is known by now.
+    fn prove_waiting<'f>(
+        &mut self,
+        frame: &'f [u8],
+    ) -> Result<(Heard<'f>, Result<Authentic<'f>, Box<Way>>), DropReason> {
+        let heard = Heard::read(frame)?;
+        let sender = self.sender_of_new(&heard)?;
+        Ok((heard, heard.prove(&mut sender.batches)))
+    }
+
+    fn wait_first(&mut self, mac: MacAddress, frame: Vec<u8>) {
+        if let Some(sender) = self.broadcasts.senders.get_mut(mac) {
+            sender.waiting.push_front(frame);
+        }
+    }
+
+    /// Enters the fate of a frame that waited.
+    fn settle_waiting(&mut self, call: &mut Call<'_>, fate: Result<Fate, DropReason>, frame: &[u8]) {
+        let fate = fate.unwrap_or_else(Fate::Dropped);
         if fate != Fate::Held {
             self.release_from_wire(call, fate, frame);
         }
     }
 
-    /// An authentic frame: takes its stamp, joins parts, checks what it says about its sender and delivers it.
-    fn take_group_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let (header, message) = read(frame)?;
-        let unchecked = self.settings.weaken.freshness;
-        let sender = self.broadcasts.senders.get_mut(header.source).ok_or(DropReason::GroupUnproved)?;
-        // Looked at again, because frames before it were taken since.
-        if !sender.is_newer(&message.head.stamp) && !unchecked {
-            return Err(DropReason::GroupReplayed);
-        }
+    /// Takes the stamp of an authentic frame, joins parts, checks what it says about its sender and delivers it.
+    fn take_group_frame(&mut self, call: &mut Call<'_>, frame: Authentic<'_>) -> Result<Fate, DropReason> {
+        let heard = frame.into_heard();
+        let Heard { bytes, header, message } = heard;
+        // Looked at again, because frames before it may have been taken since.
+        let sender = self.sender_of_new(&heard)?;
         sender.take_stamp(call.now.since_boot, &message.head.stamp);
+        if message.part.number > 0 {
+            return self.join_part(call, &heard);
+        }
+        if let Some(parts) = sender.parts.take() {
+            self.release_parts(call, &parts, Fate::Dropped(DropReason::GroupIncomplete));
+        }
         if message.part == Part::WHOLE {
-            self.drop_parts(call, header.source);
-            return self.deliver_group_frame(call, &header, &message, message.payload);
+            return self.deliver_group_frame(call, &heard, message.payload);
         }
-        if message.part.number == 0 {
-            self.drop_parts(call, header.source);
-            let parts = Parts::begin(call.now.since_boot, header.destination, &message, frame);
-            self.broadcasts.senders.keep_parts(header.source, parts);
-            return Ok(Fate::Held);
-        }
-        self.join_part(call, &header, &message, frame)
+        let parts = Parts::begin(call.now.since_boot, header.destination, &message, bytes);
+        self.broadcasts.senders.keep_parts(header.source, parts);
+        Ok(Fate::Held)
     }
 
-    fn join_part(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        message: &GroupFrame<'_>,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    fn join_part(&mut self, call: &mut Call<'_>, heard: &Heard<'_>) -> Result<Fate, DropReason> {
+        let Heard { bytes, header, message } = heard;
         let sender = self.broadcasts.senders.get_mut(header.source).ok_or(DropReason::GroupUnproved)?;
         let mut parts = sender.parts.take().ok_or(DropReason::GroupIncomplete)?;
         if !parts.append(header.destination, message) {
@@ -191,40 +194,38 @@ impl Control {
             return Err(DropReason::GroupIncomplete);
         }
         if !parts.is_whole() {
-            parts.frames.push(frame.to_vec());
+            parts.frames.push(bytes.to_vec());
             self.broadcasts.senders.keep_parts(header.source, parts);
             return Ok(Fate::Held);
         }
         self.release_parts(call, &parts, Fate::Consumed);
-        self.deliver_group_frame(call, header, message, &parts.payload)
+        self.deliver_group_frame(call, heard, &parts.payload)
     }
 
     /// Restores the stack's frame and hands it up, if what it says about its sender agrees with the certificate.
     fn deliver_group_frame(
         &mut self,
         call: &mut Call<'_>,
-        header: &Header,
-        message: &GroupFrame<'_>,
+        heard: &Heard<'_>,
         payload: &[u8],
     ) -> Result<Fate, DropReason> {
-        let restored = Header { ethertype: message.ethertype, ..*header };
-        let inner = [&restored.emit()[..], payload].concat();
-        if matches!(message.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
+        let restored = Header { ethertype: heard.message.ethertype, ..heard.header };
+        if matches!(restored.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
             return Err(DropReason::InnerMalformed);
         }
         // What our stack may not send to groups is not taken from others' stacks either.
-        let (ethertype, at) = network_layer(&inner).ok_or(DropReason::InnerMalformed)?;
-        if let Some(reason) = lane::not_for_groups(ethertype, &inner[at..]) {
+        let (ethertype, packet) = behind_tags(restored.ethertype, payload).ok_or(DropReason::InnerMalformed)?;
+        if let Some(reason) = lane::not_for_groups(ethertype, packet) {
             return Err(reason);
         }
-        if self.is_for_one(ethertype, &inner[at..]) {
+        if self.is_for_one(ethertype, packet) {
             return Err(DropReason::GroupUnicast);
         }
-        let sender = self.broadcasts.senders.get(header.source).ok_or(DropReason::GroupUnproved)?;
-        let passage = sender.origin.check(&inner);
-        let admitted = self.admit_passage(call, header.source, passage);
-        self.excuse_insider(call, header.source, admitted)?;
-        if !sink::copy(call.sink, Side::STACK, &inner, Meta::plain()) {
+        let sender = self.broadcasts.senders.get(restored.source).ok_or(DropReason::GroupUnproved)?;
+        let passage = sender.origin.check_packet(ethertype, packet);
+        let admitted = self.admit_passage(call, restored.source, passage);
+        self.excuse_insider(call, restored.source, admitted)?;
+        if !sink::copy_parts(call.sink, Side::STACK, &[&restored.emit(), payload], 0, Meta::plain()) {
             return Err(DropReason::PortFull);
         }
         self.ledger.emitted[Side::STACK as usize] += 1;
@@ -239,13 +240,6 @@ impl Control {
                 .is_ok_and(|packet| self.settings.identity.certificate().addresses().contains(&packet.destination())),
             EtherType::IPV6 => wire::ipv6::View::new(packet).is_ok_and(|packet| !packet.destination().is_multicast()),
             _ => false,
-        }
-    }
-
-    fn drop_parts(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let parts = self.broadcasts.senders.get_mut(mac).and_then(|sender| sender.parts.take());
-        if let Some(parts) = parts {
-            self.release_parts(call, &parts, Fate::Dropped(DropReason::GroupIncomplete));
         }
     }
 
@@ -278,19 +272,4 @@ impl Control {
             self.release_parts(call, parts, Fate::Dropped(reason));
         }
     }
-}
-
-fn read(frame: &[u8]) -> Result<(Header, GroupFrame<'_>), DropReason> {
-    let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
-    Ok((header, GroupFrame::parse(message).map_err(|_| DropReason::Malformed)?))
-}
-
-fn leaf(frame: &[u8], message: &GroupFrame<'_>) -> Hash {
-    let (ethernet, bytes) = frame.split_at(ETHERNET_LEN);
-    merkle::leaf(ethernet, &bytes[..message.unproved_len()])
-}
-
-/// The way from a frame to the root that its sender signed.
-fn way(frame: &[u8], message: &GroupFrame<'_>) -> Way {
-    Way::of(leaf(frame, message), message.head.place, message.proof.path)
 }

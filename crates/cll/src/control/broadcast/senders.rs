@@ -7,11 +7,11 @@ use bump::{Instant, time};
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use wire::cll::GroupFrame;
-use wire::cll::broadcast::{INCARNATION_LEN, Part, Place, Stamp};
+use wire::cll::broadcast::{INCARNATION_LEN, Part, Stamp};
 use wire::{EtherType, MacAddress};
 
-use crate::limits::{GROUP_PARTS_WAIT_MAX, GROUP_ROOTS_MAX, GROUP_SENDERS_MAX};
-use crate::merkle::{Hash, Way};
+use crate::limits::{GROUP_PARTS_WAIT_MAX, GROUP_SENDERS_MAX};
+use crate::merkle::{Batches, Way};
 use crate::origin::Origin;
 
 /// A sender whose announcement was believed.
@@ -21,15 +21,23 @@ pub(super) struct Sender {
     pub(super) incarnation: [u8; INCARNATION_LEN],
     /// Time and counter of the newest frame that was taken; nothing that is not newer is taken again.
     pub(super) last: (u64, u32),
-    /// In each batch whose root was found right the way of the last leaf, newest batch last, so that a batch costs one check.
-    batches: VecDeque<Way>,
+    /// The batches whose root was found right, so that a batch costs one check.
+    pub(super) batches: Batches,
     /// Frames of the wire behind a check that is under way, in the order in which they came.
     pub(super) waiting: VecDeque<Vec<u8>>,
     /// The check that the first of them waits for.
-    pub(super) check: Option<u64>,
+    pub(super) check: Option<Check>,
     pub(super) parts: Option<Parts>,
     pub(super) proved: Instant,
     last_used: Instant,
+}
+
+/// A signature that is being checked.
+pub(super) struct Check {
+    /// Among all checks.
+    pub(super) number: u64,
+    /// From the first frame that waits to the root that is signed.
+    pub(super) way: Box<Way>,
 }
 
 impl Sender {
@@ -39,7 +47,7 @@ impl Sender {
             certificate: Arc::new(certificate),
             incarnation: stamp.incarnation,
             last: (stamp.time_ms, stamp.counter),
-            batches: VecDeque::new(),
+            batches: Batches::default(),
             waiting: VecDeque::new(),
             check: None,
             parts: None,
@@ -50,18 +58,6 @@ impl Sender {
 
     pub(super) fn is_newer(&self, stamp: &Stamp) -> bool {
         (stamp.time_ms, stamp.counter) > self.last
-    }
-
-    /// Whether `leaf` is in a batch whose root was found right.
-    pub(super) fn knows(&mut self, leaf: Hash, place: Place, path: &[u8]) -> bool {
-        self.batches.iter_mut().rev().any(|batch| batch.proves(leaf, place, path))
-    }
-
-    pub(super) fn remember_batch(&mut self, way: Way) {
-        if self.batches.len() == GROUP_ROOTS_MAX {
-            self.batches.pop_front();
-        }
-        self.batches.push_back(way);
     }
 
     /// Notes an authentic frame: its stamp is spent, whatever else may be wrong with it.
