@@ -19,7 +19,7 @@ PROGRAM = "socket"
 # The programs and their maps, in the order of their places.
 PROGRAMS = {
     "shield": [b"settings", b"receivers", b"windows", b"counters"],
-    "ipsec": [b"settings", b"peers", b"known", b"windows", b"candidates", b"books"],
+    "ipsec": [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"],
 }
 SYMBOL_TABLE, RELOCATIONS = 2, 9
 PSEUDO_MAP_FD = 1

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
 use shield::Words;
-use shield::ipsec::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, NAME_LEN, PEER_LEN, SETTINGS_LEN};
+use shield::ipsec::kernel::{
+    self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN,
+};
 use shield::ipsec::{Maps, limits};
 use system::bpf::{Instruction, Kind, Map, Program, Shape, Shared};
 use system::port::PacketPort;
@@ -33,9 +35,9 @@ pub(super) fn load() -> io::Result<(IpsecMaps, Program)> {
     let program = Program::load(Kind::SocketFilter, NAME, &Instruction::read(kernel::PROGRAM), &maps)?;
     let (windows, books) = (maps[kernel::WINDOWS].share()?, Books(maps[kernel::BOOKS].share()?));
     let mut maps = maps.into_iter();
-    match (maps.next(), maps.next(), maps.next()) {
-        (Some(settings), Some(peers), Some(known)) => {
-            Ok((IpsecMaps { settings, peers, known, windows, books }, program))
+    match (maps.next(), maps.next(), maps.next(), maps.next_back()) {
+        (Some(settings), Some(peers), Some(known), Some(exchanges)) => {
+            Ok((IpsecMaps { settings, peers, known, exchanges, windows, books }, program))
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -46,6 +48,7 @@ pub(crate) struct IpsecMaps {
     settings: Map,
     peers: Map,
     known: Map,
+    exchanges: Map,
     windows: Shared,
     books: Books,
 }
@@ -96,6 +99,14 @@ impl Maps for IpsecMaps {
     fn remove_known(&mut self, name: &[u8; NAME_LEN]) {
         // One that is new is not there.
         let _ = self.known.remove(name);
+    }
+
+    fn put_ike(&mut self, name: &[u8; IKE_NAME_LEN]) {
+        let _ = self.exchanges.put(name, &[1]);
+    }
+
+    fn remove_ike(&mut self, name: &[u8; IKE_NAME_LEN]) {
+        let _ = self.exchanges.remove(name);
     }
 
     fn window(&self, slot: u32) -> Option<Box<dyn Words>> {
