@@ -19,9 +19,10 @@ struct map known SECTION("maps");
 struct map windows SECTION("maps");
 struct map candidates SECTION("maps");
 struct map books SECTION("maps");
+struct map exchanges SECTION("maps");
 
-// Budgets of a peer; those of what is no ESP have the number of their reason less IKE_BUDGET, plus one.
-enum budget { ON_TRIAL, IKE, KEEPALIVE, FRAGMENT, BUDGETS };
+// Budgets of a peer.
+enum budget { ON_TRIAL, IKE, KEEPALIVE, FRAGMENT, IKE_BEGUN, IKE_RUNNING, BUDGETS };
 
 enum layer { SOURCE_LAYER = 1, RANGE_LAYER = 2, SPI_LAYER = 4, WINDOW_LAYER = 8, BUDGET_LAYER = 16 };
 
@@ -54,6 +55,10 @@ struct window { u64 highest; u64 passed[WINDOW_WORDS]; };
 struct candidate { u32 peer, spi; u64 sequence; };
 enum { CANDIDATE_BITS = 16, GOLDEN = 0x9e3779b1 };
 
+// How a message of IKE is known, and by what: two SPIs, or one and the end of a cookie (`ike.rs`).
+enum standing { RUNNING = 1, OPENED, ANSWERED, COOKIE };
+struct exchange { u32 peer, standing; u64 initiator, other; };
+
 // One entry for each peer; number 0 is that of strangers. A budget is full at the time that stands here.
 struct books { u64 dropped[REASONS]; u64 full_at_ns[BUDGETS]; };
 
@@ -64,9 +69,12 @@ enum { IPV4 = 0x0800, IPV6 = 0x86dd };
 enum { UDP = 17, ROUTING = 43, FRAGMENTED = 44, ESP = 50, AUTHENTICATION = 51, OPTIONS = 60, MOBILITY = 135, HIP = 139, SHIM6 = 140 };
 enum { IKE_PORT = 500, NAT_TRAVERSAL_PORT = 4500 };
 enum { HEADERS_MAX = 8, LOWEST_SPI = 256 };
+enum { MARKER_LEN = 4, IKE_LEN = 28, NOTIFY_LEN = 8, NOTIFY = 41, COOKIE_TYPE = 16390, MARK_LEN = 8, COOKIE_MAX = 64 };
 
 struct udp { u16 source, port, len, checksum; };
 struct esp { u32 index, sequence; };
+struct ike { u64 initiator, responder; u8 next, version, exchange, flags; u32 message, len; };
+struct notify { u8 next, critical; u16 len; u8 protocol, spi_len; u16 type; };
 
 // What a packet is. Of NOT_KEPT the daemon never hears, of NO_IPSEC it says that it may pass.
 enum kind { NOT_KEPT, NO_IPSEC, IS_ESP, IS_IKE, IS_KEEPALIVE, LATER_FRAGMENT, CANNOT_READ };
@@ -75,6 +83,7 @@ struct found {
     u32 source[4];
     u32 esp_at;
     u32 is_datagram; // which are the ones that may have been joined
+    u32 ike_at;
 };
 
 INLINE int is_port_of_ipsec(u16 port) { return port == big16(IKE_PORT) || port == big16(NAT_TRAVERSAL_PORT); }
@@ -96,6 +105,7 @@ INLINE enum kind find_in_udp(context *packet, struct found *found, u32 start, u3
     found->is_datagram = 1;
     if (start + UDP_LEN > end || load(packet, start, &udp, UDP_LEN))
         return CANNOT_READ;
+    found->ike_at = start + UDP_LEN;
     if (udp.source != big16(NAT_TRAVERSAL_PORT) && udp.port != big16(NAT_TRAVERSAL_PORT))
         return is_port_of_ipsec(udp.source) || is_port_of_ipsec(udp.port) ? IS_IKE : NO_IPSEC;
     said = start + big16(udp.len);
@@ -112,6 +122,7 @@ INLINE enum kind find_in_udp(context *packet, struct found *found, u32 start, u3
     }
     if (load(packet, start, &marker, 4))
         return CANNOT_READ;
+    found->ike_at = start + MARKER_LEN;
     return marker ? find_esp(found, start, said) : IS_IKE;
 }
 
@@ -361,18 +372,47 @@ INLINE enum reason judge_plain(const struct settings *own, const struct peer *pe
     return own->layers & SPI_LAYER && !take(of, own, ON_TRIAL) ? UNKNOWN : GOOD;
 }
 
+INLINE int is_known(u32 peer, enum standing standing, u64 initiator, u64 other) {
+    struct exchange name = {peer, standing, initiator, other};
+
+    return find(&exchanges, &name) != 0;
+}
+
+// The budget of a message of IKE, by what the daemon has seen this host's stack send before.
+INLINE enum budget budget_of(context *packet, u32 peer, u32 at) {
+    struct ike ike = {};
+    struct notify notify = {};
+    u64 mark = 0;
+    u32 len;
+
+    if (load(packet, at, &ike, IKE_LEN))
+        return IKE;
+    if (ike.responder) {
+        if (is_known(peer, RUNNING, ike.initiator, ike.responder))
+            return IKE_RUNNING;
+        if (is_known(peer, ANSWERED, ike.initiator, ike.responder))
+            return IKE_BEGUN;
+    } else if (ike.next == NOTIFY && !load(packet, at + IKE_LEN, &notify, NOTIFY_LEN)) {
+        len = big16(notify.len);
+        if (notify.type == big16(COOKIE_TYPE) && !notify.spi_len && len >= NOTIFY_LEN + MARK_LEN && len <= NOTIFY_LEN + COOKIE_MAX &&
+            !load(packet, at + IKE_LEN + len - MARK_LEN, &mark, MARK_LEN) && is_known(peer, COOKIE, ike.initiator, mark))
+            return IKE_BEGUN;
+    }
+    return is_known(peer, OPENED, ike.initiator, 0) ? IKE_BEGUN : IKE;
+}
+
 INLINE enum reason judge(context *packet, const struct settings *own, const struct peer *peer, struct books *of,
-                         enum kind kind, u32 esp_at) {
+                         enum kind kind, const struct found *found) {
     struct esp esp;
 
     if (kind == CANNOT_READ)
         return UNREADABLE;
     if (kind != IS_ESP) {
-        enum budget which = kind == IS_IKE ? IKE : kind == IS_KEEPALIVE ? KEEPALIVE : FRAGMENT;
+        enum budget which = kind == IS_IKE ? budget_of(packet, peer->number, found->ike_at) : kind == IS_KEEPALIVE ? KEEPALIVE : FRAGMENT;
         enum reason refused = kind == IS_IKE ? IKE_BUDGET : kind == IS_KEEPALIVE ? KEEPALIVE_BUDGET : FRAGMENT_BUDGET;
         return own->layers & BUDGET_LAYER && !take(of, own, which) ? refused : GOOD;
     }
-    if (load(packet, esp_at, &esp, ESP_LEN))
+    if (load(packet, found->esp_at, &esp, ESP_LEN))
         return GOOD;
     if (big32(esp.index) < LOWEST_SPI)
         return UNREADABLE;
@@ -403,7 +443,7 @@ int shield(context *packet) {
     if (!of)
         return PASS;
     if (peer)
-        reason = judge(packet, own, peer, of, kind, found.esp_at);
+        reason = judge(packet, own, peer, of, kind, &found);
     else
         reason = kind == LATER_FRAGMENT || !(own->layers & SOURCE_LAYER) ? GOOD : STRANGER;
     if (reason >= REASONS)

@@ -7,7 +7,8 @@ use std::net::IpAddr;
 
 use bump::DropReason;
 
-use super::limits::{CANDIDATES, EPOCHS_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
+use super::ike::{Name, Standing};
+use super::limits::{CANDIDATES, EPOCHS_MAX, IKE_KNOWN_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
 use super::permutation::KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;
@@ -42,7 +43,7 @@ pub const COUNTED: [DropReason; 8] = [
 pub type Count = [u64; COUNTED.len()];
 
 /// Budgets of a peer.
-const BUDGETS: usize = 4;
+const BUDGETS: usize = 6;
 /// The kernel lets so many times as much through as the shield does: what counts is the shield's own budget, whose clock is
 /// another one.
 const GENEROSITY: u64 = 2;
@@ -59,6 +60,8 @@ pub const PEER_LEN: usize = 8 + EPOCHS_MAX * KEY_LEN;
 pub const NAME_LEN: usize = 8;
 /// Bytes of what is known of an association.
 pub const ASSOCIATION_LEN: usize = 4;
+/// Bytes of what a message of IKE is known by: its peer's number, how it is known, and two SPIs.
+pub const IKE_NAME_LEN: usize = 24;
 /// Words of eight bytes of a window.
 pub const WINDOW_WORDS: usize = 1 + WORDS;
 /// Words of eight bytes of the counters and budgets of a peer.
@@ -97,9 +100,11 @@ pub const KNOWN: usize = 2;
 pub const WINDOWS: usize = 3;
 /// Place of the map of counters and budgets.
 pub const BOOKS: usize = 5;
+/// Place of the map of exchanges of IKE.
+pub const EXCHANGES: usize = 6;
 
 /// The maps, in the order of their places. Of peers there are as many as of places in a table: two of one address count once.
-pub const MAPS: [MapShape; 6] = [
+pub const MAPS: [MapShape; 7] = [
     places(false, SETTINGS_LEN, 1),
     hashed(ADDRESS_LEN, PEER_LEN, PEERS_MAX),
     hashed(NAME_LEN, ASSOCIATION_LEN, PEERS_MAX * KNOWN_MAX),
@@ -107,6 +112,8 @@ pub const MAPS: [MapShape; 6] = [
     // The program's own.
     places(false, 16, CANDIDATES),
     places(true, BOOKS_WORDS * 8, PEERS_MAX + 1),
+    // That there is an entry is all that it says.
+    hashed(IKE_NAME_LEN, 1, PEERS_MAX * Standing::COUNT * IKE_KNOWN_MAX),
 ];
 
 /// What the operator decided, as the program reads it.
@@ -120,7 +127,7 @@ pub fn settings(settings: &Settings) -> [u8; SETTINGS_LEN] {
     out[4..8].copy_from_slice(&settings.spis.end().to_ne_bytes());
     out[8..12].copy_from_slice(&bits.to_ne_bytes());
     let Rates { unknown_spi, ike, keepalive, fragment } = rates;
-    for (at, rate) in [unknown_spi, ike, keepalive, fragment].into_iter().enumerate() {
+    for (at, rate) in [unknown_spi, ike, keepalive, fragment, ike, ike].into_iter().enumerate() {
         let per_second = u64::from(rate.max(1)) * GENEROSITY;
         let interval_ns = 1_000_000_000 / per_second;
         let (from, to) = (16 + at * 8, 16 + (BUDGETS + at) * 8);
@@ -174,4 +181,15 @@ pub(super) fn name(peer: u32, spi: u32) -> [u8; NAME_LEN] {
 #[must_use]
 pub(super) fn association(slot: Option<u32>) -> [u8; ASSOCIATION_LEN] {
     slot.unwrap_or(NO_WINDOW).to_ne_bytes()
+}
+
+/// What a message of IKE is known by, as the key of its map.
+#[must_use]
+pub(super) fn ike_name(peer: u32, name: &Name) -> [u8; IKE_NAME_LEN] {
+    let mut out = [0; IKE_NAME_LEN];
+    out[..4].copy_from_slice(&peer.to_ne_bytes());
+    out[4..8].copy_from_slice(&(name.standing as u32).to_ne_bytes());
+    out[8..16].copy_from_slice(&name.initiator);
+    out[16..].copy_from_slice(&name.other);
+    out
 }

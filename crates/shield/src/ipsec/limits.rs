@@ -7,6 +7,9 @@ pub const PEERS_MAX: usize = 1024;
 pub const KNOWN_MAX: usize = 256;
 /// Outbound associations whose laps are remembered for each peer.
 pub const OUTBOUND_MAX: usize = 256;
+/// Exchanges of IKE that are remembered of one peer, of each kind; the one used longest ago makes room. A pair has one association, and two
+/// while it is replaced; where first messages in a peer's name pass at 200 a second, an answer may take 160 ms.
+pub const IKE_KNOWN_MAX: usize = 32;
 /// Epochs in a key file. Each one costs a forged packet as much again; two are enough to change without a gap.
 pub const EPOCHS_MAX: usize = 2;
 /// Laps that an inbound packet is tried under: those of associations that have sent more than 2^31 packets.

@@ -5,7 +5,8 @@
 //! hundred times as much. Size and form of packets stay as they are. Everything that is no IPsec passes untouched.
 //!
 //! - `packet.rs`: where a frame has its SPI; `permutation.rs`: what stands there on the wire.
-//! - `peer.rs`: what is known of a peer, and the order of checks; `window.rs`, `candidates.rs`: what it works with.
+//! - `peer.rs`: what is known of a peer, and the order of checks; `window.rs`, `candidates.rs`: what it works with; `ike.rs`: which
+//!   messages of IKE have a budget of their own.
 //! - `outpost.rs`, `kernel.rs`: the same checks in the kernel, by the program `bpf/ipsec.c`.
 //! - `settings.rs`, `report.rs`, `limits.rs`.
 //!
@@ -13,6 +14,7 @@
 //! own affair.
 
 mod candidates;
+mod ike;
 pub mod kernel;
 pub mod limits;
 mod outpost;
@@ -36,7 +38,7 @@ use wire::offload::{Cut, Kind, Plan};
 
 use candidates::Candidates;
 pub use outpost::{Maps, Outpost};
-pub use packet::{Content, ESP, EspPlace, Found, IKE_PORT, NAT_TRAVERSAL_PORT, find};
+pub use packet::{Content, ESP, EspPlace, Found, IKE_PORT, IkePlace, NAT_TRAVERSAL_PORT, find};
 use peer::{Common, Peer, Verdict};
 pub use permutation::{End, KEY_LEN, LOWEST, Permutation};
 pub use report::{Event, PeerCounters, PeerReport};
@@ -154,10 +156,10 @@ impl Shield {
         match (from, peer) {
             (Side::STACK, None) => Ok(()),
             (Side::STACK, Some(peer)) => {
-                let Content::Esp(place) = found.content else { return Ok(()) };
-                let (spi, low) = header(bytes, place);
-                if peer.has_shield() && spi >= LOWEST {
-                    put(bytes, place, spi, peer.seal(spi, low), checksum);
+                match found.content {
+                    Content::Esp(place) => seal(peer, place, bytes, checksum),
+                    Content::Ike(place) => peer.note_ike(now, &bytes[place.start..place.end], &mut self.common),
+                    _ => {}
                 }
                 Ok(())
             }
@@ -178,22 +180,35 @@ impl Shield {
                     put(bytes, place, index, spi, checksum);
                     Ok(())
                 }
-                content => budgeted(now, peer, content, self.settings.layers.budgets),
+                content => budgeted(now, peer, content, bytes, self.settings.layers.budgets),
             },
         }
     }
 }
 
+/// Puts what stands on the wire in the place of the SPI.
+fn seal(peer: &mut Peer, place: EspPlace, bytes: &mut [u8], checksum: Checksum) {
+    let (spi, low) = header(bytes, place);
+    if peer.has_shield() && spi >= LOWEST {
+        put(bytes, place, spi, peer.seal(spi, low), checksum);
+    }
+}
+
 /// What is no ESP passes in bounded numbers.
-fn budgeted(now: Instant, peer: &mut Peer, content: Content, is_bounded: bool) -> Result<(), DropReason> {
-    let (bucket, reason) = match content {
-        Content::Ike => (&mut peer.ike, DropReason::ShieldIkeBudget),
-        Content::Keepalive => (&mut peer.keepalive, DropReason::ShieldKeepaliveBudget),
-        Content::LaterFragment => (&mut peer.fragment, DropReason::ShieldFragmentBudget),
-        Content::Unreadable => return Err(DropReason::ShieldUnreadable),
-        Content::Esp(_) | Content::Other => return Ok(()),
+fn budgeted(now: Instant, peer: &mut Peer, content: Content, bytes: &[u8], is_bounded: bool) -> Result<(), DropReason> {
+    if content == Content::Unreadable {
+        return Err(DropReason::ShieldUnreadable);
+    }
+    if !is_bounded {
+        return Ok(());
+    }
+    let (is_taken, reason) = match content {
+        Content::Ike(place) => (peer.ike.take(now, &bytes[place.start..place.end]), DropReason::ShieldIkeBudget),
+        Content::Keepalive => (peer.keepalive.take(now), DropReason::ShieldKeepaliveBudget),
+        Content::LaterFragment => (peer.fragment.take(now), DropReason::ShieldFragmentBudget),
+        Content::Esp(_) | Content::Unreadable | Content::Other => return Ok(()),
     };
-    if !is_bounded || bucket.take(now) {
+    if is_taken {
         return Ok(());
     }
     peer.counters.over_budget += 1;

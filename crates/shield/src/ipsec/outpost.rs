@@ -8,7 +8,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
-use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, NAME_LEN, PEER_LEN, SETTINGS_LEN};
+use super::ike::Name;
+use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use super::limits::KERNEL_WINDOWS_MAX;
 use super::permutation::KEY_LEN;
 use super::settings::Settings;
@@ -28,6 +29,12 @@ pub trait Maps: Send {
 
     /// Forgets an association.
     fn remove_known(&mut self, name: &[u8; NAME_LEN]);
+
+    /// Enters what messages of IKE are known by.
+    fn put_ike(&mut self, name: &[u8; IKE_NAME_LEN]);
+
+    /// Forgets it.
+    fn remove_ike(&mut self, name: &[u8; IKE_NAME_LEN]);
 
     /// The memory of the window in place `slot`, below [`KERNEL_WINDOWS_MAX`].
     fn window(&self, slot: u32) -> Option<Box<dyn Words>>;
@@ -101,6 +108,16 @@ impl Outpost {
     pub(super) fn forget(&mut self, peer: u32, spi: u32) {
         self.maps.remove_known(&kernel::name(peer, spi));
         self.free.extend(self.slots.remove(&(peer, spi)));
+    }
+
+    /// Messages of IKE are known by this.
+    pub(super) fn learn_ike(&mut self, peer: u32, name: &Name) {
+        self.maps.put_ike(&kernel::ike_name(peer, name));
+    }
+
+    /// They are no more.
+    pub(super) fn forget_ike(&mut self, peer: u32, name: &Name) {
+        self.maps.remove_ike(&kernel::ike_name(peer, name));
     }
 
     pub(super) fn counts(&self, peer: u32) -> Count {

@@ -35,13 +35,22 @@ pub struct EspPlace {
     pub checksum: Option<usize>,
 }
 
+/// Where a message of IKE is in a frame, in bytes from its first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IkePlace {
+    /// Of the header's first byte, behind the marker if there is one.
+    pub start: usize,
+    /// Behind the last byte.
+    pub end: usize,
+}
+
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// ESP.
     Esp(EspPlace),
     /// IKE, on its own port or behind the marker.
-    Ike,
+    Ike(IkePlace),
     /// The single byte that keeps a translator's entry alive.
     Keepalive,
     /// A later fragment of UDP or ESP, which does not say what it belongs to.
@@ -157,10 +166,11 @@ fn esp(spi: usize, end: usize, checksum: Option<usize>) -> Content {
 fn in_udp(frame: &[u8], carried: Carried) -> Option<Content> {
     let header = udp::View::new(frame.get(carried.start..carried.end)?).ok()?;
     let ports = [header.source_port(), header.destination_port()];
-    if !ports.contains(&NAT_TRAVERSAL_PORT) {
-        return Some(if ports.contains(&IKE_PORT) { Content::Ike } else { Content::Other });
-    }
     let (start, said) = (carried.start + udp::HEADER_LEN, carried.start + usize::from(header.length()));
+    if !ports.contains(&NAT_TRAVERSAL_PORT) {
+        let place = IkePlace { start, end: said.clamp(start, carried.end) };
+        return Some(if ports.contains(&IKE_PORT) { Content::Ike(place) } else { Content::Other });
+    }
     let end = if carried.is_first_fragment { said.min(carried.end) } else { said };
     if end > carried.end {
         return None;
@@ -168,7 +178,9 @@ fn in_udp(frame: &[u8], carried: Carried) -> Option<Content> {
     let payload = frame.get(start..end)?;
     Some(match payload {
         payload if payload == KEEPALIVE => Content::Keepalive,
-        payload if payload.starts_with(&NON_ESP_MARKER) => Content::Ike,
+        payload if payload.starts_with(&NON_ESP_MARKER) => {
+            Content::Ike(IkePlace { start: start + NON_ESP_MARKER.len(), end })
+        }
         _ => esp(start, end, Some(carried.start + udp::CHECKSUM)),
     })
 }

@@ -7,6 +7,7 @@ use bump::Instant;
 use zeroize::Zeroizing;
 
 use super::candidates::{Candidate, Candidates};
+use super::ike::Exchanges;
 use super::limits::{EPOCHS_MAX, KNOWN_MAX, LAPS_MAX, OUTBOUND_MAX};
 use super::outpost::{Mirror, Outpost};
 use super::permutation::{KEY_LEN, Permutation};
@@ -75,7 +76,7 @@ struct Association {
 pub(super) struct Peer {
     pub(super) address: IpAddr,
     pub(super) counters: PeerCounters,
-    pub(super) ike: Bucket,
+    pub(super) ike: Exchanges,
     pub(super) keepalive: Bucket,
     pub(super) fragment: Bucket,
     unknown: Bucket,
@@ -95,7 +96,7 @@ impl Peer {
         Peer {
             address: settings.address,
             counters: PeerCounters::default(),
-            ike: bucket(rates.ike),
+            ike: Exchanges::new(rates.ike),
             keepalive: bucket(rates.keepalive),
             fragment: bucket(rates.fragment),
             unknown: bucket(rates.unknown_spi),
@@ -150,6 +151,11 @@ impl Peer {
         }
         self.counters.sealed += 1;
         self.keys.as_ref().map_or(spi, |keys| keys.epochs[keys.send].outbound.seal(spi, sequence))
+    }
+
+    /// Takes note of a message of IKE that this host's stack sends to it.
+    pub(super) fn note_ike(&mut self, now: Instant, message: &[u8], common: &mut Common) {
+        self.ike.note(now, message, self.number, common.outpost.as_mut());
     }
 
     /// Only associations that may come to a later lap need a memory; the youngest makes room where there are too many.

@@ -75,7 +75,7 @@ const fn shield(row: &'static str, quantity: Quantity, bound: Bound) -> (NoncesP
 }
 
 /// What the layers are for.
-pub const GATES: [(NoncesPart, Gate); 16] = [
+pub const GATES: [(NoncesPart, Gate); 18] = [
     left("cll/wrong_index/layers=kernel/200k", 0.97),
     left("cll/wrong_index/layers=kernel/max", 0.95),
     left("cll/wrong_nonce/layers=kernel/200k", 0.97),
@@ -99,7 +99,9 @@ pub const GATES: [(NoncesPart, Gate); 16] = [
         Quantity::Statistic("memory_grown_mib"),
         Bound::AtMost(strongswan::GROWN_MAX_MIB),
     ),
-    shield("shield/rekey", Quantity::Median, Bound::AtMost(0.0)),
+    shield("shield/rekey", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
+    shield("shield/rekey/1k", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
+    shield("shield/rekey/1k", Quantity::Median, Bound::AtMost(0.0)),
 ];
 
 /// Measures the parts in `only`, or all; returns their rows. Without the program only the functions and algorithms are there.

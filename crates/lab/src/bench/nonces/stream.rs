@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::net::Host;
 use crate::net::lan::INTERFACE;
 
-/// Datagrams in a second.
+/// Datagrams in a second, unless it is said otherwise.
 pub const PER_SECOND: f64 = 20_000.0;
 /// Bytes of a datagram.
 pub const PAYLOAD_LEN: usize = 1300;
@@ -41,6 +41,7 @@ pub struct Sample {
 pub struct Stream {
     sender: UdpSocket,
     receiver: UdpSocket,
+    per_second: f64,
 }
 
 impl Stream {
@@ -63,7 +64,12 @@ impl Stream {
             socket.connect(address).map_err(Failure::io("naming the receiver"))?;
             Ok(socket)
         })?;
-        Ok(Stream { sender, receiver })
+        Ok(Stream { sender, receiver, per_second: PER_SECOND })
+    }
+
+    /// With so many datagrams a second.
+    pub fn at(self, per_second: f64) -> Stream {
+        Stream { per_second, ..self }
     }
 
     /// Sends for as long as `time`, and calls `sent` when that is over.
@@ -74,7 +80,7 @@ impl Stream {
         let (start, over) = (Instant::now(), AtomicBool::new(false));
         thread::scope(|scope| {
             let receiver = scope.spawn(|| receive(&self.receiver, start, &over));
-            let sender = scope.spawn(|| send(&self.sender, start, time));
+            let sender = scope.spawn(|| send(&self.sender, self.per_second, start, time));
             let count = sender.join();
             sent();
             thread::sleep(LATE);
@@ -88,12 +94,12 @@ impl Stream {
     }
 }
 
-fn send(socket: &UdpSocket, start: Instant, time: Duration) -> Result<u64, Failure> {
+fn send(socket: &UdpSocket, per_second: f64, start: Instant, time: Duration) -> Result<u64, Failure> {
     sit_on(SENDER_CORE, Some(STREAM_PRIORITY))?;
     let mut payload = [0; PAYLOAD_LEN];
     let mut sent = 0;
     while start.elapsed() < time {
-        let due = (start.elapsed().as_secs_f64() * PER_SECOND) as u64;
+        let due = (start.elapsed().as_secs_f64() * per_second) as u64;
         while sent < due {
             payload[..8].copy_from_slice(&(start.elapsed().as_nanos() as u64).to_be_bytes());
             // A full queue of the sender loses what it would have to hold.

@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
-use shield::ipsec::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, NAME_LEN, PEER_LEN, SETTINGS_LEN};
+use shield::ipsec::kernel::{
+    self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN,
+};
 use shield::ipsec::{Maps, limits};
 use shield::{Hook, Words};
 use system::bpf::{Instruction, Map, Program, Shape, Shared};
@@ -29,9 +31,10 @@ pub(super) fn load(hook: Hook) -> io::Result<(IpsecMaps, Program)> {
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let (windows, books) = (maps[kernel::WINDOWS].share()?, Books(maps[kernel::BOOKS].share()?));
     let mut maps = maps.into_iter();
-    match (maps.next(), maps.next(), maps.next()) {
-        (Some(settings), Some(peers), Some(known)) => {
-            let maps = IpsecMaps { settings, peers, known, windows, books, joined_unmarked: false, _link: None };
+    match (maps.next(), maps.next(), maps.next(), maps.next_back()) {
+        (Some(settings), Some(peers), Some(known), Some(exchanges)) => {
+            let (joined_unmarked, _link) = (false, None);
+            let maps = IpsecMaps { settings, peers, known, exchanges, windows, books, joined_unmarked, _link };
             Ok((maps, program))
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
@@ -43,6 +46,7 @@ pub(crate) struct IpsecMaps {
     settings: Map,
     peers: Map,
     known: Map,
+    exchanges: Map,
     windows: Shared,
     books: Books,
     joined_unmarked: bool,
@@ -102,6 +106,14 @@ impl Maps for IpsecMaps {
     fn remove_known(&mut self, name: &[u8; NAME_LEN]) {
         // One that is new is not there.
         let _ = self.known.remove(name);
+    }
+
+    fn put_ike(&mut self, name: &[u8; IKE_NAME_LEN]) {
+        let _ = self.exchanges.put(name, &[1]);
+    }
+
+    fn remove_ike(&mut self, name: &[u8; IKE_NAME_LEN]) {
+        let _ = self.exchanges.remove(name);
     }
 
     fn window(&self, slot: u32) -> Option<Box<dyn Words>> {

@@ -3,6 +3,7 @@
 //!
 //! The receiver's strongSwan, its shield and its receive path share one processor; all else is on the other one.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -136,13 +137,13 @@ impl Hosts {
         Measured::between([before, self.look()?], &sample, flood_time, time).checked(pace)
     }
 
-    /// Runs the stream alone.
+    /// Runs the stream alone, with so many datagrams a second.
     ///
     /// # Errors
     /// As [`measure`](Hosts::measure).
-    pub fn stream_alone(&self, time: Duration) -> Result<Sample, Failure> {
+    pub fn stream_alone(&self, per_second: f64, time: Duration) -> Result<Sample, Failure> {
         cpu::settle()?;
-        self.stream()?.run(time, || ())
+        self.stream()?.at(per_second).run(time, || ())
     }
 
     /// strongSwan of the host called `name`.
@@ -163,16 +164,20 @@ impl Hosts {
         Ok(shield.status()?["layers"]["in_force"].as_str().unwrap_or("twin").to_owned())
     }
 
-    /// Associations of the stream's sender that the receiver's shield has learned.
+    /// The shields of the stream's receiver and sender, if there are any.
+    pub fn ends(&self) -> &[Daemon] {
+        &self.shields[..self.shields.len().min(2)]
+    }
+
+    /// Associations that the stream's sender has opened, by its strongSwan's own numbers.
     ///
     /// # Errors
-    /// There is no shield, or it does not say.
-    pub fn learned(&self) -> Result<u64, Failure> {
-        let missing = || Failure::Unreadable("what the receiver's shield has learned".to_owned());
-        let (peers, b) = (self.shields.first().ok_or_else(missing)?.peers()?, self.lan.host("b")?.ip.to_string());
-        let mut listed = peers.as_array().into_iter().flatten();
-        let learned = listed.find(|peer| peer["address"] == b.as_str()).map(|peer| &peer["packets"]["learned"]);
-        learned.and_then(Value::as_u64).ok_or_else(missing)
+    /// There is no strongSwan.
+    pub fn opened(&self) -> Result<u64, Failure> {
+        let log = self.swan("b")?.log();
+        let established = log.lines().filter(|line| line.contains("established with SPIs"));
+        let numbers = established.filter_map(|line| line.split_once('{')?.1.split_once('}')?.0.parse::<u64>().ok());
+        Ok(numbers.collect::<BTreeSet<u64>>().len() as u64)
     }
 
     fn stream(&self) -> Result<Stream, Failure> {

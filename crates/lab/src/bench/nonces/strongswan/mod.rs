@@ -2,11 +2,12 @@
 //!
 //! - `hosts.rs`: the hosts with strongSwan on them, and shields in front or none
 //! - `forgery.rs`: forged packets of ESP and messages of IKE
-//! - `ike.rs`: floods of IKE; `rekey.rs`: associations replaced under the stream
+//! - `ike.rs`: floods of IKE; `rekey.rs`: associations replaced under the stream; `losses.rs`: where it loses what
 
 mod forgery;
 mod hosts;
 mod ike;
+mod losses;
 mod rekey;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use crate::net::strongswan::Swan;
 use forgery::Forgery;
 use hosts::{Front, Hosts};
+pub use rekey::BY_SHIELDS;
 
 /// How much memory strongSwan and the shield may take in one run and still be called flat: some buffers, and no queue. Bare, strongSwan
 /// was seen to take hundreds.

@@ -23,6 +23,8 @@ const STRANGERS: [&str; 2] = ["10.0.0.9", "fd00::9"];
 /// What this host's stack gives out.
 const SPIS: std::ops::RangeInclusive<u32> = 0x4000_0000..=0xbfff_ffff;
 const FRAMES_DEFAULT: u64 = 20_000;
+/// More IKE than may pass.
+const OVER: Option<DropReason> = Some(DropReason::ShieldIkeBudget);
 /// Few: what passes on trial must not hide what does not.
 const RATE: u32 = 1;
 
@@ -347,4 +349,57 @@ fn a_flood_does_not_keep_an_association_from_being_learned() {
     }
     assert_eq!(known(&both), before + 1);
     assert!(lost <= 2, "{lost} of 20 were lost");
+}
+
+/// A message of IKE with these SPIs.
+fn ike(initiator: u64, responder: u64, [first, exchange, flags]: [u8; 3], body: &[u8]) -> Vec<u8> {
+    let fields = [first, 0x20, exchange, flags, 0, 0, 0, 1];
+    let len = 28 + body.len() as u32;
+    let head = [&initiator.to_be_bytes()[..], &responder.to_be_bytes(), &fields, &len.to_be_bytes()].concat();
+    [&head[..], body].concat()
+}
+
+/// What this host's stack has sent before has a budget of its own, in the kernel as in the twin.
+#[test]
+fn a_flood_of_ike_leaves_what_has_begun_its_budgets() {
+    if is_skipped("a_flood_of_ike_leaves_what_has_begun_its_budgets") {
+        return;
+    }
+    let cookie = [&[0, 0, 0, 32, 0, 0, 0x40, 6][..], b"a cookie of twenty-four."].concat();
+    let (asked, echoed) = (ike(3, 0, [41, 34, 0x20], &cookie), ike(3, 0, [41, 34, 8], &cookie));
+    let pairs = [
+        (ike(1, 2, [46, 35, 0x20], &[9; 60]), ike(1, 2, [46, 36, 8], &[9; 60])),
+        (ike(4, 5, [33, 34, 0x20], &[0; 40]), ike(4, 5, [46, 35, 8], &[9; 60])),
+        (ike(6, 0, [33, 34, 8], &[0; 40]), ike(6, 7, [33, 34, 0x20], &[0; 40])),
+        (asked, echoed),
+    ];
+    for peer in PEERS.map(address) {
+        for (sent, heard) in &pairs {
+            for port in [500, 4500] {
+                let mut both = Both::open(7);
+                let marker: &[u8] = if port == 500 { &[] } else { &[0; 4] };
+                let of = |from, to, message: &[u8]| datagram(from, to, [port, port], &[marker, message].concat());
+                let (own, mut number) = (own_beside(peer), 100);
+                let mut fate = |both: &mut Both, message: &[u8]| {
+                    for _ in 0..10 {
+                        number += 1;
+                        let forged = of(peer, own, &ike(number, 0, [33, 34, 8], &[0; 40]));
+                        let (_, kernel) = both.kernel(&forged, 0);
+                        let twin = both.twin(&forged);
+                        let spent = number % 10 == 0;
+                        assert!(!spent || (kernel, twin) == (OVER, OVER), "{kernel:?}, {twin:?}");
+                    }
+                    let heard = of(peer, own, message);
+                    (both.kernel(&heard, 0).1, both.twin(&heard))
+                };
+                assert_eq!(fate(&mut both, heard), (OVER, OVER), "nothing is known of it");
+                let (mut frames, mut sink) = (vec![(of(own, peer, sent), Meta::plain())], Collected::new());
+                both.twin.process(both.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
+                assert_eq!(fate(&mut both, heard), (None, None), "{heard:02x?}");
+                let mut other = heard.clone();
+                other[7] ^= 0x40;
+                assert_eq!(fate(&mut both, &other), (OVER, OVER), "an SPI that nobody sent");
+            }
+        }
+    }
 }
