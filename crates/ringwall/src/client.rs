@@ -313,8 +313,12 @@ fn print_shield(shield: &Shield) {
 /// Where forged frames end, and how many did so in the kernel.
 fn print_layers(layers: &Layers) {
     let hook = layers.hook.as_ref().map_or_else(String::new, |hook| format!(", hook {hook}"));
-    let reason =
-        layers.reason.as_ref().map_or_else(String::new, |reason| format!(" (wanted: {}; {reason})", layers.wanted));
+    let reason = match &layers.reason {
+        None => String::new(),
+        // The layers are those that were wanted, and their place is another.
+        Some(reason) if layers.wanted == layers.in_force => format!(" ({reason})"),
+        Some(reason) => format!(" (wanted: {}; {reason})", layers.wanted),
+    };
     say!("layers: {}{hook}{reason}", layers.in_force);
     let counts = layers.dropped_in_kernel.iter().filter(|(_, count)| **count > 0);
     let counts: Vec<_> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();

@@ -196,6 +196,8 @@ fn where_another_program_has_the_card_the_socket_serves() {
         let why = "the shield's program cannot stand at the hook xdp: another XDP program is on the card";
         assert_eq!(said["reason"], why, "{said}");
         assert_eq!(a.log().matches(why).count(), 1, "{}", a.log());
+        let text = process::must(a.command(&["status"]))?;
+        assert!(text.contains(&format!("layers: kernel, hook socket ({why})\n")), "{text}");
         assert!(is_at_card(&a)?, "the other's program stays");
         Ok(())
     });
