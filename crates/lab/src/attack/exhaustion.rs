@@ -46,6 +46,8 @@ const GREETINGS: usize = 4;
 const GREETING_PAUSE: Duration = Duration::from_millis(250);
 /// Answers to replayed requests from which on they are a price: a host gives four a second to one source.
 const ANSWERS_DEAR: usize = 4;
+/// The same where nothing holds it back but the work itself.
+const ANSWERS_WITHOUT_BUDGETS: usize = 100;
 /// Public key work, done in vain, ends in one of these.
 const PUBLIC_KEY_WORK: [&str; 3] = ["bad-certificate", "bad-signature", "certificate-address"];
 /// So many of them in a second and a half are a price.
@@ -115,6 +117,16 @@ fn tags_computed(record: Record, flood: &[Frame], what: &str) -> Finding {
 /// 58 e: a request of b from before both were restarted, again and again. The aim is that each has a certificate and a signature
 /// checked and an answer signed.
 pub fn handshake_replay(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    replayed_requests(scene, ANSWERS_DEAR)
+}
+
+/// 58 e where no budget stands behind freshness either: as many as there is time for.
+pub fn handshake_replay_without_budgets(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
+    replayed_requests(scene, ANSWERS_WITHOUT_BUDGETS)
+}
+
+/// From `dear` answers on they are a price.
+fn replayed_requests(scene: &mut Scene<'_>, dear: usize) -> Result<Finding, Failure> {
     let (a, b) = (scene.host("a")?, scene.host("b")?);
     let is_request = |frame: &Frame| frame.cll_type() == Some(PacketType::HandshakeRequest);
     let recorded = super::handshake::capture(scene, &a, &b, |frame| frame.source() == b.mac && is_request(frame))?;
@@ -124,7 +136,7 @@ pub fn handshake_replay(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
         |frame: &&Frame| frame.is_between(a.mac, b.mac) && frame.cll_type() == Some(PacketType::HandshakeReply);
     let answers = record.loot.iter().filter(is_answer).count();
     Ok(Finding {
-        reached: answers >= ANSWERS_DEAR,
+        reached: answers >= dear,
         harmless: answers == 0,
         struck: arrived(&record, &flood),
         said: format!("a checked and signed for {answers} of {FRAMES} replayed requests"),

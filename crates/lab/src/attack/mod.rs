@@ -12,6 +12,7 @@ pub mod distributor;
 mod eavesdropping;
 pub mod exhaustion;
 mod flipping;
+mod former_key;
 mod group;
 mod handshake;
 mod injection;

@@ -294,6 +294,15 @@ impl<'a> Scene<'a> {
         self.site.map(|site| site.identity(host)).transpose()
     }
 
+    /// The site, as its manager has it.
+    ///
+    /// # Errors
+    /// There is none on a bare LAN.
+    pub fn site(&self) -> Result<&Site, Failure> {
+        let missing = || Failure::Unreadable("a site, on a bare LAN".to_owned());
+        self.site.filter(|_| self.guard != Guard::None).ok_or_else(missing)
+    }
+
     /// The identity of `host` with its secrets, as its thief has it; none where there is no site.
     ///
     /// # Errors

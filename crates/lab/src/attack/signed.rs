@@ -14,7 +14,7 @@ use crate::net::lan::INTERFACE;
 use crate::net::talk::Mailbox;
 use crate::net::{Frame, Host, process};
 
-const SIGNED_PROGRAM: &str = include_str!("signed.py");
+pub(super) const SIGNED_PROGRAM: &str = include_str!("signed.py");
 const PORT: u16 = 9012;
 const PER_SECOND: u32 = 50;
 /// How often the recorded answers are sent.
@@ -185,7 +185,8 @@ fn distributor_answers(scene: &Scene<'_>) -> Result<u64, Failure> {
     }
 }
 
-fn signed(kind: &str, lie: &Lie<'_>, times: u32, pause_s: &str, more: &[String]) -> Vec<String> {
+/// Arguments of the program that signs.
+pub(super) fn signed(kind: &str, lie: &Lie<'_>, times: u32, pause_s: &str, more: &[String]) -> Vec<String> {
     let mut arguments = vec![kind.to_owned()];
     arguments.extend(lie.arguments(times));
     arguments.pop();

@@ -60,6 +60,16 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         number: 58,
+        name: "e: the same, without budgets behind freshness",
+        tools: &["tcpreplay"],
+        forwarding: Forwarding::Hub,
+        weaken: &["freshness", "budgets"],
+        reasons: &["handshake-stale", "handshake-budget", "answered"],
+        strike: exhaustion::handshake_replay_without_budgets,
+        ..COMMON
+    },
+    Attack {
+        number: 58,
         name: "f: flood of forged signatures to all",
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,

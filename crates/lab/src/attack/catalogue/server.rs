@@ -1,8 +1,22 @@
 //! Attack 59: on the key distributor of S-ARP.
 
-use crate::attack::{Attack, COMMON, distributor};
+use crate::attack::{Attack, COMMON, distributor, former_key};
 use crate::guard::{DISTRIBUTOR, Guard};
 use crate::net::Forwarding;
+
+/// What both attacks with a former key share: b is gone by then.
+const FORMER_KEY: Attack = Attack {
+    number: 59,
+    tools: &["scapy", "tcpreplay", "ip"],
+    forwarding: Forwarding::Hub,
+    honest: ("a", "c"),
+    guards: &[Guard::Sarp],
+    weaken: &["reply-check"],
+    // The thief answers without having heard the question.
+    sarp_lines: "sign_requests = false",
+    reasons: &["sarp-unasked"],
+    ..COMMON
+};
 
 /// Them, by number.
 pub(super) const ATTACKS: &[Attack] = &[
@@ -37,4 +51,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         strike: distributor::cut_off,
         ..COMMON
     },
+    Attack { name: "d: former key substituted after a key change", strike: former_key::substituted, ..FORMER_KEY },
+    Attack { name: "e: roll-back to a revoked key", strike: former_key::rolled_back, ..FORMER_KEY },
 ];
