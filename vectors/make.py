@@ -46,6 +46,7 @@ SENDS_LZ4, READS_LZ4 = 0x01, 0x10
 # The shortest sealed frame has Ethernet's 60 bytes: 14 + 14 + 3 + 13 + 16.
 PAYLOAD_MIN = 13
 MAC_ADDRESS_OID = ObjectIdentifier("1.3.6.1.5.5.7.8.12")
+SECOND_KEY_OID = ObjectIdentifier("2.5.29.72")
 START_UNIX_S = 1_800_000_000
 DAY_S = 86_400
 
@@ -1043,11 +1044,13 @@ def hpke_seal(ephemeral, receiver, info, associated, plaintext):
     return encapsulated + AESGCM(key).encrypt(nonce, plaintext, associated)
 
 
-def certificate_request(host):
+def certificate_request(host, *extensions):
     names = [x509.OtherName(MAC_ADDRESS_OID, b"\x04\x06" + host.mac)]
     names += [x509.IPAddress(address) for address in host.addresses]
     builder = x509.CertificateSigningRequestBuilder().subject_name(distinguished_name(host.name, host.role))
-    return der(builder.add_extension(x509.SubjectAlternativeName(names), critical=False).sign(host.key, None))
+    for extension in (x509.SubjectAlternativeName(names), *extensions):
+        builder = builder.add_extension(extension, critical=False)
+    return der(builder.sign(host.key, None))
 
 
 def enrolment_frame(secret, label, destination, source, message, kind, data):
@@ -1103,6 +1106,32 @@ def enrolment_file(authority, alpha):
         data = question(asked) + struct.pack("!BHH", state, total, offset) + piece
         frame = enrolment_frame(secret, b"s-arp enrolment answer", alpha.mac, mac, answers, 0xA8, data)
         out.put(f"{name}.frame", frame)
+    return out.text()
+
+
+# ---- Renewal (docs/protocol.md, section 14) --------------------------------------------------------------------------
+
+
+def renewal_file(alpha):
+    out = Vectors("Alpha asks for another certificate for its key, and is answered (docs/protocol.md, section 14).")
+    encoding = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private_key = alpha.key.private_bytes(*encoding)
+    private = hkdf_expand(hkdf_extract(b"ringwall renewal", private_key), b"sealing key", 32)
+    key = X25519PrivateKey.from_private_bytes(private)
+    encoding = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    spki = key.public_key().public_bytes(*encoding)
+    out.put("private_key", private_key)
+    out.put("sealing.private", private)
+    out.put("sealing.spki", spki)
+    out.put("request", certificate_request(alpha, x509.UnrecognizedExtension(SECOND_KEY_OID, spki)))
+    out.comment("What comes back, sealed with an ephemeral key that is fixed here.")
+    bundle = b"a bundle of alpha\n" * 20
+    ephemeral = X25519PrivateKey.from_private_bytes(fixed("renewal ephemeral"))
+    sealed = base64.b64encode(hpke_seal(ephemeral, public_bytes(key), b"ringwall renewal", b"", bundle)).decode()
+    lines = [sealed[at:at + 64] for at in range(0, len(sealed), 64)]
+    label = "RINGWALL SEALED BUNDLE"
+    out.put("bundle.text", bundle)
+    out.put("answer.text", "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""]).encode())
     return out.text()
 
 
@@ -1318,6 +1347,7 @@ def all_files():
     files = {"siphash.txt": siphash_file(), "site.txt": site_file(authority, [alpha, omega])}
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
+    files["renewal.txt"] = renewal_file(alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     files["cll-dhcp.txt"] = cll_dhcp_file(alpha)
     files["shield-ipsec.txt"] = shield_file()

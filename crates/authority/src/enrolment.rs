@@ -3,12 +3,12 @@
 
 pub mod by_token;
 
-use identity::certificate::Role;
-use identity::certificate::names::Names;
+use identity::certificate::{Role, SECOND_KEY_EXTENSION};
 use identity::pem::{self, PemError};
+use identity::renewal::{AnswerKey, is_sealed};
 use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Refusal};
-use rcgen::{CertificateParams, KeyPair, KeyUsagePurpose};
+use rcgen::{CertificateParams, CustomExtension, KeyPair, KeyUsagePurpose};
 use zeroize::Zeroizing;
 
 use crate::site::{join, names_extension, subject};
@@ -29,41 +29,46 @@ pub struct KeyAndRequest {
 /// Only when the encoder fails.
 pub fn request(request: &Request, random: &mut Random<'_>) -> Result<KeyAndRequest, Error> {
     let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
-    let request_pem = signed_request(request.name(), request.role(), request.names(), &key_der)?;
+    let extensions = vec![names_extension(request.names())?];
+    let request_pem = signed_request(request.name(), request.role(), extensions, &key_der)?;
     Ok(KeyAndRequest { key_pem: pem::encode(pem::PRIVATE_KEY, &key_der), request_pem })
 }
 
 /// A request (PKCS#10, in PEM) signed with the key in `key_der`.
-fn signed_request(name: &str, role: Role, names: &Names, key_der: &[u8]) -> Result<String, Error> {
+fn signed_request(name: &str, role: Role, extensions: Vec<CustomExtension>, key_der: &[u8]) -> Result<String, Error> {
     let pair = KeyPair::try_from(key_der)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = subject(name, Some(role.name()));
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.custom_extensions = vec![names_extension(names)?];
+    params.custom_extensions = extensions;
     let signed = params.serialize_request(&pair)?;
     Ok(pem::encode(pem::CERTIFICATE_REQUEST, signed.der()).to_string())
 }
 
-/// A request for another certificate for the key in an identity file, signed with that key. Whoever shows it is given the
-/// bundle, which is secret; so it is to be kept as private.
+/// A request for another certificate for the key in an identity file, signed with that key. It names what the answer is to be
+/// sealed to, so it is no secret: whoever else shows it is given nothing that he can open.
 ///
 /// # Errors
 /// [`Error::Identity`], or what the encoder says of the key.
 pub fn renewal(identity_pem: &str) -> Result<String, Error> {
     let identity = HostIdentity::from_pem(identity_pem)?;
     let certificate = identity.certificate();
-    signed_request(certificate.name(), certificate.role(), certificate.names(), &private_key(identity_pem)?)
+    let key_der = private_key(identity_pem)?;
+    let answers = CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, AnswerKey::of(&key_der).to_spki()?);
+    let extensions = vec![names_extension(certificate.names())?, answers];
+    signed_request(certificate.name(), certificate.role(), extensions, &key_der)
 }
 
-/// Puts the key in an identity file and the bundle that renews it together, and checks that it does: same site, name, role and
-/// addresses, and a later end.
+/// Opens what renews an identity file, puts it together with the key there, and checks that it does: same site, name, role and
+/// addresses, and a later end. A bundle that is not sealed is taken as well: the manager may have issued it by hand.
 ///
 /// # Errors
 /// [`Error::NoRenewal`] with the reason, or as [`install`].
-pub fn renewed(identity_pem: &str, bundle_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
+pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
     let before = HostIdentity::from_pem(identity_pem)?;
-    let key_pem = pem::encode(pem::PRIVATE_KEY, &private_key(identity_pem)?);
-    let (text, after) = install(&key_pem, bundle_pem, unix_s)?;
+    let key_der = private_key(identity_pem)?;
+    let bundle = opened(&key_der, answer_pem)?;
+    let (text, after) = install(&pem::encode(pem::PRIVATE_KEY, &key_der), &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
     if before.anchor().der() != after.anchor().der() {
         return Err(Error::NoRenewal("it is of another authority"));
@@ -75,6 +80,14 @@ pub fn renewed(identity_pem: &str, bundle_pem: &str, unix_s: u64) -> Result<(Zer
         return Err(Error::NoRenewal("its certificate ends no later"));
     }
     Ok((text, after))
+}
+
+fn opened(key_der: &[u8], answer_pem: &str) -> Result<Zeroizing<String>, Error> {
+    if !is_sealed(answer_pem) {
+        return Ok(Zeroizing::new(answer_pem.to_owned()));
+    }
+    let opened = AnswerKey::of(key_der).open(answer_pem);
+    opened.map_err(|_| Error::NoRenewal("it is not sealed for this host's key"))
 }
 
 /// The host's own key in an identity file, which has been read as one.

@@ -11,7 +11,8 @@ use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
 use authority::repository::Subnet;
 use authority::{Directory, Error, Request, enrolment};
 use identity::certificate::{CertificateRequest, Role};
-use identity::{HostIdentity, Profile};
+use identity::dhcp_key::client_id;
+use identity::{HostIdentity, Profile, pem};
 use tempfile::TempDir;
 use wire::MacAddress;
 use zeroize::Zeroizing;
@@ -61,8 +62,8 @@ impl Stage {
         CertificateRequest::from_pem(&text).expect("signed by the key that it names")
     }
 
-    fn renew(&self, seed: u8, unix_s: u64) -> Result<Zeroizing<String>, Error> {
-        self.site.renew(&self.asked(), 30 * DAY, &mut random(seed), unix_s).map(|(_, bundle)| bundle)
+    fn renew(&self, seed: u8, unix_s: u64) -> Result<String, Error> {
+        self.site.renew(&self.asked(), 30 * DAY, &mut random(seed), unix_s).map(|(_, answer)| answer)
     }
 
     fn refusal(&self) -> String {
@@ -81,8 +82,8 @@ fn request() -> Request {
 fn a_host_gets_what_it_had_for_longer_and_keeps_its_key() {
     for role in [Role::Host, Role::Router] {
         let stage = Stage::set(role);
-        let bundle = stage.renew(3, LATER_UNIX_S).expect("renewed");
-        let (text, after) = enrolment::renewed(&stage.identity, &bundle, LATER_UNIX_S).expect("its own");
+        let answer = stage.renew(3, LATER_UNIX_S).expect("renewed");
+        let (text, after) = enrolment::renewed(&stage.identity, &answer, LATER_UNIX_S).expect("its own");
         let before = HostIdentity::from_pem(&stage.identity).expect("identity");
         let (old, new) = (before.certificate(), after.certificate());
         assert_eq!((old.names(), old.role(), old.public_key()), (new.names(), new.role(), new.public_key()));
@@ -95,6 +96,46 @@ fn a_host_gets_what_it_had_for_longer_and_keeps_its_key() {
     }
 }
 
+/// A host that gets its address by DHCP, whose bundle has each secret that a host is given. Gave the bundle as it is: it was all
+/// in the answer.
+#[test]
+fn a_recorded_request_gives_nothing_secret_to_anybody_but_its_host() {
+    let mut stage = Stage::set(Role::Host);
+    let base = |name: &str, last: u8| Request::new(name, MacAddress([2, 0, 0, 0, 1, last]), vec![]).expect("request");
+    stage.identity = stage.issue(&base("roamer", 1), 20, NOW_UNIX_S);
+    let neighbour = stage.issue(&base("neighbour", 2), 21, NOW_UNIX_S);
+    let recorded = stage.asked();
+    // Shown twice: once by the neighbour, which takes it apart, and once by the host itself.
+    let answer = stage.site.renew(&recorded, DAY * 400, &mut random(22), LATER_UNIX_S).expect("renewed").1;
+    let refused = enrolment::renewed(&neighbour, &answer, LATER_UNIX_S).map(drop).expect_err("not its own");
+    assert!(refused.to_string().contains("not sealed for this host's key"), "{refused}");
+    let (text, after) = enrolment::renewed(&stage.identity, &answer, LATER_UNIX_S).expect("its own");
+    assert_eq!(after.dhcp_key().expect("a new one").client(), client_id(after.certificate()));
+    let blocks = pem::blocks(&text).expect("an identity");
+    let secrets: Vec<_> = blocks.iter().filter(|block| block.label != pem::CERTIFICATE).collect();
+    let labels = [pem::SITE_KEY, pem::REQUEST_KEY, pem::DHCP_KEY];
+    assert!(labels.iter().all(|label| secrets.iter().any(|block| block.label == *label)), "there is something to hide");
+    let seen = pem::single(&answer, pem::SEALED_BUNDLE).expect("one block, and no certificate");
+    for secret in secrets {
+        let tail = &secret.bytes[secret.bytes.len() - 32..];
+        assert!(!seen.windows(32).any(|window| window == tail), "{}", secret.label);
+    }
+}
+
+#[test]
+fn a_request_that_names_no_key_for_the_answer_is_not_answered() {
+    let stage = Stage::set(Role::Host);
+    let c = Request::new("c", MacAddress([2, 0, 0, 0, 0, 3]), vec![]).expect("request");
+    // That of the host's enrolment, which the manager has seen, and perhaps others.
+    let enrolled = enrolment::request(&c, &mut random(30)).expect("requested");
+    let enrolled = CertificateRequest::from_pem(&enrolled.request_pem).expect("signed");
+    let file = stage.place.path().join("c.bundle");
+    let delivery = Delivery { output: &file, overwrite: Overwrite::Never, sharing: Sharing::Refused };
+    stage.site.issue(&c, &enrolled, &delivery, &mut random(31), NOW_UNIX_S).expect("issued");
+    let refused = stage.site.renew(&enrolled, DAY, &mut random(32), LATER_UNIX_S).map(drop).expect_err("refused");
+    assert!(refused.to_string().contains("names no key that the answer"), "{refused}");
+}
+
 /// Broke each check of `renewable` in turn.
 #[test]
 fn nobody_else_is_renewed_and_nobody_whom_the_manager_has_let_go() {
@@ -105,8 +146,9 @@ fn nobody_else_is_renewed_and_nobody_whom_the_manager_has_let_go() {
     let after_end = stage.renew(9, NOW_UNIX_S + 31 * DAY.as_secs()).expect_err("over").to_string();
     assert!(after_end.contains("no certificate that is still good"), "{after_end}");
     // The same name, another key.
-    let forged = enrolment::request(&request(), &mut random(77)).expect("requested");
-    let forged = CertificateRequest::from_pem(&forged.request_pem).expect("signed");
+    let mut elsewhere = Stage::set(Role::Host);
+    elsewhere.identity = elsewhere.issue(&request(), 77, NOW_UNIX_S + 1);
+    let forged = elsewhere.asked();
     let refused = stage.site.renew(&forged, DAY, &mut random(9), LATER_UNIX_S).map(drop).expect_err("another key");
     assert!(refused.to_string().contains("another key than its certificate") && !refused.to_string().contains('\n'));
     let distributor = Stage::set(Role::Distributor);

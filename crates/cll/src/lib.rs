@@ -52,7 +52,7 @@ use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 
 pub use compression::CompressionReport;
-pub use control::{Control, PeerReport};
+pub use control::{Control, LeaseReport, PeerReport};
 pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
 pub use lane::Lane;

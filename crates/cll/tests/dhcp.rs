@@ -182,6 +182,23 @@ fn a_renewal_shows_peers_the_newer_certificate_and_the_end_of_a_lease_ends_all()
 }
 
 #[test]
+fn an_operator_sees_each_lease_as_long_as_it_lasts() {
+    let mut lan = lan();
+    let seen = |lan: &Lan, host: usize| -> Vec<(Ipv4Addr, MacAddress, Option<u64>, bool)> {
+        let leases = lan.hosts[host].cll.control.leases(lan.at);
+        leases.into_iter().map(|one| (one.ip, one.mac, one.remaining.map(|left| left.as_secs()), one.given)).collect()
+    };
+    lease(&mut lan, A);
+    lan.pass(Duration::from_secs(100));
+    lease(&mut lan, B);
+    let left = u64::from(LEASE_S);
+    assert_eq!(seen(&lan, A), [(ip(2), mac(2), Some(left - 100), false)]);
+    assert_eq!(seen(&lan, D), [(ip(2), mac(2), Some(left - 100), true), (ip(3), mac(3), Some(left), true)]);
+    lan.pass(Duration::from_secs(left - 50));
+    assert_eq!((seen(&lan, A), seen(&lan, D)), (vec![], vec![(ip(3), mac(3), Some(50), true)]));
+}
+
+#[test]
 fn with_its_lease_a_host_is_somebody_new_to_groups() {
     let mut lan = lan();
     let mut frame = plain_frame(2, 1, b"without an address");

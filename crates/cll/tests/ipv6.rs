@@ -380,3 +380,24 @@ fn revoked_hosts_lose_their_addresses() {
     assert_eq!(lan.hosts[0].delivered.last().unwrap().0, sent);
     assert_eq!(ip(1), lan.hosts[0].settings.identity.certificate().addresses()[0]);
 }
+
+/// Took the host itself, which its certificate names, for another host that has the address: nobody asked the stack.
+#[test]
+fn a_quiet_stack_is_asked_also_for_the_address_that_its_certificate_names() {
+    let mut site = Site::new(1);
+    let named = |number: u8| {
+        let request = request(number).with_ipv6(vec![free(number)]).unwrap();
+        settings(site.identity_for(request, common::START_UNIX_S))
+    };
+    let mut lan = Lan::new([1, 2].map(named));
+    lan.pass(seconds(1));
+    lan.send(0, question(1, free(1), free(2)));
+    let (header, asked) = last_heard(&lan, 1);
+    assert_eq!((header.source, asked.target, asked.source_link), (mac(2), Some(free(2)), None));
+    lan.send(1, announcement(2, free(2)));
+    // The request comes again.
+    lan.pass(seconds(2));
+    assert_eq!(last_heard(&lan, 1).1.source_link, Some(mac(1)), "the proved question");
+    lan.send(1, frame(mac(2), mac(1), &advertisement(free(2), mac(2), free(1), false)));
+    assert!(lan.hosts[0].established_with(2));
+}

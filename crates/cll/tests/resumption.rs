@@ -202,13 +202,31 @@ fn assert_refused(mut lan: Lan, reason: DropReason) -> Lan {
     lan
 }
 
+/// The handshake that follows a refusal gives both hosts tickets, and they are as good as any: for the host that was refused, for
+/// the other, and for both.
+fn assert_good_again(lan: Lan, reason: DropReason) {
+    let mut lan = assert_refused(lan, reason);
+    for restarted in [&[0][..], &[1], &[1, 0]] {
+        lan.pass(seconds(3));
+        for host in [0, 1] {
+            assert_eq!(lan.hosts[host].disk.tickets.len(), 1, "{reason:?}, before {restarted:?}: host {host}");
+        }
+        lan.seen.clear();
+        restarted.iter().for_each(|host| lan.restart(*host));
+        lan.ask(restarted[0], 2 - restarted[0] as u8);
+        assert_eq!(handshake(&lan), 0, "{reason:?}, {restarted:?}");
+        assert!(is_resumed(&lan, 0) && is_resumed(&lan, 1), "{reason:?}, {restarted:?}");
+        talk(&mut lan);
+    }
+}
+
 #[test]
 fn a_ticket_whose_key_is_gone_leads_to_a_handshake_at_once() {
     let mut lan = pair();
     lan.hosts[1].disk = Default::default();
     lan.restart(1);
     lan.restart(0);
-    assert_refused(lan, DropReason::TicketUnknown);
+    assert_good_again(lan, DropReason::TicketUnknown);
 }
 
 #[test]
@@ -228,7 +246,7 @@ fn a_ticket_of_another_certificate_of_the_issuer_leads_to_a_handshake() {
     lan.hosts[1].settings.identity = site.identity(2);
     lan.restart(1);
     lan.restart(0);
-    assert_refused(lan, DropReason::TicketUnknown);
+    assert_good_again(lan, DropReason::TicketUnknown);
 }
 
 #[test]
@@ -254,7 +272,7 @@ fn a_ticket_is_not_used_after_its_end_nor_taken() {
     lan.pass(HOUR);
     lan.hosts[0].clock_error_s = Some(-3600);
     lan.restart(0);
-    assert_refused(lan, DropReason::TicketExpired);
+    assert_good_again(lan, DropReason::TicketExpired);
 }
 
 #[test]
@@ -262,7 +280,19 @@ fn an_issuer_whose_clock_was_set_back_does_not_know_how_old_a_ticket_is() {
     let mut lan = pair();
     lan.hosts[1].clock_error_s = Some(-3600);
     lan.restart(0);
-    assert_refused(lan, DropReason::TicketExpired);
+    assert_good_again(lan, DropReason::TicketExpired);
+}
+
+#[test]
+fn after_a_used_ticket_was_refused_the_next_one_is_as_good() {
+    let mut lan = pair();
+    let old = lan.hosts[0].disk.clone();
+    lan.restart(0);
+    lan.ask(0, 2);
+    lan.pass(seconds(1));
+    lan.hosts[0].disk = old;
+    lan.restart(0);
+    assert_good_again(lan, DropReason::TicketSpent);
 }
 
 #[test]

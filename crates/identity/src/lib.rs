@@ -8,7 +8,7 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
@@ -26,6 +26,7 @@ mod paper;
 pub mod pem;
 pub mod profile;
 mod record_key;
+pub mod renewal;
 pub mod revocation;
 pub mod schedule;
 pub mod sealing;

@@ -39,6 +39,9 @@ pub const TICKET_KEY: &str = "RINGWALL TICKET KEY";
 /// half of the X25519 key that its identity is sealed to.
 pub const SEALING_KEY: &str = "RINGWALL SEALING KEY";
 
+/// The label of a bundle that is sealed for the host that asked for it: see [`renewal`](crate::renewal).
+pub const SEALED_BUNDLE: &str = "RINGWALL SEALED BUNDLE";
+
 /// The label of a key that a host made for itself: see [`own_keys`](crate::own_keys).
 pub const HOST_KEY: &str = "RINGWALL HOST KEY";
 

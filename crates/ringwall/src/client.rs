@@ -258,6 +258,10 @@ fn print_status(status: &Status) {
     if let Some(compression) = &status.compression {
         print_compression(compression);
     }
+    for lease in &status.leases {
+        let whose = if lease.given { format!("given to {}", lease.mac) } else { "this host's".to_owned() };
+        say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
+    }
     if let Some(revoked) = status.revoked {
         say!("revoked certificates: {revoked}");
     }
@@ -367,12 +371,15 @@ fn print_sarp(sarp: &Sarp) {
     }
     for lease in &sarp.leases {
         let whose = if lease.given { format!("given to host number {}", lease.host) } else { "this host's".to_owned() };
-        let rest = lease.remaining_s.map_or_else(|| "for ever".to_owned(), |seconds| format!("{seconds} s left"));
-        say!("lease: {}, {whose}, {rest}", lease.address);
+        say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
     }
     if sarp.distributors_silent {
         say!("NO KEY DISTRIBUTOR ANSWERS: keys that are known go on working, others cannot be fetched");
     }
+}
+
+fn lease_end(remaining_s: Option<u64>) -> String {
+    remaining_s.map_or_else(|| "for ever".to_owned(), |seconds| format!("{seconds} s left"))
 }
 
 /// How old this host's key is, and when the next takes its place.

@@ -122,6 +122,9 @@ pub(crate) struct Status {
     pub(crate) layers: Option<Layers>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<Compression>,
+    /// Addresses by DHCP, in mode `cll`; those of mode `sarp` are in `sarp`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) leases: Vec<LinkLease>,
     pub(crate) frames: Frames,
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
@@ -163,6 +166,18 @@ pub(crate) struct Layers {
     pub(crate) reason: Option<String>,
     /// Frames that the kernel dropped; they are part of `frames` and `drops`.
     pub(crate) dropped_in_kernel: BTreeMap<String, u64>,
+}
+
+/// An address by DHCP of the link layer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct LinkLease {
+    pub(crate) address: String,
+    /// Of the host that has it.
+    pub(crate) mac: String,
+    /// Absent for a lease without an end.
+    pub(crate) remaining_s: Option<u64>,
+    /// Whether this host, a DHCP server, gave it.
+    pub(crate) given: bool,
 }
 
 /// What compression did to the payload of sealed frames, since the start.

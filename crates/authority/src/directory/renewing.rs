@@ -2,21 +2,22 @@
 //!
 //! The manager has decided all of it before: the key, the name, the addresses, the role. So a program may grant it, and whoever holds
 //! the key of a certificate that is good gets it again for longer. What the manager has taken back, or let end, is not renewed.
+//! Whoever has recorded a request can show it again, so the answer is sealed for the host whose key signed it.
 
 use std::time::Duration;
 
 use identity::Verified;
 use identity::certificate::{CertificateRequest, HostCertificate, Role};
-use zeroize::Zeroizing;
+use identity::renewal::seal;
 
 use super::{Directory, Entry, Sharing};
-use crate::limits::MAX_LIVE_CERTIFICATES;
+use crate::limits::{MAX_FILE_LEN, MAX_LIVE_CERTIFICATES};
 use crate::repository::Standing;
 use crate::{Error, Random, Request};
 
 impl Directory {
-    /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives the bundle, which is secret.
-    /// Of the request only name and key count.
+    /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives the bundle, sealed for that
+    /// host alone. Of the request only name, key, and what to seal to count.
     ///
     /// # Errors
     /// [`Error::NotRenewed`] with the reason, [`Error::SiteFull`], or what the operating system says. After an error nothing
@@ -27,15 +28,23 @@ impl Directory {
         validity: Duration,
         random: &mut Random<'_>,
         unix_s: u64,
-    ) -> Result<(Entry, Zeroizing<String>), Error> {
+    ) -> Result<(Entry, String), Error> {
+        let refused = |why| Error::NotRenewed(proved.name().to_owned(), why);
+        let receiver = proved.answer_key();
+        let receiver =
+            receiver.ok_or_else(|| refused("the request names no key that the answer could be sealed to"))?;
         let lock = self.lock()?;
         let request = self.renewable(proved, unix_s)?.with_validity(validity)?;
         // It held its addresses before, alone or not.
         let entries = self.admit(&request, Sharing::Allowed, unix_s)?;
         let bundle = self.site.issue(&request, proved, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, &request, Sharing::Allowed, random, unix_s)?;
+        let answer = seal(&receiver, &bundle.to_pem())?;
+        if answer.len() as u64 > MAX_FILE_LEN {
+            return Err(refused("what it would be given is longer than a host reads"));
+        }
         let entry = self.record(entries, &bundle, renewal, || Ok(()), &lock)?;
-        Ok((entry, bundle.to_pem()))
+        Ok((entry, answer))
     }
 
     /// What the newest certificate of the host says, if it may be said once more.

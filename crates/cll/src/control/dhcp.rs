@@ -6,9 +6,12 @@
 //! IPv6 addresses.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Meta, Now, Outbox, Side, Sink, sink};
+use dhcp::link::Leased;
 use dhcp::link::client::{self, Client, Granted};
 use dhcp::link::server::{self, Asked, Granting, Reply, Server};
 use identity::HostIdentity;
@@ -24,6 +27,19 @@ use crate::limits;
 use crate::message::OrderKind;
 use crate::origin::Origin;
 use crate::settings::Settings;
+
+/// A lease that lasts, as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseReport {
+    /// The address.
+    pub ip: Ipv4Addr,
+    /// Hardware address of the host that has it.
+    pub mac: MacAddress,
+    /// How long it still lasts; `None` for ever.
+    pub remaining: Option<Duration>,
+    /// Whether this host gave it to another.
+    pub given: bool,
+}
 
 /// What waits for a job. The frame is the one that is held meanwhile.
 #[derive(Debug)]
@@ -67,6 +83,20 @@ impl Dhcp {
 }
 
 impl Control {
+    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
+    #[must_use]
+    pub fn leases(&self, now: Instant) -> Vec<LeaseReport> {
+        let report = |lease: Leased, given: bool| LeaseReport {
+            ip: lease.address,
+            mac: lease.mac,
+            remaining: lease.until.map(|until| until.since(now)),
+            given,
+        };
+        let own = self.dhcp.client.iter().filter_map(|client| client.lease(now)).map(|lease| report(lease, false));
+        let given = self.dhcp.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
+        own.chain(given).collect()
+    }
+
     /// The fate of a frame that is DHCP: a plain one of the stack, or a DHCP frame of the wire. `Held` means that a job decides.
     pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
         let outcome = match from {

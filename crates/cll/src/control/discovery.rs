@@ -126,7 +126,9 @@ impl Control {
         if is_asked || !self.settings.ipv6 || !self.is_own_site(frame, &request.site_tag) {
             return;
         }
-        if self.neighbours.holder(now, target).is_none() && self.probe_budget.take(now) {
+        // A certificate names what the stack may have; that it has it, it says itself.
+        let anothers = self.neighbours.holder(now, target).is_some_and(|holder| holder != self.settings.mac);
+        if !anothers && self.probe_budget.take(now) {
             self.probes.insert(target, now);
             let group = solicited_node(target);
             let packet = solicitation(Ipv6Addr::UNSPECIFIED, self.settings.mac, group, target);

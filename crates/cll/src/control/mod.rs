@@ -44,6 +44,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
 use self::dhcp::Dhcp;
+pub use self::dhcp::LeaseReport;
 use crate::event::{Effect, EndCause, Event};
 use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;

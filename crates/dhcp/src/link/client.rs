@@ -14,7 +14,7 @@ use wire::cll::{DhcpFrame, NONCE_LEN};
 use wire::dhcp::{MessageType, OPTION_REQUESTED, OPTION_SERVER, Operation, View};
 use wire::ethernet::Header;
 
-use super::{Link, wrapping};
+use super::{Leased, Link, wrapping};
 use crate::{Lease, end_of, limits};
 
 /// What a client knows.
@@ -322,6 +322,13 @@ impl Client {
     #[must_use]
     pub fn has_ended(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| !lease.holds(now))
+    }
+
+    /// The lease that lasts.
+    #[must_use]
+    pub fn lease(&self, now: Instant) -> Option<Leased> {
+        let lease = self.lease.filter(|lease| lease.holds(now))?;
+        Some(Leased { address: lease.address, mac: self.mac(), until: lease.until })
     }
 
     /// When it ends.

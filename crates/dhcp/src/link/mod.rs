@@ -16,9 +16,10 @@ mod wrapping;
 use std::fmt;
 use std::net::Ipv4Addr;
 
+use bump::Instant;
 use identity::Verified;
 use identity::certificate::HostCertificate;
-use wire::EtherType;
+use wire::{EtherType, MacAddress};
 
 pub use client::Client;
 pub use server::Server;
@@ -33,6 +34,23 @@ pub struct Link {
     pub ethertype: EtherType,
     /// Its MTU, in bytes.
     pub mtu: u16,
+}
+
+/// An address that a client has from this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leased {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Whose it is.
+    pub mac: MacAddress,
+    /// When it is free again; `None` for never.
+    pub until: Option<Instant>,
+}
+
+impl Leased {
+    fn holds(&self, now: Instant) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
 }
 
 /// What a client is to have a certificate for.

@@ -21,7 +21,7 @@ use wire::dhcp::{MessageType, OPTION_CLIENT, OPTION_REQUESTED, OPTION_SERVER, Op
 use wire::ethernet::Header;
 
 use super::freshness::Freshness;
-use super::{Grant, Link, SERIAL_LEN, wrapping};
+use super::{Grant, Leased, Link, SERIAL_LEN, wrapping};
 use crate::{end_of, limits};
 
 /// What a server knows.
@@ -107,19 +107,6 @@ struct Exchange {
     base: Option<Verified<HostCertificate>>,
     wanted: Option<Ipv4Addr>,
     at: Instant,
-}
-
-/// Who has an address, and until when; `None` for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Leased {
-    mac: MacAddress,
-    until: Option<Instant>,
-}
-
-impl Leased {
-    fn holds(&self, now: Instant) -> bool {
-        self.until.is_none_or(|until| now < until)
-    }
 }
 
 /// New frames of one client within an interval.
@@ -386,8 +373,13 @@ impl Server {
         let key = self.settings.master.key_of(*client);
         let wrapped = self.wrap(now, &key, header, *nonce, certificate, wrapping::packet(frame))?;
         let until = end_of(now.since_boot, *lease_s);
-        self.leases.insert(*address, Leased { mac: client.mac, until });
+        self.leases.insert(*address, Leased { address: *address, mac: client.mac, until });
         Ok(wrapped)
+    }
+
+    /// The leases that last, by address; at most [`limits::LEASES_MAX`].
+    pub fn leases(&self, now: Instant) -> impl Iterator<Item = Leased> {
+        self.leases.values().filter(move |lease| lease.holds(now)).copied()
     }
 
     fn wrap(

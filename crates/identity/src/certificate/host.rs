@@ -17,7 +17,7 @@ use crate::paper;
 use crate::profile::Profile;
 
 /// subjectAltPublicKeyInfo (X.509 of 2019, section 9.8.1): a second key of the subject. The authority signs it with all the rest.
-const SECOND_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.72");
+pub(super) const SECOND_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.72");
 /// The same as the encoder of certificates wants it.
 pub const SECOND_KEY_EXTENSION: &[u64] = &[2, 5, 29, 72];
 

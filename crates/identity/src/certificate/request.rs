@@ -6,17 +6,21 @@ use std::net::Ipv4Addr;
 use rustls_pki_types::SignatureVerificationAlgorithm;
 use webpki::aws_lc_rs as algorithms;
 use wire::MacAddress;
-use x509_cert::der::oid::AssociatedOid;
+use x509_cert::der::oid::{AssociatedOid, ObjectIdentifier};
 use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::request::{CertReq, CertReqInfo, ExtensionReq};
 
+use super::host::SECOND_KEY;
 use super::names::Names;
 use super::public_key::{KeyKind, PublicKey};
 use super::subject::{Role, common_name, role};
 use super::{BadSignature, Refusal};
 use crate::limits::MAX_CERTIFICATE_LEN;
 use crate::pem::{self, PemError};
+use crate::{renewal, sealing};
+
+const UNREADABLE: Refusal = Refusal::Malformed("list of requested extensions");
 
 /// A request whose maker proved to hold the private key. Nothing else in it is proved: the manager decides.
 pub struct CertificateRequest {
@@ -24,6 +28,7 @@ pub struct CertificateRequest {
     role: Role,
     names: Names,
     key: PublicKey,
+    answer_key: Option<[u8; sealing::KEY_LEN]>,
 }
 
 /// Why a request cannot be granted.
@@ -79,6 +84,7 @@ impl CertificateRequest {
             role: role(&request.info.subject),
             names: requested_names(&request.info)?,
             key: PublicKey::from_spki(&request.info.public_key)?,
+            answer_key: requested(&request.info, SECOND_KEY)?.and_then(|spki| renewal::from_spki(&spki)),
         })
     }
 
@@ -123,6 +129,12 @@ impl CertificateRequest {
     pub fn public_key(&self) -> &[u8] {
         self.key.bytes()
     }
+
+    /// What the answer is to be sealed to, where the request names a key for it: one for renewal does.
+    #[must_use]
+    pub fn answer_key(&self) -> Option<[u8; sealing::KEY_LEN]> {
+        self.answer_key
+    }
 }
 
 impl fmt::Debug for CertificateRequest {
@@ -154,17 +166,20 @@ fn check_possession(request: &CertReq) -> Result<(), RequestError> {
 }
 
 fn requested_names(info: &CertReqInfo) -> Result<Names, Refusal> {
-    let unreadable = Refusal::Malformed("list of requested extensions");
+    let names = requested(info, SubjectAltName::OID)?.ok_or(Refusal::NoMac)?;
+    let SubjectAltName(names) = SubjectAltName::from_der(&names).map_err(|_| UNREADABLE)?;
+    Names::from_general_names(&names)
+}
+
+/// The value of the first requested extension of this kind.
+fn requested(info: &CertReqInfo, kind: ObjectIdentifier) -> Result<Option<Vec<u8>>, Refusal> {
     for attribute in info.attributes.iter().filter(|attribute| attribute.oid == ExtensionReq::OID) {
         for value in attribute.values.iter() {
-            let ExtensionReq(extensions) = value.decode_as().map_err(|_| unreadable)?;
-            let wanted = extensions.iter().find(|extension| extension.extn_id == SubjectAltName::OID);
-            if let Some(extension) = wanted {
-                let SubjectAltName(names) =
-                    SubjectAltName::from_der(extension.extn_value.as_bytes()).map_err(|_| unreadable)?;
-                return Names::from_general_names(&names);
+            let ExtensionReq(extensions) = value.decode_as().map_err(|_| UNREADABLE)?;
+            if let Some(found) = extensions.iter().find(|extension| extension.extn_id == kind) {
+                return Ok(Some(found.extn_value.as_bytes().to_vec()));
             }
         }
     }
-    Err(Refusal::NoMac)
+    Ok(None)
 }

@@ -58,6 +58,9 @@ fn a_lease_is_renewed_with_its_certificate_and_ends_with_it() {
             start(stage, "d", "server", |host, directory, pool| kea_for(host, directory, pool, SHORT_LEASE_S), POOL)?;
         let (a, b) = (Client::start(stage, "a", "udhcpc")?, Client::start(stage, "b", "udhcpc")?);
         reach(&stage.host("a").namespace, b.address, SOON)?;
+        for (guarded, given) in [(&site.a, false), (&site.d, true)] {
+            shows_lease(guarded, stage, &a, given)?;
+        }
         let certified = || Ok::<usize, Failure>(site.d.events()?.matches("by DHCP, with a certificate").count());
         let before = certified()?;
         a.process.signal(Signal::USR1);
@@ -65,12 +68,16 @@ fn a_lease_is_renewed_with_its_certificate_and_ends_with_it() {
         // The peers see it at once: new keys through the association that there is, without another handshake.
         site.b.await_event("new keys with a", SOON)?;
         reach(&stage.host("b").namespace, a.address, SOON)?;
-        let lost = format!("has lost {}", a.address);
+        let (address, lost) = (a.address.to_string(), format!("has lost {}", a.address));
         a.stop();
         site.a.await_event(&lost, Duration::from_secs(u64::from(SHORT_LEASE_S) + 10))?;
         process::until("the end of b's association with a", SOON, || {
             Ok(!site.b.ask(&["peers"])?.stdout.contains(&stage.host("a").mac.to_string()))
         })?;
+        for guarded in [&site.a, &site.d] {
+            let status = guarded.status()?;
+            assert!(lease_of(&status, &address).is_none(), "it is over: {status}");
+        }
         b.process.signal(Signal::USR2);
         site.b.await_event(&format!("has lost {}", b.address), SOON)?;
         site.b.await_drops("dhcp-given-back", 1)?;
@@ -114,6 +121,26 @@ fn what_cannot_work_is_said_before_the_interface_is_touched() {
         }
         Ok(())
     });
+}
+
+/// The lease of client a, in the status of the host that has or gave it.
+fn shows_lease(guarded: &Guarded, stage: &Stage, client: &Client, given: bool) -> Outcome {
+    let (address, mac) = (client.address.to_string(), stage.host("a").mac.to_string());
+    let status = guarded.status()?;
+    let lease = lease_of(&status, &address).unwrap_or_else(|| panic!("no lease of {address}: {status}"));
+    assert!(lease["mac"] == mac && lease["given"] == given, "{lease}");
+    assert!(
+        lease["remaining_s"].as_u64().is_some_and(|left| (1..=u64::from(SHORT_LEASE_S)).contains(&left)),
+        "{lease}"
+    );
+    let whose = if given { format!("given to {mac}") } else { "this host's".to_owned() };
+    let said = guarded.ask(&["status"])?.stdout;
+    assert!(said.contains(&format!("lease: {address}, {whose}, ")), "{said}");
+    Ok(())
+}
+
+fn lease_of<'a>(status: &'a serde_json::Value, address: &str) -> Option<&'a serde_json::Value> {
+    status["leases"].as_array()?.iter().find(|lease| lease["address"] == address)
 }
 
 /// Runs `test` on a LAN of `hosts` where these programs are there, else says by name that it cannot.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
-use cll::{Cll, CompressionReport, Effect, PeerReport, PlainReport};
+use cll::{Cll, CompressionReport, Effect, LeaseReport, PeerReport, PlainReport};
 use sarp::akd::Records;
 use shield::ipsec::PeerReport as PairReport;
 use system::null::NullBump;
@@ -26,14 +26,27 @@ pub(crate) struct Described {
 pub(crate) enum Report {
     /// Nobody.
     Nothing,
-    /// Associations of the link layer, who speaks in clear beside them, and what compression did.
-    Associations(Vec<PeerReport>, Vec<PlainReport>, CompressionReport),
+    /// The link layer.
+    Associations(Box<Associations>),
     /// Keys and the clock of S-ARP.
     Keys(sarp::Report),
     /// What a scrubber did.
     Scrubbing(Box<Scrubbing>),
     /// The peers of a shield in front of IPsec.
     Shielding(Vec<PairReport>),
+}
+
+/// What a link layer knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Associations {
+    /// Its associations.
+    pub(crate) peers: Vec<PeerReport>,
+    /// Who speaks in clear beside them.
+    pub(crate) in_clear: Vec<PlainReport>,
+    /// What compression did.
+    pub(crate) compression: CompressionReport,
+    /// Addresses by DHCP, this host's own and those that it gave.
+    pub(crate) leases: Vec<LeaseReport>,
 }
 
 /// What a scrubber did.
@@ -149,7 +162,12 @@ impl Guard for Cll {
     }
 
     fn report(&self, now: Instant) -> Report {
-        Report::Associations(self.control.peers(now), cll::plain_hosts(self, now), cll::compression(self))
+        Report::Associations(Box::new(Associations {
+            peers: self.control.peers(now),
+            in_clear: cll::plain_hosts(self, now),
+            compression: cll::compression(self),
+            leases: self.control.leases(now),
+        }))
     }
 
     /// With what was dropped in front of the lanes.

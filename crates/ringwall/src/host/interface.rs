@@ -364,6 +364,7 @@ impl Ward for Interface {
             shield: self.shield(snapshot),
             layers: self.layers.as_ref().map(reports::layers),
             compression: reports::compression(&snapshot.report),
+            leases: reports::leases(&snapshot.report),
             frames: reports::frames(&snapshot.ledger),
             drops: reports::drops(&snapshot.ledger),
             ports: reports::ports(snapshot, Interface::SIDES),

@@ -1,8 +1,8 @@
 //! `ringwall host renew`: another certificate for the key that this host has, by a pair of files or through a command that takes the
-//! request and gives the bundle. The daemon takes it without a pause.
+//! request and gives the answer. The daemon takes it without a pause.
 //!
-//! How request and bundle travel is left to that command, which knows the site's machines (ssh, for example): a renewal needs no
-//! server of its own. What comes back is trusted for its signatures only.
+//! How request and answer travel is left to that command, which knows the site's machines (ssh, for example): a renewal needs no
+//! server of its own. What comes back is sealed for this host, and trusted for its signatures only.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) struct RenewArguments {
 pub(crate) enum RenewCommand {
     /// Write a request for another certificate, signed with the key that this host has
     ///
-    /// The manager answers it with 'ringwall site renew --request'. Keep it private: whoever shows it is given what is this host's.
+    /// The manager answers it with 'ringwall site renew --request'. Neither it nor the answer is secret: only this host can open that.
     #[command(verbatim_doc_comment)]
     Request {
         #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) enum RenewCommand {
 pub(crate) struct ThroughArguments {
     #[command(flatten)]
     config: ConfigArgs,
-    /// A shell's command that reads the request and writes the bundle; without it the one of host.renew_through.
+    /// A shell's command that reads the request and writes the answer; without it the one of host.renew_through.
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
     /// Renew only what ends within this time, without it host.renew_before. What lasts less than twice as long is renewed in its
@@ -94,8 +94,7 @@ impl RenewArguments {
 fn request(config: &Path, out: &Path, force: bool) -> Result<(), Failure> {
     let present = Present::read(config)?;
     let overwrite = if force { Overwrite::Force } else { Overwrite::Never };
-    // Whoever shows it is given the bundle, in which this host's key for DHCP may be.
-    files::write(out, &present.request()?, Secrecy::Secret, overwrite)?;
+    files::write(out, &present.request()?, Secrecy::Public, overwrite)?;
     say!("send {} to the manager, for `ringwall site renew --request`", out.display());
     Ok(())
 }

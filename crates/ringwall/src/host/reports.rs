@@ -11,7 +11,9 @@ use super::refresh::OwnKeyStanding;
 use crate::config;
 pub(crate) use crate::daemon::reports::{drops, ports};
 use crate::daemon::{Report, Snapshot};
-use crate::protocol::{Answer, Compression, Distributor, Frames, Key, Layers, Lease, Migration, OwnKey, Peer, Sarp};
+use crate::protocol::{
+    Answer, Compression, Distributor, Frames, Key, Layers, Lease, LinkLease, Migration, OwnKey, Peer, Sarp,
+};
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);
@@ -35,8 +37,8 @@ pub(crate) fn frames(ledger: &Ledger) -> Frames {
 pub(crate) fn known(report: &Report) -> Answer {
     match report {
         Report::Nothing | Report::Scrubbing(_) => Answer::Peers { peers: Vec::new() },
-        Report::Associations(peers, in_clear, _) => {
-            Answer::Peers { peers: peers.iter().map(peer).chain(in_clear.iter().map(plain)).collect() }
+        Report::Associations(link) => {
+            Answer::Peers { peers: link.peers.iter().map(peer).chain(link.in_clear.iter().map(plain)).collect() }
         }
         Report::Shielding(pairs) => Answer::Pairs { pairs: pairs.iter().map(crate::shield::reports::pair).collect() },
         Report::Keys(sarp) => Answer::Keys { keys: sarp.keys.iter().map(key).collect() },
@@ -47,7 +49,7 @@ pub(crate) fn known(report: &Report) -> Answer {
 pub(crate) fn peer_count(report: &Report) -> usize {
     match report {
         Report::Nothing | Report::Scrubbing(_) => 0,
-        Report::Associations(peers, ..) => peers.iter().filter(|peer| peer.state == "established").count(),
+        Report::Associations(link) => link.peers.iter().filter(|peer| peer.state == "established").count(),
         Report::Shielding(pairs) => pairs.iter().filter(|pair| pair.known > 0).count(),
         Report::Keys(sarp) => sarp.keys.iter().filter(|key| key.heard).count(),
     }
@@ -101,6 +103,18 @@ fn lease(report: &LeaseReport) -> Lease {
         remaining_s: report.remaining.map(|remaining| remaining.as_secs()),
         given: report.given,
     }
+}
+
+/// Addresses by DHCP of the link layer.
+pub(super) fn leases(report: &Report) -> Vec<LinkLease> {
+    let Report::Associations(link) = report else { return Vec::new() };
+    let lease = |report: &cll::LeaseReport| LinkLease {
+        address: report.ip.to_string(),
+        mac: report.mac.to_string(),
+        remaining_s: report.remaining.map(|remaining| remaining.as_secs()),
+        given: report.given,
+    };
+    link.leases.iter().map(lease).collect()
 }
 
 fn dated(distributor: &Distributor, now: Now) -> Distributor {
@@ -170,7 +184,8 @@ fn plain(report: &PlainReport) -> Peer {
 
 /// What compression did, if there was any.
 pub(super) fn compression(report: &Report) -> Option<Compression> {
-    let Report::Associations(_, _, did) = report else { return None };
+    let Report::Associations(link) = report else { return None };
+    let did = &link.compression;
     let compression = Compression {
         compressed_frames: did.compressed_frames,
         left_frames: did.left_frames,
@@ -186,7 +201,7 @@ pub(super) fn compression(report: &Report) -> Option<Compression> {
 /// How far the move to sealed frames is.
 pub(super) fn migration(policy: &Policy, proved: usize, snapshot: &Snapshot) -> Migration {
     let in_clear = match &snapshot.report {
-        Report::Associations(_, in_clear, _) => in_clear.len(),
+        Report::Associations(link) => link.in_clear.len(),
         _ => 0,
     };
     let counts = DropReason::ALL.iter().map(|reason| (*reason, snapshot.ledger.excused[*reason as usize]));

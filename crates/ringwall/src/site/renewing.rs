@@ -25,7 +25,7 @@ pub(crate) struct RenewArguments {
     /// The host's request; - reads it from the standard input
     #[arg(long, value_name = "FILE")]
     request: PathBuf,
-    /// Where the bundle is written; - writes it to the standard output, and nothing else
+    /// Where the answer is written, sealed for the host; - writes it to the standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// How long the certificate lasts
@@ -46,17 +46,17 @@ pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<
     let proved = proved.map_err(|error| authority::Error::from(error).with_file(request))?;
     if !is_standard {
         // Nothing is issued that cannot be put down.
-        drop(Staged::new(out, "", Secrecy::Secret, overwrite(*force))?);
+        drop(Staged::new(out, "", Secrecy::Public, overwrite(*force))?);
     }
     let Surroundings { unix_s, random, .. } = surroundings;
-    let (entry, bundle) = Directory::open(dir)?.renew(&proved, DAY * *days, *random, *unix_s)?;
+    let (entry, answer) = Directory::open(dir)?.renew(&proved, DAY * *days, *random, *unix_s)?;
     if is_standard {
-        return surroundings.print(false, &json!(null), bundle.trim_end());
+        return surroundings.print(false, &json!(null), answer.trim_end());
     }
-    files::write(out, &bundle, Secrecy::Secret, overwrite(*force))?;
+    files::write(out, &answer, Secrecy::Public, overwrite(*force))?;
     let mut value = entry_json(&entry);
     value["file"] = json!(out);
-    let text = format!("renewed {}\nwritten to {}; it is secret", entry_text(&entry), out.display());
+    let text = format!("renewed {}\nwritten to {}; only that host can open it", entry_text(&entry), out.display());
     surroundings.print(*json, &value, &text)
 }
 

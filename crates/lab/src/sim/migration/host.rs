@@ -118,6 +118,9 @@ impl Host {
     /// The operator changes the mode.
     pub fn set_mode(&mut self, at: Instant, mode: Migration) -> Outcome {
         self.mode = mode;
+        if self.plant == Some(Plant::LostOrder) {
+            return Outcome::default();
+        }
         let policy = self.policy();
         self.call(at, |cll, now, ports| cll::instruct(cll, now, Instruction::Policy(policy), ports))
     }

@@ -30,6 +30,10 @@ pub enum Plant {
     IdleWorker,
     /// The printer hears nothing.
     DeafPrinter,
+    /// A running program never hears that its mode was changed.
+    LostOrder,
+    /// What a guarded stack sends also finds a way past the link layer.
+    SideDoor,
 }
 
 /// One run.

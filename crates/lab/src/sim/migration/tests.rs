@@ -29,6 +29,16 @@ fn a_host_that_never_finishes_a_handshake_is_caught() {
 }
 
 #[test]
+fn a_host_that_does_not_enforce_what_it_was_told_to_is_caught() {
+    assert!(rules(Plant::LostOrder, 1..25).contains(&"clear frame delivered in mode enforce"));
+}
+
+#[test]
+fn a_way_past_the_link_layer_is_caught() {
+    assert!(rules(Plant::SideDoor, 1..6).contains(&"sent in clear to a proved host"));
+}
+
+#[test]
 fn a_printer_that_nobody_reaches_is_caught() {
     assert!(rules(Plant::DeafPrinter, 1..12).contains(&"nothing delivered in the calm"));
 }

@@ -75,8 +75,7 @@ impl World {
             self.course.tell(host, event);
         }
         for frame in outcome.wire {
-            self.judge.leaves(at, host, &frame);
-            self.course.transmit(host, &frame);
+            self.put_on_wire(host, &frame);
         }
         for (frame, _) in outcome.stack {
             self.course.note(b'd', host, &frame);
@@ -88,6 +87,11 @@ impl World {
             self.course.work(job, |job| Event::Job { host, life, ticket, job });
         }
         self.schedule_upkeep(host);
+    }
+
+    fn put_on_wire(&mut self, host: usize, frame: &[u8]) {
+        self.judge.leaves(self.course.at, host, frame);
+        self.course.transmit(host, frame);
     }
 
     fn give_to_stack(&mut self, host: usize, frame: &[u8]) {
@@ -153,6 +157,9 @@ impl World {
         let frame = frame.to_vec();
         if !self.hosts[host].is_guarded() {
             return self.course.transmit(host, &frame);
+        }
+        if self.scenario.plant == Some(Plant::SideDoor) {
+            self.put_on_wire(host, &frame);
         }
         let outcome = self.hosts[host].process(self.course.at, Side::STACK, frame, meta);
         self.absorb(host, outcome);
