@@ -1,9 +1,9 @@
 //! The in-memory floor of the lab: real bumps on a simulated LAN under virtual time.
 //!
 //! One seed is one run. There is a world for each mode: `link_layer` (mode `cll`) and `signed_arp` (mode `sarp`, with key
-//! distributors and DHCP), and `migration` for hosts on their way from clear to sealed frames. All take the same `course`: `agenda` (virtual time), `fabric` (hub or switch, and what it does to
-//! frames), `faults`, `trace` and `report`. Their hosts have the same `clock` and `ports`, and their attackers the same `captured`
-//! (what is done with frames of others).
+//! distributors and DHCP), and `migration` for hosts on their way from clear to sealed frames. All take the same `course`: `agenda`
+//! (virtual time), `fabric` (hub or switch, and what it does to frames), `faults`, `trace` and `report`. Their hosts have the same
+//! `clock`, `ports` and `due` (when upkeep is), and their attackers the same `captured` (what is done with frames of others).
 
 mod agenda;
 mod captured;
@@ -11,6 +11,7 @@ mod captured;
 mod checks;
 mod clock;
 mod course;
+mod due;
 mod fabric;
 mod faults;
 mod link_layer;

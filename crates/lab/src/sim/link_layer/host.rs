@@ -19,6 +19,7 @@ use super::site;
 use super::stack::Stack;
 use crate::sim::agenda::START;
 use crate::sim::clock::{Clock, Clocks};
+use crate::sim::due::Due;
 use crate::sim::ports::{self, Ports};
 
 const WIRE_MTU: u16 = 1500;
@@ -41,9 +42,9 @@ pub struct Host {
     /// It does nothing before this moment.
     pub paused_until: Instant,
     /// When the next upkeep is scheduled.
-    pub tick_at: Option<Instant>,
+    pub tick_due: Due,
     /// When the next ageing of the neighbours is scheduled.
-    pub stack_tick_at: Option<Instant>,
+    pub stack_tick_due: Due,
     /// Whether a look at the receive ring is scheduled.
     pub poll_scheduled: bool,
     /// Frames that arrived and were not looked at yet.
@@ -77,8 +78,8 @@ impl Host {
             link: None,
             life: 0,
             paused_until: START,
-            tick_at: None,
-            stack_tick_at: None,
+            tick_due: Due::default(),
+            stack_tick_due: Due::default(),
             poll_scheduled: false,
             ring: VecDeque::new(),
             past: Ledger::new(),

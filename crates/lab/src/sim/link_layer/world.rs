@@ -196,24 +196,19 @@ impl World {
     fn schedule_upkeep(&mut self, host: usize) {
         let at = self.course.at;
         let this = &mut self.hosts[host];
-        let sooner = |next: &Instant, scheduled: Option<Instant>| scheduled.is_none_or(|scheduled| *next < scheduled);
-        let tick = this.deadline().map(|next| next.max(at)).filter(|next| sooner(next, this.tick_at));
-        let stack_tick = this.stack.deadline().map(|next| next.max(at)).filter(|next| sooner(next, this.stack_tick_at));
-        this.tick_at = tick.or(this.tick_at);
-        this.stack_tick_at = stack_tick.or(this.stack_tick_at);
-        if let Some(next) = tick {
+        let (next, next_of_stack) = (this.deadline(), this.stack.deadline());
+        if let Some(next) = this.tick_due.plan(at, next) {
             self.course.schedule(next, Event::Tick { host });
         }
-        if let Some(next) = stack_tick {
+        if let Some(next) = this.stack_tick_due.plan(at, next_of_stack) {
             self.course.schedule(next, Event::StackTick { host });
         }
     }
 
     fn tick(&mut self, host: usize) {
-        if self.hosts[host].tick_at.is_some_and(|scheduled| scheduled > self.course.at) {
+        if !self.hosts[host].tick_due.take(self.course.at) {
             return;
         }
-        self.hosts[host].tick_at = None;
         if self.hosts[host].deadline().is_some_and(|deadline| deadline <= self.course.at) {
             let outcome = self.hosts[host].tick(self.course.at);
             self.absorb(host, outcome, true);
@@ -222,12 +217,9 @@ impl World {
     }
 
     fn stack_tick(&mut self, host: usize) {
-        if self.hosts[host].stack_tick_at.is_some_and(|scheduled| scheduled > self.course.at) {
-            return;
-        }
-        self.hosts[host].stack_tick_at = None;
+        let is_due = self.hosts[host].stack_tick_due.take(self.course.at);
         // The silence at the end is real: a stack that probes its neighbours would open handshakes to the last moment.
-        if self.course.at >= self.scenario.traffic_stops() {
+        if !is_due || self.course.at >= self.scenario.traffic_stops() {
             return;
         }
         let outputs = self.hosts[host].stack.tick(self.course.at);

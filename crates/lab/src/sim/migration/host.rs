@@ -11,6 +11,7 @@ use wire::MacAddress;
 
 use super::Plant;
 use crate::sim::clock::{Clock, Clocks};
+use crate::sim::due::Due;
 use crate::sim::link_layer::site;
 use crate::sim::link_layer::stack::Stack;
 use crate::sim::ports::{self, Ports};
@@ -32,8 +33,8 @@ pub struct Host {
     pub life: u32,
     /// Books of earlier lives.
     pub past: Ledger,
-    pub tick_at: Option<Instant>,
-    pub stack_tick_at: Option<Instant>,
+    pub tick_due: Due,
+    pub stack_tick_due: Due,
     settings: Option<Settings>,
     proved: BTreeMap<MacAddress, ProvedHost>,
     plant: Option<Plant>,
@@ -62,8 +63,8 @@ impl Host {
             link: None,
             life: 0,
             past: Ledger::new(),
-            tick_at: None,
-            stack_tick_at: None,
+            tick_due: Due::default(),
+            stack_tick_due: Due::default(),
             settings,
             proved: BTreeMap::new(),
             plant,
