@@ -62,6 +62,9 @@ fn play(scene: &mut Scene<'_>, fate: Fate) -> Result<Finding, Failure> {
         Fate::Changed => {
             issue_anew(scene, &b)?;
             restart(scene, &b)?;
+            // A key that a has serves until something fails under it, so it has to forget the former one and ask.
+            restart(scene, &a)?;
+            a.namespace.ip(&format!("neigh flush dev {INTERFACE}"))?;
             scene.lan.acquaint(&a, &b)?;
         }
         Fate::Revoked => {

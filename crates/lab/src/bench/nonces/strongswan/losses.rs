@@ -73,9 +73,12 @@ impl Losses {
 
 fn add_shield(shield: &Daemon, reasons: &mut BTreeMap<String, u64>) -> Result<(), Failure> {
     let status = shield.status()?;
-    let port = |name: &str| (name.to_owned(), status["ports"][name].as_u64().unwrap_or_default());
-    for (name, count) in shield.drops()?.into_iter().chain(PORTS.map(port)) {
+    for (name, count) in shield.drops()? {
         *reasons.entry(name).or_default() += count;
+    }
+    for name in PORTS {
+        let missing = || Failure::Unreadable(format!("{name} among {}", status["ports"]));
+        *reasons.entry(name.to_owned()).or_default() += status["ports"][name].as_u64().ok_or_else(missing)?;
     }
     Ok(())
 }
