@@ -37,6 +37,8 @@ pub const SENDER_CORE: usize = 0;
 pub const RECEIVER_CORE: usize = 1;
 /// How urgent its receive path is, among real-time threads.
 const RECEIVE_PRIORITY: &str = "5";
+/// The same of its daemon where the receive path is behind it.
+const DAEMON_PRIORITY: &str = "6";
 /// Frames that the attacker has.
 const FRAMES: usize = 64;
 /// How urgent the stream's sender is, and the daemons that seal for it.
@@ -137,6 +139,8 @@ pub enum Receive {
     Urgent,
     /// The scheduler treats them alike.
     Fair,
+    /// It comes second, also in front of everybody else: what the daemon has no time for is lost in the card's ring.
+    Behind,
 }
 
 impl Receive {
@@ -145,7 +149,13 @@ impl Receive {
         match self {
             Receive::Urgent => "urgent",
             Receive::Fair => "fair",
+            Receive::Behind => "behind",
         }
+    }
+
+    /// The real-time priority of the receiver's daemon, if it has any.
+    pub fn of_daemon(self) -> Option<&'static str> {
+        (self == Receive::Behind).then_some(DAEMON_PRIORITY)
     }
 }
 
@@ -179,7 +189,7 @@ impl Stage {
         for peer in [&b, &c] {
             lan.acquaint(peer, &a)?;
         }
-        place(&receiver, RECEIVER_CORE, None)?;
+        place(&receiver, RECEIVER_CORE, receive.of_daemon())?;
         peers.iter().try_for_each(|peer| place(peer, SENDER_CORE, Some(STREAM_PRIORITY)))?;
         let receive_threads = place_receive_path(receive)?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
@@ -460,7 +470,7 @@ pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
         if name.starts_with(&prefix) {
             let thread = entry.file_name().to_string_lossy().into_owned();
             order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            if receive == Receive::Urgent {
+            if receive != Receive::Fair {
                 order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
             }
             found.extend(thread.parse::<u32>());

@@ -51,7 +51,7 @@ fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive
     receive_in_a_thread(&lan, host)?;
     let mut daemon = site.guard(&lan, host, &Setting { sarp: true, weaken: off, ..Setting::default() })?;
     daemon.await_ready()?;
-    place(&daemon, RECEIVER_CORE, None)?;
+    place(&daemon, RECEIVER_CORE, receive.of_daemon())?;
     place_receive_path(receive)?;
     let cable = Cable::pull(&lan, host, BRIDGE.to_owned())?;
     let (members, master, key) = (site.member_key(host)?, site.request_master()?, site.distributor_key(host)?);

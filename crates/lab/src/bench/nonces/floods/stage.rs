@@ -70,7 +70,7 @@ impl Stage {
             place(daemon, SENDER_CORE, Some(STREAM_PRIORITY))?;
             shelter(&lan, &daemon.host)?;
         }
-        place(&receiver, RECEIVER_CORE, None)?;
+        place(&receiver, RECEIVER_CORE, receive.of_daemon())?;
         place_receive_path(receive)?;
         Ok(Stage { receiver, _others: others, heard, lan })
     }

@@ -101,7 +101,7 @@ impl Hosts {
         receive_in_a_thread(&lan, a)?;
         let daemons = [start(&site, &lan, a, Layers::Kernel)?, start(&site, &lan, b, Layers::Kernel)?];
         lan.acquaint(b, a)?;
-        place(&daemons[0], RECEIVER_CORE, None)?;
+        place(&daemons[0], RECEIVER_CORE, receive.of_daemon())?;
         place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;
         place_receive_path(receive)?;
         Ok(Hosts { _daemons: daemons, site, lan })

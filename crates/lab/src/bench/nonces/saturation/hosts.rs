@@ -160,7 +160,7 @@ impl Hosts {
             let host = lan.host(name)?;
             receive_in_a_thread(&lan, host)?;
             let daemon = start_as(sites.of(kind), &lan, host, (kind.work(), layers))?;
-            place(&daemon, RECEIVER_CORE, None)?;
+            place(&daemon, RECEIVER_CORE, receive.of_daemon())?;
             guarded.push((kind, layers, daemon));
         }
         receive_in_a_thread(&lan, lan.host("g")?)?;

@@ -109,7 +109,7 @@ impl Hosts {
         let (a, b) = (lan.host("a")?, lan.host("b")?);
         swans[1].initiate(a, TUNNEL_LIMIT)?;
         reach(&b.namespace, inner_address(a), TUNNEL_LIMIT)?;
-        place_all(&swans, &shields)?;
+        place_all(&swans, &shields, receive)?;
         let receive_threads = place_receive_path(receive)?;
         let heard = overhear(&lan)?;
         Ok(Hosts { swans, shields, receive_threads, heard, lan })
@@ -217,8 +217,9 @@ fn start_swans(lan: &Lan, rekey: Option<Duration>) -> Result<Vec<Swan>, Failure>
     Ok(vec![receiver, sender, third])
 }
 
-fn place_all(swans: &[Swan], shields: &[Daemon]) -> Result<(), Failure> {
-    let where_to = |at| if at == 0 { (RECEIVER_CORE, None) } else { (SENDER_CORE, Some(STREAM_PRIORITY)) };
+fn place_all(swans: &[Swan], shields: &[Daemon], receive: Receive) -> Result<(), Failure> {
+    let where_to =
+        |at| if at == 0 { (RECEIVER_CORE, receive.of_daemon()) } else { (SENDER_CORE, Some(STREAM_PRIORITY)) };
     for (at, swan) in swans.iter().enumerate() {
         let (core, priority) = where_to(at);
         place_process(swan.id(), core, priority)?;
