@@ -80,7 +80,7 @@ const fn shield(row: &'static str, quantity: Quantity, bound: Bound) -> (NoncesP
 }
 
 /// What the layers are for.
-pub const GATES: [(NoncesPart, Gate); 24] = [
+pub const GATES: [(NoncesPart, Gate); 25] = [
     left("cll/wrong_index/layers=kernel/200k", 0.97),
     left("cll/wrong_index/layers=kernel/max", 0.95),
     left("cll/wrong_nonce/layers=kernel/200k", 0.97),
@@ -110,6 +110,7 @@ pub const GATES: [(NoncesPart, Gate); 24] = [
         Quantity::Statistic("memory_grown_mib"),
         Bound::AtMost(strongswan::GROWN_MAX_MIB),
     ),
+    shield("shield/rekey", Quantity::Median, Bound::AtMost(0.0)),
     shield("shield/rekey", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
     shield("shield/rekey/1k", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
     shield("shield/rekey/1k", Quantity::Median, Bound::AtMost(0.0)),

@@ -58,7 +58,7 @@ pub fn measure(
                 found.push(twice("rekeying", || rekeyed(&hosts, rate))?);
             }
             let row = row(&format!("{}{suffix}", name(front)), &found);
-            rows.extend(row.map(|row| row.with_note("hook", hook.word())));
+            rows.extend(row.map(|row| row.with_note("hook", front.hook())));
         }
     }
     Ok(rows)
