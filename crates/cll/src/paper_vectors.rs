@@ -13,7 +13,7 @@ use wire::cll::handshake::unsigned_parts;
 use wire::cll::{Agreement, Handshake, SITE_TAG_LEN};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
-use crate::job::{Answer, Finish, SignRequest, transcript};
+use crate::job::{Answer, CertificateTime, Finish, SignRequest, transcript};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing};
 use crate::origin::Origin;
@@ -91,7 +91,9 @@ impl Scene {
         let settings = Arc::clone(&self.responder);
         let (unsigned_reply, key_pair) = (self.unsigned("reply.frame"), self.key_pair("responder"));
         let revoked = Arc::default();
-        Answer { settings, revoked, unix_s: START_UNIX_S, request, unsigned_reply, key_pair }.run().is_ok()
+        Answer { settings, revoked, time: CertificateTime::Shown(START_UNIX_S), request, unsigned_reply, key_pair }
+            .run()
+            .is_ok()
     }
 
     /// Whether the initiator believes `reply`.
@@ -100,7 +102,18 @@ impl Scene {
         let key_pair = Arc::new(self.key_pair("initiator"));
         let (asked_ip, asked_mac) = (None, Some(self.responder.mac));
         let revoked = Arc::default();
-        Finish { settings, revoked, unix_s: START_UNIX_S, request, reply, key_pair, asked_ip, asked_mac }.run().is_ok()
+        Finish {
+            settings,
+            revoked,
+            time: CertificateTime::Shown(START_UNIX_S),
+            request,
+            reply,
+            key_pair,
+            asked_ip,
+            asked_mac,
+        }
+        .run()
+        .is_ok()
     }
 
     fn parsed(&self, name: &str) -> Handshake<'_> {

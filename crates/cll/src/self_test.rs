@@ -13,7 +13,7 @@ use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
 use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 
-use crate::job::{Answer, Finish, SignRequest};
+use crate::job::{Answer, CertificateTime, Finish, SignRequest};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
 use crate::revocation::Revoked;
 use crate::settings::{Requirement, Settings};
@@ -29,7 +29,7 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     // A host without an IPv4 address asks by hardware address.
     let first = certificate.addresses().first().copied();
     let own_ip = first.unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let unix_s = certificate.not_before_unix();
+    let time = CertificateTime::NotBefore(certificate.not_before_unix());
     let (ours, theirs) = (key_pair(settings, keys)?, key_pair(settings, keys)?);
     let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours);
     let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
@@ -42,7 +42,7 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let answer = Answer {
         settings: Arc::clone(&settings),
         revoked: Arc::clone(&revoked),
-        unix_s,
+        time,
         request: request.clone(),
         unsigned_reply,
         key_pair: theirs,
@@ -50,16 +50,8 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     let answered = answer.run().map_err(|refusal| refusal.detail)?;
     let reply = answered.reply;
     let key_pair = Arc::new(ours);
-    let finish = Finish {
-        settings,
-        revoked,
-        unix_s,
-        request,
-        reply,
-        key_pair,
-        asked_ip: first.map(Into::into),
-        asked_mac: None,
-    };
+    let finish =
+        Finish { settings, revoked, time, request, reply, key_pair, asked_ip: first.map(Into::into), asked_mac: None };
     let finished = finish.run().map_err(|refusal| refusal.detail)?;
     exchange(&finished.keys, &answered.keys)?;
     exchange(&answered.keys, &finished.keys)

@@ -29,8 +29,8 @@ use wire::nd::{advertisement, group_mac};
 use wire::{EtherType, MacAddress};
 
 use crate::job::{
-    Answer, AnswerRollover, Answered, Finish, FinishRollover, Finished, SignRequest, SignRollover, Successor,
-    transcript,
+    Answer, AnswerRollover, Answered, CertificateTime, Finish, FinishRollover, Finished, SignRequest, SignRollover,
+    Successor, transcript,
 };
 use crate::keys::{AssociationKeys, Chosen, Direction, Material, ReceiveKey, SendKey};
 use crate::limits::CLOCK_TOLERANCE;
@@ -206,7 +206,7 @@ impl Scene {
         let answer = Answer {
             settings: Arc::clone(&self.responder.settings),
             revoked: Arc::default(),
-            unix_s: START_UNIX_S,
+            time: CertificateTime::Shown(START_UNIX_S),
             request: self.request().to_vec(),
             unsigned_reply,
             key_pair: self.responder.key_pair(),
@@ -218,7 +218,7 @@ impl Scene {
         let finish = Finish {
             settings: Arc::clone(&self.initiator.settings),
             revoked: Arc::default(),
-            unix_s: START_UNIX_S,
+            time: CertificateTime::Shown(START_UNIX_S),
             request: self.request().to_vec(),
             reply: self.reply().to_vec(),
             key_pair: Arc::new(self.initiator.key_pair()),
@@ -556,7 +556,7 @@ impl Roll {
         let answer = AnswerRollover {
             settings: Arc::clone(&responder.settings),
             revoked: Arc::default(),
-            unix_s: START_UNIX_S,
+            time: CertificateTime::Shown(START_UNIX_S),
             successor: self.successor(initiator),
             request: self.bytes("request").to_vec(),
             unsigned_reply: self.unsigned(Kind::Reply, "responder", responder),
@@ -571,7 +571,7 @@ impl Roll {
         let finish = FinishRollover {
             settings: Arc::clone(&initiator.settings),
             revoked: Arc::default(),
-            unix_s: START_UNIX_S,
+            time: CertificateTime::Shown(START_UNIX_S),
             successor: self.successor(responder),
             request: self.bytes("request").to_vec(),
             reply: self.bytes("reply").to_vec(),

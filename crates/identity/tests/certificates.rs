@@ -90,6 +90,20 @@ fn both_ends_of_the_period_belong_to_it() {
 }
 
 #[test]
+fn who_only_knows_that_a_second_has_passed_refuses_what_ended_before_it_and_nothing_that_begins_after() {
+    let authority = Authority::new("lab");
+    let host = authority.issue(|_| {});
+    let last = ISSUED_UNIX_S + 30 * DAY_S;
+    for passed in [0, ISSUED_UNIX_S - 1, ISSUED_UNIX_S, last] {
+        assert!(authority.anchor().verify_since(&host.der, passed).is_ok(), "{passed}");
+    }
+    let over = authority.anchor().verify_since(&host.der, last + 1);
+    assert_eq!(over.err(), Some(Refusal::Expired { not_after_unix: last }));
+    let foreign = Authority::new("lab").anchor().verify_since(&host.der, 0);
+    assert_eq!(foreign.err(), Some(Refusal::BadSignature));
+}
+
+#[test]
 fn a_foreign_site_is_named_even_when_its_certificate_has_expired() {
     let host = Authority::new("office").issue(|_| {});
     for unix_s in [ISSUED_UNIX_S, ISSUED_UNIX_S + 100 * DAY_S] {

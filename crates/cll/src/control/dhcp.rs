@@ -127,7 +127,7 @@ impl Control {
     }
 
     fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let (unix_s, serial) = (self.certificate_time(call.now), self.random.bytes());
+        let (unix_s, serial) = (self.certificate_time(call.now).unix_s(), self.random.bytes());
         let settings = Arc::clone(&self.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
         let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
@@ -159,7 +159,7 @@ impl Control {
                 let job = DhcpJob::CheckBase {
                     settings: Arc::clone(&self.settings),
                     revoked: Arc::clone(&self.revoked),
-                    unix_s: self.certificate_time(call.now),
+                    time: self.certificate_time(call.now),
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };

@@ -345,14 +345,14 @@ impl Control {
 
     /// Has the opening wait for the verdict on the reply in `frame`, if it waits for a reply at all.
     fn await_verdict(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<Finish> {
-        let unix_s = self.certificate_time(call.now);
+        let time = self.certificate_time(call.now);
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let opening = self.openings.by_id.get_mut(&id)?;
         let State::Reply { interval, .. } = opening.state else { return None };
         let finish = Finish {
             settings,
             revoked,
-            unix_s,
+            time,
             request: opening.message.clone(),
             reply: frame[ETHERNET_LEN..].to_vec(),
             key_pair: opening.key_pair.clone()?,

@@ -46,7 +46,7 @@ use wire::{EtherType, MacAddress};
 use self::dhcp::Dhcp;
 pub use self::dhcp::LeaseReport;
 use crate::event::{Effect, EndCause, Event};
-use crate::job::{Completion, CompletionKind, Job, JobKind, Refusal};
+use crate::job::{CertificateTime, Completion, CompletionKind, Job, JobKind, Refusal};
 use crate::keys::SendKey;
 use crate::limits;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
@@ -346,15 +346,22 @@ impl Control {
         if !peer.is_leased() {
             return agreed;
         }
-        let certified_s = peer.not_after_unix().saturating_sub(self.certificate_time(now)).saturating_add(1);
+        // It was issued after it began, so it has no longer to live than its period, whatever our clock shows.
+        let unix_s = self.certificate_time(now).unix_s().max(peer.not_before_unix());
+        let certified_s = peer.not_after_unix().saturating_sub(unix_s).saturating_add(1);
         agreed.min(Duration::from_secs(certified_s))
     }
 
-    /// Seconds since 1970 against which certificates are judged. A clock that is behind our own certificate's first day
-    /// is certainly wrong, so that day is the best guess there is.
-    fn certificate_time(&self, now: Now) -> u64 {
-        let wall = now.trusted_unix_ms().unwrap_or(0) / 1000;
-        wall.max(self.settings.identity.certificate().not_before_unix())
+    /// The time against which certificates are judged. A clock that is behind our own certificate's first second is certainly
+    /// wrong: all that is known is that it is later.
+    fn certificate_time(&self, now: Now) -> CertificateTime {
+        let wall_unix_s = now.trusted_unix_ms().unwrap_or(0) / 1000;
+        let issued_unix_s = self.settings.identity.certificate().not_before_unix();
+        if wall_unix_s < issued_unix_s {
+            CertificateTime::NotBefore(issued_unix_s)
+        } else {
+            CertificateTime::Shown(wall_unix_s)
+        }
     }
 
     fn is_own_site(&self, frame: &[u8], tag: &[u8; SITE_TAG_LEN]) -> bool {

@@ -201,10 +201,10 @@ impl Control {
         let receiver_index = self.peers.draw_index(&mut self.random);
         let own = self.offer(receiver_index);
         let unsigned_reply = self.unsigned_reply(call, request, own, &key_pair);
-        let unix_s = self.certificate_time(call.now);
+        let time = self.certificate_time(call.now);
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
-        let answer = Answer { settings, revoked, unix_s, request: request_message, unsigned_reply, key_pair };
+        let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
     }

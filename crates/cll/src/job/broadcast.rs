@@ -11,7 +11,7 @@ use wire::cll::broadcast::{INCARNATION_LEN, Proof};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
-use super::{Refusal, judge_certificate};
+use super::{CertificateTime, Refusal, judge_certificate};
 use crate::merkle::{self, Hash, Tree};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -106,7 +106,7 @@ impl CheckRoot {
 pub(crate) struct CheckAnnouncement {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
     pub(crate) asked: MacAddress,
     pub(crate) frame: Vec<u8>,
 }
@@ -115,7 +115,7 @@ impl CheckAnnouncement {
     fn run(self) -> Result<Verified<HostCertificate>, Refusal> {
         let (ethernet, message) = self.frame.split_at(ETHERNET_LEN.min(self.frame.len()));
         let announcement = Announcement::parse(message).map_err(|error| Refusal::new(DropReason::Malformed, error))?;
-        let peer = judge_certificate(&self.settings, &self.revoked, self.unix_s, announcement.certificate)?;
+        let peer = judge_certificate(&self.settings, &self.revoked, self.time, announcement.certificate)?;
         if peer.mac() != self.asked {
             let detail = format!("the certificate of {} is for {}", peer.name(), peer.mac());
             return Err(Refusal::new(DropReason::CertificateAddress, detail));

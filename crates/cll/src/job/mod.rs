@@ -36,6 +36,23 @@ pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successo
 const REQUEST_LABEL: &[u8] = b"ringwall cll 2 request";
 const REPLY_LABEL: &[u8] = b"ringwall cll 2 reply";
 
+/// What this host knows of the time when it judges a certificate, in seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CertificateTime {
+    /// The wall clock shows this.
+    Shown(u64),
+    /// The wall clock is wrong; it is this second or a later one.
+    NotBefore(u64),
+}
+
+impl CertificateTime {
+    /// The earliest second that it can be.
+    pub(crate) fn unix_s(self) -> u64 {
+        let (CertificateTime::Shown(unix_s) | CertificateTime::NotBefore(unix_s)) = self;
+        unix_s
+    }
+}
+
 /// Slow work of the link layer.
 #[derive(Debug)]
 pub struct Job(pub(crate) JobKind);
@@ -141,7 +158,7 @@ pub(crate) struct SignRequest {
 pub(crate) struct Answer {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
     pub(crate) request: Vec<u8>,
     pub(crate) unsigned_reply: Vec<u8>,
     pub(crate) key_pair: KeyPair,
@@ -159,7 +176,7 @@ pub(crate) struct Answered {
 pub(crate) struct Finish {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
     pub(crate) key_pair: Arc<KeyPair>,
@@ -219,7 +236,7 @@ impl Answer {
         let settings = &self.settings;
         let request = parse(&self.request)?;
         let signed = signed_request(request.signed_parts(&self.request));
-        let peer = judge(settings, &self.revoked, self.unix_s, &request, &signed, false)?;
+        let peer = judge(settings, &self.revoked, self.time, &request, &signed, false)?;
         let peers = accept(settings, request.offer)?;
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
@@ -231,7 +248,7 @@ impl Answer {
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.unix_s) })
+        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.time.unix_s()) })
     }
 }
 
@@ -240,7 +257,7 @@ impl Finish {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.request, reply.signed_parts(&self.reply));
-        let peer = judge(settings, &self.revoked, self.unix_s, &reply, &signed, settings.weaken.reply_check)?;
+        let peer = judge(settings, &self.revoked, self.time, &reply, &signed, settings.weaken.reply_check)?;
         self.check_asked(&reply)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
@@ -249,7 +266,7 @@ impl Finish {
         let transcript = transcript(&self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.unix_s) })
+        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.time.unix_s()) })
     }
 
     /// The one who answers must be the one who was asked.
@@ -271,12 +288,12 @@ fn parse(message: &[u8]) -> Result<Handshake<'_>, Refusal> {
 fn judge(
     settings: &Settings,
     revoked: &Revoked,
-    unix_s: u64,
+    time: CertificateTime,
     message: &Handshake<'_>,
     signed: &[u8],
     signature_unchecked: bool,
 ) -> Result<Verified<HostCertificate>, Refusal> {
-    let peer = judge_certificate(settings, revoked, unix_s, message.certificate)?;
+    let peer = judge_certificate(settings, revoked, time, message.certificate)?;
     let signature = peer.verify_signature(signed, message.signature);
     if !signature_unchecked {
         signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
@@ -306,11 +323,14 @@ fn binds(peer: &HostCertificate, message: &Resolution) -> bool {
 fn judge_certificate(
     settings: &Settings,
     revoked: &Revoked,
-    unix_s: u64,
+    time: CertificateTime,
     certificate: &[u8],
 ) -> Result<Verified<HostCertificate>, Refusal> {
     let anchor = settings.identity.anchor();
-    let peer = anchor.verify(certificate, unix_s);
+    let peer = match time {
+        CertificateTime::Shown(unix_s) => anchor.verify(certificate, unix_s),
+        CertificateTime::NotBefore(unix_s) => anchor.verify_since(certificate, unix_s),
+    };
     let peer = peer.map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
     if revoked.names(&peer) {
         return Err(Refusal::new(

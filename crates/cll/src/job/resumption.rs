@@ -18,7 +18,7 @@ use wire::cll::Resolution;
 use wire::cll::handshake::tagged_parts;
 use wire::cll::resumption::{Kind, Resumption, bound_part};
 
-use super::{Answered, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
+use super::{Answered, CertificateTime, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive_from};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -33,7 +33,7 @@ const TRANSCRIPT_LABEL: &[u8] = b"ringwall cll 2 resumption transcript";
 pub(crate) struct Origins {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
 }
 
 /// A request with a ticket that this host may have issued.
@@ -88,7 +88,7 @@ impl AnswerResumption {
             let detail = "the ticket was issued under another certificate of ours";
             return Err(Refusal::new(DropReason::TicketUnknown, detail));
         }
-        if !content.span.includes(self.origins.unix_s, settings.clock_tolerance) {
+        if !content.span.includes(self.origins.time.unix_s(), settings.clock_tolerance) {
             return Err(Refusal::new(DropReason::TicketExpired, "the ticket's time is over, or our clock is wrong"));
         }
         Ok(content)
@@ -123,7 +123,7 @@ impl FinishResumption {
 impl Origins {
     /// The certificate as it stands now, and that it binds the addresses in the message (paper, section 5.2).
     fn judge(&self, certificate: &[u8], message: &Resolution) -> Result<Verified<HostCertificate>, Refusal> {
-        let peer = judge_certificate(&self.settings, &self.revoked, self.unix_s, certificate)?;
+        let peer = judge_certificate(&self.settings, &self.revoked, self.time, certificate)?;
         if !self.settings.weaken.cross_layer && !binds(&peer, message) {
             return Err(misbound(&peer, message.sender_ip(), message.sender_mac()));
         }

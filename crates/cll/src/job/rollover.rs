@@ -14,7 +14,7 @@ use wire::MacAddress;
 use wire::cll::handshake::append_signature;
 use wire::cll::rollover::{Keys, Rollover};
 
-use super::{Answered, Finished, Refusal, accept, judge_certificate};
+use super::{Answered, CertificateTime, Finished, Refusal, accept, judge_certificate};
 use crate::keys::{Chosen, Direction, derive};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -44,7 +44,7 @@ pub(crate) struct SignRollover {
 pub(crate) struct AnswerRollover {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
     pub(crate) successor: Successor,
     pub(crate) request: Vec<u8>,
     pub(crate) unsigned_reply: Vec<u8>,
@@ -56,7 +56,7 @@ pub(crate) struct AnswerRollover {
 pub(crate) struct FinishRollover {
     pub(crate) settings: Arc<Settings>,
     pub(crate) revoked: Arc<Revoked>,
-    pub(crate) unix_s: u64,
+    pub(crate) time: CertificateTime,
     pub(crate) successor: Successor,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
@@ -79,7 +79,7 @@ impl AnswerRollover {
         let request = parse(&self.request)?;
         let signed_request = request.signed_part(&self.request);
         let signed = [REQUEST_LABEL, &self.successor.of, signed_request].concat();
-        let peer = judge(settings, &self.revoked, self.unix_s, self.successor.peer, &request, &signed)?;
+        let peer = judge(settings, &self.revoked, self.time, self.successor.peer, &request, &signed)?;
         let peers = accept(settings, request.offer)?;
         let mut reply = self.unsigned_reply;
         let signed = signed_reply(&self.successor, &self.request, &reply);
@@ -90,7 +90,7 @@ impl AnswerRollover {
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let keys = derive(&shared, &transcript, Direction::FromResponder, self.own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.unix_s) })
+        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.time.unix_s()) })
     }
 }
 
@@ -99,7 +99,7 @@ impl FinishRollover {
         let settings = &self.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.successor, &self.request, reply.signed_part(&self.reply));
-        let peer = judge(settings, &self.revoked, self.unix_s, self.successor.peer, &reply, &signed)?;
+        let peer = judge(settings, &self.revoked, self.time, self.successor.peer, &reply, &signed)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
@@ -107,7 +107,7 @@ impl FinishRollover {
         let transcript = transcript(&self.successor, &self.request, &self.reply);
         let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.unix_s) })
+        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.time.unix_s()) })
     }
 }
 
@@ -123,12 +123,12 @@ fn parse(message: &[u8]) -> Result<Keys<'_>, Refusal> {
 fn judge(
     settings: &Settings,
     revoked: &Revoked,
-    unix_s: u64,
+    time: CertificateTime,
     expected: MacAddress,
     message: &Keys<'_>,
     signed: &[u8],
 ) -> Result<Verified<HostCertificate>, Refusal> {
-    let peer = judge_certificate(settings, revoked, unix_s, message.certificate)?;
+    let peer = judge_certificate(settings, revoked, time, message.certificate)?;
     let signature = peer.verify_signature(signed, message.signature);
     signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
     if peer.mac() != expected {

@@ -8,6 +8,7 @@ use wire::cll::{Announcement, GroupFrame, Question};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::{SITE, START_UNIX_S, Vectors, identity_of};
+use crate::job::CertificateTime;
 use crate::job::broadcast::{Batch, CheckAnnouncement, CheckRoot, Outcome, Work, tag};
 use crate::merkle;
 use crate::settings::Settings;
@@ -85,7 +86,7 @@ fn questions_and_announcements_are_made_and_judged_alike() {
         let check = CheckAnnouncement {
             settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), 1500)),
             revoked: Arc::default(),
-            unix_s: START_UNIX_S,
+            time: CertificateTime::Shown(START_UNIX_S),
             asked: header.source,
             frame,
         };

@@ -1,7 +1,7 @@
 //! Resumptions of the vectors: tickets, both messages, and the keys that they lead to.
 
 use super::*;
-use crate::job::{AnswerResumption, FinishResumption, Origins, bind_request};
+use crate::job::{AnswerResumption, CertificateTime, FinishResumption, Origins, bind_request};
 use crate::ticket::{Content, HeldTicket, Span, name_of};
 use identity::ticket::{ResumptionSecret, TicketKey};
 use wire::cll::Resumption;
@@ -88,7 +88,11 @@ impl Resumed {
     }
 
     fn origins(&self, of: &Party) -> Origins {
-        Origins { settings: Arc::clone(&of.settings), revoked: Arc::default(), unix_s: START_UNIX_S + 60 }
+        Origins {
+            settings: Arc::clone(&of.settings),
+            revoked: Arc::default(),
+            time: CertificateTime::Shown(START_UNIX_S + 60),
+        }
     }
 
     fn answer(&self) -> Answered {

@@ -109,6 +109,17 @@ impl TrustAnchor {
         Ok(Verified::vouch(certificate))
     }
 
+    /// As [`verify`](TrustAnchor::verify), for a host that only knows that it is not earlier than `unix_s`, because its clock is
+    /// behind its own certificate. To such a host a later beginning says nothing but that it is later than it thought.
+    ///
+    /// # Errors
+    /// As there; a period is refused only if it ended before `unix_s`.
+    pub fn verify_since(&self, der: &[u8], unix_s: u64) -> Result<Verified<HostCertificate>, Refusal> {
+        let certificate = self.verify_path(der, |host| Ok(first_second(host)?.max(unix_s)))?;
+        certificate.check_period(certificate.not_before_unix().max(unix_s))?;
+        Ok(Verified::vouch(certificate))
+    }
+
     /// The authority's public key, as the bit string of a SubjectPublicKeyInfo holds it.
     #[must_use]
     pub fn public_key(&self) -> &[u8] {

@@ -162,7 +162,7 @@ impl Control {
         let work = CheckAnnouncement {
             settings: Arc::clone(&self.settings),
             revoked: Arc::clone(&self.revoked),
-            unix_s: self.certificate_time(call.now),
+            time: self.certificate_time(call.now),
             asked: mac,
             frame: frame.to_vec(),
         };

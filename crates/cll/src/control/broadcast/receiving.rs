@@ -30,7 +30,7 @@ impl Control {
             return Err(DropReason::NotForUs);
         }
         self.check_group_tag(frame)?;
-        let unix_s = self.certificate_time(call.now);
+        let unix_s = self.certificate_time(call.now).unix_s();
         let is_proved = |sender: &Sender| {
             sender.incarnation == heard.message.head.stamp.incarnation && sender.certificate.not_after_unix() >= unix_s
         };

@@ -16,8 +16,8 @@ use crate::ticket::HeldTicket;
 impl Control {
     /// What a judgement needs beside the messages.
     pub(super) fn origins(&self, call: &Call<'_>) -> Origins {
-        let unix_s = self.certificate_time(call.now);
-        Origins { settings: Arc::clone(&self.settings), revoked: Arc::clone(&self.revoked), unix_s }
+        let time = self.certificate_time(call.now);
+        Origins { settings: Arc::clone(&self.settings), revoked: Arc::clone(&self.revoked), time }
     }
 
     /// Sends the request with the ticket, to its issuer alone: nobody else can read it.

@@ -127,7 +127,7 @@ impl Control {
         if self.settings.resumption.is_none() {
             return;
         }
-        let unix_s = self.certificate_time(now);
+        let unix_s = self.certificate_time(now).unix_s();
         // A ticket lives at most a day, so a key that is older than two opens none that is still good.
         let is_of_use = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
         self.resumptions.keys = remembered.keys.into_iter().filter(is_of_use).take(TICKET_KEYS).collect();
@@ -159,7 +159,7 @@ impl Control {
     ) -> Option<Arc<HeldTicket>> {
         self.settings.resumption?;
         let held = self.resumptions.find(ip, mac)?;
-        self.is_of_use(held, self.certificate_time(now)).then(|| Arc::clone(held))
+        self.is_of_use(held, self.certificate_time(now).unix_s()).then(|| Arc::clone(held))
     }
 
     /// Forgets a ticket that is used up, unless a newer one of the same peer has come meanwhile.
@@ -190,7 +190,7 @@ impl Control {
     /// first frames; what cannot be given now is tried again in the next.
     pub(in crate::control) fn give_ticket(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let Some(lifetime) = self.settings.resumption else { return };
-        let unix_s = self.certificate_time(call.now);
+        let unix_s = self.certificate_time(call.now).unix_s();
         let Some(key) = self.resumptions.issuing_key(call.now.since_boot, unix_s, lifetime) else {
             return self.order_ticket_key(call);
         };
@@ -222,7 +222,7 @@ impl Control {
     pub(in crate::control) fn ticket_key_made(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
         self.resumptions.key_ordered = false;
         let CompletionKind::TicketKey(key) = kind else { return };
-        let made_unix_s = self.certificate_time(call.now);
+        let made_unix_s = self.certificate_time(call.now).unix_s();
         self.resumptions.keys.insert(0, IssuingKey { made_unix_s, key });
         self.resumptions.keys.truncate(TICKET_KEYS);
         self.resumptions.key_since = call.now.since_boot;
@@ -237,7 +237,7 @@ impl Control {
         if self.settings.resumption.is_none() {
             return Ok(Fate::Consumed);
         }
-        let unix_s = self.certificate_time(call.now);
+        let unix_s = self.certificate_time(call.now).unix_s();
         let own = self.settings.identity.certificate();
         let current = self.peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
         let secret = current.tickets.taken.take().ok_or(DropReason::HandshakeUnasked)?;

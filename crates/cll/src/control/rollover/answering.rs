@@ -126,7 +126,7 @@ impl Control {
         let answer = AnswerRollover {
             settings: Arc::clone(&self.settings),
             revoked: Arc::clone(&self.revoked),
-            unix_s: self.certificate_time(call.now),
+            time: self.certificate_time(call.now),
             successor: successor_of(self.current_of(sealed)?),
             request: sealed.message.to_vec(),
             unsigned_reply: self.unsigned_keys(Kind::Reply, request.nonce, receiver_index, key_pair.public()),

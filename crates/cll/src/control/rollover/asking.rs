@@ -176,7 +176,7 @@ impl Control {
         reply: &Keys<'_>,
     ) -> Result<Fate, DropReason> {
         let mac = self.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
-        let (revoked, unix_s) = (Arc::clone(&self.revoked), self.certificate_time(call.now));
+        let (revoked, time) = (Arc::clone(&self.revoked), self.certificate_time(call.now));
         let settings = Arc::clone(&self.settings);
         let last = self.rollovers.by_mac.get_mut(&mac).ok_or(DropReason::HandshakeUnasked)?;
         if last.nonce != reply.nonce || last.of != sealed.association {
@@ -196,7 +196,7 @@ impl Control {
         };
         let (successor, request) = (asking.successor, asking.message.clone());
         let (key_pair, reply, interval) = (Arc::clone(key_pair), sealed.message.to_vec(), *interval);
-        let finish = FinishRollover { settings, revoked, unix_s, successor, request, reply: reply.clone(), key_pair };
+        let finish = FinishRollover { settings, revoked, time, successor, request, reply: reply.clone(), key_pair };
         asking.state = State::Verdict { reply_frame: sealed.frame.to_vec(), reply, interval };
         if self.task(call.out, Task::Rollover(id), JobKind::FinishRollover(Box::new(finish))) {
             return Ok(Fate::Held);
