@@ -243,8 +243,14 @@ def without_tag(message):
 
 def with_tag(message, site_key, header):
     """The site tag covers the Ethernet header and all of the message but the tag itself."""
-    covered = counted(b"handshake") + header + without_tag(message)
-    return message[:2] + hmac.new(site_key, covered, hashlib.sha256).digest()[:16] + message[18:]
+    return message[:2] + frame_tag(site_key, b"handshake", header + without_tag(message)) + message[18:]
+
+
+def frame_tag(site_key, label, covered):
+    """Twelve bytes of HMAC, and four that are a function of them under the key of hints."""
+    proof = short_tag(site_key, label, covered)[:12]
+    hint = siphash_2_4(short_tag(site_key, b"hint", b""), proof) & 0xFFFF_FFFF
+    return proof + struct.pack("!I", hint)
 
 
 def sha256(*parts):
@@ -691,7 +697,7 @@ def group_head(kind, incarnation, time_ms, counter, leaf, leaves):
 
 def with_group_tag(frame, site_key):
     header, message = frame[:14], frame[14:]
-    return header + message[:2] + short_tag(site_key, b"broadcast", header + without_tag(message)) + message[18:]
+    return header + message[:2] + frame_tag(site_key, b"broadcast", header + without_tag(message)) + message[18:]
 
 
 def merkle_root(leaves):

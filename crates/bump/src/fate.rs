@@ -267,6 +267,8 @@ drop_reasons! {
         "Nothing: requests are broadcast.";
     HandshakeSiteMac, "handshake-site-mac", "The handshake was made by somebody without the site key.",
         "A host of another site, or an outsider's forgery.";
+    Repeated, "repeated", "The same handshake or frame to a group again, sooner than an honest host repeats one.",
+        "Nothing if rare; otherwise look for who replays what it heard.";
     HandshakeBudget, "handshake-budget", "More handshakes arrived than may be answered in this time.",
         "Look for a flood; honest hosts retry by themselves.";
     HandshakeYields, "handshake-yields", "Both sides asked at once and ours goes first.",

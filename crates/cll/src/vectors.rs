@@ -167,7 +167,7 @@ impl Party {
     fn frame(&self, destination: MacAddress, mut message: Vec<u8>) -> Vec<u8> {
         let header = Header { destination, source: self.settings.mac, ethertype: self.settings.ethertype }.emit();
         let [before, after] = tagged_parts(&message);
-        let tag = self.settings.identity.site_key().tag(b"handshake", &[&header, before, after]);
+        let tag = self.settings.identity.site_key().frame_tag(b"handshake", &[&header, before, after]);
         set_site_tag(&mut message, &tag);
         [&header[..], &message].concat()
     }

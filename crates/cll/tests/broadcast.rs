@@ -46,7 +46,7 @@ fn got(host: &Host, frame: &[u8]) -> usize {
 fn retag(identity: &HostIdentity, frame: &mut [u8]) {
     let (ethernet, message) = frame.split_at_mut(14);
     let [before, after] = tagged_parts(message);
-    let tag = identity.site_key().tag(b"broadcast", &[ethernet, before, after]);
+    let tag = identity.site_key().frame_tag(b"broadcast", &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }
 

@@ -326,7 +326,7 @@ fn a_used_ticket_is_refused_and_so_is_one_that_a_newer_one_has_replaced() {
 fn retag(lan: &Lan, frame: &mut [u8]) {
     let (ethernet, message) = frame.split_at_mut(ETHERNET_LEN);
     let [before, after] = tagged_parts(message);
-    let tag = lan.hosts[0].settings.identity.site_key().tag(b"handshake", &[ethernet, before, after]);
+    let tag = lan.hosts[0].settings.identity.site_key().frame_tag(b"handshake", &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }
 
@@ -342,7 +342,7 @@ fn a_changed_request_or_reply_is_refused_by_its_binder() {
                 // The peer's lifetime, which decides nothing that could be refused.
                 message[81] ^= 1;
                 let [before, after] = tagged_parts(message);
-                let tag = site_key.tag(b"handshake", &[ethernet, before, after]);
+                let tag = site_key.frame_tag(b"handshake", &[ethernet, before, after]);
                 set_site_tag(message, &tag);
             }
             true

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         row(args, "key_pair", || used(KeyPair::of_profile(profile, [9; 32]))),
         row(args, "agree", || used(mine.agree(peer.public()))),
         row(args, "derive", || derive(&shared)),
-        row(args, "site_tag", || used(site_key.tag(b"handshake", &[&message]))),
+        row(args, "site_tag", || used(site_key.frame_tag(b"handshake", &[&message]))),
     ];
     rows.extend(unprepared);
     if let Some(key) = identity.request_key() {

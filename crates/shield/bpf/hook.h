@@ -13,6 +13,7 @@ typedef __u64 u64;
 #define big32(x) __builtin_bswap32(x)
 
 static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*const update)(void *map, const void *key, const void *value, u64 flags) = (void *)BPF_FUNC_map_update_elem;
 static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
 
 #ifdef XDP

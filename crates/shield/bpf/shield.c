@@ -8,7 +8,10 @@
 #include "hook.h"
 
 // Why a frame is dropped; the order is that of `kernel::COUNTED`.
-enum reason { BAD_VERSION, MALFORMED, UNKNOWN_INDEX, WRONG_PEER, TOO_FAR, TOO_OLD, BAD_SLOW_NONCE, BAD_SPIN, REPLAYED, REASONS, GOOD };
+enum reason {
+    BAD_VERSION, MALFORMED, UNKNOWN_INDEX, WRONG_PEER, TOO_FAR, TOO_OLD, BAD_SLOW_NONCE, BAD_SPIN, REPLAYED, HANDSHAKE_SITE_MAC,
+    GROUP_TAG, REPEATED, REASONS, GOOD
+};
 
 // Names of the maps; their shapes are in `kernel.rs`.
 struct map { u32 unused; };
@@ -16,6 +19,7 @@ struct map settings SECTION("maps");
 struct map receivers SECTION("maps");
 struct map windows SECTION("maps");
 struct map counters SECTION("maps");
+struct map heard SECTION("maps");
 
 // What the daemon says of itself. One entry.
 struct settings {
@@ -24,6 +28,7 @@ struct settings {
     u16 ethertype;
     u32 strangers_pass; // there were more receivers than the map holds
     u32 joined_unmarked; // several messages may have been joined, and nothing says so
+    u64 hint[2]; // key of SipHash, each half little-endian
 };
 
 // What is known of one receiver index, which is the key of its map.
@@ -49,6 +54,10 @@ enum {
 struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
 #define SEEN (1ULL << 32)
 
+// The tag under the site key, and when it may pass again. As the map of them is full, the ones heard least go.
+struct tag { u64 proof; u32 more_proof, hint; };
+struct heard { u64 again_ns, wait_ns; };
+
 struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; };
 
 // Everything that a message is judged by. Fields of the header stand as on the wire, aligned by the two bytes in front.
@@ -68,7 +77,12 @@ struct datagram {
 enum { ETHERNET_LEN = 14, IP_LEN = 20, UDP_LEN = 8, TRAIN_AT = ETHERNET_LEN + IP_LEN + UDP_LEN };
 enum { HEADER_LEN = 14, SLOW_LEN = 4, LEN_MIN = HEADER_LEN + 3 + 16 };
 enum { IPV4 = 0x0800, UDP = 17, TRAIN_PORT = 52000 };
-enum { VERSION = 0x20, UNICAST = 0x21, HAS_SLOW = 1 };
+enum { VERSION = 0x20, HAS_SLOW = 1, TAG_AT = 2 };
+enum kind {
+    UNICAST = 0x21, GROUP_FRAME, REQUEST, REPLY, CHALLENGE = 0x28, ANNOUNCEMENT, QUESTION, RESUMPTION_REQUEST = 0x2c, RESUMPTION_REPLY
+};
+#define WAIT_FIRST_NS 200000000ULL
+#define WAIT_MAX_NS 4000000000ULL
 
 INLINE u64 rotated(u64 word, int bits) { return word << bits | word >> (64 - bits); }
 
@@ -78,15 +92,28 @@ INLINE u64 rotated(u64 word, int bits) { return word << bits | word >> (64 - bit
     v0 += v3; v3 = rotated(v3, 21) ^ v0;                                                \
     v2 += v1; v1 = rotated(v1, 17) ^ v2; v2 = rotated(v2, 32);
 
+#define SIP_WORD(word) v3 ^= word; SIP_ROUND SIP_ROUND v0 ^= word;
+#define SIP_BEGIN(key)                                                                  \
+    u64 v0 = key[0] ^ 0x736f6d6570736575, v1 = key[1] ^ 0x646f72616e646f6d;             \
+    u64 v2 = key[0] ^ 0x6c7967656e657261, v3 = key[1] ^ 0x7465646279746573;
+#define SIP_END v2 ^= 0xff; SIP_ROUND SIP_ROUND SIP_ROUND SIP_ROUND
+
 // The low half of SipHash-2-4 over the four bytes of `word`, as they lie in memory.
 INLINE u32 siphash(const u64 key[2], u32 word) {
-    u64 message = 4ULL << 56 | word;
-    u64 v0 = key[0] ^ 0x736f6d6570736575, v1 = key[1] ^ 0x646f72616e646f6d;
-    u64 v2 = key[0] ^ 0x6c7967656e657261, v3 = key[1] ^ 0x7465646279746573 ^ message;
-    SIP_ROUND SIP_ROUND
-    v0 ^= message;
-    v2 ^= 0xff;
-    SIP_ROUND SIP_ROUND SIP_ROUND SIP_ROUND
+    u64 last = 4ULL << 56 | word;
+    SIP_BEGIN(key)
+    SIP_WORD(last)
+    SIP_END
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+// The same over the twelve bytes of a tag in front of its hint.
+INLINE u32 hint_of(const u64 key[2], const struct tag *tag) {
+    u64 last = 12ULL << 56 | tag->more_proof;
+    SIP_BEGIN(key)
+    SIP_WORD(tag->proof)
+    SIP_WORD(last)
+    SIP_END
     return v0 ^ v1 ^ v2 ^ v3;
 }
 
@@ -152,6 +179,45 @@ INLINE int stranger_passes(const struct settings *own, struct counters *books) {
     return 1;
 }
 
+// What is wrong if the tag of such a message is; GOOD where there is none.
+INLINE enum reason reason_of(u8 kind) {
+    switch (kind) {
+    case REQUEST: case REPLY: case CHALLENGE: case RESUMPTION_REQUEST: case RESUMPTION_REPLY:
+        return HANDSHAKE_SITE_MAC;
+    case GROUP_FRAME: case ANNOUNCEMENT: case QUESTION:
+        return GROUP_TAG;
+    default:
+        return GOOD;
+    }
+}
+
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that.
+INLINE int is_repeated(const struct tag *tag) {
+    u64 now = nanoseconds();
+    struct heard first = { now + WAIT_FIRST_NS, WAIT_FIRST_NS }, *known = find(&heard, tag);
+    if (!known) {
+        update(&heard, tag, &first, BPF_ANY);
+        return 0;
+    }
+    if (now < known->again_ns)
+        return 1;
+    known->wait_ns = known->wait_ns * 4 < WAIT_MAX_NS ? known->wait_ns * 4 : WAIT_MAX_NS;
+    known->again_ns = now + known->wait_ns;
+    return 0;
+}
+
+// A message that is proved by its site and signed: nobody without the site's key can make a hint, only repeat one.
+INLINE enum reason judge_tag(context *packet, const struct settings *own, u8 kind, u32 at) {
+    enum reason wrong = reason_of(kind);
+    struct tag tag = {};
+
+    if (wrong == GOOD || load(packet, at + TAG_AT, &tag, sizeof(tag)))
+        return GOOD;
+    if (hint_of(own->hint, &tag) != big32(tag.hint))
+        return wrong;
+    return is_repeated(&tag) ? REPEATED : GOOD;
+}
+
 // The message of `len` bytes at `at`.
 INLINE enum reason judge_at(context *packet, const struct settings *own, struct counters *books, const u8 source[6],
                             u32 at, u32 len) {
@@ -164,7 +230,7 @@ INLINE enum reason judge_at(context *packet, const struct settings *own, struct 
     if ((header.kind & 0xf0) != VERSION)
         return BAD_VERSION;
     if (header.kind != UNICAST)
-        return GOOD;
+        return judge_tag(packet, own, header.kind, at);
     if (len < LEN_MIN || header.flags & ~HAS_SLOW || (header.flags && len < LEN_MIN + SLOW_LEN))
         return MALFORMED;
     index = big32(header.index);
@@ -196,15 +262,33 @@ INLINE u32 carried_len(context *packet, const struct settings *own, const struct
     return ETHERNET_LEN + IP_LEN + len <= len_of(packet) ? len - UDP_LEN : 0;
 }
 
+INLINE int verdict(struct counters *books, enum reason reason) {
+    if (reason >= REASONS)
+        return PASS;
+    __sync_fetch_and_add(&books->dropped[reason], 1);
+    return DROP;
+}
+
+// To all or to many: of our own protocol only what has a tag is judged.
+INLINE int of_group(context *packet, const struct settings *own, struct counters *books, const struct ethernet *ethernet) {
+    u8 kind = 0;
+    if (ethernet->ethertype != big16(own->ethertype) || load(packet, ETHERNET_LEN, &kind, 1))
+        return PASS;
+    return verdict(books, judge_tag(packet, own, kind, ETHERNET_LEN));
+}
+
 SECTION("hook")
 int shield(context *packet) {
     u32 zero = 0, at = ETHERNET_LEN, len = len_of(packet) - ETHERNET_LEN;
     struct settings *own = find(&settings, &zero);
     struct counters *books = find(&counters, &zero);
     struct ethernet ethernet = {};
-    enum reason reason;
 
-    if (!own || !books || load(packet, 0, &ethernet, ETHERNET_LEN) || !same(ethernet.destination, own->mac))
+    if (!own || !books || load(packet, 0, &ethernet, ETHERNET_LEN))
+        return PASS;
+    if (ethernet.destination[0] & 1)
+        return of_group(packet, own, books, &ethernet);
+    if (!same(ethernet.destination, own->mac))
         return PASS;
     if (ethernet.ethertype == big16(IPV4)) {
         at = TRAIN_AT;
@@ -214,9 +298,5 @@ int shield(context *packet) {
     } else if (ethernet.ethertype != big16(own->ethertype)) {
         return PASS;
     }
-    reason = judge_at(packet, own, books, ethernet.source, at, len);
-    if (reason >= REASONS)
-        return PASS;
-    __sync_fetch_and_add(&books->dropped[reason], 1);
-    return DROP;
+    return verdict(books, judge_at(packet, own, books, ethernet.source, at, len));
 }

@@ -4,11 +4,14 @@
 //! defined as little-endian, as the program is.
 
 use bump::DropReason;
+use wire::cll::SITE_TAG_LEN as TAG_LEN;
 use wire::{EtherType, MacAddress};
+use zeroize::Zeroizing;
 
 use crate::checks::NonceKeys;
 use crate::hook::Hook;
-use crate::limits::{KERNEL_RECEIVERS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL};
+use crate::limits::{KERNEL_RECEIVERS_MAX, KERNEL_TAGS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL};
+use crate::map::MapShape;
 use crate::spin::KEY_LEN;
 use crate::window::WORDS;
 
@@ -26,7 +29,7 @@ pub fn program(hook: Hook) -> &'static [u8] {
 }
 
 /// What the program counts, in its order.
-pub const COUNTED: [DropReason; 9] = [
+pub const COUNTED: [DropReason; 12] = [
     DropReason::BadVersion,
     DropReason::Malformed,
     DropReason::UnknownIndex,
@@ -36,34 +39,26 @@ pub const COUNTED: [DropReason; 9] = [
     DropReason::BadSlowNonce,
     DropReason::BadSpin,
     DropReason::Replayed,
+    DropReason::HandshakeSiteMac,
+    DropReason::GroupTag,
+    DropReason::Repeated,
 ];
 
 /// Frames dropped in the kernel, for each of [`COUNTED`].
 pub type Count = [u64; COUNTED.len()];
 
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = 24;
+pub const SETTINGS_LEN: usize = 24 + HINT_KEY_LEN;
 /// Bytes of what is known of a receiver index.
 pub const RECEIVER_LEN: usize = 2 * 2 * 8 + 16;
 /// Bytes of a window.
 pub const WINDOW_LEN: usize = WORDS * 8;
 /// Bytes of the counters and of the time of the next stranger.
 pub const COUNTERS_LEN: usize = (COUNTED.len() + 1) * 8;
+/// Bytes of the key of hints, which is one of SipHash as those of nonces are.
+pub const HINT_KEY_LEN: usize = KEY_LEN;
 /// Stands for no window.
 const NO_WINDOW: u32 = u32::MAX;
-
-/// The shape of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapShape {
-    /// Whether keys are receiver indices; otherwise they are places.
-    pub hashed: bool,
-    /// Whether this program shares its memory.
-    pub shared: bool,
-    /// Bytes of a value.
-    pub value_len: usize,
-    /// Most entries.
-    pub entries: u32,
-}
 
 /// Place of the map of what is known of this host.
 pub const SETTINGS: usize = 0;
@@ -75,15 +70,17 @@ pub const WINDOWS: usize = 2;
 pub const COUNTERS: usize = 3;
 
 /// The maps, in the order of their places.
-pub const MAPS: [MapShape; 4] = [
-    MapShape { hashed: false, shared: false, value_len: SETTINGS_LEN, entries: 1 },
-    MapShape { hashed: true, shared: false, value_len: RECEIVER_LEN, entries: KERNEL_RECEIVERS_MAX },
-    MapShape { hashed: false, shared: true, value_len: WINDOW_LEN, entries: KERNEL_WINDOWS_MAX },
-    MapShape { hashed: false, shared: true, value_len: COUNTERS_LEN, entries: 1 },
+pub const MAPS: [MapShape; 5] = [
+    MapShape::places(SETTINGS_LEN, 1),
+    MapShape::any(size_of::<u32>(), RECEIVER_LEN, KERNEL_RECEIVERS_MAX),
+    MapShape::shared(WINDOW_LEN, KERNEL_WINDOWS_MAX),
+    MapShape::shared(COUNTERS_LEN, 1),
+    // The program's own: tags that it heard, and when they may pass again.
+    MapShape::recent(TAG_LEN, 2 * 8, KERNEL_TAGS_MAX),
 ];
 
 /// What the kernel must know of this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Own {
     /// Its hardware address.
     pub mac: MacAddress,
@@ -93,19 +90,22 @@ pub struct Own {
     pub strangers_pass: bool,
     /// Several messages may have been joined and nothing says so; then only what is never joined is judged.
     pub joined_unmarked: bool,
+    /// Under which the tags of handshakes and of frames to groups have their hints.
+    pub hint_key: Zeroizing<[u8; HINT_KEY_LEN]>,
 }
 
 impl Own {
     /// As the program reads it.
     #[must_use]
-    pub fn emit(&self) -> [u8; SETTINGS_LEN] {
+    pub fn emit(&self) -> Zeroizing<[u8; SETTINGS_LEN]> {
         let interval_ns = u64::try_from(STRANGER_INTERVAL.as_nanos()).unwrap_or(u64::MAX);
-        let mut out = [0; SETTINGS_LEN];
+        let mut out = Zeroizing::new([0; SETTINGS_LEN]);
         out[..8].copy_from_slice(&interval_ns.to_ne_bytes());
         out[8..14].copy_from_slice(&self.mac.0);
         out[14..16].copy_from_slice(&self.ethertype.0.to_ne_bytes());
         out[16..20].copy_from_slice(&u32::from(self.strangers_pass).to_ne_bytes());
         out[20..24].copy_from_slice(&u32::from(self.joined_unmarked).to_ne_bytes());
+        out[24..].copy_from_slice(&self.hint_key[..]);
         out
     }
 }

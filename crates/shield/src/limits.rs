@@ -19,6 +19,9 @@ pub const TABLE_REACH: u32 = 8192;
 pub const KERNEL_RECEIVERS_MAX: u32 = 65_536;
 /// Replay windows that the kernel sees, 2 KiB each. What is received beyond is looked up by the twin alone.
 pub const KERNEL_WINDOWS_MAX: u32 = 1024;
+/// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Some
+/// 90 bytes each; who records more messages than that replays them for a look at each.
+pub const KERNEL_TAGS_MAX: u32 = 32_768;
 /// A frame with an unknown index passes the kernel once in so long: it may be a peer's that outlived our restart, whom a
 /// handshake helps. That is more than are ever answered.
 pub const STRANGER_INTERVAL: Duration = Duration::from_millis(15);

@@ -23,6 +23,7 @@ const PROG_TEST_RUN: libc::c_long = 10;
 // Kinds and flags of maps.
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
+const LRU_HASH: u32 = 9;
 const NO_PREALLOC: u32 = 1;
 const MMAPABLE: u32 = 1 << 10;
 
@@ -86,11 +87,22 @@ impl Kind {
     }
 }
 
+/// What names an entry of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Its place, from 0.
+    Places,
+    /// Any bytes of the key's length.
+    Any,
+    /// The same; when the map is full, what was unused for longest makes room.
+    Recent,
+}
+
 /// How a map is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Whether keys are any numbers; otherwise they are places from 0.
-    pub hashed: bool,
+    /// What names an entry.
+    pub keys: Keys,
     /// Whether [`Map::share`] is wanted; only where keys are places.
     pub shared: bool,
     /// Bytes of a key; 4 where keys are places.
@@ -134,10 +146,11 @@ impl Map {
     /// # Errors
     /// No privilege, or no memory.
     pub fn create(shape: Shape) -> io::Result<Map> {
-        let (kind, flags) = match (shape.hashed, shape.shared) {
-            (true, _) => (HASH, NO_PREALLOC),
-            (false, true) => (ARRAY, MMAPABLE),
-            (false, false) => (ARRAY, 0),
+        let (kind, flags) = match (shape.keys, shape.shared) {
+            (Keys::Any, _) => (HASH, NO_PREALLOC),
+            (Keys::Recent, _) => (LRU_HASH, 0),
+            (Keys::Places, true) => (ARRAY, MMAPABLE),
+            (Keys::Places, false) => (ARRAY, 0),
         };
         let len = |len: usize| u32::try_from(len).map_err(|_| io::ErrorKind::InvalidInput);
         let (key_len, value_len) = (len(shape.key_len)?, len(shape.value_len)?);

@@ -152,6 +152,6 @@ pub(super) fn retag(frame: &mut [u8]) {
         Ok(PacketType::GroupFrame | PacketType::Announcement | PacketType::Question) => b"broadcast",
         _ => b"handshake",
     };
-    let tag = site::identities()[0].site_key().tag(label, &[ethernet, before, after]);
+    let tag = site::identities()[0].site_key().frame_tag(label, &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }

@@ -368,7 +368,7 @@ impl Control {
         let (ethernet, message) = frame.split_at(ETHERNET_LEN);
         let [before, after] = tagged_parts(message);
         let site_key = self.settings.identity.site_key();
-        site_key.verify(b"handshake", &[ethernet, before, after], tag) || self.settings.weaken.site_tag
+        site_key.verify_frame(b"handshake", &[ethernet, before, after], tag) || self.settings.weaken.site_tag
     }
 
     /// Tags `message` for `destination` and sends it.
@@ -376,7 +376,7 @@ impl Control {
         let ethertype = self.settings.ethertype;
         let ethernet = Header { destination, source: self.settings.mac, ethertype }.emit();
         let [before, after] = tagged_parts(message);
-        let tag = self.settings.identity.site_key().tag(b"handshake", &[&ethernet, before, after]);
+        let tag = self.settings.identity.site_key().frame_tag(b"handshake", &[&ethernet, before, after]);
         set_site_tag(message, &tag);
         let frame = [&ethernet[..], message].concat();
         if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {

@@ -82,7 +82,7 @@ fn leaf_of(frame: &[u8]) -> Hash {
 pub(crate) fn tag(identity: &HostIdentity, frame: &mut [u8]) {
     let (ethernet, message) = frame.split_at_mut(ETHERNET_LEN.min(frame.len()));
     let [before, after] = tagged_parts(message);
-    let tag = identity.site_key().tag(TAG_LABEL, &[ethernet, before, after]);
+    let tag = identity.site_key().frame_tag(TAG_LABEL, &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }
 

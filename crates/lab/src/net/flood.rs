@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use system::bpf::{Instruction, Kind, Map, Program, Shape};
+use system::bpf::{Instruction, Keys, Kind, Map, Program, Shape};
 
 use super::link::index_of;
 use super::{Frame, Namespace, Running, pcap};
@@ -146,7 +146,7 @@ fn settings(args: &FloodArgs, frames: &[Frame]) -> Result<[u8; SETTINGS_LEN], Fa
 }
 
 fn load(settings: &[u8], frames: &[Frame]) -> io::Result<Program> {
-    let shape = |value_len, entries| Shape { hashed: false, shared: false, key_len: 4, value_len, entries };
+    let shape = |value_len, entries| Shape { keys: Keys::Places, shared: false, key_len: 4, value_len, entries };
     let maps = [Map::create(shape(SETTINGS_LEN, 1))?, Map::create(shape(ENTRY_LEN, frames.len() as u32))?];
     maps[0].put(&0_u32.to_ne_bytes(), settings)?;
     for (place, Frame(bytes)) in (0_u32..).zip(frames) {

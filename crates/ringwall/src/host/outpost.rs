@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bump::DropReason;
 use shield::kernel::{self, Count, Own};
 use shield::{Hook, KernelPost, Layers, Maps, Words};
-use system::bpf::{Instruction, Map, Program, Shape, Shared};
+use system::bpf::{Instruction, Map, Program, Shared};
 
 use ipsec::Books;
 pub(super) use ipsec::IpsecMaps;
@@ -116,14 +116,7 @@ pub(super) fn open(wanted: Layers, own: Own, front: &Front<'_>) -> (Option<Outpo
 
 /// Makes the maps and loads the program for this place.
 fn load(hook: Hook) -> io::Result<(KernelMaps, Program)> {
-    let shape = |shape: kernel::MapShape| Shape {
-        hashed: shape.hashed,
-        shared: shape.shared,
-        key_len: size_of::<u32>(),
-        value_len: shape.value_len,
-        entries: shape.entries,
-    };
-    let maps = kernel::MAPS.into_iter().map(|of| Map::create(shape(of))).collect::<io::Result<Vec<_>>>()?;
+    let maps = kernel::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let windows = maps[kernel::WINDOWS].share()?;
     let counters = maps[kernel::COUNTERS].share()?;

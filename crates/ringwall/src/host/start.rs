@@ -178,7 +178,8 @@ fn open_outposts(
     let (outposts, standing) = match (config.host.mode, ports, identity, &config.shield) {
         (Mode::Cll, Opened::Tap(ports), Some(identity), _) => {
             let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
-            let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false };
+            let hint_key = identity.site_key().hint_key();
+            let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false, hint_key };
             let (link_layer, standing) =
                 outpost::open(config.layers(), own, &front(config.cll.kernel_hook, &ports.wire));
             (Outposts { link_layer, ipsec: None }, standing)

@@ -12,7 +12,7 @@ use super::limits::{CANDIDATES, EPOCHS_MAX, IKE_KNOWN_MAX, KERNEL_WINDOWS_MAX, K
 use super::permutation::KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;
-use crate::Hook;
+use crate::{Hook, MapShape};
 
 /// The instructions for the socket and for the card's receive path, made of `bpf/ipsec.c` by `bpf/make.py`.
 const PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.bpf");
@@ -67,29 +67,6 @@ pub const WINDOW_WORDS: usize = 1 + WORDS;
 /// Words of eight bytes of the counters and budgets of a peer.
 pub const BOOKS_WORDS: usize = COUNTED.len() + BUDGETS;
 
-/// The shape of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapShape {
-    /// Whether keys are any bytes; otherwise they are places.
-    pub hashed: bool,
-    /// Whether this program shares its memory.
-    pub shared: bool,
-    /// Bytes of a key.
-    pub key_len: usize,
-    /// Bytes of a value.
-    pub value_len: usize,
-    /// Most entries.
-    pub entries: u32,
-}
-
-const fn hashed(key_len: usize, value_len: usize, entries: usize) -> MapShape {
-    MapShape { hashed: true, shared: false, key_len, value_len, entries: entries as u32 }
-}
-
-const fn places(shared: bool, value_len: usize, entries: usize) -> MapShape {
-    MapShape { hashed: false, shared, key_len: 4, value_len, entries: entries as u32 }
-}
-
 /// Place of the map of what the operator decided.
 pub const SETTINGS: usize = 0;
 /// Place of the map of peers.
@@ -105,15 +82,15 @@ pub const EXCHANGES: usize = 6;
 
 /// The maps, in the order of their places. Of peers there are as many as of places in a table: two of one address count once.
 pub const MAPS: [MapShape; 7] = [
-    places(false, SETTINGS_LEN, 1),
-    hashed(ADDRESS_LEN, PEER_LEN, PEERS_MAX),
-    hashed(NAME_LEN, ASSOCIATION_LEN, PEERS_MAX * KNOWN_MAX),
-    places(true, WINDOW_WORDS * 8, KERNEL_WINDOWS_MAX as usize),
+    MapShape::places(SETTINGS_LEN, 1),
+    MapShape::any(ADDRESS_LEN, PEER_LEN, PEERS_MAX as u32),
+    MapShape::any(NAME_LEN, ASSOCIATION_LEN, (PEERS_MAX * KNOWN_MAX) as u32),
+    MapShape::shared(WINDOW_WORDS * 8, KERNEL_WINDOWS_MAX),
     // The program's own.
-    places(false, 16, CANDIDATES),
-    places(true, BOOKS_WORDS * 8, PEERS_MAX + 1),
+    MapShape::places(16, CANDIDATES as u32),
+    MapShape::shared(BOOKS_WORDS * 8, PEERS_MAX as u32 + 1),
     // That there is an entry is all that it says.
-    hashed(IKE_NAME_LEN, 1, PEERS_MAX * Standing::COUNT * IKE_KNOWN_MAX),
+    MapShape::any(IKE_NAME_LEN, 1, (PEERS_MAX * Standing::COUNT * IKE_KNOWN_MAX) as u32),
 ];
 
 /// What the operator decided, as the program reads it.

@@ -128,7 +128,7 @@ impl Attacker {
             Ok(PacketType::GroupFrame | PacketType::Announcement | PacketType::Question) => b"broadcast",
             _ => b"handshake",
         };
-        let tag = site_key.tag(label, &[ethernet, before, after]);
+        let tag = site_key.frame_tag(label, &[ethernet, before, after]);
         set_site_tag(message, &tag);
         vec![frame]
     }

@@ -10,7 +10,7 @@ use shield::ipsec::kernel::{
 };
 use shield::ipsec::{Maps, limits};
 use shield::{Hook, Words};
-use system::bpf::{Instruction, Map, Program, Shape, Shared};
+use system::bpf::{Instruction, Map, Program, Shared};
 
 use super::place;
 
@@ -20,14 +20,7 @@ const NAME: &str = "ringwall_ipsec";
 /// Makes the maps and loads the program for this place. In front of the socket it takes the place of the filter that says what is
 /// kept, which it says as well.
 pub(super) fn load(hook: Hook) -> io::Result<(IpsecMaps, Program)> {
-    let shape = |kernel::MapShape { hashed, shared, key_len, value_len, entries }| Shape {
-        hashed,
-        shared,
-        key_len,
-        value_len,
-        entries,
-    };
-    let maps = kernel::MAPS.into_iter().map(|of| Map::create(shape(of))).collect::<io::Result<Vec<_>>>()?;
+    let maps = kernel::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let (windows, books) = (maps[kernel::WINDOWS].share()?, Books(maps[kernel::BOOKS].share()?));
     let mut maps = maps.into_iter();

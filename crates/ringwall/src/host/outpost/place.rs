@@ -5,8 +5,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use shield::Hook;
-use system::bpf::{Kind, Program};
+use shield::{Hook, MapShape};
+use system::bpf::{Keys, Kind, Map, Program, Shape};
 use system::port::PacketPort;
 use system::xdp::{Mode, XdpError};
 
@@ -31,6 +31,17 @@ pub(super) struct Posted<M> {
     pub(super) link: Option<OwnedFd>,
     /// Why it does not stand where it was to, in one line.
     pub(super) refused: Option<String>,
+}
+
+/// Makes an empty map.
+pub(super) fn make(shape: MapShape) -> io::Result<Map> {
+    let MapShape { keys, shared, key_len, value_len, entries } = shape;
+    let keys = match keys {
+        shield::Keys::Places => Keys::Places,
+        shield::Keys::Any => Keys::Any,
+        shield::Keys::Recent => Keys::Recent,
+    };
+    Map::create(Shape { keys, shared, key_len, value_len, entries })
 }
 
 /// What a program is loaded as.

@@ -71,7 +71,7 @@ impl Forgery {
 fn with_tag(mut frame: Vec<u8>, identity: &HostIdentity) -> Vec<u8> {
     let (ethernet, message) = frame.split_at_mut(HEADER_LEN);
     let [before, after] = tagged_parts(message);
-    let tag = identity.site_key().tag(LABEL, &[ethernet, before, after]);
+    let tag = identity.site_key().frame_tag(LABEL, &[ethernet, before, after]);
     set_site_tag(message, &tag);
     frame
 }

@@ -75,7 +75,7 @@ impl Forgery {
             Forgery::WrongSiteTag => random.bytes(),
             _ => {
                 let [before, after] = tagged_parts(message);
-                identity.site_key().tag(LABEL, &[ethernet, before, after])
+                identity.site_key().frame_tag(LABEL, &[ethernet, before, after])
             }
         };
         set_site_tag(message, &tag);
