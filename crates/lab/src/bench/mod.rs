@@ -99,8 +99,8 @@ enum Experiment {
         /// How the kernel's receive thread stands to the receiver's daemon.
         #[arg(long, value_enum, default_value_t)]
         receive: Receive,
-        /// Where in the kernel the receiver's program stands in the parts cll and strongswan: socket, xdp or xdp-generic.
-        #[arg(long, value_parser = parse_hook, default_value = "socket", conflicts_with = "soak")]
+        /// Where in the kernel the receiver's program stands in the parts cll, handshakes and strongswan, and for a soak: socket, xdp or xdp-generic.
+        #[arg(long, value_parser = parse_hook, default_value = "socket")]
         hook: Hook,
         /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.
         #[arg(long, value_name = "MINUTES", conflicts_with_all = ["only", "plots", "gate"])]
@@ -253,8 +253,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             show(&rows, &gate::of_parts(&scrub::GATES, only), options)
         }
-        Experiment::Nonces { options, receive, soak: Some(minutes), .. } => {
-            let rows = nonces::soak(run, options.program().as_deref(), *minutes, *receive)?;
+        Experiment::Nonces { options, receive, hook, soak: Some(minutes), .. } => {
+            let rows = nonces::soak(run, options.program().as_deref(), *minutes, (*receive, *hook))?;
             show(&rows, &[], options)
         }
         Experiment::Nonces { options, plots, receive, hook, soak: None, only } => {

@@ -146,9 +146,9 @@ pub fn run(
 ///
 /// # Errors
 /// As [`run`], or there is no program, or the receiver's books do not add up.
-pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, receive: Receive) -> Result<Vec<Row>, Failure> {
+pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, way: (Receive, Hook)) -> Result<Vec<Row>, Failure> {
     let program = program.ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
-    soak::measure(run, program, minutes, receive)
+    soak::measure(run, program, minutes, way)
 }
 
 fn between_hosts(
@@ -165,7 +165,7 @@ fn between_hosts(
         }),
         (NoncesPart::Streams, &|| saturation::streams(run, program, schedule, receive)),
         (NoncesPart::Beside, &|| saturation::beside(run, program, schedule, receive)),
-        (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, receive)),
+        (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, (receive, hook))),
         (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, (receive, hook))),
         (NoncesPart::Floods, &|| floods::measure(run, program, schedule, receive)),
     ];

@@ -61,8 +61,8 @@ struct Seen {
 ///
 /// # Errors
 /// The hosts cannot be set up, the receiver's books do not add up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, minutes: u32, receive: Receive) -> Result<Vec<Row>, Failure> {
-    let mut stage = Stage::open(run, program, (Layers::Kernel, Hook::Socket), receive)?;
+pub fn measure(run: &Run, program: &Path, minutes: u32, (receive, hook): (Receive, Hook)) -> Result<Vec<Row>, Failure> {
+    let mut stage = Stage::open(run, program, (Layers::Kernel, hook), receive)?;
     let seen = |turn| Seen { turn, goodput: Series::new(), memory: Series::new(), offered: 0.0, unaccounted: 0.0 };
     let mut found: Vec<Seen> = Turn::all().map(seen).collect();
     let (start, length) = (Instant::now(), Duration::from_secs(60 * u64::from(minutes)));

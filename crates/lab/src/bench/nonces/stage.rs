@@ -139,7 +139,8 @@ pub enum Receive {
     Urgent,
     /// The scheduler treats them alike.
     Fair,
-    /// It comes second, also in front of everybody else: what the daemon has no time for is lost in the card's ring.
+    /// It comes behind the daemon and the program that reads the stream, and in front of all else: what those have no time for is lost in
+    /// the card's ring.
     Behind,
 }
 
@@ -153,7 +154,7 @@ impl Receive {
         }
     }
 
-    /// The real-time priority of the receiver's daemon, if it has any.
+    /// The real-time priority of the receiver's daemon, and of the program that reads, if they have any.
     pub fn of_daemon(self) -> Option<&'static str> {
         (self == Receive::Behind).then_some(DAEMON_PRIORITY)
     }
@@ -169,6 +170,7 @@ pub struct Stage {
     receive_threads: Vec<u32>,
     delivered: Vec<Frame>,
     held: Vec<Frame>,
+    receive: Receive,
     site: Site,
     lan: Lan,
 }
@@ -194,7 +196,7 @@ impl Stage {
         let receive_threads = place_receive_path(receive)?;
         let (held, delivered) = take_frames(&lan, &a, &c)?;
         let talk = Ping::start(&c, &a, &lan.directory)?;
-        Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, site, lan })
+        Ok(Stage { _talk: talk, receiver, peers, receive_threads, delivered, held, receive, site, lan })
     }
 
     /// Takes frames to forge of anew, because those from before are of keys that may be gone.
@@ -287,7 +289,7 @@ impl Stage {
 
     fn play(&self, forged: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
         let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
-        play(Stream::open(b, a)?, (&self.lan, a), forged, time)
+        play(Stream::open(b, a, self.receive)?, (&self.lan, a), forged, time)
     }
 
     fn look(&self) -> Result<Seen, Failure> {
@@ -424,7 +426,11 @@ pub fn start_as(site: &Site, lan: &Lan, host: &Host, how: (Work, Layers)) -> Res
     start_at(site, lan, host, how, Hook::Socket)
 }
 
-fn start_at(
+/// As [`start_as`], with the kernel's program at `hook`.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_at(
     site: &Site,
     lan: &Lan,
     host: &Host,

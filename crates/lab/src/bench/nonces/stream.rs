@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::stage::{RECEIVER_CORE, SENDER_CORE, STREAM_PRIORITY, sit_on};
+use super::stage::{RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, sit_on};
 use crate::bench::stats::quantile_of;
 use crate::failure::Failure;
 use crate::net::Host;
@@ -42,14 +42,16 @@ pub struct Stream {
     sender: UdpSocket,
     receiver: UdpSocket,
     per_second: f64,
+    /// The real-time priority of who reads, if it has any.
+    reader_priority: Option<&'static str>,
 }
 
 impl Stream {
-    /// Opens both ends.
+    /// Opens both ends; who reads stands to the kernel's receive thread as the receiver's daemon does.
     ///
     /// # Errors
     /// A socket cannot be opened.
-    pub fn open(from: &Host, to: &Host) -> Result<Stream, Failure> {
+    pub fn open(from: &Host, to: &Host, receive: Receive) -> Result<Stream, Failure> {
         let address = SocketAddr::from((to.ip, PORT));
         let receiver = to.namespace.enter(|| {
             let socket = UdpSocket::bind(address).map_err(Failure::io("opening the receiver's socket"))?;
@@ -64,7 +66,7 @@ impl Stream {
             socket.connect(address).map_err(Failure::io("naming the receiver"))?;
             Ok(socket)
         })?;
-        Ok(Stream { sender, receiver, per_second: PER_SECOND })
+        Ok(Stream { sender, receiver, per_second: PER_SECOND, reader_priority: receive.of_daemon() })
     }
 
     /// With so many datagrams a second.
@@ -79,7 +81,7 @@ impl Stream {
     pub fn run(self, time: Duration, sent: impl FnOnce()) -> Result<Sample, Failure> {
         let (start, over) = (Instant::now(), AtomicBool::new(false));
         thread::scope(|scope| {
-            let receiver = scope.spawn(|| receive(&self.receiver, start, &over));
+            let receiver = scope.spawn(|| receive(&self.receiver, self.reader_priority, start, &over));
             let sender = scope.spawn(|| send(&self.sender, self.per_second, start, time));
             let count = sender.join();
             sent();
@@ -112,8 +114,8 @@ fn send(socket: &UdpSocket, per_second: f64, start: Instant, time: Duration) -> 
 }
 
 /// Milliseconds that each datagram took.
-fn receive(socket: &UdpSocket, start: Instant, over: &AtomicBool) -> Result<Vec<f64>, Failure> {
-    sit_on(RECEIVER_CORE, None)?;
+fn receive(socket: &UdpSocket, priority: Option<&str>, start: Instant, over: &AtomicBool) -> Result<Vec<f64>, Failure> {
+    sit_on(RECEIVER_CORE, priority)?;
     let mut delays = Vec::new();
     let mut payload = [0; PAYLOAD_LEN];
     while !over.load(Ordering::Relaxed) {

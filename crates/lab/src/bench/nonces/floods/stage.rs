@@ -43,6 +43,7 @@ pub struct Stage {
     _others: Vec<Daemon>,
     /// A frame to all, and whose it is; none among hosts that sign ARP.
     heard: Option<(Frame, HostIdentity)>,
+    receive: Receive,
     lan: Lan,
 }
 
@@ -72,7 +73,7 @@ impl Stage {
         }
         place(&receiver, RECEIVER_CORE, receive.of_daemon())?;
         place_receive_path(receive)?;
-        Ok(Stage { receiver, _others: others, heard, lan })
+        Ok(Stage { receiver, _others: others, heard, receive, lan })
     }
 
     /// Runs the stream, alone or under a flood.
@@ -85,7 +86,7 @@ impl Stage {
         let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
         let genuine = self.heard.as_ref().map(|(frame, identity)| (frame, identity));
         let forged = flood.map(|(forgery, pace)| (forgery.frames(a, genuine), pace));
-        let stream = Stream::open(b, a)?;
+        let stream = Stream::open(b, a, self.receive)?;
         let (before, spent) = (forged_to(&self.lan, a)?, worked(&self.receiver)?);
         let start = Instant::now();
         let (sample, _) = play(stream, (&self.lan, a), forged, time)?;

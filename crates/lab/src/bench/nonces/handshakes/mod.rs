@@ -13,18 +13,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use identity::aead::Suite;
-use shield::Layers;
+use shield::{Hook, Layers};
 
 use super::NAME;
 use super::flood::{self, Flood, Pace};
 use super::peer::Peer;
 use super::stage::{
     AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, forged_to, place, place_receive_path,
-    receive_in_a_thread, start,
+    receive_in_a_thread, start_at,
 };
 use super::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};
+use crate::bench::work::Work;
 use crate::bench::{Schedule, cpu, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -50,6 +51,7 @@ struct Measured {
 /// The hosts: a receiver, the stream's sender, who shakes hands, whose request is forged, and the attacker.
 struct Hosts {
     _daemons: [Daemon; 2],
+    receive: Receive,
     site: Site,
     lan: Lan,
 }
@@ -58,8 +60,13 @@ struct Hosts {
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program, receive)?;
+pub fn measure(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Vec<Row>, Failure> {
+    let hosts = Hosts::open(run, program, (receive, hook))?;
     let floods = Forgery::ALL.into_iter().flat_map(|forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
     let mut found: Vec<_> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
     for pair in 0..schedule.pairs {
@@ -69,7 +76,8 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
         }
     }
     let alone = goodput(&found[0].1);
-    Ok(found.iter().filter_map(|(flood, found)| row(&name(*flood), found, &alone)).collect())
+    let rows = found.iter().filter_map(|(flood, found)| row(&name(*flood), found, &alone));
+    Ok(rows.map(|row| row.with_note("hook", hook.word())).collect())
 }
 
 fn name(flood: Option<(Forgery, Pace)>) -> String {
@@ -94,17 +102,18 @@ fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
 }
 
 impl Hosts {
-    fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
+    fn open(run: &Run, program: &Path, (receive, hook): (Receive, Hook)) -> Result<Hosts, Failure> {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, "-handshakes", None)?;
         let (a, b) = (lan.host("a")?, lan.host("b")?);
         receive_in_a_thread(&lan, a)?;
-        let daemons = [start(&site, &lan, a, Layers::Kernel)?, start(&site, &lan, b, Layers::Kernel)?];
+        let guard = |host, hook| start_at(&site, &lan, host, (Work::Encrypt, Layers::Kernel), hook);
+        let daemons = [guard(a, hook)?, guard(b, Hook::Socket)?];
         lan.acquaint(b, a)?;
         place(&daemons[0], RECEIVER_CORE, receive.of_daemon())?;
         place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;
         place_receive_path(receive)?;
-        Ok(Hosts { _daemons: daemons, site, lan })
+        Ok(Hosts { _daemons: daemons, receive, site, lan })
     }
 
     /// Lets the stream run and a third host shake hands, under a flood from a little before to the end.
@@ -113,7 +122,7 @@ impl Hosts {
         let (a, b, c, f) = (a?, b?, c?, f?);
         let frames =
             flood.map(|(forgery, pace)| Ok::<_, Failure>((forge(&self.site, forgery, f, a)?, pace))).transpose()?;
-        let stream = Stream::open(b, a)?;
+        let stream = Stream::open(b, a, self.receive)?;
         cpu::settle()?;
         let before = forged_to(&self.lan, a)?;
         let (start, over) = (Instant::now(), AtomicBool::new(false));

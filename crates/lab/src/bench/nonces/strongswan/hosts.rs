@@ -78,6 +78,7 @@ pub struct Hosts {
     shields: Vec<Daemon>,
     receive_threads: Vec<u32>,
     heard: Frame,
+    receive: Receive,
     pub lan: Lan,
 }
 
@@ -112,7 +113,7 @@ impl Hosts {
         place_all(&swans, &shields, receive)?;
         let receive_threads = place_receive_path(receive)?;
         let heard = overhear(&lan)?;
-        Ok(Hosts { swans, shields, receive_threads, heard, lan })
+        Ok(Hosts { swans, shields, receive_threads, heard, receive, lan })
     }
 
     /// Runs the stream, alone or beside forged packets.
@@ -181,7 +182,7 @@ impl Hosts {
     }
 
     fn stream(&self) -> Result<Stream, Failure> {
-        Stream::open(&behind(self.lan.host("b")?), &behind(self.lan.host("a")?))
+        Stream::open(&behind(self.lan.host("b")?), &behind(self.lan.host("a")?), self.receive)
     }
 
     fn look(&self) -> Result<Seen, Failure> {
