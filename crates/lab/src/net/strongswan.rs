@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use wire::EtherType;
 
 use crate::failure::Failure;
@@ -112,6 +115,27 @@ impl Swan {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Gives its sockets room for so many bytes. It has no setting for that, and what the kernel gives is full within milliseconds
+    /// when it computes a key.
+    ///
+    /// # Errors
+    /// It has ended, or the kernel refuses.
+    pub fn widen_sockets(&self, bytes: usize) -> Result<(), Failure> {
+        let doing = || "widening the sockets of strongSwan".to_owned();
+        let failed = |source: Errno| Failure::Io { doing: doing(), source: source.into() };
+        let pid = i32::try_from(self.id()).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH).map_err(failed)?;
+        let strongswan = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
+        for entry in std::fs::read_dir(format!("/proc/{}/fd", self.id())).map_err(Failure::io(doing()))?.flatten() {
+            let number = entry.file_name().to_string_lossy().parse().ok();
+            let is_socket = entry.path().read_link().is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+            if let Some(number) = number.filter(|_| is_socket) {
+                let socket = pidfd_getfd(&strongswan, number, PidfdGetfdFlags::empty()).map_err(failed)?;
+                set_socket_recv_buffer_size_force(&socket, bytes).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens the tunnel to `peer`, however often it takes.

@@ -106,7 +106,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["freshness", "promotion"],
         // The old request only earns a challenge, which b never asked for either; what is dropped is dropped at b.
         victim: "b",
-        reasons: &["handshake-unasked"],
+        reasons: &["handshake-unasked", "repeated"],
         strike: handshake::replayed_handshake,
         ..COMMON
     },
@@ -129,7 +129,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay", "ip"],
         forwarding: Forwarding::Hub,
         honest: ("a", "c"),
-        reasons: &["replayed", "too-old", "handshake-stale", "handshake-unasked"],
+        reasons: &["replayed", "too-old", "handshake-stale", "handshake-unasked", "repeated"],
         strike: cloning::replay_of_the_departed,
         ..COMMON
     },

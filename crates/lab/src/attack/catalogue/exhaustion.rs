@@ -54,7 +54,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         weaken: &["freshness"],
         // Some are answered, by a challenge that is cheap and that b never asked for.
-        reasons: &["handshake-stale", "handshake-budget", "answered"],
+        reasons: &["repeated", "handshake-stale", "handshake-budget", "answered"],
         strike: exhaustion::handshake_replay,
         ..COMMON
     },
@@ -64,7 +64,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         weaken: &["freshness", "budgets"],
-        reasons: &["handshake-stale", "handshake-budget", "answered"],
+        reasons: &["repeated", "handshake-stale", "handshake-budget", "answered"],
         strike: exhaustion::handshake_replay_without_budgets,
         ..COMMON
     },

@@ -29,7 +29,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "frame to all replayed across a restart",
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
-        reasons: &["group-unproved", "group-replayed"],
+        reasons: &["group-unproved", "group-replayed", "repeated"],
         strike: signed_group::replay_across_a_restart,
         ..COMMON
     },
@@ -47,7 +47,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has no certificates")],
-        reasons: &["group-unasked", "group-tag"],
+        reasons: &["group-unasked", "group-tag", "repeated"],
         strike: signed_group::flood_of_certificates,
         ..COMMON
     },

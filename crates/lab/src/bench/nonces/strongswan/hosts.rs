@@ -38,6 +38,9 @@ const HOSTS: [&str; 4] = ["a", "b", "c", "m"];
 /// The peers of the receiver.
 const PEERS: [&str; 2] = ["b", "c"];
 
+/// What strongSwan's sockets hold while associations are replaced, as much as the stream's own: losses are to be the shields'.
+const SOCKET_BYTES: usize = 4 << 20;
+
 /// What is in front of strongSwan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Front {
@@ -107,6 +110,9 @@ impl Hosts {
             }
         };
         let swans = start_swans(&lan, rekey)?;
+        if rekey.is_some() {
+            swans.iter().try_for_each(|swan| swan.widen_sockets(SOCKET_BYTES))?;
+        }
         let (a, b) = (lan.host("a")?, lan.host("b")?);
         swans[1].initiate(a, TUNNEL_LIMIT)?;
         reach(&b.namespace, inner_address(a), TUNNEL_LIMIT)?;
