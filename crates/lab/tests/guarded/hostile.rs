@@ -9,7 +9,7 @@ use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::talk::{Mailbox, Ping, reach};
 use ringwall_lab::net::{Forwarding, Frame, Host, LanPlan, Running, pcap, process};
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process_group};
 use wire::{EtherType, MacAddress};
 
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_on, span};
@@ -98,6 +98,24 @@ fn assert_named(guarded: &Guarded, reasons: &[&str]) -> Outcome {
     let fates = ["forwarded_to_wire", "forwarded_to_stack", "answered", "consumed", "held", "dropped"];
     assert_eq!(taken, fates.map(frames).iter().sum::<u64>(), "{}", status["frames"]);
     Ok(())
+}
+
+#[test]
+fn what_the_daemon_has_no_time_for_is_in_its_books() {
+    perform_on(&hub(), |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let (near, _far) = (stage.guard("a", Plan::default())?, stage.guard("b", Plan::default())?);
+        let real = capture_real_frames(stage)?;
+        let overflowed = || Ok::<_, Failure>(near.status()?["ports"]["wire_kernel_drops"].as_u64().expect("a number"));
+        assert_eq!(overflowed()?, 0);
+        kill_process_group(near.pid(), Signal::STOP).expect("it runs");
+        let time = Duration::from_secs(2);
+        let sent = start_flood(stage, &mutations(&real, a, b), time).and_then(|flood| await_end(flood, time));
+        kill_process_group(near.pid(), Signal::CONT).expect("it runs");
+        assert!(sent? > 50_000, "more than a port holds");
+        assert!(overflowed()? > 1000, "{}", near.status()?["ports"]);
+        reach(&a.namespace, b.ip, SOON).map(drop)
+    });
 }
 
 #[test]

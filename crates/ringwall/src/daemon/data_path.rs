@@ -225,6 +225,7 @@ where
 
     fn snapshot(&mut self) -> Snapshot {
         let now = self.clock.now();
+        self.ports.count_kernel_drops();
         Snapshot {
             now,
             ledger: self.guard.ledger(),

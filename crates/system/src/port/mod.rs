@@ -95,6 +95,10 @@ pub trait Receiver: Batch {
 
     /// What came in so far.
     fn counters(&self) -> ReceiveCounters;
+
+    /// Asks the kernel how many frames it dropped since the last call, and enters them into the counters. A device that drops none has
+    /// nothing to ask.
+    fn count_kernel_drops(&mut self) {}
 }
 
 /// The half of a port that frames go out by.
@@ -229,6 +233,12 @@ impl<S: Port> Ports<S> {
             Side::Inner => self.stack.halves().1.backlog(),
             Side::Outer => self.wire.sender.backlog(),
         }
+    }
+
+    /// Asks the kernel what it dropped of what came in, see [`Receiver::count_kernel_drops`].
+    pub fn count_kernel_drops(&mut self) {
+        self.stack.halves_mut().0.count_kernel_drops();
+        self.wire.receiver.count_kernel_drops();
     }
 
     /// What came in and went out on `side`.

@@ -142,11 +142,6 @@ impl PacketReceiver {
         self.keeps_tunnels = true;
     }
 
-    /// Asks the kernel how many frames it dropped since the last call, and enters them into the counters.
-    pub fn count_kernel_drops(&mut self) {
-        self.counters.kernel_drops += packet_socket::take_drops(&self.socket);
-    }
-
     /// Takes over message `index`; the length of its frame and its metadata, or `None` when it is being cut or unloaded, or
     /// no good.
     fn accept(&mut self, index: usize) -> Option<(usize, Meta)> {
@@ -246,6 +241,10 @@ impl Receiver for PacketReceiver {
 
     fn counters(&self) -> ReceiveCounters {
         self.counters
+    }
+
+    fn count_kernel_drops(&mut self) {
+        self.counters.kernel_drops += packet_socket::take_drops(&self.socket);
     }
 }
 

@@ -74,13 +74,23 @@ const fn soon(row: &'static str) -> (NoncesPart, Gate) {
     (NoncesPart::Cll, Gate::on(row, Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)))
 }
 
+/// A gate on what a flood of handshakes leaves of the stream.
+const fn stays(row: &'static str) -> (NoncesPart, Gate) {
+    (NoncesPart::Handshakes, Gate::on(row, Quantity::VersusPlain, Bound::AtLeast(0.95)))
+}
+
+/// A gate on how long honest handshakes take meanwhile.
+const fn completes(row: &'static str) -> (NoncesPart, Gate) {
+    (NoncesPart::Handshakes, Gate::on(row, Quantity::Statistic("handshake_median_ms"), Bound::AtMost(1000.0)))
+}
+
 /// A gate on a row of the shield.
 const fn shield(row: &'static str, quantity: Quantity, bound: Bound) -> (NoncesPart, Gate) {
     (NoncesPart::StrongSwan, Gate::on(row, quantity, bound))
 }
 
 /// What the layers are for.
-pub const GATES: [(NoncesPart, Gate); 25] = [
+pub const GATES: [(NoncesPart, Gate); 41] = [
     left("cll/wrong_index/layers=kernel/200k", 0.97),
     left("cll/wrong_index/layers=kernel/max", 0.95),
     left("cll/wrong_nonce/layers=kernel/200k", 0.97),
@@ -94,6 +104,22 @@ pub const GATES: [(NoncesPart, Gate); 25] = [
     soon("cll/wrong_nonce/layers=kernel/max"),
     soon("cll/replayed/layers=kernel/200k"),
     soon("cll/replayed/layers=kernel/max"),
+    stays("handshakes/wrong_site_tag/200k"),
+    completes("handshakes/wrong_site_tag/200k"),
+    stays("handshakes/wrong_site_tag/max"),
+    completes("handshakes/wrong_site_tag/max"),
+    stays("handshakes/replayed/200k"),
+    completes("handshakes/replayed/200k"),
+    stays("handshakes/replayed/max"),
+    completes("handshakes/replayed/max"),
+    stays("handshakes/large_certificate/200k"),
+    completes("handshakes/large_certificate/200k"),
+    stays("handshakes/large_certificate/max"),
+    completes("handshakes/large_certificate/max"),
+    stays("handshakes/wrong_signature/200k"),
+    completes("handshakes/wrong_signature/200k"),
+    stays("handshakes/wrong_signature/max"),
+    completes("handshakes/wrong_signature/max"),
     shield("strongswan/wrong_spi/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
     shield("strongswan/wrong_key/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
     shield("strongswan/wrong_spi/shield/max", Quantity::VersusPlain, Bound::AtLeast(0.95)),
