@@ -29,7 +29,7 @@ const SETTINGS_LEN: usize = 32;
 const FRAME_MAX: usize = 2047;
 const ENTRY_LEN: usize = 4 + FRAME_MAX + 1;
 /// Most frames that follow one another before they repeat themselves.
-const FRAMES_MAX: usize = 1 << 15;
+pub const FRAMES_MAX: usize = 1 << 15;
 /// What the process says when it is about to begin.
 const READY: &str = "ready";
 const READY_LIMIT: Duration = Duration::from_secs(10);

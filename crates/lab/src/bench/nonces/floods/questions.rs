@@ -19,6 +19,7 @@ use crate::bench::{Schedule, cpu, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Setting, Site};
+use crate::net::flood::FRAMES_MAX;
 use crate::net::{Lan, LanPlan};
 
 /// Layers that are off.
@@ -81,7 +82,8 @@ fn ask(
 ) -> Result<Borne, Failure> {
     cpu::settle()?;
     let time = Duration::from_secs(seconds.into());
-    let forged = flood.map(|(forger, pace)| (forger.requests(parties), pace));
+    // Repeated, they cost no less: the distributor remembers nothing of what it refuses.
+    let forged = flood.map(|(forger, pace)| (forger.requests(parties).into_iter().take(FRAMES_MAX).collect(), pace));
     let load = Load::prepare(parties, time, seed.into())?;
     let near_end = (&parties.from.namespace, parties.from.interface.as_str());
     let flood = forged.map(|(frames, pace)| flood::start_at(near_end, frames, pace, directory)).transpose()?;
