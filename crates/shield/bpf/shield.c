@@ -1,8 +1,8 @@
 // The cheap checks of the shield, in the kernel: in front of the daemon's packet socket (record 0027) or of the card's receive path
 // (record 0042).
 //
-// It is the twin of `Checks` in crates/shield/src/checks.rs and drops only what that would drop, so that a forged frame ends
-// before it costs a copy and a wake-up. Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
+// It is the twin of `Checks` in crates/shield/src/checks.rs and of the site key's hints, and drops only what those would drop, so that a
+// forged frame ends before it costs a copy and a wake-up; it alone refuses a tag that comes again too soon (record 0044). Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
 // replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers on the
 // wire are big-endian, this machine is little-endian.
 #include "hook.h"
@@ -54,7 +54,7 @@ enum {
 struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
 #define SEEN (1ULL << 32)
 
-// The tag under the site key, and when it may pass again. As the map of them is full, the ones heard least go.
+// The tag under the site key, and when it may pass again. When the map of them is full, those unheard for longest make room.
 struct tag { u64 proof; u32 more_proof, hint; };
 struct heard { u64 again_ns, wait_ns; };
 

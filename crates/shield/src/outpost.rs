@@ -1,6 +1,7 @@
 //! Who makes the same checks in front of this program, and is told what to check by: the kernel.
 //!
-//! An outpost only ever drops what [`Checks`](crate::Checks) would drop. It is told of a key before the peer can use it, and of its
+//! Of data frames an outpost only ever drops what [`Checks`](crate::Checks) would drop; of what has a tag under the site key, what the daemon
+//! would refuse by that tag, and repetitions that come too soon. It is told of a key before the peer can use it, and of its
 //! end after the last frame, so nothing is lost when keys change.
 
 use std::collections::BTreeMap;
