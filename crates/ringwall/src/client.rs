@@ -13,8 +13,8 @@ use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
-    Answer, Ask, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, Sarp, Shield,
-    Status,
+    Answer, Ask, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, REAL_TIME, Sarp,
+    Shield, Status,
 };
 
 /// How long a daemon may take to answer.
@@ -254,6 +254,9 @@ fn print_status(status: &Status) {
     say!("peers: {}", status.peers);
     if let Some(layers) = &status.layers {
         print_layers(layers);
+    }
+    if let Some(outcome) = takeover.probes.get(REAL_TIME) {
+        say!("{REAL_TIME}: {outcome}");
     }
     if let Some(compression) = &status.compression {
         print_compression(compression);

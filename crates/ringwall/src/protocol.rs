@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+/// The name, among what was found out about the kernel, of whether frames are moved before other programs run.
+pub(crate) const REAL_TIME: &str = "real-time priority";
+
 /// A question or an order.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]

@@ -96,8 +96,7 @@ enum Experiment {
         /// Draw the paper's figures into this directory.
         #[arg(long, value_name = "DIR")]
         plots: Option<PathBuf>,
-        /// How the kernel's receive thread stands to the receiver's daemon.
-        #[arg(long, value_enum, default_value_t)]
+        #[command(flatten)]
         receive: Receive,
         /// Where in the kernel the receiver's program stands in the parts cll, handshakes and strongswan, and for a soak: socket, xdp or xdp-generic.
         #[arg(long, value_parser = parse_hook, default_value = "socket")]

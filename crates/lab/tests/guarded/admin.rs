@@ -159,6 +159,34 @@ fn the_daemon_keeps_no_privilege_but_those_of_its_exit() {
     });
 }
 
+/// Name, policy and real-time priority of each thread (proc_pid_stat(5), fields 2, 41 and 40).
+fn scheduling(guarded: &Guarded) -> Vec<(String, u32, u32)> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", guarded.id())).expect("it runs").flatten();
+    let of_thread = |line: String| {
+        let (name, fields) = line.rsplit_once(')').expect("a name in brackets");
+        let fields: Vec<_> = fields.split_whitespace().collect();
+        let field = |number: usize| fields[number - 3].parse().expect("a number");
+        (name.split_once('(').expect("a bracket").1.to_owned(), field(41), field(40))
+    };
+    tasks.map(|task| of_thread(std::fs::read_to_string(task.path().join("stat")).expect("it runs"))).collect()
+}
+
+#[test]
+fn the_data_path_alone_comes_first_where_that_is_wanted() {
+    const FIFO: u32 = 1;
+    perform(&["a", "b"], |stage| {
+        let (near, far) = talking_pair(stage, Plan::default().host("real_time_priority = 10"))?;
+        let threads = scheduling(&near);
+        let first: Vec<_> = threads.iter().filter(|(_, policy, priority)| (*policy, *priority) != (0, 0)).collect();
+        assert_eq!(first, [&("ringwall-data".to_owned(), FIFO, 10)], "{threads:?}");
+        assert_eq!(near.status()?["takeover"]["probes"]["real-time priority"], "10");
+        assert!(said(&near, &["status"])?.contains("real-time priority: 10"));
+        assert!(scheduling(&far).iter().all(|(_, policy, priority)| (*policy, *priority) == (0, 0)));
+        assert!(far.status()?["takeover"]["probes"]["real-time priority"].is_null());
+        Ok(())
+    });
+}
+
 #[test]
 fn what_is_secret_or_gives_orders_is_for_root_alone() {
     perform(&["a"], |stage| {

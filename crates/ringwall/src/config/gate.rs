@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use system::takeover;
 use wire::EtherType;
 
-use super::{OnExit, PASSABLE, default_run_dir, default_state_dir, read_text, syntax};
+use super::{OnExit, PASSABLE, RealTime, default_run_dir, default_state_dir, read_text, syntax};
 use crate::failure::Failure;
 
 /// Longest list of pairs or EtherTypes: each such packet is compared with all of them.
@@ -171,6 +171,9 @@ pub(crate) struct Gate {
     pub(crate) flows_max: usize,
     pub(crate) exchanges_max: usize,
     pub(crate) on_exit: OnExit,
+    /// Before whom the data path runs, if before anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) real_time_priority: Option<RealTime>,
     pub(crate) run_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
     /// What single rules do, by name, where it is not what the preset says.
@@ -204,6 +207,7 @@ impl Default for Gate {
             flows_max: settings.flows_max,
             exchanges_max: settings.exchanges_max,
             on_exit: OnExit::default(),
+            real_time_priority: None,
             run_dir: default_run_dir(),
             state_dir: default_state_dir(),
             rules: BTreeMap::new(),

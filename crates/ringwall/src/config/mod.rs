@@ -12,6 +12,7 @@ mod gate;
 mod kernel_hook;
 mod migration;
 mod nonce_only;
+mod real_time;
 mod sarp;
 mod shield;
 mod weakened;
@@ -38,6 +39,7 @@ pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::kernel_hook::HookName;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
+pub(crate) use self::real_time::RealTime;
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
@@ -199,6 +201,9 @@ pub(crate) struct Host {
     /// A shell's command that takes a request for a renewal and gives the bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) renew_through: Option<String>,
+    /// Before whom the data path runs, if before anybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) real_time_priority: Option<RealTime>,
     /// How long before its end this host's certificate is renewed.
     #[serde(default = "migration::default_renew_before")]
     pub(crate) renew_before: String,

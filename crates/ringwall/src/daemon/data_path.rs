@@ -18,6 +18,7 @@ use super::bulk::Bulk;
 use super::gather::Gather;
 use super::guard::{Described, Guard, Report};
 use super::order::Order;
+use super::precedence::Precedence;
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -59,6 +60,8 @@ pub(crate) struct Snapshot {
     pub(crate) news_lost: u64,
     /// Frames may leave in trains.
     pub(crate) may_couple: bool,
+    /// The data path's real-time priority, or why it has none, where it should have one.
+    pub(crate) precedence: Option<String>,
 }
 
 /// The run loop of one queue.
@@ -79,6 +82,8 @@ pub(crate) struct DataPath<G: Guard, S = TapPort> {
     pub(crate) quiet: Quiet,
     pub(crate) gather: Gather,
     pub(crate) bulk: Bulk,
+    /// Whether this thread runs before the rest of the machine.
+    pub(crate) precedence: Precedence,
 }
 
 impl<G: Guard, S: Port + AsFd> DataPath<G, S>
@@ -234,6 +239,7 @@ where
             outer: self.ports.counters(Side::WIRE),
             news_lost: self.news_lost,
             may_couple: self.ports.wire.sender.may_couple(),
+            precedence: self.precedence.told(),
         }
     }
 

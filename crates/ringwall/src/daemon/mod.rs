@@ -4,7 +4,7 @@
 //!   `order.rs`: what is wanted of one kind of bump only.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
 //!   `reports.rs`: what it says.
-//! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load.
+//! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load; `precedence.rs`: before whom it runs.
 
 mod bulk;
 mod data_path;
@@ -12,6 +12,7 @@ mod gather;
 mod guard;
 mod journal;
 mod order;
+mod precedence;
 mod quiet;
 pub(crate) mod reports;
 mod supervisor;
@@ -32,6 +33,7 @@ use gather::Gather;
 pub(crate) use guard::{Described, Guard, MirrorCounters, Report, Scrubbing};
 pub(crate) use journal::Journal;
 pub(crate) use order::Order;
+pub(crate) use precedence::Precedence;
 use quiet::Quiet;
 pub(crate) use reports::SideNames;
 pub(crate) use supervisor::{Being, Link, Supervisor, Ward};
@@ -50,17 +52,23 @@ pub(crate) struct Tools<T> {
 pub(crate) struct Load {
     gather: Gather,
     bulk: Bulk,
+    precedence: Precedence,
 }
 
 impl Load {
     /// For ports that carry all frames; `trains` has every frame to the wire leave in trains where it may.
     pub(crate) fn new(trains: bool) -> Load {
-        Load { gather: Gather::default(), bulk: Bulk::new(trains) }
+        Load { gather: Gather::default(), bulk: Bulk::new(trains), precedence: Precedence::Unwanted }
     }
 
     /// For ports that hear only what is kept for the daemon.
     pub(crate) fn of_kept() -> Load {
-        Load { gather: Gather::of_kept(), bulk: Bulk::new(false) }
+        Load { gather: Gather::of_kept(), bulk: Bulk::new(false), precedence: Precedence::Unwanted }
+    }
+
+    /// For a data path that runs before the rest of the machine as the calling thread does.
+    pub(crate) fn with(self, precedence: Precedence) -> Load {
+        Load { precedence, ..self }
     }
 }
 
@@ -83,7 +91,7 @@ where
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
     let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(tools.beside, &waker).map_err(Failure::new)?;
+    let worker = Worker::start(tools.beside, &waker, &load.precedence).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
         ports,
@@ -98,6 +106,7 @@ where
         quiet: Quiet::default(),
         gather: load.gather,
         bulk: load.bulk,
+        precedence: load.precedence.clone(),
     };
     let ring = supervisor.waker();
     let thread = std::thread::Builder::new()
@@ -108,5 +117,6 @@ where
             result
         })
         .map_err(Failure::new)?;
+    load.precedence.leave();
     supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
 }

@@ -13,7 +13,7 @@ use wire::{EtherType, icmp, ipv4, ipv6};
 use super::data_path::{Command, Snapshot};
 use super::order::{Blocking, Order, Wanted};
 use super::supervisor::{Link, Unanswered};
-use crate::protocol::{Answer, Ask, Example, Flow};
+use crate::protocol::{Answer, Ask, Example, Flow, REAL_TIME};
 
 /// Connections in one answer: the data path stands still while it lists them, about a millisecond for so many.
 pub(crate) const FLOWS_LISTED_MAX: usize = 10_000;
@@ -54,6 +54,11 @@ pub(crate) fn ports(snapshot: &Snapshot, names: SideNames) -> BTreeMap<String, u
     }
     counters.insert("news_lost".to_owned(), snapshot.news_lost);
     counters
+}
+
+/// With which priority the data path runs, among what was found out about the kernel.
+pub(crate) fn precedence(snapshot: &Snapshot) -> Option<(String, String)> {
+    snapshot.precedence.clone().map(|outcome| (REAL_TIME.to_owned(), outcome))
 }
 
 /// Recent examples of dropped frames.

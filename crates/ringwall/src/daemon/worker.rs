@@ -8,6 +8,7 @@ use bump::Ticket;
 use system::wait::Waker;
 
 use super::guard::Guard;
+use super::precedence::Precedence;
 
 /// Jobs that may wait; what comes beyond is lost, and the handshake is repeated.
 const JOBS_WAITING_MAX: usize = 512;
@@ -25,15 +26,19 @@ where
     G::Completion: Send + 'static,
 {
     /// Starts a thread for each of `tools`. `waker` wakes the data path whenever results are ready.
-    pub(crate) fn start(tools: Vec<G::Tools>, waker: &Waker) -> std::io::Result<Worker<G>> {
+    pub(crate) fn start(tools: Vec<G::Tools>, waker: &Waker, precedence: &Precedence) -> std::io::Result<Worker<G>> {
         let (jobs, inbox) = sync_channel::<(Ticket, G::Job)>(JOBS_WAITING_MAX);
         // Results never wait for the data path: there are at most as many as jobs were accepted.
         let (outbox, results) = sync_channel(2 * JOBS_WAITING_MAX);
         let inbox = Arc::new(Mutex::new(inbox));
         let start = |tools| {
             let (inbox, outbox, waker) = (Arc::clone(&inbox), outbox.clone(), waker.clone());
+            let precedence = precedence.clone();
             let name = "ringwall-worker".to_owned();
-            std::thread::Builder::new().name(name).spawn(move || work::<G>(&inbox, tools, &outbox, &waker))
+            std::thread::Builder::new().name(name).spawn(move || {
+                precedence.leave();
+                work::<G>(&inbox, tools, &outbox, &waker);
+            })
         };
         let threads = tools.into_iter().map(start).collect::<std::io::Result<_>>()?;
         Ok(Worker { jobs: Some(jobs), results, threads })

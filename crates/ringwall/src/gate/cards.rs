@@ -9,7 +9,7 @@ use scrub::Rule;
 use system::takeover::{Change, Gateway, GatewayFollower, Role, release_gateway};
 
 use crate::config::{Gate, OnExit};
-use crate::daemon::reports::{drops, ports};
+use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, Report, Scrubbing, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::protocol::{Answer, GateCard, GateFrames, GateStatus};
@@ -136,7 +136,7 @@ impl Ward for Cards {
             mtu: self.gate.mtu.unwrap_or(self.gateway.mtu() as usize),
             adopted: self.gateway.adopted,
             on_exit: self.gate.on_exit.word().to_owned(),
-            probes: self.probes.clone(),
+            probes: self.probes.clone().into_iter().chain(precedence(snapshot)).collect(),
             frames: frames(&snapshot.ledger),
             flows,
             memory_bytes,

@@ -18,8 +18,8 @@ use super::cards::Cards;
 use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
-use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName};
-use crate::daemon::{Guard, Load, Supervisor, Tools, serve};
+use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName, RealTime};
+use crate::daemon::{Guard, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::host::STOP_TIME_MAX;
 use crate::output::{complain, say};
@@ -108,12 +108,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
     let prepared = prepare(&plan, gateway, args.null);
-    let Prepared { keys, settings, ports, mirror, supervisor } =
+    let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
+    let load = Load::new(false).with(precedence);
     if args.null {
-        return start(NullBump::passing(), mirror, ports, supervisor);
+        return start(NullBump::passing(), mirror, ports, load, supervisor);
     }
-    start(Scrubber::new(settings, keys), mirror, ports, supervisor)
+    start(Scrubber::new(settings, keys), mirror, ports, load, supervisor)
 }
 
 /// What is ready before the first frame.
@@ -123,6 +124,7 @@ struct Prepared {
     ports: Ports<PacketPort>,
     mirror: Option<PacketPort>,
     supervisor: Supervisor<Cards>,
+    precedence: Precedence,
 }
 
 fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
@@ -137,8 +139,9 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     log_start(plan, &gateway, &warnings);
     let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, probes, warnings);
     let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
+    let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
     drop_privileges(plan)?;
-    Ok(Prepared { keys, settings, ports, mirror, supervisor })
+    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
 }
 
 /// The keys of the run before, or new ones, with which connections are adopted otherwise.
@@ -204,6 +207,7 @@ fn start<G>(
     bump: G,
     mirror: Option<PacketPort>,
     ports: Ports<PacketPort>,
+    load: Load,
     supervisor: Supervisor<Cards>,
 ) -> Result<(), Failure>
 where
@@ -211,7 +215,7 @@ where
     G::Job: Send + 'static,
     G::Completion: Send + 'static,
 {
-    let (tools, load) = (Tools { here: (), beside: vec![()] }, Load::new(false));
+    let tools = Tools { here: (), beside: vec![()] };
     match mirror {
         Some(port) => serve(Mirrored::new(bump, port), tools, load, ports, Clock::new(), supervisor),
         None => serve(bump, tools, load, ports, Clock::new(), supervisor),

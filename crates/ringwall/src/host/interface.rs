@@ -22,6 +22,7 @@ use super::reports;
 use super::revocation::{Look, Revocations};
 use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Trains};
+use crate::daemon::reports::precedence;
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::protocol::{self, Answer, Ask, Identity, Sarp, Status, Takeover};
@@ -238,6 +239,7 @@ impl Interface {
     /// What was found out about the kernel and the card.
     fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
+        let probes = probes.chain(precedence(snapshot));
         if matches!(self.config.host.mode, Mode::Sarp | Mode::Shield) {
             return probes.collect();
         }

@@ -31,8 +31,8 @@ use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, Standing};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
-use crate::config::{Config, HookName, Mode, OnExit, Trains};
-use crate::daemon::{Load, Supervisor, Tools, serve};
+use crate::config::{Config, HookName, Mode, OnExit, RealTime, Trains};
+use crate::daemon::{Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::shield::KeyWatch;
 
@@ -63,13 +63,13 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
 
 /// Makes the bump that the plan says, and lets it work.
 fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut clock: Clock) -> Result<(), Failure> {
-    let Prepared { ports, outposts, mut supervisor } = prepared;
+    let Prepared { ports, outposts, mut supervisor, precedence } = prepared;
     let trains = config.cll.trains == Trains::Always;
     match plan {
         Plan::Null => {
             let null = NullBump::disguised(EtherType(config.cll.ethertype));
             let tools = Tools { here: (), beside: vec![()] };
-            serve(null, tools, Load::new(trains), ports.tap()?, clock, supervisor)
+            serve(null, tools, Load::new(trains).with(precedence), ports.tap()?, clock, supervisor)
         }
         Plan::Shield(settings) => {
             supervisor.ward_mut().watch_keys(KeyWatch::new(config));
@@ -78,8 +78,10 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
                 shield.set_outpost(Box::new(maps));
             }
             match ports {
-                Opened::Tap(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
-                Opened::Pair(ports) => serve(shield, tools, Load::new(false), ports, clock, supervisor),
+                Opened::Tap(ports) => serve(shield, tools, Load::new(false).with(precedence), ports, clock, supervisor),
+                Opened::Pair(ports) => {
+                    serve(shield, tools, Load::new(false).with(precedence), ports, clock, supervisor)
+                }
             }
         }
         Plan::Cll(sealing) => {
@@ -102,7 +104,7 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             }
             supervisor.ward_mut().keep_progress(progress, expiry, revocations);
             let tools = Tools { here: generator()?, beside: vec![generator()?] };
-            serve(cll, tools, Load::new(trains), ports, clock, supervisor)
+            serve(cll, tools, Load::new(trains).with(precedence), ports, clock, supervisor)
         }
         Plan::Sarp(sarp) => {
             let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
@@ -112,8 +114,8 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             let workers = if config.akd.is_some() { signing_threads() } else { 1 };
             let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
             match ports {
-                Opened::Tap(ports) => serve(host, tools, Load::new(trains), ports, clock, supervisor),
-                Opened::Pair(ports) => serve(host, tools, Load::of_kept(), ports, clock, supervisor),
+                Opened::Tap(ports) => serve(host, tools, Load::new(trains).with(precedence), ports, clock, supervisor),
+                Opened::Pair(ports) => serve(host, tools, Load::of_kept().with(precedence), ports, clock, supervisor),
             }
         }
     }
@@ -132,6 +134,7 @@ struct Prepared {
     ports: Opened,
     outposts: Outposts,
     supervisor: Supervisor<Interface>,
+    precedence: Precedence,
 }
 
 /// The cheap checks in the kernel, by what they are in front of.
@@ -159,8 +162,9 @@ fn prepare(
     let interface = Interface::new(config, identity.cloned(), taken, follower, standing);
     let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
     arm()?;
+    let precedence = Precedence::take(config.host.real_time_priority.map(RealTime::priority));
     drop_privileges(config)?;
-    Ok(Prepared { ports, outposts, supervisor })
+    Ok(Prepared { ports, outposts, supervisor, precedence })
 }
 
 /// The cheap checks in front of the wire's port or card. Where every frame passes this program, the kernel says of none what is IPsec, and

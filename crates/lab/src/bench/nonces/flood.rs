@@ -63,18 +63,23 @@ impl Attack {
 pub enum Pace {
     /// 200,000 a second.
     Steady,
+    /// 500,000 a second: what a program with a packet socket sends at most.
+    OfProgram,
     /// As fast as the machine can beside the stream's sender.
     Max,
 }
 
 impl Pace {
-    /// Both.
+    /// Every part has these.
     pub const ALL: [Pace; 2] = [Pace::Steady, Pace::Max];
+    /// Floods of data frames have one more.
+    pub const OF_DATA: [Pace; 3] = [Pace::Steady, Pace::OfProgram, Pace::Max];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
             Pace::Steady => "200k",
+            Pace::OfProgram => "500k",
             Pace::Max => "max",
         }
     }
@@ -83,6 +88,7 @@ impl Pace {
     pub fn least_per_second(self) -> f64 {
         match self {
             Pace::Steady => 190_000.0,
+            Pace::OfProgram => 475_000.0,
             Pace::Max => 200_000.0,
         }
     }
@@ -90,6 +96,7 @@ impl Pace {
     fn per_second(self) -> Option<f64> {
         match self {
             Pace::Steady => Some(200_000.0),
+            Pace::OfProgram => Some(500_000.0),
             Pace::Max => None,
         }
     }

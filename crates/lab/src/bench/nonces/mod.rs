@@ -37,7 +37,7 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
 pub use stage::Receive;
-use stage::{Measured, Stage};
+use stage::{Measured, Order, Stage};
 
 /// The experiment's name in its rows.
 pub const NAME: &str = "nonces";
@@ -62,6 +62,13 @@ pub enum NoncesPart {
     Floods,
     /// Figures 7 to 10: clocks for each byte that is authenticated.
     Macs,
+}
+
+impl NoncesPart {
+    /// Whether its receiver can come first by itself, see [`Order::First`], or there is none.
+    fn knows_first(self) -> bool {
+        !matches!(self, NoncesPart::Streams | NoncesPart::Beside | NoncesPart::Floods)
+    }
 }
 
 /// A gate on what is left of the stream.
@@ -153,6 +160,7 @@ pub fn run(
     only: &[NoncesPart],
     (receive, hook): (Receive, Hook),
 ) -> Result<Vec<Row>, Failure> {
+    check_first(only, receive)?;
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Functions) {
         rows.extend(functions::measure(schedule));
@@ -163,9 +171,22 @@ pub fn run(
     }
     if let Some(program) = program {
         let found = between_hosts(run, program, schedule, only, (receive, hook))?;
-        rows.extend(found.into_iter().map(|row| row.with_note("receive_path", receive.word())));
+        let moderation_us = receive.moderation.as_micros() as f64;
+        let noted = |row: Row| {
+            row.with_note("receive_path", receive.order.word()).with_stat("moderation_us", Some(moderation_us))
+        };
+        rows.extend(found.into_iter().map(noted));
     }
     Ok(rows)
+}
+
+/// Parts whose receiver cannot come first are refused before anything is measured.
+fn check_first(only: &[NoncesPart], receive: Receive) -> Result<(), Failure> {
+    if receive.order == Order::First && (only.is_empty() || !only.iter().all(|part| part.knows_first())) {
+        let usage = "--receive first is for --only cll,handshakes,strongswan and for --soak";
+        return Err(Failure::Usage(usage.to_owned()));
+    }
+    Ok(())
 }
 
 /// As [`run`] for `minutes` of floods in turn.
@@ -218,7 +239,7 @@ fn under(
 ) -> Result<Vec<Row>, Failure> {
     let stage = Stage::open(run, program, (layers, hook), receive)?;
     let attacks: Vec<(Attack, Pace)> =
-        Attack::ALL.into_iter().flat_map(|attack| Pace::ALL.map(|pace| (attack, pace))).collect();
+        Attack::ALL.into_iter().flat_map(|attack| Pace::OF_DATA.map(|pace| (attack, pace))).collect();
     let (mut quiet, mut quiet_runs) = (Series::new(), Vec::new());
     let mut found: Vec<Vec<Option<Measured>>> = vec![Vec::new(); attacks.len()];
     for pair in 0..schedule.pairs {

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use identity::{HostIdentity, Profile};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
@@ -39,6 +39,8 @@ pub const RECEIVER_CORE: usize = 1;
 const RECEIVE_PRIORITY: &str = "5";
 /// The same of its daemon where the receive path is behind it.
 const DAEMON_PRIORITY: &str = "6";
+/// A card that waited longer would not moderate, it would lose frames.
+const MODERATION_MAX: Duration = Duration::from_millis(10);
 /// Frames that the attacker has.
 const FRAMES: usize = 64;
 /// How urgent the stream's sender is, and the daemons that seal for it.
@@ -133,7 +135,7 @@ impl Measured {
 
 /// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Receive {
+pub enum Order {
     /// It comes first, as an interrupt does: a flood can starve the daemon.
     #[default]
     Urgent,
@@ -142,21 +144,58 @@ pub enum Receive {
     /// It comes behind the daemon and the program that reads the stream, and in front of all else: what those have no time for is lost in
     /// the card's ring.
     Behind,
+    /// The daemon comes first by its own `real_time_priority`; the scheduler treats all others alike, that thread among them.
+    First,
 }
 
-impl Receive {
+impl Order {
     /// The word in a row's statistics.
     pub fn word(self) -> &'static str {
         match self {
-            Receive::Urgent => "urgent",
-            Receive::Fair => "fair",
-            Receive::Behind => "behind",
+            Order::Urgent => "urgent",
+            Order::Fair => "fair",
+            Order::Behind => "behind",
+            Order::First => "first",
         }
     }
+}
 
-    /// The real-time priority of the receiver's daemon, and of the program that reads, if they have any.
+/// How the receiver receives.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Receive {
+    /// How the kernel's receive thread stands to the receiver's daemon.
+    #[arg(long = "receive", value_enum, default_value_t)]
+    pub order: Order,
+    /// How long the receiver's card waits for more frames before it wakes the kernel again, as cards do that moderate their interrupts.
+    #[arg(long, value_name = "MICROSECONDS", value_parser = parse_moderation, default_value = "0")]
+    pub moderation: Duration,
+}
+
+fn parse_moderation(text: &str) -> Result<Duration, String> {
+    let most = MODERATION_MAX.as_micros();
+    let told = text.parse().ok().map(Duration::from_micros).filter(|told| *told <= MODERATION_MAX);
+    told.ok_or_else(|| format!("a number of microseconds, at most {most}"))
+}
+
+impl Receive {
+    /// What the receiver's daemon has about it in the section `[host]` of its configuration.
+    pub fn of_host(self) -> &'static str {
+        if self.order == Order::First { "real_time_priority = 6\n" } else { "" }
+    }
+
+    /// The real-time priority that the receiver's daemon is given, and the program that reads, if they are given any.
     pub fn of_daemon(self) -> Option<&'static str> {
-        (self == Receive::Behind).then_some(DAEMON_PRIORITY)
+        (self.order == Order::Behind).then_some(DAEMON_PRIORITY)
+    }
+
+    /// What makes `/sys/class/net/INTERFACE` so.
+    fn of_card(self) -> Vec<(&'static str, u128)> {
+        let mut settings = vec![("threaded", 1)];
+        if !self.moderation.is_zero() {
+            // Two rounds without a frame, and the card wakes the kernel by itself again (Linux, Documentation/networking/napi.rst).
+            settings.extend([("napi_defer_hard_irqs", 2), ("gro_flush_timeout", self.moderation.as_nanos())]);
+        }
+        settings
     }
 }
 
@@ -185,8 +224,8 @@ impl Stage {
         let site = Site::found_as(run, program, &format!("-{}", layers.word()), None)?;
         let [a, b, c] = ["a", "b", "c"].map(|name| lan.host(name).cloned());
         let (a, b, c) = (a?, b?, c?);
-        receive_in_a_thread(&lan, &a)?;
-        let receiver = start_at(&site, &lan, &a, (Work::Encrypt, layers), hook)?;
+        receive_in_a_thread(&lan, &a, receive)?;
+        let receiver = start_at(&site, &lan, &a, (Work::Encrypt, layers), (hook, receive))?;
         let peers = [start(&site, &lan, &b, Layers::Kernel)?, start(&site, &lan, &c, Layers::Kernel)?];
         for peer in [&b, &c] {
             lan.acquaint(peer, &a)?;
@@ -423,10 +462,10 @@ pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daem
 /// # Errors
 /// As [`start`].
 pub fn start_as(site: &Site, lan: &Lan, host: &Host, how: (Work, Layers)) -> Result<Daemon, Failure> {
-    start_at(site, lan, host, how, Hook::Socket)
+    start_at(site, lan, host, how, (Hook::Socket, Receive::default()))
 }
 
-/// As [`start_as`], with the kernel's program at `hook`.
+/// As [`start_as`], with the kernel's program at `hook`, and before the others where it is to come first.
 ///
 /// # Errors
 /// As [`start`].
@@ -435,11 +474,12 @@ pub fn start_at(
     lan: &Lan,
     host: &Host,
     (work, layers): (Work, Layers),
-    hook: Hook,
+    (hook, receive): (Hook, Receive),
 ) -> Result<Daemon, Failure> {
     let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
     let mut daemon = site.launch(lan, host, |identity, directory| {
         let lines = work.configuration(profile, identity, directory);
+        let lines = lines.replacen("[host]\n", &format!("[host]\n{}", receive.of_host()), 1);
         format!("{lines}layers = \"{}\"\nkernel_hook = \"{}\"\n", layers.word(), hook.word())
     })?;
     daemon.await_ready()?;
@@ -455,11 +495,12 @@ pub fn start_at(
 ///
 /// # Errors
 /// The kernel cannot.
-pub fn receive_in_a_thread(lan: &Lan, host: &Host) -> Result<(), Failure> {
+pub fn receive_in_a_thread(lan: &Lan, host: &Host, receive: Receive) -> Result<(), Failure> {
     lan::set_offloads(&lan.bridge, &Lan::port(host), &["tso", "off", "gso", "off", "tx-udp-segmentation", "off"])?;
     lan::set_offloads(&host.namespace, INTERFACE, &["gro", "on"])?;
     let mut command = Command::new("ip");
-    let script = format!("echo 1 > /sys/class/net/{INTERFACE}/threaded");
+    let write = |(file, value): (&str, u128)| format!("echo {value} > /sys/class/net/{INTERFACE}/{file}");
+    let script = receive.of_card().into_iter().map(write).collect::<Vec<_>>().join(" && ");
     command.args(["netns", "exec", host.namespace.name(), "sh", "-c", &script]);
     process::must(command).map(drop)
 }
@@ -476,7 +517,7 @@ pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
         if name.starts_with(&prefix) {
             let thread = entry.file_name().to_string_lossy().into_owned();
             order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            if receive != Receive::Fair {
+            if matches!(receive.order, Order::Urgent | Order::Behind) {
                 order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
             }
             found.extend(thread.parse::<u32>());

@@ -76,10 +76,11 @@ fn release_gives_the_interfaces_back_and_leaves_the_keys_only() {
 
 #[test]
 fn an_operator_is_told_what_it_does() {
-    perform_between("[gate.rules]\ntcp-fin = \"sever\"", |path| {
+    perform_between("real_time_priority = 12\n[gate.rules]\ntcp-fin = \"sever\"", |path| {
         assert!(path.pings("")?);
         let status = path.ask(&["status"])?.stdout;
-        for words in ["trusted: in0", "untrusted: out0", "preset: balanced, but tcp-fin = sever", "on exit closed"] {
+        let told = ["trusted: in0", "untrusted: out0", "preset: balanced, but tcp-fin = sever", "on exit closed"];
+        for words in told.into_iter().chain(["real-time priority: 12"]) {
             assert!(status.contains(words), "{words}: {status}");
         }
         let json = path.status()?;

@@ -49,7 +49,7 @@ pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) 
 fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
     let lan = Lan::create(run, &LanPlan { hosts: vec![DISTRIBUTOR, "m"], ..LanPlan::default() })?;
     let host = lan.host(DISTRIBUTOR)?;
-    receive_in_a_thread(&lan, host)?;
+    receive_in_a_thread(&lan, host, receive)?;
     let mut daemon = site.guard(&lan, host, &Setting { sarp: true, weaken: off, ..Setting::default() })?;
     daemon.await_ready()?;
     place(&daemon, RECEIVER_CORE, receive.of_daemon())?;

@@ -57,7 +57,7 @@ impl Stage {
         let hosts = distributor.into_iter().chain(["a", "b", "c", "m"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &victim.suffix(), None)?;
-        receive_in_a_thread(&lan, lan.host("a")?)?;
+        receive_in_a_thread(&lan, lan.host("a")?, receive)?;
         let mut others = Vec::new();
         for name in distributor.into_iter().chain(["b", "c"]) {
             others.push(guard(&site, &lan, name, Setting { sarp: victim.sarp, ..Setting::default() })?);

@@ -106,9 +106,9 @@ impl Hosts {
         let lan = Lan::create(run, &LanPlan { hosts: vec!["a", "b", "c", "f", "m"], ..LanPlan::default() })?;
         let site = Site::found_as(run, program, "-handshakes", None)?;
         let (a, b) = (lan.host("a")?, lan.host("b")?);
-        receive_in_a_thread(&lan, a)?;
-        let guard = |host, hook| start_at(&site, &lan, host, (Work::Encrypt, Layers::Kernel), hook);
-        let daemons = [guard(a, hook)?, guard(b, Hook::Socket)?];
+        receive_in_a_thread(&lan, a, receive)?;
+        let guard = |host, way| start_at(&site, &lan, host, (Work::Encrypt, Layers::Kernel), way);
+        let daemons = [guard(a, (hook, receive))?, guard(b, (Hook::Socket, Receive::default()))?];
         lan.acquaint(b, a)?;
         place(&daemons[0], RECEIVER_CORE, receive.of_daemon())?;
         place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;

@@ -158,12 +158,12 @@ impl Hosts {
         let mut guarded = Vec::new();
         for (kind, (name, layers)) in receivers() {
             let host = lan.host(name)?;
-            receive_in_a_thread(&lan, host)?;
+            receive_in_a_thread(&lan, host, receive)?;
             let daemon = start_as(sites.of(kind), &lan, host, (kind.work(), layers))?;
             place(&daemon, RECEIVER_CORE, receive.of_daemon())?;
             guarded.push((kind, layers, daemon));
         }
-        receive_in_a_thread(&lan, lan.host("g")?)?;
+        receive_in_a_thread(&lan, lan.host("g")?, receive)?;
         let receive_threads = place_receive_path(receive)?;
         Ok(Hosts { guarded, receive_threads, sites, lan })
     }

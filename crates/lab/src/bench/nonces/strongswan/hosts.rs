@@ -100,13 +100,14 @@ impl Hosts {
     ) -> Result<Hosts, Failure> {
         static OPENED: AtomicU32 = AtomicU32::new(0);
         let lan = Lan::create(run, &LanPlan { hosts: HOSTS.to_vec(), ..LanPlan::default() })?;
-        receive_in_a_thread(&lan, lan.host("a")?)?;
+        receive_in_a_thread(&lan, lan.host("a")?, receive)?;
         let shields = match front {
             Front::Bare => Vec::new(),
             // A site is never founded where there is one.
             Front::Shield(hook) => {
                 let number = OPENED.fetch_add(1, Ordering::Relaxed);
-                start_shields(&Site::found_as(run, program, &format!("-strongswan-{number}"), None)?, &lan, hook)?
+                let site = Site::found_as(run, program, &format!("-strongswan-{number}"), None)?;
+                start_shields(&site, &lan, (hook, receive))?
             }
         };
         let swans = start_swans(&lan, rekey)?;
@@ -239,7 +240,7 @@ fn place_all(swans: &[Swan], shields: &[Daemon], receive: Receive) -> Result<(),
 }
 
 /// Guards the receiver, whose program in the kernel stands at `hook`, and its peers, each pair under keys of its own.
-fn start_shields(site: &Site, lan: &Lan, hook: Hook) -> Result<Vec<Daemon>, Failure> {
+fn start_shields(site: &Site, lan: &Lan, (hook, receive): (Hook, Receive)) -> Result<Vec<Daemon>, Failure> {
     let a = lan.host("a")?;
     let (mut at_receiver, mut at_peers) = (format!("kernel_hook = \"{}\"\n", hook.word()), Vec::new());
     for name in PEERS {
@@ -254,9 +255,11 @@ fn start_shields(site: &Site, lan: &Lan, hook: Hook) -> Result<Vec<Daemon>, Fail
         at_receiver.push_str(&listed(peer, &files[0]));
         at_peers.push((peer, listed(a, &files[1])));
     }
+    let of_host = |host: &Host| if host.name == a.name { receive.of_host() } else { "" };
     let guarded = std::iter::once((a, at_receiver)).chain(at_peers);
-    let shields: Vec<_> =
-        guarded.map(|(host, peers)| start_shield(site, lan, host, &peers)).collect::<Result<_, _>>()?;
+    let shields: Vec<_> = guarded
+        .map(|(host, peers)| start_shield(site, lan, (host, of_host(host)), &peers))
+        .collect::<Result<_, _>>()?;
     let said = shields.first().map_or(Ok(Value::Null), Daemon::status)?;
     match said["layers"]["hook"].as_str() {
         Some(at) if at == hook.word() => Ok(shields),
@@ -268,11 +271,12 @@ fn listed(peer: &Host, keys: &Path) -> String {
     format!("[[shield.peers]]\naddress = \"{}\"\nkeys = \"{}\"\n", peer.ip, keys.display())
 }
 
-fn start_shield(site: &Site, lan: &Lan, host: &Host, peers: &str) -> Result<Daemon, Failure> {
+/// With further lines of the section `[host]`.
+fn start_shield(site: &Site, lan: &Lan, (host, lines): (&Host, &str), peers: &str) -> Result<Daemon, Failure> {
     let mut daemon = site.launch(lan, host, |identity, directory| {
         let (identity, directory) = (identity.display(), directory.display());
         format!(
-            "[host]\ninterface = \"{INTERFACE}\"\nmode = \"shield\"\nidentity = \"{identity}\"\non_exit = \"closed\"\n\
+            "[host]\n{lines}interface = \"{INTERFACE}\"\nmode = \"shield\"\nidentity = \"{identity}\"\non_exit = \"closed\"\n\
              run_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n\n[shield]\n{peers}"
         )
     })?;
