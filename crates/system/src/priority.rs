@@ -8,6 +8,8 @@
 use std::fmt;
 use std::io;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
+
 /// The highest one: a kernel that handles interrupts in threads gives them 50, and no program should come before those.
 pub const MAX: u8 = 49;
 
@@ -36,6 +38,14 @@ impl RealTimePriority {
     pub fn take(self) -> io::Result<()> {
         schedule(libc::SCHED_FIFO, i32::from(self.0))
     }
+}
+
+/// Takes the limit away that would let this process take a priority without a privilege. Who has one keeps it.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn forbid() -> io::Result<()> {
+    Ok(setrlimit(Resource::Rtprio, Rlimit { current: Some(0), maximum: Some(0) })?)
 }
 
 /// Has the calling thread run as every program does. It has no way back without a privilege.
@@ -90,10 +100,12 @@ mod tests {
         let priority = RealTimePriority::new(7).expect("a priority");
         let threads = std::thread::spawn(move || {
             priority.take().expect("root may");
+            forbid().expect("less is always allowed");
             crate::privilege::keep(&[]).expect("root may drop");
             let child = std::thread::spawn(|| scheduling("thread-self")).join().expect("a thread");
             let own = scheduling("thread-self");
             leave().expect("less is always allowed");
+            assert!(priority.take().is_err(), "it has no way back");
             (child, own, scheduling("thread-self"))
         });
         let (first_come_first_served, others) = (1, 0);

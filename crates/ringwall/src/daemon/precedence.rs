@@ -18,10 +18,13 @@ pub(crate) enum Precedence {
 }
 
 impl Precedence {
-    /// Has the calling thread take the priority, if one is wanted.
+    /// Has the calling thread take the priority, if one is wanted, and no other thread ever after.
     pub(crate) fn take(wanted: Option<RealTimePriority>) -> Precedence {
-        let Some(priority) = wanted else { return Precedence::Unwanted };
-        match priority.take() {
+        let taken = wanted.map(|priority| (priority, priority.take()));
+        // The units have a limit that allows it. Nobody in this process shall take one later; without privileges this is all it takes.
+        let _ = priority::forbid();
+        let Some((priority, outcome)) = taken else { return Precedence::Unwanted };
+        match outcome {
             Ok(()) => Precedence::Taken(priority),
             Err(error) => {
                 tracing::warn!(

@@ -63,7 +63,7 @@ impl Attack {
 pub enum Pace {
     /// 200,000 a second.
     Steady,
-    /// 500,000 a second: what a program with a packet socket sends at most.
+    /// 500,000 a second: about what a program with a packet socket sends beside a stream.
     OfProgram,
     /// As fast as the machine can beside the stream's sender.
     Max,
