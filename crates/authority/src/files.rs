@@ -4,8 +4,9 @@
 //! permissions, and synced. *Committing* renames it and syncs the directory. Whatever needs several files stages all of
 //! them before it commits the first, so that a full disk or a missing directory shows before anything changed.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,9 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::limits::MAX_FILE_LEN;
+
+/// How the names of files begin that do not have their own yet.
+const STAGED_PREFIX: &str = ".new-";
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +69,10 @@ impl Staged {
         }
         // Asked first for the sake of the message: the error of the next call names a file nobody has heard of.
         directory_of(target).metadata()?;
-        let mut file =
-            Builder::new().prefix(".new-").permissions(secrecy.permissions()).tempfile_in(directory_of(target))?;
+        let mut file = Builder::new()
+            .prefix(STAGED_PREFIX)
+            .permissions(secrecy.permissions())
+            .tempfile_in(directory_of(target))?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         Ok(Staged { file, target: target.to_owned(), overwrite })
@@ -99,6 +105,20 @@ impl Staged {
 /// As [`Staged::new`] and [`Staged::commit`].
 pub fn write(target: &Path, text: &str, secrecy: Secrecy, overwrite: Overwrite) -> Result<(), Error> {
     Staged::new(target, text, secrecy, overwrite)?.commit()
+}
+
+/// Removes what programs that were killed had staged in `directory`. For a directory in which nobody else writes now.
+///
+/// # Errors
+/// What the operating system says.
+pub fn remove_staged(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().as_bytes().starts_with(STAGED_PREFIX.as_bytes()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// The text of a file, which is overwritten in memory when dropped because it may hold a key.

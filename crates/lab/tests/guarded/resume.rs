@@ -1,10 +1,11 @@
 //! Associations are resumed after a host was killed: in one exchange, without a signature, and nothing but tickets on disk.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
+use ringwall_lab::net::lan::INTERFACE;
 use ringwall_lab::net::process;
 use ringwall_lab::net::talk::reach;
 use rustix::process::Signal;
@@ -18,14 +19,19 @@ fn resuming() -> Plan {
     Plan::default().cll("resumption = true")
 }
 
-/// Files in the directory of tickets; none if it is not there.
+/// What a daemon leaves that was killed while it wrote a ticket.
+const BEGUN: &str = ".new-begun";
+
+/// Where the daemon keeps tickets.
+fn tickets_of(guarded: &Guarded) -> PathBuf {
+    guarded.directory.join("state").join(format!("{}.tickets", INTERFACE))
+}
+
+/// Files of tickets that have their names; none if there is no directory. A file that is still being written has another
+/// name, and a daemon that is killed meanwhile has not kept it.
 fn ticket_files(guarded: &Guarded) -> Vec<PathBuf> {
-    let state = guarded.directory.join("state");
-    let below = |directory: &Path| -> Vec<PathBuf> {
-        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    };
-    let directories = below(&state).into_iter().filter(|path| path.extension().is_some_and(|end| end == "tickets"));
-    directories.flat_map(|directory| below(&directory)).collect()
+    let entries = std::fs::read_dir(tickets_of(guarded)).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|file| file.extension().is_some_and(|end| end == "pem")).collect()
 }
 
 /// What is in the file of the peer's ticket; empty if there is none.
@@ -94,16 +100,19 @@ fn what_lies_on_disk_is_for_root_only_and_goes_when_tickets_are_switched_off() {
             for file in ticket_files(guarded) {
                 std::fs::write(&file, "no ticket\n").expect("written");
             }
+            std::fs::write(tickets_of(guarded).join(BEGUN), "half a tick").expect("written");
             guarded.start(&[])?;
+            assert!(!tickets_of(guarded).join(BEGUN).exists());
         }
         reach(&a.namespace, b.ip, SOON)?;
         assert!(!is_resumed(&near)?);
         await_ticket(&near, "")?;
         near.stop(Signal::TERM);
+        std::fs::write(tickets_of(&near).join(BEGUN), "half a tick").expect("written");
         let text = std::fs::read_to_string(&near.config).expect("a configuration");
         std::fs::write(&near.config, text.replace("resumption = true", "resumption = false")).expect("written");
         near.start(&[])?;
-        assert_eq!(ticket_files(&near), Vec::<PathBuf>::new());
+        assert!(!tickets_of(&near).exists());
         reach(&a.namespace, b.ip, SOON).map(drop)
     });
 }

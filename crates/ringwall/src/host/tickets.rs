@@ -2,8 +2,9 @@
 //! section 25).
 //!
 //! One directory for each interface, with a file for each peer's ticket and one for the keys of this host's own; all for root
-//! only. A file is written whole or not at all. What cannot be read is removed: it costs its peer a handshake. Nothing here is a
-//! traffic key, and nothing here lets anybody read what was sealed before or will be after.
+//! only. A file is written whole or not at all, and what a killed daemon had begun goes at the next start. What cannot be read
+//! is removed: it costs its peer a handshake. Nothing here is a traffic key, and nothing here lets anybody read what was
+//! sealed before or will be after.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -47,7 +48,7 @@ impl TicketFiles {
             return Ok(None);
         }
         let refused = |error: io::Error| Failure::file(&directory, error, REMEDY);
-        make_directory(&directory).map_err(refused)?;
+        make_directory(&directory).and_then(|()| files::remove_staged(&directory)).map_err(refused)?;
         let names = names_in(&directory).map_err(refused)?;
         let files = TicketFiles { directory: directory.clone(), keys: None, tickets: BTreeMap::new() };
         let keys = files.read_keys();
@@ -161,6 +162,7 @@ fn remove_all(directory: &Path) -> io::Result<()> {
     if !directory.exists() {
         return Ok(());
     }
+    files::remove_staged(directory)?;
     for name in names_in(directory)? {
         remove(&directory.join(name))?;
     }
