@@ -43,6 +43,12 @@ impl MemberKey {
         MemberKey(Zeroizing::new(site_key.tag(MEMBER_LABEL, &[])))
     }
 
+    /// The key of SipHash that checks are made with.
+    #[must_use]
+    pub fn bytes(&self) -> &Zeroizing<[u8; TAG_LEN]> {
+        &self.0
+    }
+
     /// The check of a request that begins with `head`: SipHash-2-4, least significant byte first.
     #[must_use]
     pub fn check(&self, head: &[u8; REQUEST_HEAD_LEN]) -> [u8; CHECK_LEN] {

@@ -15,6 +15,7 @@ typedef __u64 u64;
 static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*const update)(void *map, const void *key, const void *value, u64 flags) = (void *)BPF_FUNC_map_update_elem;
 static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static u64 (*const nanoseconds_since_boot)(void) = (void *)BPF_FUNC_ktime_get_boot_ns;
 
 #ifdef XDP
 

@@ -7,6 +7,7 @@
 // (`Kept::Ipsec`), so it says first what is kept. `make.py` turns this file into `ipsec.bpf` and `ipsec.xdp.bpf`; numbers on the
 // wire are big-endian, this machine is little-endian.
 #include "hook.h"
+#include "siphash.h"
 
 // Why a packet is dropped; the order is that of `kernel::COUNTED`.
 enum reason { STRANGER, UNREADABLE, RANGE, UNKNOWN, REPLAYED, IKE_BUDGET, KEEPALIVE_BUDGET, FRAGMENT_BUDGET, REASONS, GOOD };
@@ -235,38 +236,14 @@ INLINE enum kind find_packet(context *packet, struct found *found) {
     return ethertype == big16(IPV6) ? find_v6(packet, found) : NOT_KEPT;
 }
 
-INLINE u64 rotated(u64 word, int bits) { return word << bits | word >> (64 - bits); }
-
-struct state { u64 v0, v1, v2, v3; };
-
-INLINE void mix(struct state *s) {
-    s->v0 += s->v1; s->v1 = rotated(s->v1, 13) ^ s->v0; s->v0 = rotated(s->v0, 32);
-    s->v2 += s->v3; s->v3 = rotated(s->v3, 16) ^ s->v2;
-    s->v0 += s->v3; s->v3 = rotated(s->v3, 21) ^ s->v0;
-    s->v2 += s->v1; s->v1 = rotated(s->v1, 17) ^ s->v2; s->v2 = rotated(s->v2, 32);
-}
-
-INLINE void absorb(struct state *s, u64 word) {
-    s->v3 ^= word;
-    mix(s);
-    mix(s);
-    s->v0 ^= word;
-}
-
 // The round function of the permutation: eleven bytes, of which the first eight are in `s` already.
 INLINE u16 round_of(struct state s, u32 number, u16 half) {
-    absorb(&s, 11ULL << 56 | number << 16 | big16(half));
-    s.v2 ^= 0xff;
-    mix(&s);
-    mix(&s);
-    mix(&s);
-    mix(&s);
-    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+    return finish(&s, 11, number << 16 | big16(half));
 }
 
 // What stands behind `index`; below LOWEST_SPI if the walk goes on, which is the daemon's affair.
 INLINE u32 turn_back(const u64 key[2], u32 index, u32 sequence) {
-    struct state s = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
+    struct state s = begin(key);
     u16 left = index >> 16, right = index, before;
     int number;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of ipsec.c: the instructions of each program as the kernel takes
+"""Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as the kernel takes
 them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has the difference. The
 lab's program that makes floods is compiled here as well.
 
@@ -22,6 +22,7 @@ HOOKS = {"": [], ".xdp": ["-DXDP"]}
 # The sources, the hooks for which each is compiled, and its maps in the order of their places.
 PROGRAMS = [
     (HERE / "shield.c", HOOKS, [b"settings", b"receivers", b"windows", b"counters", b"heard"]),
+    (HERE / "sarp.c", HOOKS, [b"settings", b"questions", b"counters"]),
     (HERE / "ipsec.c", HOOKS, [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"]),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]

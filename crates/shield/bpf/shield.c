@@ -6,6 +6,7 @@
 // replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers on the
 // wire are big-endian, this machine is little-endian.
 #include "hook.h"
+#include "siphash.h"
 
 // Why a frame is dropped; the order is that of `kernel::COUNTED`.
 enum reason {
@@ -84,37 +85,17 @@ enum kind {
 #define WAIT_FIRST_NS 200000000ULL
 #define WAIT_MAX_NS 4000000000ULL
 
-INLINE u64 rotated(u64 word, int bits) { return word << bits | word >> (64 - bits); }
-
-#define SIP_ROUND                                                                       \
-    v0 += v1; v1 = rotated(v1, 13) ^ v0; v0 = rotated(v0, 32);                          \
-    v2 += v3; v3 = rotated(v3, 16) ^ v2;                                                \
-    v0 += v3; v3 = rotated(v3, 21) ^ v0;                                                \
-    v2 += v1; v1 = rotated(v1, 17) ^ v2; v2 = rotated(v2, 32);
-
-#define SIP_WORD(word) v3 ^= word; SIP_ROUND SIP_ROUND v0 ^= word;
-#define SIP_BEGIN(key)                                                                  \
-    u64 v0 = key[0] ^ 0x736f6d6570736575, v1 = key[1] ^ 0x646f72616e646f6d;             \
-    u64 v2 = key[0] ^ 0x6c7967656e657261, v3 = key[1] ^ 0x7465646279746573;
-#define SIP_END v2 ^= 0xff; SIP_ROUND SIP_ROUND SIP_ROUND SIP_ROUND
-
 // The low half of SipHash-2-4 over the four bytes of `word`, as they lie in memory.
 INLINE u32 siphash(const u64 key[2], u32 word) {
-    u64 last = 4ULL << 56 | word;
-    SIP_BEGIN(key)
-    SIP_WORD(last)
-    SIP_END
-    return v0 ^ v1 ^ v2 ^ v3;
+    struct state s = begin(key);
+    return finish(&s, 4, word);
 }
 
 // The same over the twelve bytes of a tag in front of its hint.
 INLINE u32 hint_of(const u64 key[2], const struct tag *tag) {
-    u64 last = 12ULL << 56 | tag->more_proof;
-    SIP_BEGIN(key)
-    SIP_WORD(tag->proof)
-    SIP_WORD(last)
-    SIP_END
-    return v0 ^ v1 ^ v2 ^ v3;
+    struct state s = begin(key);
+    absorb(&s, tag->proof);
+    return finish(&s, 12, tag->more_proof);
 }
 
 INLINE int same(const u8 a[6], const u8 b[6]) {

@@ -2,6 +2,7 @@
 //!
 //! - [`checks`]: the order of checks in front of a data frame's tag; [`spin`]: its nonces; [`window`]: its number
 //! - [`outpost`]: the same checks in the kernel; [`hook`]: where there; [`kernel`]: the program and its maps
+//! - [`sarp`]: checks in front of signed ARP, in the kernel alone
 //! - [`budget`]: how much of something costly strangers may cause
 //! - [`ipsec`]: a spinning index in front of an IPsec stack
 //!
@@ -15,6 +16,7 @@ pub mod kernel;
 pub mod limits;
 pub mod map;
 pub mod outpost;
+pub mod sarp;
 pub mod spin;
 pub mod window;
 

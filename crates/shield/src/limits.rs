@@ -22,6 +22,11 @@ pub const KERNEL_WINDOWS_MAX: u32 = 1024;
 /// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Some
 /// 90 bytes each; who records more messages than that replays them for a look at each.
 pub const KERNEL_TAGS_MAX: u32 = 32_768;
+/// Places of open questions by ARP that the kernel knows, eight bytes each. Addresses of one place have their answers let through
+/// together: a site of a /20 has a place for each.
+pub const QUESTION_PLACES: u32 = 4096;
+/// An answer by ARP that nobody asked for passes the kernel once in so long: it may claim an address of ours, which is reported.
+pub const UNASKED_INTERVAL: Duration = Duration::from_millis(1);
 /// A frame with an unknown index passes the kernel once in so long: it may be a peer's that outlived our restart, whom a
 /// handshake helps. That is more than are ever answered.
 pub const STRANGER_INTERVAL: Duration = Duration::from_millis(15);

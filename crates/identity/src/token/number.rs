@@ -33,6 +33,12 @@ impl NumberKey {
         NumberKey(Zeroizing::new(master.site_key().tag(LABEL, &[])))
     }
 
+    /// The key of SipHash that numbers are made with.
+    #[must_use]
+    pub fn bytes(&self) -> &Zeroizing<[u8; TAG_LEN]> {
+        &self.0
+    }
+
     /// The number made of what was drawn at random; below 2^63.
     #[must_use]
     pub fn number(&self, drawn: [u8; DRAWN_LEN]) -> u64 {

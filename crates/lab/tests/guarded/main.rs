@@ -33,6 +33,7 @@ mod resume;
 mod rollover;
 mod sarp;
 mod sarp_input;
+mod sarp_kernel;
 mod sarp_life;
 mod stage;
 mod takeover;

@@ -9,7 +9,7 @@ use authority::repository::etcd::Access;
 use serde::{Deserialize, Serialize};
 
 use super::duration::parse_time;
-use super::{Config, Mode, station};
+use super::{Config, HookName, Mode, station};
 use crate::failure::Failure;
 
 /// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks without `sign_requests`.
@@ -30,6 +30,10 @@ pub(crate) struct Sarp {
     pub(crate) window_s: u64,
     /// Whether questions are signed, and answers tied to them.
     pub(crate) sign_requests: bool,
+    /// Whether the kernel drops messages that need no signature to be told, before this program hears them.
+    pub(crate) kernel: bool,
+    /// And where in the kernel.
+    pub(crate) kernel_hook: HookName,
     /// How old this host's key may become before it is changed for another; for ever if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_key_every: Option<String>,
@@ -45,6 +49,8 @@ impl Default for Sarp {
         Sarp {
             window_s: sarp::limits::WINDOW.as_secs(),
             sign_requests: true,
+            kernel: true,
+            kernel_hook: HookName::Socket,
             refresh_key_every: None,
             distributors: Vec::new(),
             known_hosts: Vec::new(),
@@ -187,6 +193,11 @@ impl Sarp {
 }
 
 impl Config {
+    /// Whether the kernel checks in front of signed ARP. A laboratory that weakens checks sees every message.
+    pub(crate) fn sarp_in_kernel(&self) -> bool {
+        self.sarp.kernel && self.lab.as_ref().is_none_or(|lab| lab.weaken.is_empty())
+    }
+
     pub(super) fn check_akd(&self, file: &Path) -> Result<(), Failure> {
         if self.akd.is_some() && self.host.mode != Mode::Sarp {
             let what = "[akd] needs mode = \"sarp\"";

@@ -1,11 +1,12 @@
 //! The kernel as a host's outpost: the shield's program in front of the wire's socket or of the card, and its maps; `ipsec.rs` has those
-//! in front of IPsec, `place.rs` where a program stands.
+//! in front of IPsec, `sarp.rs` those in front of signed ARP, `place.rs` where a program stands.
 //!
 //! It is opened with the privileges of the start. Afterwards the daemon keeps nothing but the descriptors, which is enough to enter
 //! keys and to read counters, and which end with it.
 
 mod ipsec;
 mod place;
+mod sarp;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,13 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
 use shield::kernel::{self, Count, Own};
+use shield::sarp::{Distributor, Keeps};
 use shield::{Hook, KernelPost, Layers, Maps, Words};
 use system::bpf::{Instruction, Map, Program, Shared};
 
-use ipsec::Books;
 pub(super) use ipsec::IpsecMaps;
 use place::Posted;
 pub(super) use place::{AttachToCard, Front};
+pub(super) use sarp::SarpMaps;
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_shield";
@@ -42,7 +44,8 @@ pub(super) struct Standing {
 #[derive(Clone, Debug)]
 enum Counters {
     LinkLayer(Shared),
-    Ipsec(Books),
+    Ipsec(ipsec::Books),
+    Sarp(sarp::Books),
 }
 
 impl Standing {
@@ -78,6 +81,7 @@ impl Standing {
             None => Vec::new(),
             Some(Counters::LinkLayer(counters)) => kernel::COUNTED.into_iter().zip(counts(counters)).collect(),
             Some(Counters::Ipsec(books)) => books.total(),
+            Some(Counters::Sarp(books)) => books.total(),
         }
     }
 }
@@ -91,6 +95,25 @@ pub(super) fn open_for_ipsec(wanted: bool, front: &Front<'_>) -> (Option<IpsecMa
         Ok(posted) => {
             let standing = Standing::in_kernel(Counters::Ipsec(posted.maps.books()), &posted);
             (Some(posted.maps.at(posted.hook, posted.link)), standing)
+        }
+        Err(error) => (None, Standing::refused(&error)),
+    }
+}
+
+/// The program in front of the port or card of a host that signs ARP, if `wanted`; its maps, if the kernel took it.
+pub(super) fn open_for_sarp(
+    wanted: bool,
+    distributor: Option<&Distributor>,
+    keeps: Keeps,
+    front: &Front<'_>,
+) -> (Option<SarpMaps>, Standing) {
+    if !wanted {
+        return (None, Standing::without_kernel(Layers::Twin));
+    }
+    match front.post(|hook| sarp::load(hook, distributor, keeps)) {
+        Ok(posted) => {
+            let standing = Standing::in_kernel(Counters::Sarp(posted.maps.books()), &posted);
+            (Some(posted.maps.held_by(posted.link)), standing)
         }
         Err(error) => (None, Standing::refused(&error)),
     }

@@ -11,8 +11,11 @@ use std::time::Duration;
 use bump::Generator;
 use cll::Remembered;
 use identity::HostIdentity;
+use identity::distributor::MemberKey;
+use identity::token::NumberKey;
 use shield::ipsec::Shield;
 use shield::kernel::Own;
+use shield::sarp::{Distributor, Keeps};
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
@@ -27,7 +30,7 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
-use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, Standing};
+use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, Standing};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
@@ -110,7 +113,10 @@ fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut c
             let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
             supervisor.ward_mut().name_distributors(distributors);
             supervisor.ward_mut().keep_key(refresh);
-            let host = sarp::Host::new(Arc::new(settings), akd, generator()?);
+            let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
+            if let Some(maps) = outposts.sarp {
+                host.set_outpost(Box::new(maps));
+            }
             let workers = if config.akd.is_some() { signing_threads() } else { 1 };
             let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
             match ports {
@@ -142,6 +148,7 @@ struct Prepared {
 struct Outposts {
     link_layer: Option<Outpost>,
     ipsec: Option<IpsecMaps>,
+    sarp: Option<SarpMaps>,
 }
 
 /// Everything between the take-over and the first frame.
@@ -168,7 +175,7 @@ fn prepare(
 }
 
 /// The cheap checks in front of the wire's port or card. Where every frame passes this program, the kernel says of none what is IPsec, and
-/// checks none.
+/// checks none of it.
 fn open_outposts(
     config: &Config,
     identity: Option<&Arc<HostIdentity>>,
@@ -186,11 +193,17 @@ fn open_outposts(
             let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false, hint_key };
             let (link_layer, standing) =
                 outpost::open(config.layers(), own, &front(config.cll.kernel_hook, &ports.wire));
-            (Outposts { link_layer, ipsec: None }, standing)
+            (Outposts { link_layer, ..Outposts::default() }, standing)
         }
         (Mode::Shield, Opened::Pair(ports), _, Some(section)) => {
             let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &front(section.kernel_hook, &ports.wire));
-            (Outposts { link_layer: None, ipsec }, standing)
+            (Outposts { ipsec, ..Outposts::default() }, standing)
+        }
+        (Mode::Sarp, ports, Some(identity), _) => {
+            let (distributor, keeps) = (distributor(config, identity), keeps(config, ports));
+            let front = front(config.sarp.kernel_hook, ports.wire());
+            let (sarp, standing) = outpost::open_for_sarp(config.sarp_in_kernel(), distributor.as_ref(), keeps, &front);
+            (Outposts { sarp, ..Outposts::default() }, standing)
         }
         _ => return (Outposts::default(), None),
     };
@@ -199,6 +212,22 @@ fn open_outposts(
         tracing::warn!(interface, "{reason}; forged frames are dropped {} instead", standing.who());
     }
     (outposts, Some(standing))
+}
+
+/// By what the kernel tells requests to this host that are none, if it is a distributor.
+fn distributor(config: &Config, identity: &HostIdentity) -> Option<Distributor> {
+    let master = identity.request_master().filter(|_| config.akd.is_some())?;
+    let (member, number) = (MemberKey::of(identity.site_key()), NumberKey::of(master));
+    Some(Distributor { member: member.bytes().clone(), number: number.bytes().clone() })
+}
+
+/// What the wire's socket hears of a host that signs ARP.
+fn keeps(config: &Config, ports: &Opened) -> Keeps {
+    match (ports, kept(config)) {
+        (Opened::Tap(_), _) => Keeps::All,
+        (Opened::Pair(_), Kept::ArpAndDhcp) => Keeps::ArpAndDhcp,
+        (Opened::Pair(_), _) => Keeps::Arp,
+    }
 }
 
 /// A start that failed leaves nothing half done: what it took goes back. An interface that had been closed before stays
@@ -275,6 +304,13 @@ enum Opened {
 }
 
 impl Opened {
+    fn wire(&self) -> &PacketPort {
+        match self {
+            Opened::Tap(ports) => &ports.wire,
+            Opened::Pair(ports) => &ports.wire,
+        }
+    }
+
     fn tap(self) -> Result<Ports, Failure> {
         match self {
             Opened::Tap(ports) => Ok(ports),

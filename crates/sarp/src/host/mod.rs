@@ -28,6 +28,7 @@ use bump::{
 use identity::Verified;
 use identity::distributor::HostRecord;
 use identity::signing::SigningKey;
+use shield::sarp::Outpost;
 use shield::{Bucket, PerSource};
 
 use crate::akd::Akd;
@@ -142,6 +143,7 @@ pub struct Host {
     events: Mailbox<Event>,
     events_lost: u64,
     stranger_events: Bucket,
+    outpost: Option<Box<dyn Outpost>>,
 }
 
 impl Host {
@@ -187,7 +189,13 @@ impl Host {
             events: Mailbox::new(limits::EVENTS_MAX),
             events_lost: 0,
             stranger_events: Bucket::new(limits::STRANGER_EVENTS_PER_SECOND, limits::STRANGER_EVENTS_PER_SECOND),
+            outpost: None,
         }
+    }
+
+    /// Tells `outpost`, which checks in front of this, of all questions from now on.
+    pub fn set_outpost(&mut self, outpost: Box<dyn Outpost>) {
+        self.outpost = Some(outpost);
     }
 
     /// Whether a distributor has told the time.
@@ -431,5 +439,8 @@ impl Bump for Host {
 
     fn add_to_ledger(&self, total: &mut Ledger) {
         total.add(&self.ledger);
+        if let Some(outpost) = &self.outpost {
+            shield::sarp::enter(&**outpost, total);
+        }
     }
 }

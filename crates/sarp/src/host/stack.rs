@@ -10,6 +10,7 @@ use wire::{EtherType, MacAddress};
 
 use super::{Call, Host, Task, is_tagged};
 use crate::enquiry::About;
+use crate::limits::QUESTION_OPEN;
 
 impl Host {
     /// The fate of a frame of the stack.
@@ -37,6 +38,15 @@ impl Host {
         }
     }
 
+    /// Notes a question before it leaves, here and in front of us; false when too many are open.
+    fn open_question(&mut self, now: Instant, ip: Ipv4Addr, nonce: Option<[u8; RESOLUTION_NONCE_LEN]>) -> bool {
+        let is_open = self.questions.ask(now, ip, nonce);
+        if let Some(outpost) = self.outpost.as_mut().filter(|_| is_open) {
+            outpost.expect(ip, now + QUESTION_OPEN);
+        }
+        is_open
+    }
+
     fn stack_asks(&mut self, call: &mut Call<'_>, header: &Header, arp: Arp, frame: &[u8]) -> Fate {
         let now = call.now.since_boot;
         let is_probe = arp.sender_ip.is_unspecified();
@@ -47,7 +57,7 @@ impl Host {
         let nonce = self.nonce_for(now, &arp);
         // Who answered with a time far from ours sees ours then, and asks a distributor if his is the wrong one.
         let shows_time = self.questions.is_far(now, arp.target_ip);
-        if !is_announcement && !self.questions.ask(now, arp.target_ip, nonce) {
+        if !is_announcement && !self.open_question(now, arp.target_ip, nonce) {
             return Fate::Dropped(DropReason::ControlBusy);
         }
         // Without the time nothing can be signed; whoever believes plain ARP may hear it all the same.

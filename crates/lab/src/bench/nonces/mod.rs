@@ -214,7 +214,7 @@ fn between_hosts(
         (NoncesPart::Beside, &|| saturation::beside(run, program, schedule, receive)),
         (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, (receive, hook))),
         (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, (receive, hook))),
-        (NoncesPart::Floods, &|| floods::measure(run, program, schedule, receive)),
+        (NoncesPart::Floods, &|| floods::measure(run, program, schedule, (receive, hook))),
     ];
     measure_parts(only, &parts)
 }

@@ -10,6 +10,8 @@ mod stage;
 
 use std::path::Path;
 
+use shield::Hook;
+
 use super::NAME;
 use super::flood::Pace;
 use super::stage::Receive;
@@ -61,18 +63,34 @@ type Found = (Option<(Forgery, Pace)>, Vec<Option<Measured>>);
 ///
 /// # Errors
 /// Hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+pub fn measure(
+    run: &Run,
+    program: &Path,
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for victim in Victim::ALL {
-        rows.extend(on(run, program, victim, schedule, receive)?);
+        rows.extend(on(run, program, victim, schedule, (receive, hook))?);
     }
-    rows.extend(questions::measure(run, program, schedule, receive)?);
-    Ok(rows)
+    rows.extend(questions::measure(run, program, schedule, (receive, hook))?);
+    Ok(rows.into_iter().map(|row| row.with_note("hook", hook.word())).collect())
+}
+
+/// The line of a configuration that says where in the kernel forged frames end.
+fn hook_line(hook: Hook) -> String {
+    format!("kernel_hook = \"{}\"\n", hook.word())
 }
 
 /// All floods of one victim, beside the stream without any.
-fn on(run: &Run, program: &Path, victim: Victim, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
-    let stage = Stage::open(run, program, victim, receive)?;
+fn on(
+    run: &Run,
+    program: &Path,
+    victim: Victim,
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Vec<Row>, Failure> {
+    let stage = Stage::open(run, program, victim, (receive, hook))?;
     let floods = victim.forgeries().iter().flat_map(|&forgery| Pace::ALL.map(|pace| Some((forgery, pace))));
     let mut found: Vec<Found> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
     for pair in 0..schedule.pairs {

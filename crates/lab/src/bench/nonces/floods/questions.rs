@@ -5,7 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::without;
+use shield::Hook;
+
+use super::{hook_line, without};
 use crate::bench::mode::Cable;
 use crate::bench::nonces::NAME;
 use crate::bench::nonces::flood::{self, Flood, Pace};
@@ -36,21 +38,29 @@ type Measured = (Borne, f64);
 ///
 /// # Errors
 /// Hosts cannot be set up, or the lab is interrupted.
-pub fn measure(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+pub fn measure(run: &Run, program: &Path, schedule: Schedule, at: (Receive, Hook)) -> Result<Vec<Row>, Failure> {
     let site = Site::found_as(run, program, "-questions", None)?;
     site.fill_repository(HOSTS)?;
     let mut rows = Vec::new();
     for off in OFF {
-        rows.extend(on(run, &site, off, schedule, receive)?);
+        rows.extend(on(run, &site, off, schedule, at)?);
     }
     Ok(rows)
 }
 
-fn on(run: &Run, site: &Site, off: &[&str], schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
+fn on(
+    run: &Run,
+    site: &Site,
+    off: &[&str],
+    schedule: Schedule,
+    (receive, hook): (Receive, Hook),
+) -> Result<Vec<Row>, Failure> {
     let lan = Lan::create(run, &LanPlan { hosts: vec![DISTRIBUTOR, "m"], ..LanPlan::default() })?;
     let host = lan.host(DISTRIBUTOR)?;
     receive_in_a_thread(&lan, host, receive)?;
-    let mut daemon = site.guard(&lan, host, &Setting { sarp: true, weaken: off, ..Setting::default() })?;
+    let line = hook_line(hook);
+    let setting = Setting { sarp: true, weaken: off, sarp_lines: &line, ..Setting::default() };
+    let mut daemon = site.guard(&lan, host, &setting)?;
     daemon.await_ready()?;
     place(&daemon, RECEIVER_CORE, receive.of_daemon())?;
     place_receive_path(receive)?;

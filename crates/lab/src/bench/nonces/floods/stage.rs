@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use identity::HostIdentity;
+use shield::Hook;
 
-use super::Victim;
 use super::forgery::Forgery;
+use super::{Victim, hook_line};
 use crate::bench::cpu;
 use crate::bench::nonces::flood::Pace;
 use crate::bench::nonces::stage::{
@@ -52,7 +53,7 @@ impl Stage {
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path, victim: Victim, receive: Receive) -> Result<Stage, Failure> {
+    pub fn open(run: &Run, program: &Path, victim: Victim, (receive, hook): (Receive, Hook)) -> Result<Stage, Failure> {
         let distributor = victim.sarp.then_some(DISTRIBUTOR);
         let hosts = distributor.into_iter().chain(["a", "b", "c", "m"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
@@ -62,8 +63,9 @@ impl Stage {
         for name in distributor.into_iter().chain(["b", "c"]) {
             others.push(guard(&site, &lan, name, Setting { sarp: victim.sarp, ..Setting::default() })?);
         }
-        let receiver =
-            guard(&site, &lan, "a", Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() })?;
+        let line = hook_line(hook);
+        let setting = Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() };
+        let receiver = guard(&site, &lan, "a", Setting { cll_lines: &line, sarp_lines: &line, ..setting })?;
         let (a, b, c) = (lan.host("a")?, lan.host("b")?, lan.host("c")?);
         lan.acquaint(b, a)?;
         let heard = if victim.sarp { None } else { Some((hear(&lan, c)?, site.host_identity(c)?)) };

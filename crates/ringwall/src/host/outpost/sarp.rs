@@ -1,0 +1,79 @@
+//! The program in front of signed ARP, and its maps.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use bump::{DropReason, Instant};
+use shield::Hook;
+use shield::sarp::{self, COUNTERS, Count, Distributor, Keeps, QUESTIONS, SETTINGS};
+use system::bpf::{Instruction, Program, Shared};
+
+use super::place;
+
+/// What a lister of the kernel's programs reads.
+const NAME: &str = "ringwall_sarp";
+
+/// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
+/// request is right, and in front of the socket it takes the place of the filter that says what is kept.
+pub(super) fn load(hook: Hook, distributor: Option<&Distributor>, keeps: Keeps) -> io::Result<(SarpMaps, Program)> {
+    let maps = sarp::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
+    maps[SETTINGS].put(&[0; 4], &sarp::settings(distributor, keeps)[..])?;
+    let program = Program::load(place::kind(hook), NAME, &Instruction::read(sarp::program(hook)), &maps)?;
+    let (questions, counters) = (maps[QUESTIONS].share()?, Books(maps[COUNTERS].share()?));
+    Ok((SarpMaps { questions, counters, _link: None }, program))
+}
+
+/// What the daemon writes and reads of the program's maps.
+#[derive(Debug)]
+pub(crate) struct SarpMaps {
+    questions: Shared,
+    counters: Books,
+    /// With it the program would leave the card.
+    _link: Option<OwnedFd>,
+}
+
+impl SarpMaps {
+    /// The same, of a program that `link` holds in its place.
+    pub(super) fn held_by(self, link: Option<OwnedFd>) -> SarpMaps {
+        SarpMaps { _link: link, ..self }
+    }
+
+    /// What it counts.
+    pub(super) fn books(&self) -> Books {
+        self.counters.clone()
+    }
+}
+
+/// The program's counters.
+#[derive(Clone, Debug)]
+pub(super) struct Books(Shared);
+
+impl Books {
+    fn counts(&self) -> Count {
+        let mut count = Count::default();
+        count.iter_mut().zip(self.0.words()).for_each(|(count, word)| *count = word.load(Ordering::Relaxed));
+        count
+    }
+
+    /// By reason.
+    pub(super) fn total(&self) -> Vec<(DropReason, u64)> {
+        sarp::COUNTED.into_iter().zip(self.counts()).collect()
+    }
+}
+
+impl sarp::Outpost for SarpMaps {
+    fn expect(&mut self, ip: Ipv4Addr, until: Instant) {
+        if let Some(place) = self.questions.words().get(sarp::place_of(ip)) {
+            place.fetch_max(until.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    fn dropped(&self) -> Count {
+        self.counters.counts()
+    }
+}
+
+#[cfg(test)]
+mod tests;

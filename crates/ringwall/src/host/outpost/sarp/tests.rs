@@ -1,0 +1,283 @@
+//! The program in the kernel drops nothing that the daemon's own checks would let through, and everything that those are there for:
+//! honest, forged, cut and changed messages, judged by it and by what reads and verifies them here.
+//!
+//! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
+
+use std::collections::BTreeMap;
+
+use bump::Generator;
+use identity::distributor::{MemberKey, RequestMaster};
+use identity::site_key::SiteKey;
+use identity::token::{DRAWN_LEN, NumberKey};
+use system::takeover::Kept;
+use wire::arp::{self, Arp, Operation};
+use wire::ethernet::{HEADER_LEN, Header};
+use wire::sarp::data::{CHECK_LEN, CREDENTIAL_LEN, Question};
+use wire::sarp::{Kind, Message, REQUEST_HEAD_LEN, seal};
+use wire::{EtherType, MacAddress};
+
+use super::*;
+use crate::host::outpost::tests::{is_skipped, setting};
+
+const OWN: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+const FRAMES_DEFAULT: u64 = 30_000;
+const ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
+const NOT_ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
+const FOREVER: Instant = Instant::from_nanos(u64::MAX);
+const REQUESTS: [Kind; 4] = [Kind::TimeRequest, Kind::KeyRequest, Kind::KeyChange, Kind::Lease];
+const ENROLMENT: [Kind; 2] = [Kind::Apply, Kind::Fetch];
+/// Where a key change has its check, in its data.
+const CHANGE_CHECK_AT: usize = REQUEST_HEAD_LEN - wire::sarp::DATA_AT;
+
+/// The program, and what the daemon checks by.
+struct Both {
+    program: Program,
+    maps: SarpMaps,
+    is_distributor: bool,
+    members: MemberKey,
+    numbers: NumberKey,
+    random: Generator,
+}
+
+impl Both {
+    fn open(hook: Hook, is_distributor: bool, keeps: Keeps) -> Both {
+        let members = MemberKey::of(&SiteKey::from_bytes([8; 32]));
+        let numbers = NumberKey::of(&RequestMaster::from_bytes([9; 32]));
+        let keys = Distributor { member: members.bytes().clone(), number: numbers.bytes().clone() };
+        let (mut maps, program) = load(hook, is_distributor.then_some(&keys), keeps).expect("root may load a program");
+        sarp::Outpost::expect(&mut maps, ASKED, FOREVER);
+        let mut seed = [4; 32];
+        seed[..8].copy_from_slice(&setting("RINGWALL_TWIN_SEED", 1).to_be_bytes());
+        let both = Both { program, maps, is_distributor, members, numbers, random: Generator::from_seed(seed) };
+        both.let_unasked_pass(false);
+        both
+    }
+
+    /// The word behind the counters is the time from which on the next answer passes that nobody asked for.
+    fn let_unasked_pass(&self, pass: bool) {
+        let word = &self.maps.counters.0.words()[sarp::COUNTED.len()];
+        word.store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed);
+    }
+
+    fn number(&mut self, below: usize) -> usize {
+        u32::from_be_bytes(self.random.bytes()) as usize % below
+    }
+
+    fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
+        all[self.number(N)]
+    }
+
+    /// A request with a right check, or with one drawn at random.
+    fn request(&mut self, kind: Kind) -> Vec<u8> {
+        let question = Question { host: 7, nonce: self.random.bytes() };
+        let mut data = [&question.emit()[..], &[0; CREDENTIAL_LEN]].concat();
+        data.resize(data.len() + self.number(90), 3);
+        if matches!(kind, Kind::TimeRequest | Kind::KeyRequest) {
+            data.truncate(Question::LEN);
+        }
+        let mut check: [u8; CHECK_LEN] = self.random.bytes();
+        if self.number(2) == 0 {
+            let head = message(kind, &data).request_head().expect("long enough");
+            check = self.members.check(&head);
+        }
+        if kind == Kind::KeyChange {
+            data[CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN].copy_from_slice(&check);
+            return seal(message(kind, &data).signed_bytes(), &[1; 64]);
+        }
+        let credential = [&check[..], &[5; CREDENTIAL_LEN - CHECK_LEN]].concat();
+        seal(message(kind, &data).signed_bytes(), &credential)
+    }
+
+    /// A message about a token that there is, or of a made-up number.
+    fn enrolment(&mut self, kind: Kind) -> Vec<u8> {
+        let drawn: [u8; DRAWN_LEN] = self.random.bytes();
+        let made_up = u64::from_be_bytes(self.random.bytes());
+        let number = if self.number(2) == 0 { self.numbers.number(drawn) } else { made_up };
+        let data = [&number.to_be_bytes()[..], &[6; 60]].concat();
+        seal(message(kind, &data).signed_bytes(), &[7; 16])
+    }
+
+    /// A message between hosts, plain or with something of a signature.
+    fn resolution(&mut self) -> Vec<u8> {
+        let (operation, sender_ip) =
+            (self.one_of([Operation::Request, Operation::Reply]), self.one_of([ASKED, NOT_ASKED]));
+        let arp = Arp { operation, sender_ip, ..body() };
+        let signed = Message { arp, ..message(Kind::Resolution, &[]) }.signed_bytes();
+        if self.number(2) == 0 { arp.emit().to_vec() } else { seal(signed, &[2; 64]) }
+    }
+
+    /// Another frame: as it is, cut, lengthened, or with a few bits changed.
+    fn frame(&mut self) -> Vec<u8> {
+        let message = match self.number(8) {
+            0..3 => {
+                let kind = self.one_of(REQUESTS);
+                self.request(kind)
+            }
+            3..5 => {
+                let kind = self.one_of(ENROLMENT);
+                self.enrolment(kind)
+            }
+            5 => seal(message(Kind::KeyReply, &[3; 70]).signed_bytes(), &[1; 64]),
+            _ => self.resolution(),
+        };
+        let mut frame = [&ethernet(EtherType::ARP)[..], &message].concat();
+        for _ in 0..self.number(4).saturating_sub(1) {
+            let (at, bit) = (HEADER_LEN + self.number(frame.len() - HEADER_LEN), self.number(8));
+            frame[at] ^= 1 << bit;
+        }
+        if self.number(8) == 0 {
+            let len = HEADER_LEN + self.number(frame.len() + 30);
+            frame.resize(len, 0);
+        }
+        frame
+    }
+
+    /// What the program drops `frame` for.
+    fn kernel(&self, frame: &[u8]) -> Option<DropReason> {
+        let before = sarp::Outpost::dropped(&self.maps);
+        let passes = self.program.try_on(frame, 0).expect("a verdict");
+        let after = sarp::Outpost::dropped(&self.maps);
+        let counted = sarp::COUNTED.iter().zip(before.iter().zip(after)).filter(|(_, (one, other))| **one != *other);
+        let counted: Vec<_> = counted.map(|(reason, _)| *reason).collect();
+        assert_eq!(counted.len(), usize::from(!passes), "each drop has one counter");
+        counted.first().copied()
+    }
+
+    /// Whether the daemon's check is right. None where it does not come so far, because something else is wrong before that.
+    fn is_right(&self, message: &Message<'_>) -> Option<bool> {
+        let check = match message.kind {
+            Kind::KeyChange => message.data.get(CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN)?,
+            kind if REQUESTS.contains(&kind) => message.signature.get(..CHECK_LEN)?,
+            kind if ENROLMENT.contains(&kind) => {
+                let number = message.data.first_chunk().map(|number| u64::from_be_bytes(*number))?;
+                return Some(self.numbers.knows(number));
+            }
+            _ => return None,
+        };
+        Some(self.members.verify(&message.request_head()?, check.try_into().ok()?))
+    }
+
+    /// Shows one frame to both.
+    fn step(&mut self) -> Option<DropReason> {
+        let frame = self.frame();
+        let (kernel, bytes) = (self.kernel(&frame), &frame[HEADER_LEN..]);
+        let Ok(message) = Message::parse(bytes) else {
+            // Nothing but a plain message can have another fate than to be dropped.
+            let plain = Arp::parse(bytes).ok().filter(|_| !Message::is_one(bytes));
+            assert_eq!(kernel.is_some() && plain.is_some(), plain.is_some_and(is_unasked), "{frame:02x?}");
+            return kernel;
+        };
+        let expected = match self.is_right(&message) {
+            Some(_) if !self.is_distributor => Some(DropReason::ArpTarget),
+            Some(false) if ENROLMENT.contains(&message.kind) => Some(DropReason::SarpEnrolNumber),
+            Some(false) => Some(DropReason::SarpRequestCheck),
+            // Too short for what is checked: the daemon drops it as malformed.
+            None if REQUESTS.contains(&message.kind) || ENROLMENT.contains(&message.kind) => return kernel,
+            None if message.kind == Kind::Resolution && is_unasked(message.arp) => Some(DropReason::SarpUnasked),
+            Some(true) | None => None,
+        };
+        assert_eq!(kernel, expected, "{frame:02x?}");
+        kernel
+    }
+}
+
+fn is_unasked(arp: Arp) -> bool {
+    arp.operation == Operation::Reply && sarp::place_of(arp.sender_ip) != sarp::place_of(ASKED)
+}
+
+fn body() -> Arp {
+    Arp { operation: Operation::Request, sender_mac: PEER, sender_ip: NOT_ASKED, target_mac: OWN, target_ip: ASKED }
+}
+
+fn message(kind: Kind, data: &[u8]) -> Message<'_> {
+    Message { arp: body(), kind, seconds: 77, data, signature: &[] }
+}
+
+fn ethernet(ethertype: EtherType) -> [u8; HEADER_LEN] {
+    Header { destination: OWN, source: PEER, ethertype }.emit()
+}
+
+fn agree(hook: Hook, is_distributor: bool, reasons: &[DropReason]) {
+    let mut both = Both::open(hook, is_distributor, Keeps::Arp);
+    let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
+    for _ in 0..setting("RINGWALL_TWIN_FRAMES", FRAMES_DEFAULT) {
+        *fates.entry(both.step().map_or("passed", DropReason::word)).or_default() += 1;
+    }
+    // Every check had something to do, or the test says nothing about it.
+    for reason in reasons {
+        assert!(fates.get(reason.word()).is_some_and(|count| *count > 100), "{}: {fates:?}", reason.word());
+    }
+    assert!(fates["passed"] > 1000, "{fates:?}");
+}
+
+#[test]
+fn kernel_and_daemon_agree() {
+    if is_skipped("kernel_and_daemon_agree") {
+        return;
+    }
+    let [malformed, no_distributor, check, number, unasked] = sarp::COUNTED;
+    for hook in [Hook::Socket, Hook::Xdp] {
+        agree(hook, true, &[malformed, check, number, unasked]);
+        agree(hook, false, &[malformed, no_distributor, unasked]);
+    }
+}
+
+#[test]
+fn an_answer_is_let_through_while_its_question_is_open_and_another_now_and_then() {
+    if is_skipped("an_answer_is_let_through_while_its_question_is_open_and_another_now_and_then") {
+        return;
+    }
+    let mut both = Both::open(Hook::Xdp, false, Keeps::Arp);
+    let of = |sender_ip| {
+        let arp = Arp { operation: Operation::Reply, sender_ip, ..body() };
+        [&ethernet(EtherType::ARP)[..], &arp.emit()].concat()
+    };
+    assert_eq!(both.kernel(&of(NOT_ASKED)), Some(DropReason::SarpUnasked));
+    let now = system::clock::Clock::new().now().since_boot;
+    sarp::Outpost::expect(&mut both.maps, NOT_ASKED, now + std::time::Duration::from_secs(60));
+    assert_eq!(both.kernel(&of(NOT_ASKED)), None);
+    // A question that is over, of another address.
+    let over = Ipv4Addr::new(10, 0, 0, 10);
+    sarp::Outpost::expect(&mut both.maps, over, now);
+    assert_eq!(both.kernel(&of(over)), Some(DropReason::SarpUnasked));
+    both.let_unasked_pass(true);
+    assert_eq!(both.kernel(&of(over)), None);
+    let began = std::time::Instant::now();
+    let passed = (0..1000).filter(|_| both.kernel(&of(over)).is_none()).count();
+    // However slow this machine is: one in a millisecond.
+    assert!(passed as u128 <= 1 + began.elapsed().as_millis() && passed < 1000, "{passed} in {:?}", began.elapsed());
+}
+
+/// At the socket it is the filter as well; in front of the card what is not its business goes on.
+#[test]
+fn what_is_kept_is_what_the_filter_keeps() {
+    if is_skipped("what_is_kept_is_what_the_filter_keeps") {
+        return;
+    }
+    let datagram = |protocol: u8, fragment: u8, port: u16, options: usize| {
+        let mut ip = vec![0; 20 + options];
+        (ip[0], ip[7], ip[9]) = (0x45 + (options / 4) as u8, fragment, protocol);
+        [&ethernet(EtherType::IPV4)[..], &ip, &[0, 9], &port.to_be_bytes(), &[0; 20]].concat()
+    };
+    let mut frames = vec![
+        [&ethernet(EtherType::ARP)[..], &[0; arp::LEN]].concat(),
+        [&ethernet(EtherType::IPV6)[..], &[0; 60]].concat(),
+        ethernet(EtherType::IPV4).to_vec(),
+    ];
+    for (port, options) in [(67, 0), (68, 0), (67, 8), (69, 0), (0x0043, 40), (0x4300, 0)] {
+        frames.extend([(17, 0), (17, 1), (6, 0)].map(|(protocol, part)| datagram(protocol, part, port, options)));
+        let mut cut = datagram(17, 0, port, options);
+        cut.truncate(HEADER_LEN + 20 + options + 3);
+        frames.push(cut);
+    }
+    for frame in frames {
+        for (keeps, kept) in [(Keeps::Arp, Kept::Arp), (Keeps::ArpAndDhcp, Kept::ArpAndDhcp)] {
+            let program = Both::open(Hook::Socket, false, keeps).program;
+            assert_eq!(program.try_on(&frame, 0).expect("a verdict"), kept.takes(&frame), "{keeps:?} {frame:02x?}");
+        }
+        for (hook, keeps) in [(Hook::Socket, Keeps::All), (Hook::Xdp, Keeps::Arp)] {
+            assert!(Both::open(hook, false, keeps).program.try_on(&frame, 0).expect("a verdict"), "{frame:02x?}");
+        }
+    }
+}

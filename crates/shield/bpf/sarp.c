@@ -1,0 +1,161 @@
+// The cheap checks of signed ARP, in the kernel: in front of the daemon's packet socket or of the card's receive path (record 0046).
+//
+// It drops only what the daemon would drop, so that a forged message ends before it costs a copy and a wake-up: requests to a
+// distributor that no host of the site made, applications with numbers that the site never drew, and answers that nobody asked for.
+// Whatever it is not sure of it lets pass, and the daemon decides. At the socket it stands in the place of the filter that says
+// what is kept for the daemon (`Kept`), which it says as well. `make.py` turns this file into `sarp.bpf` and `sarp.xdp.bpf`; numbers
+// on the wire are big-endian, this machine is little-endian.
+#include "hook.h"
+#include "siphash.h"
+
+// Why a message is dropped; the order is that of `sarp::COUNTED`.
+enum reason { MALFORMED, NO_DISTRIBUTOR, REQUEST_CHECK, ENROL_NUMBER, UNASKED, REASONS, GOOD };
+
+// Names of the maps; their shapes are in `sarp.rs`.
+struct map { u32 unused; };
+struct map settings SECTION("maps");
+struct map questions SECTION("maps");
+struct map counters SECTION("maps");
+
+// What the socket keeps for the daemon.
+enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
+
+// What the daemon says of itself. One entry.
+struct settings {
+    u64 member[2]; // keys of SipHash, each half little-endian: of the checks of requests
+    u64 number[2]; // and of the numbers of tokens
+    u64 unasked_interval_ns; // an answer that nobody asked for passes once in so long, for what it says of our own address
+    u8 is_distributor;
+    u8 kept;
+    u16 reserved;
+    u32 reserved_too;
+};
+
+struct counters { u64 dropped[REASONS]; u64 next_unasked_ns; };
+
+// Until when an answer about an address may come; addresses share a place if their lowest bits are the same.
+enum { QUESTION_PLACES = 4096 };
+struct question { u64 until_ns; };
+
+// A message of signed ARP as far as the nonce of a request.
+struct message {
+    u16 hardware, protocol; u8 hardware_len, protocol_len; u16 operation;
+    u8 sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
+    u32 magic; u8 type, signature_len; u16 data_len; u32 seconds;
+    u8 number[8], nonce[16];
+};
+enum { WORDS = sizeof(struct message) / sizeof(u64) };
+union head { struct message message; u64 words[WORDS]; };
+
+enum { ETHERNET_LEN = 14, ARP_LEN = 28, DATA_AT = 40, HEAD_LEN = 64 };
+enum { ARP = 0x0806, IPV4 = 0x0800, UDP = 17, DHCP_SERVER = 67, DHCP_CLIENT = 68 };
+enum { MAGIC = 0x7599e11e, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
+enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
+enum { DRAWN_LEN = 5, TOP_BIT = 0x80, NUMBER_CHECK = 0xffffff };
+
+// The check of a request is over its head, and behind that, or behind all data.
+INLINE enum reason judge_request(context *packet, const struct settings *own, union head *head) {
+    u32 at = head->message.type == KEY_CHANGE ? HEAD_LEN : DATA_AT + big16(head->message.data_len);
+    struct state s = begin(own->member);
+    u64 check;
+    int word;
+
+    if (load(packet, ETHERNET_LEN + at, &check, sizeof(check)))
+        return MALFORMED;
+    head->message.signature_len = 0;
+#pragma unroll
+    for (word = 0; word < WORDS; word++)
+        absorb(&s, head->words[word]);
+    return finish(&s, HEAD_LEN, 0) == check ? GOOD : REQUEST_CHECK;
+}
+
+// The number of a token ends in what follows from the bytes that were drawn.
+INLINE enum reason judge_number(const struct settings *own, const u8 number[8]) {
+    u64 drawn = number[0] | (u64)number[1] << 8 | (u64)number[2] << 16 | (u64)number[3] << 24 | (u64)number[4] << 32;
+    u32 check = number[5] << 16 | number[6] << 8 | number[7];
+    struct state s = begin(own->number);
+
+    if (number[0] & TOP_BIT)
+        return ENROL_NUMBER;
+    return (finish(&s, DRAWN_LEN, drawn) & NUMBER_CHECK) == check ? GOOD : ENROL_NUMBER;
+}
+
+// A message to or from a distributor. Its answers carry a nonce that only the daemon knows.
+INLINE enum reason judge_distribution(context *packet, const struct settings *own) {
+    union head head = {};
+
+    if (load(packet, ETHERNET_LEN, &head, HEAD_LEN) || head.message.magic != big32(MAGIC))
+        return MALFORMED;
+    switch (head.message.type) {
+    case TIME_REQUEST: case KEY_REQUEST: case KEY_CHANGE: case LEASE:
+        return own->is_distributor ? judge_request(packet, own, &head) : NO_DISTRIBUTOR;
+    case APPLY: case FETCH:
+        return own->is_distributor ? judge_number(own, head.message.number) : NO_DISTRIBUTOR;
+    default:
+        return GOOD;
+    }
+}
+
+// An answer between hosts, signed or plain. What nobody asked for passes now and then: it may claim an address of ours.
+INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const u8 sender_ip[4]) {
+    u32 place = (sender_ip[2] << 8 | sender_ip[3]) % QUESTION_PLACES;
+    struct question *question = find(&questions, &place);
+    u64 now = nanoseconds_since_boot();
+
+    if (!question || now < question->until_ns)
+        return GOOD;
+    if (now < books->next_unasked_ns)
+        return UNASKED;
+    books->next_unasked_ns = now + own->unasked_interval_ns;
+    return GOOD;
+}
+
+INLINE enum reason judge(context *packet, const struct settings *own, struct counters *books) {
+    struct message arp = {};
+
+    if (load(packet, ETHERNET_LEN, &arp, ARP_LEN))
+        return GOOD;
+    if (arp.operation == big16(OF_DISTRIBUTOR))
+        return judge_distribution(packet, own);
+    return arp.operation == big16(REPLY) ? judge_answer(books, own, arp.sender_ip) : GOOD;
+}
+
+struct ip_head { u8 version, service; u16 len, identification, fragment; u8 ttl, protocol; };
+
+// A first fragment of UDP to a port of DHCP.
+INLINE int is_dhcp(context *packet) {
+    struct ip_head ip = {};
+    u16 port;
+
+    if (load(packet, ETHERNET_LEN, &ip, sizeof(ip)) || ip.protocol != UDP || ip.fragment & big16(0x1fff))
+        return 0;
+    if (load(packet, ETHERNET_LEN + (ip.version & 15) * 4 + 2, &port, sizeof(port)))
+        return 0;
+    return port == big16(DHCP_SERVER) || port == big16(DHCP_CLIENT);
+}
+
+INLINE int other(context *packet, const struct settings *own, u16 ethertype) {
+    if (own->kept == ALL || (own->kept == ARP_AND_DHCP && ethertype == big16(IPV4) && is_dhcp(packet)))
+        return PASS;
+    return NOT_FOR_US;
+}
+
+SECTION("hook")
+int sarp(context *packet) {
+    u32 zero = 0;
+    u16 ethertype;
+    struct settings *own = find(&settings, &zero);
+    struct counters *books = find(&counters, &zero);
+    enum reason reason;
+
+    if (!own || !books || load(packet, ETHERNET_LEN - sizeof(ethertype), &ethertype, sizeof(ethertype)))
+        return NOT_FOR_US;
+    if (ethertype != big16(ARP))
+        return other(packet, own, ethertype);
+    // The daemon says what is wrong with a tag.
+    reason = has_tag(packet) ? GOOD : judge(packet, own, books);
+    if (reason >= REASONS)
+        return PASS;
+    __sync_fetch_and_add(&books->dropped[reason], 1);
+    return DROP;
+}
