@@ -1,21 +1,23 @@
 // The cheap checks of signed ARP, in the kernel: in front of the daemon's packet socket or of the card's receive path (record 0046).
 //
 // It drops only what the daemon would drop, so that a forged message ends before it costs a copy and a wake-up: requests to a
-// distributor that no host of the site made, applications with numbers that the site never drew, and answers that nobody asked for.
-// Whatever it is not sure of it lets pass, and the daemon decides. At the socket it stands in the place of the filter that says
+// distributor that no host of the site made, applications with numbers that the site never drew, answers that nobody asked for,
+// questions about others and more questions about us than are answered. Whatever it is not sure of it lets pass, and the daemon
+// decides. At the socket it stands in the place of the filter that says
 // what is kept for the daemon (`Kept`), which it says as well. `make.py` turns this file into `sarp.bpf` and `sarp.xdp.bpf`; numbers
 // on the wire are big-endian, this machine is little-endian.
 #include "hook.h"
 #include "siphash.h"
 
 // Why a message is dropped; the order is that of `sarp::COUNTED`.
-enum reason { MALFORMED, NO_DISTRIBUTOR, REQUEST_CHECK, ENROL_NUMBER, UNASKED, REASONS, GOOD };
+enum reason { MALFORMED, NOT_FOR_THIS_HOST, REQUEST_CHECK, ENROL_NUMBER, UNASKED, BUDGET, REASONS, GOOD };
 
 // Names of the maps; their shapes are in `sarp.rs`.
 struct map { u32 unused; };
 struct map settings SECTION("maps");
-struct map questions SECTION("maps");
+struct map places SECTION("maps");
 struct map counters SECTION("maps");
+struct map sources SECTION("maps");
 
 // What the socket keeps for the daemon.
 enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
@@ -24,18 +26,24 @@ enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
 struct settings {
     u64 member[2]; // keys of SipHash, each half little-endian: of the checks of requests
     u64 number[2]; // and of the numbers of tokens
-    u64 unasked_interval_ns; // an answer that nobody asked for passes once in so long, for what it says of our own address
+    u64 idle_interval_ns; // what changes nothing passes once in so long all the same: it may claim an address of ours
+    u64 source_interval_ns, answer_interval_ns; // between two questions of one source that pass, and of all
     u8 is_distributor;
     u8 kept;
     u16 reserved;
     u32 reserved_too;
 };
 
-struct counters { u64 dropped[REASONS]; u64 next_unasked_ns; };
+struct counters { u64 dropped[REASONS]; u64 next_unasked_ns, next_other_ns, full_at_ns; };
 
-// Until when an answer about an address may come; addresses share a place if their lowest bits are the same.
-enum { QUESTION_PLACES = 4096 };
-struct question { u64 until_ns; };
+// Until when an answer about an address may come, and until when it is ours; addresses share a place if their lowest bits are the same.
+enum { PLACES = 4096 };
+struct place { u64 asked_until_ns, own_until_ns; };
+
+// Who asks. A budget is full at the time that stands here; of sources unheard for longest are forgotten when there are too many.
+struct source { u8 mac[6], ip[4], zero[2]; };
+struct budget { u64 full_at_ns; };
+#define BURST_NS 1000000000ULL
 
 // A message of signed ARP as far as the nonce of a request.
 struct message {
@@ -49,7 +57,7 @@ union head { struct message message; u64 words[WORDS]; };
 
 enum { ETHERNET_LEN = 14, ARP_LEN = 28, DATA_AT = 40, HEAD_LEN = 64 };
 enum { ARP = 0x0806, IPV4 = 0x0800, UDP = 17, DHCP_SERVER = 67, DHCP_CLIENT = 68 };
-enum { MAGIC = 0x7599e11e, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
+enum { MAGIC = 0x7599e11e, QUESTION = 1, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
 enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
 enum { DRAWN_LEN = 5, TOP_BIT = 0x80, NUMBER_CHECK = 0xffffff };
 
@@ -88,36 +96,93 @@ INLINE enum reason judge_distribution(context *packet, const struct settings *ow
         return MALFORMED;
     switch (head.message.type) {
     case TIME_REQUEST: case KEY_REQUEST: case KEY_CHANGE: case LEASE:
-        return own->is_distributor ? judge_request(packet, own, &head) : NO_DISTRIBUTOR;
+        return own->is_distributor ? judge_request(packet, own, &head) : NOT_FOR_THIS_HOST;
     case APPLY: case FETCH:
-        return own->is_distributor ? judge_number(own, head.message.number) : NO_DISTRIBUTOR;
+        return own->is_distributor ? judge_number(own, head.message.number) : NOT_FOR_THIS_HOST;
     default:
         return GOOD;
     }
 }
 
-// An answer between hosts, signed or plain. What nobody asked for passes now and then: it may claim an address of ours.
-INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const u8 sender_ip[4]) {
-    u32 place = (sender_ip[2] << 8 | sender_ip[3]) % QUESTION_PLACES;
-    struct question *question = find(&questions, &place);
-    u64 now = nanoseconds_since_boot();
+INLINE struct place *place_of(const u8 ip[4]) {
+    u32 place = (ip[2] << 8 | ip[3]) % PLACES;
+    return find(&places, &place);
+}
 
-    if (!question || now < question->until_ns)
+// What is not worth the daemon's time passes once in a while.
+INLINE int is_over(u64 *next_ns, u64 now, u64 interval_ns) {
+    if (now < *next_ns)
+        return 1;
+    *next_ns = now + interval_ns;
+    return 0;
+}
+
+// An answer between hosts, signed or plain.
+INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const struct message *arp, u64 now) {
+    struct place *place = place_of(arp->sender_ip);
+
+    if (!place || now < place->asked_until_ns)
         return GOOD;
-    if (now < books->next_unasked_ns)
-        return UNASKED;
-    books->next_unasked_ns = now + own->unasked_interval_ns;
+    return is_over(&books->next_unasked_ns, now, own->idle_interval_ns) ? UNASKED : GOOD;
+}
+
+// When a budget is full after one more was taken, or 0 if there is none left.
+INLINE u64 after_one(u64 full_at_ns, u64 now, u64 interval_ns) {
+    u64 after = (full_at_ns > now ? full_at_ns : now) + interval_ns;
+    return after - now > BURST_NS ? 0 : after;
+}
+
+// Whether this source has had its share.
+INLINE int is_spent(const struct settings *own, const struct message *arp, u64 now) {
+    struct source source = {};
+    struct budget fresh = { now + own->source_interval_ns }, *known;
+    u64 after;
+
+    __builtin_memcpy(source.mac, arp->sender_mac, sizeof(source.mac));
+    __builtin_memcpy(source.ip, arp->sender_ip, sizeof(source.ip));
+    known = find(&sources, &source);
+    if (!known) {
+        update(&sources, &source, &fresh, BPF_ANY);
+        return 0;
+    }
+    after = after_one(known->full_at_ns, now, own->source_interval_ns);
+    if (after)
+        known->full_at_ns = after;
+    return !after;
+}
+
+// A question between hosts, or an announcement. Each source has its share, and all together what is answered at all. That is looked
+// at first, so that sources which are made up do not push each other out.
+INLINE enum reason judge_question(struct counters *books, const struct settings *own, const struct message *arp, u64 now) {
+    struct place *place = place_of(arp->target_ip);
+    u64 after = after_one(books->full_at_ns, now, own->answer_interval_ns);
+
+    if (!place)
+        return GOOD;
+    if (now >= place->own_until_ns)
+        return is_over(&books->next_other_ns, now, own->idle_interval_ns) ? NOT_FOR_THIS_HOST : GOOD;
+    if (!after || is_spent(own, arp, now))
+        return BUDGET;
+    books->full_at_ns = after;
     return GOOD;
 }
 
 INLINE enum reason judge(context *packet, const struct settings *own, struct counters *books) {
     struct message arp = {};
+    u64 now = nanoseconds_since_boot();
 
     if (load(packet, ETHERNET_LEN, &arp, ARP_LEN))
         return GOOD;
-    if (arp.operation == big16(OF_DISTRIBUTOR))
+    switch (arp.operation) {
+    case big16(QUESTION):
+        return judge_question(books, own, &arp, now);
+    case big16(REPLY):
+        return judge_answer(books, own, &arp, now);
+    case big16(OF_DISTRIBUTOR):
         return judge_distribution(packet, own);
-    return arp.operation == big16(REPLY) ? judge_answer(books, own, arp.sender_ip) : GOOD;
+    default:
+        return GOOD;
+    }
 }
 
 struct ip_head { u8 version, service; u16 len, identification, fragment; u8 ttl, protocol; };

@@ -22,11 +22,14 @@ pub const KERNEL_WINDOWS_MAX: u32 = 1024;
 /// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Some
 /// 90 bytes each; who records more messages than that replays them for a look at each.
 pub const KERNEL_TAGS_MAX: u32 = 32_768;
-/// Places of open questions by ARP that the kernel knows, eight bytes each. Addresses of one place have their answers let through
-/// together: a site of a /20 has a place for each.
-pub const QUESTION_PLACES: u32 = 4096;
-/// An answer by ARP that nobody asked for passes the kernel once in so long: it may claim an address of ours, which is reported.
-pub const UNASKED_INTERVAL: Duration = Duration::from_millis(1);
+/// Places of addresses that the kernel knows of ARP, sixteen bytes each. Addresses of one place are taken for each other: a site of a
+/// /20 has a place for each.
+pub const ADDRESS_PLACES: u32 = 4096;
+/// An answer by ARP that nobody asked for passes the kernel once in so long, and so does a question about others: it may claim an address
+/// of ours, which is reported, or announce a new card.
+pub const IDLE_INTERVAL: Duration = Duration::from_millis(1);
+/// Who asks by ARP, as far as the kernel counts them apart; as many as the daemon does.
+pub const KERNEL_SOURCES_MAX: u32 = 4096;
 /// A frame with an unknown index passes the kernel once in so long: it may be a peer's that outlived our restart, whom a
 /// handshake helps. That is more than are ever answered.
 pub const STRANGER_INTERVAL: Duration = Duration::from_millis(15);

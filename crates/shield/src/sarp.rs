@@ -2,7 +2,7 @@
 //! by; its source is `bpf/sarp.c`.
 //!
 //! It drops only what the daemon would drop. It is told of a question of this host's before the question leaves, so no answer
-//! comes too early. Values in maps are read by the program on this machine and stand in its own byte order, but for the keys of
+//! comes too early; what it does not know to be ours passes now and then. Values in maps are read by the program on this machine and stand in its own byte order, but for the keys of
 //! SipHash, which are defined as little-endian, as the program is.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use bump::{DropReason, Instant, Ledger, Side};
 use zeroize::Zeroizing;
 
 use crate::Hook;
-use crate::limits::{QUESTION_PLACES, UNASKED_INTERVAL};
+use crate::limits::{ADDRESS_PLACES, IDLE_INTERVAL, KERNEL_SOURCES_MAX};
 use crate::map::MapShape;
 use crate::spin::KEY_LEN;
 
@@ -30,32 +30,45 @@ pub fn program(hook: Hook) -> &'static [u8] {
 }
 
 /// What the program counts, in its order.
-pub const COUNTED: [DropReason; 5] = [
+pub const COUNTED: [DropReason; 6] = [
     DropReason::SarpMalformed,
     DropReason::ArpTarget,
     DropReason::SarpRequestCheck,
     DropReason::SarpEnrolNumber,
     DropReason::SarpUnasked,
+    DropReason::SarpBudget,
 ];
 
 /// Messages dropped in the kernel, for each of [`COUNTED`].
 pub type Count = [u64; COUNTED.len()];
 
+/// The kernel lets so many times as many questions through as are answered: what counts is the daemon's own budget, whose clock is
+/// another one.
+const GENEROSITY: u32 = 2;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = 2 * KEY_LEN + 8 + 8;
-/// Bytes of the counters and of the time of the next answer that passes unasked.
-pub const COUNTERS_LEN: usize = (COUNTED.len() + 1) * 8;
+pub const SETTINGS_LEN: usize = 2 * KEY_LEN + 3 * 8 + 8;
+/// Words of eight bytes of the counters, and of the times from which on something passes again.
+pub const COUNTERS_WORDS: usize = COUNTED.len() + 3;
+/// Words of eight bytes of a place: until when an answer about its addresses is wanted, and until when they are ours.
+pub const PLACE_WORDS: usize = 2;
 
 /// Place of the map of what is known of this host.
 pub const SETTINGS: usize = 0;
-/// Place of the map of questions.
-pub const QUESTIONS: usize = 1;
+/// Place of the map of addresses' places.
+pub const PLACES: usize = 1;
 /// Place of the map of counters.
 pub const COUNTERS: usize = 2;
 
 /// The maps, in the order of their places.
-pub const MAPS: [MapShape; 3] =
-    [MapShape::places(SETTINGS_LEN, 1), MapShape::shared(8, QUESTION_PLACES), MapShape::shared(COUNTERS_LEN, 1)];
+pub const MAPS: [MapShape; 4] = [
+    MapShape::places(SETTINGS_LEN, 1),
+    MapShape::shared(PLACE_WORDS * 8, ADDRESS_PLACES),
+    MapShape::shared(COUNTERS_WORDS * 8, 1),
+    // The program's own: who asked, by hardware and IP address, and what is left of his share.
+    MapShape::recent(12, 8, KERNEL_SOURCES_MAX),
+];
 
 /// A key of SipHash.
 pub type Key = Zeroizing<[u8; KEY_LEN]>;
@@ -80,32 +93,56 @@ pub enum Keeps {
     All = 2,
 }
 
-/// What the program must know of this host; without `distributor` it is none, and no request is for it.
-#[must_use]
-pub fn settings(distributor: Option<&Distributor>, keeps: Keeps) -> Zeroizing<[u8; SETTINGS_LEN]> {
-    const INTERVAL_AT: usize = 2 * KEY_LEN;
-    let interval_ns = u64::try_from(UNASKED_INTERVAL.as_nanos()).unwrap_or(u64::MAX);
-    let mut out = Zeroizing::new([0; SETTINGS_LEN]);
-    if let Some(Distributor { member, number }) = distributor {
-        out[..KEY_LEN].copy_from_slice(&member[..]);
-        out[KEY_LEN..INTERVAL_AT].copy_from_slice(&number[..]);
-    }
-    out[INTERVAL_AT..INTERVAL_AT + 8].copy_from_slice(&interval_ns.to_ne_bytes());
-    out[INTERVAL_AT + 8] = u8::from(distributor.is_some());
-    out[INTERVAL_AT + 9] = keeps as u8;
-    out
+/// What the program must know of this host.
+#[derive(Clone)]
+pub struct Own {
+    /// If it is a distributor; otherwise no request is for it.
+    pub distributor: Option<Distributor>,
+    /// What the socket keeps.
+    pub keeps: Keeps,
+    /// Questions of one source that are answered in a second.
+    pub answers_per_source_per_second: u32,
+    /// Questions of all that are answered in a second.
+    pub answers_per_second: u32,
 }
 
-/// The place in the map of questions of the one about `ip`.
+impl Own {
+    /// As the program reads it.
+    #[must_use]
+    pub fn emit(&self) -> Zeroizing<[u8; SETTINGS_LEN]> {
+        const INTERVALS_AT: usize = 2 * KEY_LEN;
+        const BYTES_AT: usize = INTERVALS_AT + 3 * 8;
+        let mut out = Zeroizing::new([0; SETTINGS_LEN]);
+        if let Some(Distributor { member, number }) = &self.distributor {
+            out[..KEY_LEN].copy_from_slice(&member[..]);
+            out[KEY_LEN..INTERVALS_AT].copy_from_slice(&number[..]);
+        }
+        let idle_ns = u64::try_from(IDLE_INTERVAL.as_nanos()).unwrap_or(u64::MAX);
+        let rates = [self.answers_per_source_per_second, self.answers_per_second];
+        let [source_ns, answer_ns] =
+            rates.map(|rate| NANOS_PER_SECOND / u64::from(rate.saturating_mul(GENEROSITY).max(1)));
+        for (place, interval) in out[INTERVALS_AT..BYTES_AT].chunks_exact_mut(8).zip([idle_ns, source_ns, answer_ns]) {
+            place.copy_from_slice(&interval.to_ne_bytes());
+        }
+        out[BYTES_AT] = u8::from(self.distributor.is_some());
+        out[BYTES_AT + 1] = self.keeps as u8;
+        out
+    }
+}
+
+/// The place in its map of the address `ip`.
 #[must_use]
 pub fn place_of(ip: Ipv4Addr) -> usize {
-    (u32::from(ip) % QUESTION_PLACES) as usize
+    (u32::from(ip) % ADDRESS_PLACES) as usize
 }
 
 /// The checks in front of this program.
 pub trait Outpost: fmt::Debug + Send {
     /// An answer about `ip` is wanted until then.
     fn expect(&mut self, ip: Ipv4Addr, until: Instant);
+
+    /// This host speaks for `ip` until then.
+    fn own(&mut self, ip: Ipv4Addr, until: Instant);
 
     /// How often it dropped a message, for each of [`COUNTED`].
     fn dropped(&self) -> Count;

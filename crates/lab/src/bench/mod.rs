@@ -98,7 +98,7 @@ enum Experiment {
         plots: Option<PathBuf>,
         #[command(flatten)]
         receive: Receive,
-        /// Where in the kernel the receiver's program stands in the parts cll, handshakes and strongswan, and for a soak: socket, xdp or xdp-generic.
+        /// Where in the kernel the receiver's program stands in the parts cll, handshakes, strongswan and floods, and for a soak: socket, xdp or xdp-generic.
         #[arg(long, value_parser = parse_hook, default_value = "socket")]
         hook: Hook,
         /// Instead of all that, one flood after the other for so long, with the receiver's books audited after each.

@@ -78,16 +78,16 @@ fn count(of: &Value, word: &str) -> u64 {
     of[word].as_u64().unwrap_or_default()
 }
 
-/// What `guarded` dropped in the kernel, by `word`, after [`FORGED`] drops in all; its books are right.
+/// How many of [`FORGED`] messages `guarded` dropped in the kernel, by `word`, after it dropped all; its books are right. Questions of the
+/// others for each other are dropped by the same word as some of them.
 fn in_kernel(guarded: &Guarded, word: &str) -> Result<u64, Failure> {
     process::until(&format!("all for {word}"), SOON, || Ok(count(&guarded.status()?["drops"], word) >= FORGED))?;
     let status = guarded.status()?;
-    assert_eq!(count(&status["drops"], word), FORGED, "{word}: {status}");
     let frames = &status["frames"];
     let taken = count(frames, "received_from_stack") + count(frames, "received_from_wire");
     let fates = ["forwarded_to_wire", "forwarded_to_stack", "answered", "consumed", "held", "dropped"];
     assert_eq!(taken, fates.iter().map(|name| count(frames, name)).sum::<u64>(), "{frames}");
-    Ok(count(&status["layers"]["dropped_in_kernel"], word))
+    Ok(count(&status["layers"]["dropped_in_kernel"], word).min(FORGED))
 }
 
 /// Forges messages to a distributor and to a host that have `line` in their configuration. How many of them ended in the kernel:

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bump::DropReason;
 use shield::kernel::{self, Count, Own};
-use shield::sarp::{Distributor, Keeps};
 use shield::{Hook, KernelPost, Layers, Maps, Words};
 use system::bpf::{Instruction, Map, Program, Shared};
 
@@ -101,16 +100,11 @@ pub(super) fn open_for_ipsec(wanted: bool, front: &Front<'_>) -> (Option<IpsecMa
 }
 
 /// The program in front of the port or card of a host that signs ARP, if `wanted`; its maps, if the kernel took it.
-pub(super) fn open_for_sarp(
-    wanted: bool,
-    distributor: Option<&Distributor>,
-    keeps: Keeps,
-    front: &Front<'_>,
-) -> (Option<SarpMaps>, Standing) {
+pub(super) fn open_for_sarp(wanted: bool, own: &shield::sarp::Own, front: &Front<'_>) -> (Option<SarpMaps>, Standing) {
     if !wanted {
         return (None, Standing::without_kernel(Layers::Twin));
     }
-    match front.post(|hook| sarp::load(hook, distributor, keeps)) {
+    match front.post(|hook| sarp::load(hook, own)) {
         Ok(posted) => {
             let standing = Standing::in_kernel(Counters::Sarp(posted.maps.books()), &posted);
             (Some(posted.maps.held_by(posted.link)), standing)

@@ -200,9 +200,9 @@ fn open_outposts(
             (Outposts { ipsec, ..Outposts::default() }, standing)
         }
         (Mode::Sarp, ports, Some(identity), _) => {
-            let (distributor, keeps) = (distributor(config, identity), keeps(config, ports));
             let front = front(config.sarp.kernel_hook, ports.wire());
-            let (sarp, standing) = outpost::open_for_sarp(config.sarp_in_kernel(), distributor.as_ref(), keeps, &front);
+            let own = own_for_sarp(config, identity, ports);
+            let (sarp, standing) = outpost::open_for_sarp(config.sarp_in_kernel(), &own, &front);
             (Outposts { sarp, ..Outposts::default() }, standing)
         }
         _ => return (Outposts::default(), None),
@@ -212,6 +212,16 @@ fn open_outposts(
         tracing::warn!(interface, "{reason}; forged frames are dropped {} instead", standing.who());
     }
     (outposts, Some(standing))
+}
+
+/// What the kernel must know of a host that signs ARP.
+fn own_for_sarp(config: &Config, identity: &HostIdentity, ports: &Opened) -> shield::sarp::Own {
+    shield::sarp::Own {
+        distributor: distributor(config, identity),
+        keeps: keeps(config, ports),
+        answers_per_source_per_second: sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND,
+        answers_per_second: sarp::limits::ANSWERS_PER_SECOND,
+    }
 }
 
 /// By what the kernel tells requests to this host that are none, if it is a distributor.

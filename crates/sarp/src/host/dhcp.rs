@@ -192,6 +192,7 @@ impl Host {
             Outcome::Gained(ip) => self.event(Event::AddressLeased { ip }),
             Outcome::Lost(ip) => self.event(Event::LeaseLost { ip }),
         }
+        self.tell_leases(call.now.since_boot);
         Ok(self.hand_over(call, &bare))
     }
 
@@ -304,6 +305,14 @@ impl Host {
             (Held::Request, Some(claimed)) => self.ledger.release(now, Side::WIRE, fate, &claimed.frame),
             (Held::Ack(frame), _) => self.ledger.release(now, Side::STACK, fate, &frame),
             _ => {}
+        }
+    }
+
+    /// Tells who checks in front of us for which addresses we speak, and until when.
+    fn tell_leases(&mut self, now: Instant) {
+        let (Some(outpost), Some(client)) = (&mut self.outpost, &self.dhcp_client) else { return };
+        for lease in client.leases(now) {
+            outpost.own(lease.address, lease.until.unwrap_or(super::FOREVER));
         }
     }
 

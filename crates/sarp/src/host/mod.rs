@@ -46,6 +46,9 @@ use self::dhcp::Asking;
 
 pub use report::{KeyReport, LeaseReport, Report};
 
+/// Later than any clock here will show.
+const FOREVER: Instant = Instant::from_nanos(u64::MAX);
+
 /// What a checked message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
@@ -193,8 +196,9 @@ impl Host {
         }
     }
 
-    /// Tells `outpost`, which checks in front of this, of all questions from now on.
-    pub fn set_outpost(&mut self, outpost: Box<dyn Outpost>) {
+    /// Tells `outpost`, which checks in front of this, of our addresses and of all questions from now on.
+    pub fn set_outpost(&mut self, mut outpost: Box<dyn Outpost>) {
+        self.settings.addresses.iter().for_each(|ip| outpost.own(*ip, FOREVER));
         self.outpost = Some(outpost);
     }
 

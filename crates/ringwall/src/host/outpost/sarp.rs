@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use bump::{DropReason, Instant};
 use shield::Hook;
-use shield::sarp::{self, COUNTERS, Count, Distributor, Keeps, QUESTIONS, SETTINGS};
+use shield::sarp::{self, COUNTERS, Count, Own, PLACE_WORDS, PLACES, SETTINGS};
 use system::bpf::{Instruction, Program, Shared};
 
 use super::place;
@@ -17,18 +17,18 @@ const NAME: &str = "ringwall_sarp";
 
 /// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
 /// request is right, and in front of the socket it takes the place of the filter that says what is kept.
-pub(super) fn load(hook: Hook, distributor: Option<&Distributor>, keeps: Keeps) -> io::Result<(SarpMaps, Program)> {
+pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
     let maps = sarp::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
-    maps[SETTINGS].put(&[0; 4], &sarp::settings(distributor, keeps)[..])?;
+    maps[SETTINGS].put(&[0; 4], &own.emit()[..])?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(sarp::program(hook)), &maps)?;
-    let (questions, counters) = (maps[QUESTIONS].share()?, Books(maps[COUNTERS].share()?));
-    Ok((SarpMaps { questions, counters, _link: None }, program))
+    let (places, counters) = (maps[PLACES].share()?, Books(maps[COUNTERS].share()?));
+    Ok((SarpMaps { places, counters, _link: None }, program))
 }
 
 /// What the daemon writes and reads of the program's maps.
 #[derive(Debug)]
 pub(crate) struct SarpMaps {
-    questions: Shared,
+    places: Shared,
     counters: Books,
     /// With it the program would leave the card.
     _link: Option<OwnedFd>,
@@ -43,6 +43,13 @@ impl SarpMaps {
     /// What it counts.
     pub(super) fn books(&self) -> Books {
         self.counters.clone()
+    }
+
+    /// Puts `word` of the place of `ip` off to `until`, if it is not later already: another address may have this place.
+    fn extend(&self, ip: Ipv4Addr, word: usize, until: Instant) {
+        if let Some(word) = self.places.words().get(sarp::place_of(ip) * PLACE_WORDS + word) {
+            word.fetch_max(until.as_nanos(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -65,9 +72,11 @@ impl Books {
 
 impl sarp::Outpost for SarpMaps {
     fn expect(&mut self, ip: Ipv4Addr, until: Instant) {
-        if let Some(place) = self.questions.words().get(sarp::place_of(ip)) {
-            place.fetch_max(until.as_nanos(), Ordering::Relaxed);
-        }
+        self.extend(ip, 0, until);
+    }
+
+    fn own(&mut self, ip: Ipv4Addr, until: Instant) {
+        self.extend(ip, 1, until);
     }
 
     fn dropped(&self) -> Count {

@@ -9,6 +9,7 @@ use bump::Generator;
 use identity::distributor::{MemberKey, RequestMaster};
 use identity::site_key::SiteKey;
 use identity::token::{DRAWN_LEN, NumberKey};
+use shield::sarp::{Distributor, Keeps};
 use system::takeover::Kept;
 use wire::arp::{self, Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -21,7 +22,11 @@ use crate::host::outpost::tests::{is_skipped, setting};
 
 const OWN: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+const OWN_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FRAMES_DEFAULT: u64 = 30_000;
+/// Questions of one source and of all that are answered in a second; the kernel passes twice as many.
+const SHARE: u32 = 10;
+const ANSWERS: u32 = 100;
 const ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 const NOT_ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
 const FOREVER: Instant = Instant::from_nanos(u64::MAX);
@@ -45,19 +50,27 @@ impl Both {
         let members = MemberKey::of(&SiteKey::from_bytes([8; 32]));
         let numbers = NumberKey::of(&RequestMaster::from_bytes([9; 32]));
         let keys = Distributor { member: members.bytes().clone(), number: numbers.bytes().clone() };
-        let (mut maps, program) = load(hook, is_distributor.then_some(&keys), keeps).expect("root may load a program");
+        let own = Own {
+            distributor: is_distributor.then_some(keys),
+            keeps,
+            answers_per_source_per_second: SHARE,
+            answers_per_second: ANSWERS,
+        };
+        let (mut maps, program) = load(hook, &own).expect("root may load a program");
         sarp::Outpost::expect(&mut maps, ASKED, FOREVER);
+        sarp::Outpost::own(&mut maps, OWN_IP, FOREVER);
         let mut seed = [4; 32];
         seed[..8].copy_from_slice(&setting("RINGWALL_TWIN_SEED", 1).to_be_bytes());
         let both = Both { program, maps, is_distributor, members, numbers, random: Generator::from_seed(seed) };
-        both.let_unasked_pass(false);
+        both.let_idle_pass(false);
         both
     }
 
-    /// The word behind the counters is the time from which on the next answer passes that nobody asked for.
-    fn let_unasked_pass(&self, pass: bool) {
-        let word = &self.maps.counters.0.words()[sarp::COUNTED.len()];
-        word.store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed);
+    /// The two words behind the counters are the times from which on the next answer passes that nobody asked for, and the next question
+    /// about others.
+    fn let_idle_pass(&self, pass: bool) {
+        let words = self.maps.counters.0.words().iter().skip(sarp::COUNTED.len()).take(2);
+        words.for_each(|word| word.store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed));
     }
 
     fn number(&mut self, below: usize) -> usize {
@@ -100,9 +113,9 @@ impl Both {
 
     /// A message between hosts, plain or with something of a signature.
     fn resolution(&mut self) -> Vec<u8> {
-        let (operation, sender_ip) =
-            (self.one_of([Operation::Request, Operation::Reply]), self.one_of([ASKED, NOT_ASKED]));
-        let arp = Arp { operation, sender_ip, ..body() };
+        let operation = self.one_of([Operation::Request, Operation::Reply]);
+        let (sender_ip, target_ip) = (self.one_of([ASKED, NOT_ASKED]), self.one_of([OWN_IP, NOT_ASKED]));
+        let arp = Arp { operation, sender_ip, target_ip, ..body() };
         let signed = Message { arp, ..message(Kind::Resolution, &[]) }.signed_bytes();
         if self.number(2) == 0 { arp.emit().to_vec() } else { seal(signed, &[2; 64]) }
     }
@@ -164,8 +177,9 @@ impl Both {
         let (kernel, bytes) = (self.kernel(&frame), &frame[HEADER_LEN..]);
         let Ok(message) = Message::parse(bytes) else {
             // Nothing but a plain message can have another fate than to be dropped.
-            let plain = Arp::parse(bytes).ok().filter(|_| !Message::is_one(bytes));
-            assert_eq!(kernel.is_some() && plain.is_some(), plain.is_some_and(is_unasked), "{frame:02x?}");
+            if let Some(plain) = Arp::parse(bytes).ok().filter(|_| !Message::is_one(bytes)) {
+                assert_eq!(kernel, of_resolution(plain, kernel), "{frame:02x?}");
+            }
             return kernel;
         };
         let expected = match self.is_right(&message) {
@@ -174,7 +188,7 @@ impl Both {
             Some(false) => Some(DropReason::SarpRequestCheck),
             // Too short for what is checked: the daemon drops it as malformed.
             None if REQUESTS.contains(&message.kind) || ENROLMENT.contains(&message.kind) => return kernel,
-            None if message.kind == Kind::Resolution && is_unasked(message.arp) => Some(DropReason::SarpUnasked),
+            None if message.kind == Kind::Resolution => of_resolution(message.arp, kernel),
             Some(true) | None => None,
         };
         assert_eq!(kernel, expected, "{frame:02x?}");
@@ -182,12 +196,19 @@ impl Both {
     }
 }
 
-fn is_unasked(arp: Arp) -> bool {
-    arp.operation == Operation::Reply && sarp::place_of(arp.sender_ip) != sarp::place_of(ASKED)
+/// What a message between hosts is dropped for. A question for us may be one too many.
+fn of_resolution(arp: Arp, kernel: Option<DropReason>) -> Option<DropReason> {
+    let is_at = |one: Ipv4Addr, other: Ipv4Addr| sarp::place_of(one) == sarp::place_of(other);
+    match arp.operation {
+        Operation::Reply if is_at(arp.sender_ip, ASKED) => None,
+        Operation::Reply => Some(DropReason::SarpUnasked),
+        Operation::Request if is_at(arp.target_ip, OWN_IP) => kernel.filter(|reason| *reason == DropReason::SarpBudget),
+        Operation::Request => Some(DropReason::ArpTarget),
+    }
 }
 
 fn body() -> Arp {
-    Arp { operation: Operation::Request, sender_mac: PEER, sender_ip: NOT_ASKED, target_mac: OWN, target_ip: ASKED }
+    Arp { operation: Operation::Request, sender_mac: PEER, sender_ip: NOT_ASKED, target_mac: OWN, target_ip: OWN_IP }
 }
 
 fn message(kind: Kind, data: &[u8]) -> Message<'_> {
@@ -216,10 +237,10 @@ fn kernel_and_daemon_agree() {
     if is_skipped("kernel_and_daemon_agree") {
         return;
     }
-    let [malformed, no_distributor, check, number, unasked] = sarp::COUNTED;
+    let [malformed, not_for_us, check, number, unasked, budget] = sarp::COUNTED;
     for hook in [Hook::Socket, Hook::Xdp] {
-        agree(hook, true, &[malformed, check, number, unasked]);
-        agree(hook, false, &[malformed, no_distributor, unasked]);
+        agree(hook, true, &[malformed, not_for_us, check, number, unasked, budget]);
+        agree(hook, false, &[malformed, not_for_us, unasked, budget]);
     }
 }
 
@@ -241,12 +262,41 @@ fn an_answer_is_let_through_while_its_question_is_open_and_another_now_and_then(
     let over = Ipv4Addr::new(10, 0, 0, 10);
     sarp::Outpost::expect(&mut both.maps, over, now);
     assert_eq!(both.kernel(&of(over)), Some(DropReason::SarpUnasked));
-    both.let_unasked_pass(true);
+    both.let_idle_pass(true);
     assert_eq!(both.kernel(&of(over)), None);
     let began = std::time::Instant::now();
     let passed = (0..1000).filter(|_| both.kernel(&of(over)).is_none()).count();
     // However slow this machine is: one in a millisecond.
     assert!(passed as u128 <= 1 + began.elapsed().as_millis() && passed < 1000, "{passed} in {:?}", began.elapsed());
+}
+
+/// Who asks too much has his share and takes nobody else's; all together are answered so often and no more.
+#[test]
+fn each_source_has_its_share_of_the_answers() {
+    if is_skipped("each_source_has_its_share_of_the_answers") {
+        return;
+    }
+    let question = |number: u32| {
+        let [_, high, middle, low] = number.to_be_bytes();
+        let arp = Arp { sender_mac: MacAddress([2, 0, 9, high, middle, low]), ..body() };
+        [&ethernet(EtherType::ARP)[..], &arp.emit()].concat()
+    };
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let both = Both::open(hook, false, Keeps::Arp);
+        let passed = |number, times: u32| {
+            let began = std::time::Instant::now();
+            let passed = (0..times).filter(|_| both.kernel(&question(number)).is_none()).count() as u32;
+            (passed, began.elapsed().as_secs_f64())
+        };
+        // Twice what is answered in a second, and as much again for the time that it took.
+        let (of_one, time) = passed(1, 1000);
+        assert!(of_one >= 2 * SHARE - 1 && f64::from(of_one) <= f64::from(2 * SHARE) * (1.0 + time), "{of_one}");
+        assert!(passed(2, 1).0 == 1, "somebody else is answered");
+        let began = std::time::Instant::now();
+        let of_all = (3..2000).filter(|number| both.kernel(&question(*number)).is_none()).count();
+        let most = f64::from(2 * ANSWERS) * (1.0 + began.elapsed().as_secs_f64());
+        assert!(of_all as f64 <= most && of_all as u32 >= 2 * ANSWERS - of_one - 2, "{of_all} of {most}");
+    }
 }
 
 /// At the socket it is the filter as well; in front of the card what is not its business goes on.
