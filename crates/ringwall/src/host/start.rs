@@ -61,68 +61,98 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     };
     let prepared = prepare(&config, plan.identity(), taken, arm);
     let prepared = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
-    carry_out(plan, file, &config, prepared, clock)
+    Start { file, config: &config, prepared, clock }.carry_out(plan)
 }
 
-/// Makes the bump that the plan says, and lets it work.
-fn carry_out(plan: Plan, file: &Path, config: &Config, prepared: Prepared, mut clock: Clock) -> Result<(), Failure> {
-    let Prepared { ports, outposts, mut supervisor, precedence } = prepared;
-    let trains = config.cll.trains == Trains::Always;
-    match plan {
-        Plan::Null => {
-            let null = NullBump::disguised(EtherType(config.cll.ethertype));
-            let tools = Tools { here: (), beside: vec![()] };
-            serve(null, tools, Load::new(trains).with(precedence), ports.tap()?, clock, supervisor)
+/// All that a bump needs beside its plan.
+struct Start<'a> {
+    file: &'a Path,
+    config: &'a Config,
+    prepared: Prepared,
+    clock: Clock,
+}
+
+impl Start<'_> {
+    /// Makes the bump that the plan says, and lets it work.
+    fn carry_out(self, plan: Plan) -> Result<(), Failure> {
+        match plan {
+            Plan::Null => self.pass_all(),
+            Plan::Shield(settings) => self.shield(*settings),
+            Plan::Cll(sealing) => self.seal(*sealing),
+            Plan::Sarp(sarp) => self.sign_arp(*sarp),
         }
-        Plan::Shield(settings) => {
-            supervisor.ward_mut().watch_keys(KeyWatch::new(config));
-            let (mut shield, tools) = (Shield::new(*settings), Tools { here: (), beside: vec![()] });
-            if let Some(maps) = outposts.ipsec {
-                shield.set_outpost(Box::new(maps));
-            }
-            match ports {
-                Opened::Tap(ports) => serve(shield, tools, Load::new(false).with(precedence), ports, clock, supervisor),
-                Opened::Pair(ports) => {
-                    serve(shield, tools, Load::new(false).with(precedence), ports, clock, supervisor)
-                }
-            }
+    }
+
+    /// As [`Load::new`] or another, with the priority that the data path got.
+    fn load(&self, load: Load) -> Load {
+        load.with(self.prepared.precedence.clone())
+    }
+
+    fn trains(&self) -> bool {
+        self.config.cll.trains == Trains::Always
+    }
+
+    fn pass_all(self) -> Result<(), Failure> {
+        let load = self.load(Load::new(self.trains()));
+        let Prepared { ports, supervisor, .. } = self.prepared;
+        let null = NullBump::disguised(EtherType(self.config.cll.ethertype));
+        serve(null, Tools { here: (), beside: vec![()] }, load, ports.tap()?, self.clock, supervisor)
+    }
+
+    fn shield(self, settings: shield::ipsec::Settings) -> Result<(), Failure> {
+        let load = self.load(Load::new(false));
+        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
+        supervisor.ward_mut().watch_keys(KeyWatch::new(self.config));
+        let (mut shield, tools) = (Shield::new(settings), Tools { here: (), beside: vec![()] });
+        if let Some(maps) = outposts.ipsec {
+            shield.set_outpost(Box::new(maps));
         }
-        Plan::Cll(sealing) => {
-            let Sealing { identity, revocations, progress, expiry } = *sealing;
-            let kept = kept_tickets(config, &identity);
-            let mut settings = link_layer(config, file, identity, supervisor.ward().wire_mtu())?;
-            settings.proved = progress.proved().to_vec();
-            let mut ports = ports.tap()?;
-            let mut cll = cll::start(clock.now(), settings, generator()?, &mut ports.sinks());
-            // There is one lane, and no key yet.
-            if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outposts.link_layer) {
-                lane.set_outpost(Box::new(outpost));
-            }
-            if let Some((files, remembered)) = kept {
-                cll::remember(&mut cll, clock.now(), remembered, &mut ports.sinks());
-                supervisor.ward_mut().keep_tickets(files);
-            }
-            if let Some(list) = revocations.list() {
-                cll::revoke(&mut cll, clock.now(), Arc::clone(list), &mut ports.sinks());
-            }
-            supervisor.ward_mut().keep_progress(progress, expiry, revocations);
-            let tools = Tools { here: generator()?, beside: vec![generator()?] };
-            serve(cll, tools, Load::new(trains).with(precedence), ports, clock, supervisor)
+        match ports {
+            Opened::Tap(ports) => serve(shield, tools, load, ports, self.clock, supervisor),
+            Opened::Pair(ports) => serve(shield, tools, load, ports, self.clock, supervisor),
         }
-        Plan::Sarp(sarp) => {
-            let SignedArp { settings, distributors, akd, records, refresh, .. } = *sarp;
-            supervisor.ward_mut().name_distributors(distributors);
-            supervisor.ward_mut().keep_key(refresh);
-            let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
-            if let Some(maps) = outposts.sarp {
-                host.set_outpost(Box::new(maps));
-            }
-            let workers = if config.akd.is_some() { signing_threads() } else { 1 };
-            let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
-            match ports {
-                Opened::Tap(ports) => serve(host, tools, Load::new(trains).with(precedence), ports, clock, supervisor),
-                Opened::Pair(ports) => serve(host, tools, Load::of_kept().with(precedence), ports, clock, supervisor),
-            }
+    }
+
+    fn seal(mut self, sealing: Sealing) -> Result<(), Failure> {
+        let (config, load) = (self.config, self.load(Load::new(self.trains())));
+        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
+        let Sealing { identity, revocations, progress, expiry } = sealing;
+        let kept = kept_tickets(config, &identity);
+        let mut settings = link_layer(config, self.file, identity, supervisor.ward().wire_mtu())?;
+        settings.proved = progress.proved().to_vec();
+        let mut ports = ports.tap()?;
+        let mut cll = cll::start(self.clock.now(), settings, generator()?, &mut ports.sinks());
+        // There is one lane, and no key yet.
+        if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outposts.link_layer) {
+            lane.set_outpost(Box::new(outpost));
+        }
+        if let Some((files, remembered)) = kept {
+            cll::remember(&mut cll, self.clock.now(), remembered, &mut ports.sinks());
+            supervisor.ward_mut().keep_tickets(files);
+        }
+        if let Some(list) = revocations.list() {
+            cll::revoke(&mut cll, self.clock.now(), Arc::clone(list), &mut ports.sinks());
+        }
+        supervisor.ward_mut().keep_progress(progress, expiry, revocations);
+        let tools = Tools { here: generator()?, beside: vec![generator()?] };
+        serve(cll, tools, load, ports, self.clock, supervisor)
+    }
+
+    fn sign_arp(self, sarp: SignedArp) -> Result<(), Failure> {
+        let (of_all, of_kept) = (self.load(Load::new(self.trains())), self.load(Load::of_kept()));
+        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
+        let SignedArp { settings, distributors, akd, records, refresh, .. } = sarp;
+        supervisor.ward_mut().name_distributors(distributors);
+        supervisor.ward_mut().keep_key(refresh);
+        let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
+        if let Some(maps) = outposts.sarp {
+            host.set_outpost(Box::new(maps));
+        }
+        let workers = if self.config.akd.is_some() { signing_threads() } else { 1 };
+        let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
+        match ports {
+            Opened::Tap(ports) => serve(host, tools, of_all, ports, self.clock, supervisor),
+            Opened::Pair(ports) => serve(host, tools, of_kept, ports, self.clock, supervisor),
         }
     }
 }
