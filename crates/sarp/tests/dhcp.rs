@@ -4,17 +4,20 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, DropReason, Gso, GsoKind, Meta, Now, Side};
+use bump::{Bump, DropReason, Gso, GsoKind, Instant, Meta, Now, Side};
 use common::dhcp::*;
 use common::{Lan, ip, mac};
 use identity::distributor::RequestMaster;
 use identity::site_key::SiteKey;
 use sarp::Event;
 use sarp::akd::Member;
+use shield::sarp::{COUNTED, Count, Outpost};
 use wire::arp::{Arp, Operation};
 use wire::dhcp::proof::{Claim, Proof};
 use wire::dhcp::{MessageType, OPTION_PROOF, View};
@@ -54,6 +57,49 @@ fn a_host_gets_its_lease_and_may_then_speak_for_its_address() {
     let own = wire::arp::Arp { sender_ip: ip(20), ..common::request(CLIENT, ip(21)) };
     site.lan.stack_says(CLIENT, own);
     assert_eq!(site.drops(CLIENT, DropReason::ArpNotOurs), 1);
+}
+
+/// What stands in front of a host, as told: until when answers about an address are wanted, and until when it is its own.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    wanted: Arc<Mutex<BTreeMap<Ipv4Addr, Instant>>>,
+    own: Arc<Mutex<BTreeMap<Ipv4Addr, Instant>>>,
+}
+
+impl Outpost for Told {
+    fn expect(&mut self, ip: Ipv4Addr, until: Instant) {
+        self.wanted.lock().unwrap().insert(ip, until);
+    }
+
+    fn own(&mut self, ip: Ipv4Addr, until: Instant) {
+        self.own.lock().unwrap().insert(ip, until);
+    }
+
+    fn dropped(&self) -> Count {
+        COUNTED.map(|reason| if reason == DropReason::SarpUnasked { 3 } else { 0 })
+    }
+}
+
+#[test]
+fn who_checks_in_front_is_told_of_leases_and_questions_and_is_in_the_books() {
+    let (mut site, told) = (site(), Told::default());
+    site.lan.station(CLIENT).host.set_outpost(Box::new(told.clone()));
+    let own_until = || told.own.lock().unwrap().get(&ip(20)).copied();
+    assert_eq!(own_until(), None);
+    site.lease(CLIENT, 7, ip(20));
+    let first = own_until().unwrap();
+    let lease = SECOND * LEASE_S;
+    assert!(first > site.lan.now && first <= site.lan.now + lease, "{first:?} at {:?}", site.lan.now);
+    site.lan.run(lease / 2);
+    site.says(CLIENT, renewal(CLIENT, 9, ip(20)));
+    site.says(SERVER, answer(MessageType::Ack, SERVER, CLIENT, 9, ip(20)));
+    assert_eq!(site.heard(CLIENT), [MessageType::Ack]);
+    let renewed = own_until().unwrap();
+    assert!(renewed > first && renewed <= site.lan.now + lease, "{renewed:?} after {first:?}");
+    let question = Arp { sender_ip: ip(20), ..common::request(CLIENT, ip(21)) };
+    site.lan.stack_says(CLIENT, question);
+    assert_eq!(told.wanted.lock().unwrap().get(&ip(21)), Some(&(site.lan.now + sarp::limits::QUESTION_OPEN)));
+    assert_eq!(site.drops(CLIENT, DropReason::SarpUnasked), 3);
 }
 
 #[test]

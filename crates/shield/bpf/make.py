@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as the kernel takes
-them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has the difference. The
-lab's program that makes floods is compiled here as well.
+"""Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as
+the kernel takes them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has
+the difference. The lab's program that makes floods is compiled here as well.
 
 Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
 loads the program puts the map's descriptor there. `--check` only compares.

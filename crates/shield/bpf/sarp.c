@@ -3,9 +3,9 @@
 // It drops only what the daemon would drop, so that a forged message ends before it costs a copy and a wake-up: requests to a
 // distributor that no host of the site made, applications with numbers that the site never drew, answers that nobody asked for,
 // questions about others and more questions about us than are answered. Whatever it is not sure of it lets pass, and the daemon
-// decides. At the socket it stands in the place of the filter that says
-// what is kept for the daemon (`Kept`), which it says as well. `make.py` turns this file into `sarp.bpf` and `sarp.xdp.bpf`; numbers
-// on the wire are big-endian, this machine is little-endian.
+// decides. At the socket it stands in the place of the filter that says what is kept for the daemon (`Kept`), which it says as
+// well. `make.py` turns this file into `sarp.bpf` and `sarp.xdp.bpf`; numbers on the wire are big-endian, this machine is
+// little-endian. The layout of messages and the checks are in docs/s-arp.md, sections 1, 5 and 8.
 #include "hook.h"
 #include "siphash.h"
 
@@ -40,7 +40,7 @@ struct counters { u64 dropped[REASONS]; u64 next_unasked_ns, next_other_ns, full
 enum { PLACES = 4096 };
 struct place { u64 asked_until_ns, own_until_ns; };
 
-// Who asks. A budget is full at the time that stands here; of sources unheard for longest are forgotten when there are too many.
+// Who asks. A budget is full at the time that stands here; sources unheard for longest are forgotten when there are too many.
 struct source { u8 mac[6], ip[4], zero[2]; };
 struct budget { u64 full_at_ns; };
 #define BURST_NS 1000000000ULL
