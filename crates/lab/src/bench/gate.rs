@@ -1,5 +1,6 @@
 //! What must hold for a change to be accepted, read off the rows.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::row::Row;
@@ -59,10 +60,10 @@ pub enum Bound {
 }
 
 /// One condition.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Gate {
     /// The row's name.
-    pub row: &'static str,
+    pub row: Cow<'static, str>,
     /// What of it.
     pub quantity: Quantity,
     /// Where it must lie.
@@ -72,7 +73,12 @@ pub struct Gate {
 impl Gate {
     /// A condition on `quantity` of the row with this name.
     pub const fn on(row: &'static str, quantity: Quantity, bound: Bound) -> Gate {
-        Gate { row, quantity, bound }
+        Gate { row: Cow::Borrowed(row), quantity, bound }
+    }
+
+    /// As [`on`](Gate::on), for a name that is put together.
+    pub fn on_row(row: String, quantity: Quantity, bound: Bound) -> Gate {
+        Gate { row: Cow::Owned(row), quantity, bound }
     }
 }
 
@@ -93,11 +99,11 @@ pub const PEERS: [Gate; 1] = [Gate::on("ours/wireguard-go", Quantity::Median, Bo
 
 /// The gates of the parts in `only`, or of all parts. What a run was told to leave out is not judged.
 pub fn of_parts<P: PartialEq>(gates: &[(P, Gate)], only: &[P]) -> Vec<Gate> {
-    gates.iter().filter(|(part, _)| is_wanted(only, part)).map(|(_, gate)| *gate).collect()
+    gates.iter().filter(|(part, _)| is_wanted(only, part)).map(|(_, gate)| gate.clone()).collect()
 }
 
 /// A gate with what was measured. Without a value it is not judged and does not hold: its part was asked for and came to nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Verdict {
     gate: Gate,
     measured: Option<f64>,
@@ -105,9 +111,9 @@ pub struct Verdict {
 
 impl Verdict {
     /// Reads `gate` off `rows`.
-    pub fn of(gate: Gate, rows: &[Row]) -> Verdict {
+    pub fn of(gate: &Gate, rows: &[Row]) -> Verdict {
         let row = rows.iter().find(|row| row.row == gate.row);
-        Verdict { gate, measured: row.and_then(|row| gate.quantity.of(row)) }
+        Verdict { gate: gate.clone(), measured: row.and_then(|row| gate.quantity.of(row)) }
     }
 
     /// Whether the condition holds.
@@ -147,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_gate_holds_from_its_limit_on_and_only_with_a_value() {
-        let (_, gate) = CLL[2];
-        let verdict = |vs_null| Verdict::of(gate, &[row(gate.row, vs_null)]);
+        let (_, gate) = &CLL[2];
+        let verdict = |vs_null| Verdict::of(gate, &[row(&gate.row, vs_null)]);
         assert!(verdict(Some(0.85)).holds() && verdict(Some(0.85)).to_string().starts_with("pass  "));
         assert!(!verdict(Some(0.849)).holds() && verdict(Some(0.849)).to_string().starts_with("FAIL  "));
         for missing in [verdict(None), Verdict::of(gate, &[])] {
@@ -161,19 +167,19 @@ mod tests {
     /// Broke `of_parts` by giving all gates: a run of one part failed the gates of the others.
     #[test]
     fn what_a_run_leaves_out_is_not_judged() {
-        let rows = |only: &[Part]| of_parts(&CLL, only).iter().map(|gate| gate.row).collect::<Vec<_>>();
+        let rows = |only: &[Part]| of_parts(&CLL, only).iter().map(|gate| gate.row.to_string()).collect::<Vec<_>>();
         assert_eq!(rows(&[Part::Rtt]), ["rtt/encrypted"]);
         assert_eq!(rows(&[Part::FirstPing, Part::Rtt]), ["rtt/encrypted", "first_ping/overhead"]);
         assert_eq!(rows(&[]).len(), CLL.len());
         let measured =
             [Row::new("cll", "rtt/encrypted", "us", &vec![Some(1.0)]).unwrap().with_stat(MINUS_NULL, Some(3.0))];
-        assert!(of_parts(&CLL, &[Part::Rtt]).into_iter().all(|gate| Verdict::of(gate, &measured).holds()));
+        assert!(of_parts(&CLL, &[Part::Rtt]).iter().all(|gate| Verdict::of(gate, &measured).holds()));
     }
 
     #[test]
     fn an_upper_bound_is_one() {
-        let (_, gate) = CLL[3];
-        assert!(Verdict::of(gate, &[row(gate.row, Some(1.3))]).holds());
-        assert!(!Verdict::of(gate, &[row(gate.row, Some(1.31))]).holds());
+        let (_, gate) = &CLL[3];
+        assert!(Verdict::of(gate, &[row(&gate.row, Some(1.3))]).holds());
+        assert!(!Verdict::of(gate, &[row(&gate.row, Some(1.31))]).holds());
     }
 }

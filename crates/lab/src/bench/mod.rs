@@ -262,7 +262,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             if let Some(directory) = plots {
                 nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
-            show(&rows, &gate::of_parts(&nonces::GATES, only), options)
+            show(&rows, &gate::of_parts(&nonces::gates(), only), options)
         }
         Experiment::Peers { options } => {
             let program = options.program();
@@ -284,7 +284,7 @@ fn parse_profile(name: &str) -> Result<Profile, String> {
 /// Prints and writes what was found.
 fn show(rows: &[Row], gates: &[Gate], options: &Options) -> Result<ExitCode, Failure> {
     println!("{}", row::table(rows));
-    let verdicts: Vec<Verdict> = gates.iter().map(|&gate| Verdict::of(gate, rows)).collect();
+    let verdicts: Vec<Verdict> = gates.iter().map(|gate| Verdict::of(gate, rows)).collect();
     for verdict in &verdicts {
         println!("{verdict}");
     }

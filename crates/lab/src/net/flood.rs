@@ -1,7 +1,8 @@
 //! A flood of forged frames, handed to an interface as a card hands up what came by wire.
 //!
 //! A program in the kernel makes it (`bpf/flood.c`), because with a packet socket the way to the wire costs an attacker more than the
-//! same frame costs its victim, and the two share a machine here. It runs in a process of its own, which a signal ends.
+//! same frame costs its victim, and the two share a machine here; or a packet socket does, as attackers have one. It runs in a process
+//! of its own, which a signal ends.
 //!
 //! Trusts: that it runs as root, and that the interface is one end of a veth pair in a namespace that the lab has made.
 
@@ -14,15 +15,17 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use system::bpf::{Instruction, Keys, Kind, Map, Program, Shape};
+use system::port::Sender;
 
-use super::link::index_of;
-use super::{Frame, Namespace, Running, pcap};
+use super::{Frame, Namespace, Running, link, pcap};
 use crate::failure::Failure;
 
 /// The instructions, made of `bpf/flood.c`.
 const PROGRAM: &[u8] = include_bytes!("../../bpf/flood.bpf");
 /// Frames that the program sends together.
 const HANDFUL: f64 = 16.0;
+/// Frames of a call by a packet socket.
+const HANDFUL_OF_SOCKET: usize = 64;
 /// Bytes of the program's settings.
 const SETTINGS_LEN: usize = 32;
 /// Most bytes of a frame, and of the frame with its length in front.
@@ -36,6 +39,17 @@ const READY_LIMIT: Duration = Duration::from_secs(10);
 /// Steps of the attacker's scheduling class by which it stands behind everybody else.
 const NICENESS: &str = "19";
 
+/// How fast frames are wanted, and with it who makes them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// So many a second, by the kernel.
+    PerSecond(f64),
+    /// As fast as a program can with a packet socket.
+    OfSocket,
+    /// As fast as the kernel itself can.
+    OfKernel,
+}
+
 /// A flood that goes on.
 #[derive(Debug)]
 pub struct Flood {
@@ -43,15 +57,15 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Sends `frames` over and over out by `interface` of `namespace`, on processor `core` when nobody else wants it; so many a second, or
-    /// as fast as it goes. Files go to `directory`.
+    /// Sends `frames` over and over out by `interface` of `namespace`, on processor `core` when nobody else wants it. Files go to
+    /// `directory`.
     ///
     /// # Errors
     /// The kernel cannot, or a frame is too long.
     pub fn start(
         (namespace, interface): (&Namespace, &str),
         frames: Vec<Vec<u8>>,
-        per_second: Option<f64>,
+        rate: Rate,
         core: usize,
         directory: &Path,
     ) -> Result<Flood, Failure> {
@@ -61,8 +75,10 @@ impl Flood {
         command.args(["-c", &core.to_string(), "nice", "-n", NICENESS]);
         command.arg(std::env::current_exe().map_err(Failure::io("finding this program"))?);
         command.args(["flood", "--interface", interface, "--frames"]).arg(&capture);
-        if let Some(rate) = per_second {
-            command.args(["--per-second", &rate.to_string()]);
+        match rate {
+            Rate::PerSecond(rate) => drop(command.args(["--per-second", &rate.to_string()])),
+            Rate::OfSocket => drop(command.arg("--by-socket")),
+            Rate::OfKernel => {}
         }
         let mut process = Running::start(command, &directory.join("flood.log"))?;
         process.await_output(READY, READY_LIMIT)?;
@@ -98,6 +114,9 @@ pub struct FloodArgs {
     /// How many a second; as fast as it goes if not said
     #[arg(long, value_name = "NUMBER")]
     per_second: Option<f64>,
+    /// Sends them by a packet socket, as fast as it goes, instead of having the kernel make them
+    #[arg(long, conflicts_with = "per_second")]
+    by_socket: bool,
 }
 
 /// Floods an interface of this namespace until a signal ends it.
@@ -110,13 +129,33 @@ pub fn run(args: &FloodArgs) -> Result<ExitCode, Failure> {
     if frames.is_empty() || frames.len() > FRAMES_MAX {
         return Err(Failure::Usage(format!("{} frames to flood with; 1 to {FRAMES_MAX}", frames.len())));
     }
+    if args.by_socket { by_socket(&args.interface, &frames) } else { by_kernel(args, &frames) }
+}
+
+/// Has the kernel flood for ever.
+fn by_kernel(args: &FloodArgs, frames: &[Frame]) -> Result<ExitCode, Failure> {
     let longest = frames.iter().map(|frame| frame.0.len()).max().unwrap_or(0);
-    let program = load(&settings(args, &frames)?, &frames).map_err(Failure::io("loading the flood's program"))?;
-    writeln!(io::stdout(), "{READY}").map_err(Failure::io("writing to standard output"))?;
+    let program = load(&settings(args, frames)?, frames).map_err(Failure::io("loading the flood's program"))?;
+    say_ready()?;
     loop {
         let ran = program.run_live(&vec![0; longest], u32::MAX);
         ran.map_err(Failure::io(format!("flooding {}", args.interface)))?;
     }
+}
+
+/// Floods for ever by a packet socket. What a full card refuses is tried again with the next call.
+fn by_socket(interface: &str, frames: &[Frame]) -> Result<ExitCode, Failure> {
+    let mut port = link::open_to_send(interface)?;
+    say_ready()?;
+    let mut frames = frames.iter().cycle();
+    loop {
+        frames.by_ref().take(HANDFUL_OF_SOCKET).for_each(|frame| link::put(&mut port, frame));
+        port.sender.flush();
+    }
+}
+
+fn say_ready() -> Result<(), Failure> {
+    writeln!(io::stdout(), "{READY}").map_err(Failure::io("writing to standard output"))
 }
 
 /// Nobody floods a real network with this: the lab, which starts it, is in the machine's own namespace.
@@ -140,7 +179,7 @@ fn settings(args: &FloodArgs, frames: &[Frame]) -> Result<[u8; SETTINGS_LEN], Fa
     };
     let mut settings = [0; SETTINGS_LEN];
     settings[..8].copy_from_slice(&interval_ns.to_ne_bytes());
-    settings[24..28].copy_from_slice(&index_of(&args.interface)?.to_ne_bytes());
+    settings[24..28].copy_from_slice(&link::index_of(&args.interface)?.to_ne_bytes());
     settings[28..32].copy_from_slice(&(frames.len() as u32).to_ne_bytes());
     Ok(settings)
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bump::{Batch, Generator, Instant, Side};
+use bump::{Batch, Generator, Instant, Meta, Side};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,7 +22,7 @@ use system::wait::{PollFd, PollFlags, wait};
 
 use crate::failure::Failure;
 use crate::net::impairment::{Impairment, Line, LineCounters};
-use crate::net::{Namespace, Running};
+use crate::net::{Frame, Namespace, Running};
 
 /// The link's interface towards the host, in its own namespace.
 pub const INNER: &str = "inner";
@@ -143,6 +143,22 @@ fn generator(seed: u64, stream: u8) -> Generator {
 pub fn open(interface: &str) -> Result<PacketPort, Failure> {
     let options = PacketOptions { promiscuous: true, all_multicast: true, ..PacketOptions::new(index_of(interface)?) };
     open_port(interface, &options)
+}
+
+/// Opens a port on `interface` of the calling thread's namespace that hears nothing.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_send(interface: &str) -> Result<PacketPort, Failure> {
+    open_port(interface, &PacketOptions { deaf: true, ..PacketOptions::new(index_of(interface)?) })
+}
+
+/// Has `frame` wait to leave with the next call; a port that has no room for it loses it.
+pub fn put(port: &mut PacketPort, Frame(bytes): &Frame) {
+    if let Some(room) = port.sender.reserve(bytes.len()) {
+        room[..bytes.len()].copy_from_slice(bytes);
+        port.sender.commit(bytes.len(), Meta::plain());
+    }
 }
 
 /// Opens a port on `interface` of the calling thread's namespace that hears ARP, much of it in a short time.

@@ -12,6 +12,8 @@ use crate::net::{Frame, Namespace, Running, pcap, process};
 const READY_LIMIT: Duration = Duration::from_secs(10);
 /// How long a frame may take from the interface into the file.
 const SETTLE: Duration = Duration::from_millis(150);
+/// What waits for a slow disk, in KiB, where no frame may be missing.
+const ROOM_KIB: &str = "98304";
 
 /// Which way the watched frames go, as the interface's own namespace sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +61,34 @@ impl Watch {
         label: &str,
         expression: &str,
     ) -> Result<Watch, Failure> {
+        let options = ["-U", "--immediate-mode"];
+        Watch::start_with(namespace, (interface, direction), (directory, label), (expression, &options))
+    }
+
+    /// As [`start_matching`](Watch::start_matching), for tens of megabytes of which no frame may be missing. They can be read at the end
+    /// only.
+    ///
+    /// # Errors
+    /// As [`start_matching`](Watch::start_matching).
+    pub fn start_with_room(
+        namespace: &Namespace,
+        place: (&str, Direction),
+        file: (&Path, &str),
+        expression: &str,
+    ) -> Result<Watch, Failure> {
+        Watch::start_with(namespace, place, file, (expression, &["--immediate-mode", "-B", ROOM_KIB]))
+    }
+
+    fn start_with(
+        namespace: &Namespace,
+        (interface, direction): (&str, Direction),
+        (directory, label): (&Path, &str),
+        (expression, options): (&str, &[&str]),
+    ) -> Result<Watch, Failure> {
         let file = directory.join(format!("{label}.pcap"));
         let mut command = namespace.command("tcpdump");
         // Debian's tcpdump changes to a user of its own, which may not write here, unless told otherwise.
-        command.args(["-Z", "root", "-n", "-s", "0", "-U", "--immediate-mode", "-i", interface, "-w"]).arg(&file);
+        command.args(["-Z", "root", "-n", "-s", "0"]).args(options).args(["-i", interface, "-w"]).arg(&file);
         match direction {
             Direction::In => command.args(["-Q", "in"]),
             Direction::Out => command.args(["-Q", "out"]),
@@ -72,6 +98,12 @@ impl Watch {
         let mut process = Running::start(command, &directory.join(format!("{label}.log")))?;
         process.await_output("listening on", READY_LIMIT)?;
         Ok(Watch { process, file })
+    }
+
+    /// The process that watches.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The frames seen so far.

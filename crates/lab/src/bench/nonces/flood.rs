@@ -8,6 +8,7 @@ use wire::ethernet::HEADER_LEN;
 use super::stage::SENDER_CORE;
 use crate::bench::cpu;
 use crate::failure::Failure;
+use crate::net::flood::Rate;
 use crate::net::{self, Frame, Host, Lan, Namespace};
 
 /// Where a message has its fields.
@@ -63,23 +64,26 @@ impl Attack {
 pub enum Pace {
     /// 200,000 a second.
     Steady,
-    /// 500,000 a second: about what a program with a packet socket sends beside a stream.
+    /// 500,000 a second.
+    Fast,
+    /// As fast as a program with a packet socket can beside the stream's sender, which is what an attacker on a host has.
     OfProgram,
-    /// As fast as the machine can beside the stream's sender.
+    /// As fast as the kernel itself can beside the stream's sender: more than a link of 10 Gbit/s carries of full frames.
     Max,
 }
 
 impl Pace {
     /// Every part has these.
-    pub const ALL: [Pace; 2] = [Pace::Steady, Pace::Max];
+    pub const ALL: [Pace; 3] = [Pace::Steady, Pace::OfProgram, Pace::Max];
     /// Floods of data frames have one more.
-    pub const OF_DATA: [Pace; 3] = [Pace::Steady, Pace::OfProgram, Pace::Max];
+    pub const OF_DATA: [Pace; 4] = [Pace::Steady, Pace::Fast, Pace::OfProgram, Pace::Max];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
         match self {
             Pace::Steady => "200k",
-            Pace::OfProgram => "500k",
+            Pace::Fast => "500k",
+            Pace::OfProgram => "program",
             Pace::Max => "max",
         }
     }
@@ -88,16 +92,17 @@ impl Pace {
     pub fn least_per_second(self) -> f64 {
         match self {
             Pace::Steady => 190_000.0,
-            Pace::OfProgram => 475_000.0,
-            Pace::Max => 200_000.0,
+            Pace::Fast => 475_000.0,
+            Pace::OfProgram | Pace::Max => 200_000.0,
         }
     }
 
-    fn per_second(self) -> Option<f64> {
+    fn rate(self) -> Rate {
         match self {
-            Pace::Steady => Some(200_000.0),
-            Pace::OfProgram => Some(500_000.0),
-            Pace::Max => None,
+            Pace::Steady => Rate::PerSecond(200_000.0),
+            Pace::Fast => Rate::PerSecond(500_000.0),
+            Pace::OfProgram => Rate::OfSocket,
+            Pace::Max => Rate::OfKernel,
         }
     }
 }
@@ -123,7 +128,7 @@ pub fn start_at(
     pace: Pace,
     directory: &Path,
 ) -> Result<Flood, Failure> {
-    net::flood::Flood::start(near_end, frames, pace.per_second(), SENDER_CORE, directory).map(Flood)
+    net::flood::Flood::start(near_end, frames, pace.rate(), SENDER_CORE, directory).map(Flood)
 }
 
 impl Flood {

@@ -6,7 +6,7 @@
 //! - `functions.rs`: the nonces alone; `associations.rs`: the checks in front of the tag with very many associations
 //! - `saturation`: figures 1 to 5, a stream that keeps its receiver busy; `peer.rs`: who seals it ahead; `message.rs`: of what
 //! - `handshakes`: floods of requests for handshakes; `floods`: of frames to all, of ARP and of questions to a key distributor
-//! - `soak.rs`: one flood after the other, for long
+//! - `soak.rs`: one flood after the other, for long; `gates.rs`: what the layers must leave
 //! - `strongswan`: the same on strongSwan's tunnels, bare and behind the shield
 //! - `macs`: figures 7 to 10, algorithms for authentication
 
@@ -14,6 +14,7 @@ mod associations;
 mod flood;
 mod floods;
 mod functions;
+mod gates;
 mod handshakes;
 mod macs;
 mod message;
@@ -29,13 +30,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use shield::{Hook, Layers};
 
-use super::gate::{Bound, Gate, Quantity};
 use super::row::Row;
 use super::stats::{Series, median, present};
 use super::{Found, Schedule, is_wanted, measure_parts, plot, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
+pub use gates::gates;
 pub use stage::Receive;
 use stage::{Measured, Order, Stage};
 
@@ -71,84 +72,6 @@ impl NoncesPart {
     }
 }
 
-/// A gate on what is left of the stream.
-const fn left(row: &'static str, least: f64) -> (NoncesPart, Gate) {
-    (NoncesPart::Cll, Gate::on(row, Quantity::VersusPlain, Bound::AtLeast(least)))
-}
-
-/// A gate on how long nearly all of the stream is on its way.
-const fn soon(row: &'static str) -> (NoncesPart, Gate) {
-    (NoncesPart::Cll, Gate::on(row, Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)))
-}
-
-/// A gate on what a flood of handshakes leaves of the stream.
-const fn stays(row: &'static str) -> (NoncesPart, Gate) {
-    (NoncesPart::Handshakes, Gate::on(row, Quantity::VersusPlain, Bound::AtLeast(0.95)))
-}
-
-/// A gate on how long honest handshakes take meanwhile.
-const fn completes(row: &'static str) -> (NoncesPart, Gate) {
-    (NoncesPart::Handshakes, Gate::on(row, Quantity::Statistic("handshake_median_ms"), Bound::AtMost(1000.0)))
-}
-
-/// A gate on a row of the shield.
-const fn shield(row: &'static str, quantity: Quantity, bound: Bound) -> (NoncesPart, Gate) {
-    (NoncesPart::StrongSwan, Gate::on(row, quantity, bound))
-}
-
-/// What the layers are for.
-pub const GATES: [(NoncesPart, Gate); 41] = [
-    left("cll/wrong_index/layers=kernel/200k", 0.97),
-    left("cll/wrong_index/layers=kernel/max", 0.95),
-    left("cll/wrong_nonce/layers=kernel/200k", 0.97),
-    left("cll/wrong_nonce/layers=kernel/max", 0.95),
-    left("cll/replayed/layers=kernel/200k", 0.97),
-    left("cll/replayed/layers=kernel/max", 0.95),
-    left("cll/wrong_key/layers=kernel/200k", 0.95),
-    soon("cll/wrong_index/layers=kernel/200k"),
-    soon("cll/wrong_index/layers=kernel/max"),
-    soon("cll/wrong_nonce/layers=kernel/200k"),
-    soon("cll/wrong_nonce/layers=kernel/max"),
-    soon("cll/replayed/layers=kernel/200k"),
-    soon("cll/replayed/layers=kernel/max"),
-    stays("handshakes/wrong_site_tag/200k"),
-    completes("handshakes/wrong_site_tag/200k"),
-    stays("handshakes/wrong_site_tag/max"),
-    completes("handshakes/wrong_site_tag/max"),
-    stays("handshakes/replayed/200k"),
-    completes("handshakes/replayed/200k"),
-    stays("handshakes/replayed/max"),
-    completes("handshakes/replayed/max"),
-    stays("handshakes/large_certificate/200k"),
-    completes("handshakes/large_certificate/200k"),
-    stays("handshakes/large_certificate/max"),
-    completes("handshakes/large_certificate/max"),
-    stays("handshakes/wrong_signature/200k"),
-    completes("handshakes/wrong_signature/200k"),
-    stays("handshakes/wrong_signature/max"),
-    completes("handshakes/wrong_signature/max"),
-    shield("strongswan/wrong_spi/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
-    shield("strongswan/wrong_key/shield/200k", Quantity::VersusPlain, Bound::AtLeast(0.97)),
-    shield("strongswan/wrong_spi/shield/max", Quantity::VersusPlain, Bound::AtLeast(0.95)),
-    shield("strongswan/wrong_key/shield/max", Quantity::VersusPlain, Bound::AtLeast(0.95)),
-    shield("strongswan/wrong_spi/shield/max", Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)),
-    shield(
-        "strongswan/wrong_spi/shield/max",
-        Quantity::Statistic("memory_grown_mib"),
-        Bound::AtMost(strongswan::GROWN_MAX_MIB),
-    ),
-    shield("strongswan/wrong_key/shield/max", Quantity::Statistic("delay_p99_ms"), Bound::AtMost(5.0)),
-    shield(
-        "strongswan/wrong_key/shield/max",
-        Quantity::Statistic("memory_grown_mib"),
-        Bound::AtMost(strongswan::GROWN_MAX_MIB),
-    ),
-    shield("shield/rekey", Quantity::Median, Bound::AtMost(0.0)),
-    shield("shield/rekey", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
-    shield("shield/rekey/1k", Quantity::Statistic(strongswan::BY_SHIELDS), Bound::AtMost(0.0)),
-    shield("shield/rekey/1k", Quantity::Median, Bound::AtMost(0.0)),
-];
-
 /// Measures the parts in `only`, or all; returns their rows. Without the program only the functions and algorithms are there.
 ///
 /// # Errors
@@ -161,6 +84,7 @@ pub fn run(
     (receive, hook): (Receive, Hook),
 ) -> Result<Vec<Row>, Failure> {
     check_first(only, receive)?;
+    check_sealed(receive.sealed && only != [NoncesPart::StrongSwan])?;
     let mut rows = Vec::new();
     if is_wanted(only, &NoncesPart::Functions) {
         rows.extend(functions::measure(schedule));
@@ -189,11 +113,17 @@ fn check_first(only: &[NoncesPart], receive: Receive) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where no stream can be sealed ahead, that is refused before anything is measured.
+fn check_sealed(in_vain: bool) -> Result<(), Failure> {
+    if in_vain { Err(Failure::Usage("--sealed is for --only strongswan".to_owned())) } else { Ok(()) }
+}
+
 /// As [`run`] for `minutes` of floods in turn.
 ///
 /// # Errors
 /// As [`run`], or there is no program, or the receiver's books do not add up.
 pub fn soak(run: &Run, program: Option<&Path>, minutes: u32, way: (Receive, Hook)) -> Result<Vec<Row>, Failure> {
+    check_sealed(way.0.sealed)?;
     let program = program.ok_or_else(|| Failure::MissingTool("ringwall".to_owned()))?;
     soak::measure(run, program, minutes, way)
 }
@@ -254,11 +184,11 @@ fn under(
     }
     let rows = attacks.iter().zip(&found);
     let made = rows.filter_map(|(&(attack, pace), found)| {
-        let row = row(&name(attack, layers, pace), found, &quiet)?;
-        let hook = if layers == Layers::Kernel { hook.word() } else { "none" };
-        Some(with_costs(row, found, &quiet_runs).with_note("hook", hook))
+        Some(with_costs(row(&name(attack, layers, pace), found, &quiet)?, found, &quiet_runs))
     });
-    Ok(made.collect())
+    let alone = row(&format!("cll/alone/layers={}", layers.word()), &quiet_runs, &quiet);
+    let hook = if layers == Layers::Kernel { hook.word() } else { "none" };
+    Ok(alone.into_iter().chain(made).map(|row| row.with_note("hook", hook)).collect())
 }
 
 /// Processor time for a forged frame at the receiver, for which what it worked for the stream alone is subtracted, and at the

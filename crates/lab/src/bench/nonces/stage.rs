@@ -169,6 +169,9 @@ pub struct Receive {
     /// How long the receiver's card waits for more frames before it wakes the kernel again, as cards do that moderate their interrupts.
     #[arg(long, value_name = "MICROSECONDS", value_parser = parse_moderation, default_value = "0")]
     pub moderation: Duration,
+    /// The stream of --only strongswan is sealed before the clock starts, so that the sender's processor is the attacker's alone.
+    #[arg(long)]
+    pub sealed: bool,
 }
 
 fn parse_moderation(text: &str) -> Result<Duration, String> {

@@ -5,7 +5,7 @@
 //! - `questions.rs`: honest questions to a distributor meanwhile
 
 mod forgery;
-mod questions;
+pub mod questions;
 mod stage;
 
 use std::path::Path;
@@ -32,7 +32,8 @@ pub struct Victim {
 }
 
 impl Victim {
-    const ALL: [Victim; 5] = [
+    /// All of them.
+    pub const ALL: [Victim; 5] = [
         Victim { sarp: false, off: &[] },
         Victim { sarp: false, off: &["site-mac"] },
         Victim { sarp: false, off: &["site-mac", "budgets"] },
@@ -46,7 +47,7 @@ impl Victim {
     }
 
     /// What it is flooded with.
-    fn forgeries(self) -> &'static [Forgery] {
+    pub fn forgeries(self) -> &'static [Forgery] {
         if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }
     }
 }
@@ -103,7 +104,8 @@ fn on(
     Ok(found.iter().filter_map(|(flood, found)| row(&name(victim, *flood), found, &alone)).collect())
 }
 
-fn name(victim: Victim, flood: Option<(Forgery, Pace)>) -> String {
+/// The row of this flood of `victim`, or of the stream alone.
+pub fn name(victim: Victim, flood: Option<(Forgery, Pace)>) -> String {
     let (kind, off) = (if victim.sarp { "sarp" } else { "cll" }, without(victim.off));
     match flood {
         None => format!("floods/{kind}/alone/{off}"),

@@ -27,7 +27,7 @@ use crate::net::{Lan, LanPlan};
 /// Layers that are off.
 const OFF: [&[&str]; 2] = [&[], &["site-mac"]];
 /// Who floods: without the site key, and with it.
-const FORGERS: [Forger; 2] = [Forger::Stranger, Forger::Member];
+pub const FORGERS: [Forger; 2] = [Forger::Stranger, Forger::Member];
 /// The bridge that the distributor's cable goes back to.
 const BRIDGE: &str = "br0";
 
@@ -105,7 +105,8 @@ fn ask(
     asking.map_err(|_| Failure::Unreadable("who asks ended".to_owned()))?
 }
 
-fn name(off: &[&str], flood: Option<(Forger, Pace)>) -> String {
+/// The row of this flood, or of the questions alone.
+pub fn name(off: &[&str], flood: Option<(Forger, Pace)>) -> String {
     let off = without(off);
     match flood {
         None => format!("floods/akd/alone/{off}"),

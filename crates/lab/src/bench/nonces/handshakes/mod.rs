@@ -56,7 +56,7 @@ struct Hosts {
     lan: Lan,
 }
 
-/// Every flood at both paces, beside the stream without any.
+/// Every flood at every pace, beside the stream without any.
 ///
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
@@ -80,7 +80,8 @@ pub fn measure(
     Ok(rows.map(|row| row.with_note("hook", hook.word())).collect())
 }
 
-fn name(flood: Option<(Forgery, Pace)>) -> String {
+/// The row of this flood, or of the stream and honest handshakes alone.
+pub fn name(flood: Option<(Forgery, Pace)>) -> String {
     flood.map_or("handshakes/alone".to_owned(), |(forgery, pace)| {
         format!("handshakes/{}/{}", forgery.name(), pace.name())
     })

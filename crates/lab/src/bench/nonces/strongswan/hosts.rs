@@ -24,7 +24,7 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
 use crate::net::lan::INTERFACE;
-use crate::net::strongswan::{Swan, Tunnel, inner_address, is_esp};
+use crate::net::strongswan::{Swan, Tunnel, forged, inner_address, is_esp};
 use crate::net::talk::{Mailbox, reach};
 use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, process};
 
@@ -37,6 +37,12 @@ const PORT: u16 = 7001;
 const HOSTS: [&str; 4] = ["a", "b", "c", "m"];
 /// The peers of the receiver.
 const PEERS: [&str; 2] = ["b", "c"];
+
+/// What is taken down while a stream is sealed.
+const SEALED: &str = "udp port 4500";
+
+/// Forged frames and how fast they come, or none.
+type Flooding = Option<(Vec<Vec<u8>>, Pace)>;
 
 /// What strongSwan's sockets hold while associations are replaced, as much as the stream's own: losses are to be the shields'.
 const SOCKET_BYTES: usize = 4 << 20;
@@ -117,6 +123,8 @@ impl Hosts {
         let (a, b) = (lan.host("a")?, lan.host("b")?);
         swans[1].initiate(a, TUNNEL_LIMIT)?;
         reach(&b.namespace, inner_address(a), TUNNEL_LIMIT)?;
+        // While a stream is sealed nobody answers the sender.
+        b.namespace.ip(&format!("neigh replace {} lladdr {} dev {INTERFACE} nud permanent", a.ip, a.mac))?;
         place_all(&swans, &shields, receive)?;
         let receive_threads = place_receive_path(receive)?;
         let heard = overhear(&lan)?;
@@ -128,21 +136,64 @@ impl Hosts {
     /// # Errors
     /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
     pub fn measure(&self, attack: Option<(Forgery, Pace)>, seconds: u32) -> Result<Measured, Failure> {
-        let m = self.lan.host("m")?;
+        let (m, time) = (self.lan.host("m")?, Duration::from_secs(seconds.into()));
         let frames = attack.map(|(forgery, pace)| (forgery.frames(&self.heard, m.mac), pace));
-        self.measure_beside(frames, Duration::from_secs(seconds.into()))
+        if self.receive.sealed { self.measure_sealed(frames, time) } else { self.measure_beside(frames, time) }
     }
 
-    /// The same beside any frames of the attacker.
+    fn measure_sealed(&self, frames: Flooding, time: Duration) -> Result<Measured, Failure> {
+        let (m, pace) = (self.lan.host("m")?, frames.as_ref().map(|(_, pace)| *pace));
+        let (idle, stream) = (self.worked(1)?, self.stream()?);
+        let sealed = self.seal_ahead(&stream, time)?;
+        // What the sender made leaves from the attacker's wire, which the flood does not use.
+        let ([mut before, after], sample, flood_time) = self.beside(stream.leaving(m, sealed)?, frames, time)?;
+        before.sender = idle;
+        Measured::between([before, after], &sample, flood_time, time).checked(pace)
+    }
+
+    fn beside(
+        &self,
+        stream: Stream,
+        frames: Flooding,
+        time: Duration,
+    ) -> Result<([Seen; 2], Sample, Duration), Failure> {
+        cpu::settle()?;
+        let before = self.look()?;
+        let (sample, flood_time) = play(stream, (&self.lan, self.lan.host("a")?), frames, time)?;
+        Ok(([before, self.look()?], sample, flood_time))
+    }
+
+    /// What the stream's sender makes of the datagrams of so much time. Nothing of it arrives now.
+    fn seal_ahead(&self, stream: &Stream, time: Duration) -> Result<Vec<Frame>, Failure> {
+        let b = self.lan.host("b")?;
+        let port = Lan::port(b);
+        let (place, file) = ((port.as_str(), Direction::In), (self.lan.directory.as_path(), "sealed"));
+        let watch = Watch::start_with_room(&self.lan.bridge, place, file, SEALED)?;
+        // The receiver has nothing to do now, and the sender's processor is full.
+        place_process(watch.id(), RECEIVER_CORE, None)?;
+        self.lan.bridge.ip(&format!("link set {port} nomaster"))?;
+        let count = stream.seal(time);
+        process::pause(SOON)?;
+        self.lan.bridge.ip(&format!("link set {port} master br0"))?;
+        let (count, mut frames) = (count?, watch.stop()?);
+        frames.retain(|frame| is_esp(frame, b.ip) && frame.0.len() > PAYLOAD_LEN);
+        // The checksum in front of ESP was left to a card that there is not; none is allowed (RFC 3948, section 2.1).
+        frames.iter_mut().for_each(|frame| *frame = forged(frame, None, None));
+        if frames.len() == count {
+            Ok(frames)
+        } else {
+            Err(busy(&format!("{} datagrams of {count} sealed", frames.len())))
+        }
+    }
+
+    /// The stream of the sender's program beside any frames of the attacker.
     ///
     /// # Errors
     /// As [`measure`](Hosts::measure).
-    pub fn measure_beside(&self, frames: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<Measured, Failure> {
-        cpu::settle()?;
+    pub fn measure_beside(&self, frames: Flooding, time: Duration) -> Result<Measured, Failure> {
         let pace = frames.as_ref().map(|(_, pace)| *pace);
-        let before = self.look()?;
-        let (sample, flood_time) = play(self.stream()?, (&self.lan, self.lan.host("a")?), frames, time)?;
-        Measured::between([before, self.look()?], &sample, flood_time, time).checked(pace)
+        let (seen, sample, flood_time) = self.beside(self.stream()?, frames, time)?;
+        Measured::between(seen, &sample, flood_time, time).checked(pace)
     }
 
     /// Runs the stream alone, with so many datagrams a second.
@@ -193,19 +244,27 @@ impl Hosts {
     }
 
     fn look(&self) -> Result<Seen, Failure> {
-        let of_host = |at: usize| {
-            let shield = self.shields.get(at).and_then(Daemon::id);
-            self.swans.get(at).map(Swan::id).into_iter().chain(shield)
-        };
-        let worked = |at: usize| of_host(at).map(cpu::exact).sum::<Result<Duration, _>>();
+        let sent = ["b", "m"].map(|name| sent_by(&self.lan, self.lan.host(name)?));
         Ok(Seen {
-            valid: sent_by(&self.lan, self.lan.host("b")?)?,
+            // The stream leaves by one wire or the other.
+            valid: sent.into_iter().sum::<Result<f64, _>>()?,
             forged: forged_to(&self.lan, self.lan.host("a")?)?,
-            memory_mib: of_host(0).map(memory_of).sum::<Result<f64, _>>()?,
-            daemon: worked(0)?,
+            memory_mib: self.daemons(0).map(memory_of).sum::<Result<f64, _>>()?,
+            daemon: self.worked(0)?,
             receive: self.receive_threads.iter().map(|&thread| cpu::exact(thread)).sum::<Result<_, _>>()?,
-            sender: worked(1)?,
+            sender: self.worked(1)?,
         })
+    }
+
+    /// strongSwan of one of [`HOSTS`] and its shield, if it has one.
+    fn daemons(&self, at: usize) -> impl Iterator<Item = u32> {
+        let shield = self.shields.get(at).and_then(Daemon::id);
+        self.swans.get(at).map(Swan::id).into_iter().chain(shield)
+    }
+
+    /// Processor time of both.
+    fn worked(&self, at: usize) -> Result<Duration, Failure> {
+        self.daemons(at).map(cpu::exact).sum()
     }
 }
 

@@ -22,8 +22,9 @@ use crate::bench::{Schedule, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::net::strongswan::Swan;
-use forgery::Forgery;
-use hosts::{Front, Hosts};
+pub use forgery::Forgery;
+pub use hosts::Front;
+use hosts::Hosts;
 pub use rekey::BY_SHIELDS;
 
 /// How much memory strongSwan and the shield may take in one run and still be called flat: some buffers, and no queue. Bare, strongSwan
@@ -82,12 +83,17 @@ fn forged_packets(
         }
     }
     let made = attacks.iter().zip(&found).filter_map(|(&(forgery, pace), found)| {
-        let row = row(&name(forgery, front, pace), found, &quiet)?;
-        Some(with_costs(row, found, &quiet_runs).with_note("layers", &layers).with_note("hook", front.hook()))
+        Some(with_costs(row(&name(forgery, front, pace), found, &quiet)?, found, &quiet_runs))
     });
-    Ok(made.collect())
+    let alone = row(&format!("strongswan/alone/{}", front.name()), &quiet_runs, &quiet);
+    let noted = |row: Row| {
+        let row = row.with_note("layers", &layers).with_note("hook", front.hook());
+        row.with_stat("sealed_ahead", receive.sealed.then_some(1.0))
+    };
+    Ok(alone.into_iter().chain(made).map(noted).collect())
 }
 
-fn name(forgery: Forgery, front: Front, pace: Pace) -> String {
+/// The row of this forgery at this pace.
+pub fn name(forgery: Forgery, front: Front, pace: Pace) -> String {
     format!("strongswan/{}/{}/{}", forgery.name(), front.name(), pace.name())
 }
