@@ -275,12 +275,17 @@ const _: () = assert!(
 );
 /// Frames of one sender that wait for its announcement.
 pub const GROUP_HELD_PER_SENDER_MAX: usize = 32;
-/// Frames of one sender that wait for a signature to be checked.
-pub const GROUP_WAITING_PER_SENDER_MAX: usize = 256;
+/// Frames of one sender that wait for a signature to be checked. An honest sender's processor may sign all that it has gathered
+/// before this host's comes to the first check.
+pub const GROUP_WAITING_PER_SENDER_MAX: usize = 512;
+const _: () = assert!(
+    GROUP_WAITING_PER_SENDER_MAX >= GROUP_FRAMES_WAITING_MAX,
+    "what a sender gathers and lets go in one moment has room at a receiver"
+);
 /// Senders of which a signature is being checked. It bounds what waits in all: these times what waits of one.
 pub const GROUP_SENDERS_IN_CHECK_MAX: usize = 64;
 const _: () = assert!(
-    GROUP_SENDERS_IN_CHECK_MAX * GROUP_WAITING_PER_SENDER_MAX * 1600 < 32 * 1024 * 1024,
+    GROUP_SENDERS_IN_CHECK_MAX * GROUP_WAITING_PER_SENDER_MAX * 1600 < 64 * 1024 * 1024,
     "many certified hosts together cannot fill the memory"
 );
 /// Senders of group frames that are remembered. Who is forgotten is asked again.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{Checksum, DropReason, Gso, GsoKind, Meta};
+use cll::limits::GROUP_FRAMES_WAITING_MAX;
 use cll::{Legacy, Settings};
 use common::{Host, Lan, Site, arp_frame, datagram_from, ip, mac, settings, to_group};
 use identity::HostIdentity;
@@ -316,6 +317,22 @@ fn frames_of_one_moment_share_signatures_and_each_proves_itself_alone() {
     let arrived = frames.iter().filter(|frame| got(&lan.hosts[2], frame) == 1).count();
     assert!((60..=70).contains(&arrived), "{arrived} of about 67 that were not lost");
     assert_eq!(lan.hosts[2].drops(DropReason::BadSignature), 0);
+}
+
+/// A receiver whose processor is busy comes to the first check when the sender has signed all that it had gathered.
+#[test]
+fn all_that_a_sender_lets_go_at_once_arrives_where_checks_come_late() {
+    let mut lan = proved();
+    let frames: Vec<_> = (0..GROUP_FRAMES_WAITING_MAX).map(|n| to_group(1, MDNS, &(n as u32).to_be_bytes())).collect();
+    lan.wire = Box::new(|_, _, _| false);
+    let before = kinds(&lan, PacketType::GroupFrame).len();
+    lan.send_all(0, frames.clone());
+    lan.pass(Duration::from_secs(1));
+    let sent = kinds(&lan, PacketType::GroupFrame).split_off(before);
+    assert_eq!(sent.len(), frames.len());
+    lan.inject_all(1, sent);
+    let arrived = frames.iter().filter(|frame| got(&lan.hosts[1], frame) == 1).count();
+    assert_eq!((arrived, lan.hosts[1].drops(DropReason::GroupBudget)), (frames.len(), 0));
 }
 
 #[test]

@@ -340,10 +340,19 @@ impl Lan {
 
     /// The stack of `host` sends all of `frames` at one moment, before any job is done.
     pub fn send_all(&mut self, host: usize, frames: Vec<Vec<u8>>) {
+        self.process_all(host, Side::STACK, frames);
+    }
+
+    /// The wire brings all of `frames` to `host` alone at one moment, before any job is done.
+    pub fn inject_all(&mut self, host: usize, frames: Vec<Vec<u8>>) {
+        self.process_all(host, Side::WIRE, frames);
+    }
+
+    fn process_all(&mut self, host: usize, from: Side, frames: Vec<Vec<u8>>) {
         let now = self.hosts[host].now(self.at);
         let mut batch: Vec<_> = frames.into_iter().map(|frame| (frame, Meta::plain())).collect();
         let mut sink = Collected::new();
-        self.hosts[host].cll.process_on(0, now, Side::STACK, &mut Frames::new(&mut batch), &mut sink);
+        self.hosts[host].cll.process_on(0, now, from, &mut Frames::new(&mut batch), &mut sink);
         self.after(host, sink);
         self.settle();
     }
