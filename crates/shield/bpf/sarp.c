@@ -39,6 +39,7 @@ struct counters { u64 dropped[REASONS]; u64 next_unasked_ns, next_other_ns, full
 // Until when an answer about an address may come, and until when it is ours; addresses share a place if their lowest bits are the same.
 enum { PLACES = 4096 };
 struct place { u64 asked_until_ns, own_until_ns; };
+#define FOREVER (~0ULL)
 
 // Who asks. A budget is full at the time that stands here; sources unheard for longest are forgotten when there are too many.
 struct source { u8 mac[6], ip[4], zero[2]; };
@@ -118,8 +119,9 @@ INLINE int is_over(u64 *next_ns, u64 now, u64 interval_ns) {
 }
 
 // An answer between hosts, signed or plain.
-INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const struct message *arp, u64 now) {
+INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const struct message *arp) {
     struct place *place = place_of(arp->sender_ip);
+    u64 now = nanoseconds_since_boot();
 
     if (!place || now < place->asked_until_ns)
         return GOOD;
@@ -151,33 +153,44 @@ INLINE int is_spent(const struct settings *own, const struct message *arp, u64 n
     return !after;
 }
 
-// A question between hosts, or an announcement. Each source has its share, and all together what is answered at all. That is looked
-// at first, so that sources which are made up do not push each other out.
-INLINE enum reason judge_question(struct counters *books, const struct settings *own, const struct message *arp, u64 now) {
-    struct place *place = place_of(arp->target_ip);
-    u64 after = after_one(books->full_at_ns, now, own->answer_interval_ns);
+INLINE int is_ours(const struct place *place) {
+    u64 until_ns = place->own_until_ns;
+    return until_ns == FOREVER || (until_ns && nanoseconds_since_boot() < until_ns);
+}
 
-    if (!place)
-        return GOOD;
-    if (now >= place->own_until_ns)
-        return is_over(&books->next_other_ns, now, own->idle_interval_ns) ? NOT_FOR_THIS_HOST : GOOD;
+// A question about us. Each source has its share, and all together what is answered at all. That is looked at first, so that sources
+// which are made up do not push each other out. A clock that moves by ticks is exact enough for what lasts a second, and reading
+// the other takes as long as all that is done here.
+INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct message *arp) {
+    u64 now = ticked_nanoseconds(), after = after_one(books->full_at_ns, now, own->answer_interval_ns);
+
     if (!after || is_spent(own, arp, now))
         return BUDGET;
     books->full_at_ns = after;
     return GOOD;
 }
 
+// A question between hosts, or an announcement.
+INLINE enum reason judge_question(struct counters *books, const struct settings *own, const struct message *arp) {
+    struct place *place = place_of(arp->target_ip);
+
+    if (!place)
+        return GOOD;
+    if (is_ours(place))
+        return judge_budgets(books, own, arp);
+    return is_over(&books->next_other_ns, nanoseconds_since_boot(), own->idle_interval_ns) ? NOT_FOR_THIS_HOST : GOOD;
+}
+
 INLINE enum reason judge(context *packet, const struct settings *own, struct counters *books) {
     struct message arp = {};
-    u64 now = nanoseconds_since_boot();
 
     if (load(packet, ETHERNET_LEN, &arp, ARP_LEN))
         return GOOD;
     switch (arp.operation) {
     case big16(QUESTION):
-        return judge_question(books, own, &arp, now);
+        return judge_question(books, own, &arp);
     case big16(REPLY):
-        return judge_answer(books, own, &arp, now);
+        return judge_answer(books, own, &arp);
     case big16(OF_DISTRIBUTOR):
         return judge_distribution(packet, own);
     default:
