@@ -46,17 +46,23 @@ struct source { u8 mac[6], ip[4], zero[2]; };
 struct budget { u64 full_at_ns; };
 #define BURST_NS 1000000000ULL
 
-// A message of signed ARP as far as the nonce of a request.
-struct message {
+// What every frame is judged by first, in one piece: to ask for two costs as much as a look at a map.
+struct arp {
     u16 hardware, protocol; u8 hardware_len, protocol_len; u16 operation;
     u8 sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
+};
+struct opening { u16 ethertype; struct arp arp; };
+
+// A message of signed ARP as far as the nonce of a request.
+struct message {
+    struct arp arp;
     u32 magic; u8 type, signature_len; u16 data_len; u32 seconds;
     u8 number[8], nonce[16];
 };
 enum { WORDS = sizeof(struct message) / sizeof(u64) };
 union head { struct message message; u64 words[WORDS]; };
 
-enum { ETHERNET_LEN = 14, ARP_LEN = 28, DATA_AT = 40, HEAD_LEN = 64 };
+enum { ETHERTYPE_AT = 12, ETHERNET_LEN = 14, DATA_AT = 40, HEAD_LEN = 64 };
 enum { ARP = 0x0806, IPV4 = 0x0800, UDP = 17, DHCP_SERVER = 67, DHCP_CLIENT = 68 };
 enum { MAGIC = 0x7599e11e, QUESTION = 1, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
 enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
@@ -119,7 +125,7 @@ INLINE int is_over(u64 *next_ns, u64 now, u64 interval_ns) {
 }
 
 // An answer between hosts, signed or plain.
-INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const struct message *arp) {
+INLINE enum reason judge_answer(struct counters *books, const struct settings *own, const struct arp *arp) {
     struct place *place = place_of(arp->sender_ip);
     u64 now = nanoseconds_since_boot();
 
@@ -135,7 +141,7 @@ INLINE u64 after_one(u64 full_at_ns, u64 now, u64 interval_ns) {
 }
 
 // Whether this source has had its share.
-INLINE int is_spent(const struct settings *own, const struct message *arp, u64 now) {
+INLINE int is_spent(const struct settings *own, const struct arp *arp, u64 now) {
     struct source source = {};
     struct budget fresh = { now + own->source_interval_ns }, *known;
     u64 after;
@@ -161,7 +167,7 @@ INLINE int is_ours(const struct place *place) {
 // A question about us. Each source has its share, and all together what is answered at all. That is looked at first, so that sources
 // which are made up do not push each other out. A clock that moves by ticks is exact enough for what lasts a second, and reading
 // the other takes as long as all that is done here.
-INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct message *arp) {
+INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
     u64 now = ticked_nanoseconds(), after = after_one(books->full_at_ns, now, own->answer_interval_ns);
 
     if (!after || is_spent(own, arp, now))
@@ -171,7 +177,7 @@ INLINE enum reason judge_budgets(struct counters *books, const struct settings *
 }
 
 // A question between hosts, or an announcement.
-INLINE enum reason judge_question(struct counters *books, const struct settings *own, const struct message *arp) {
+INLINE enum reason judge_question(struct counters *books, const struct settings *own, const struct arp *arp) {
     struct place *place = place_of(arp->target_ip);
 
     if (!place)
@@ -181,16 +187,12 @@ INLINE enum reason judge_question(struct counters *books, const struct settings 
     return is_over(&books->next_other_ns, nanoseconds_since_boot(), own->idle_interval_ns) ? NOT_FOR_THIS_HOST : GOOD;
 }
 
-INLINE enum reason judge(context *packet, const struct settings *own, struct counters *books) {
-    struct message arp = {};
-
-    if (load(packet, ETHERNET_LEN, &arp, ARP_LEN))
-        return GOOD;
-    switch (arp.operation) {
+INLINE enum reason judge(context *packet, const struct settings *own, struct counters *books, const struct arp *arp) {
+    switch (arp->operation) {
     case big16(QUESTION):
-        return judge_question(books, own, &arp);
+        return judge_question(books, own, arp);
     case big16(REPLY):
-        return judge_answer(books, own, &arp);
+        return judge_answer(books, own, arp);
     case big16(OF_DISTRIBUTOR):
         return judge_distribution(packet, own);
     default:
@@ -221,17 +223,19 @@ INLINE int other(context *packet, const struct settings *own, u16 ethertype) {
 SECTION("hook")
 int sarp(context *packet) {
     u32 zero = 0;
-    u16 ethertype;
+    struct opening opening = {};
+    // What is too short for ARP has a type all the same.
+    int is_whole = !load(packet, ETHERTYPE_AT, &opening, sizeof(opening));
     struct settings *own = find(&settings, &zero);
     struct counters *books = find(&counters, &zero);
     enum reason reason;
 
-    if (!own || !books || load(packet, ETHERNET_LEN - sizeof(ethertype), &ethertype, sizeof(ethertype)))
+    if (!own || !books || (!is_whole && load(packet, ETHERTYPE_AT, &opening.ethertype, sizeof(u16))))
         return NOT_FOR_US;
-    if (ethertype != big16(ARP))
-        return other(packet, own, ethertype);
-    // The daemon says what is wrong with a tag.
-    reason = has_tag(packet) ? GOOD : judge(packet, own, books);
+    if (opening.ethertype != big16(ARP))
+        return other(packet, own, opening.ethertype);
+    // The daemon says what is wrong with a tag, and with a message that is cut.
+    reason = has_tag(packet) || !is_whole ? GOOD : judge(packet, own, books, &opening.arp);
     if (reason >= REASONS)
         return PASS;
     __sync_fetch_and_add(&books->dropped[reason], 1);

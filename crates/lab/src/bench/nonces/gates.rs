@@ -74,8 +74,13 @@ fn of_floods() -> Vec<Gate> {
     };
     let whole = Victim::ALL.into_iter().filter(|victim| victim.off.is_empty());
     let asked = questions::FORGERS.into_iter().flat_map(|forger| Pace::ALL.map(|pace| Some((forger, pace))));
-    let rows = whole.flat_map(of_victim).chain(asked.map(|flood| questions::name(&[], flood)));
-    rows.map(|row| left(row, LEFT_MIN)).collect()
+    let asked: Vec<_> = asked.map(|flood| questions::name(&[], flood)).collect();
+    let soon = |row: &String| {
+        Gate::on_row(row.clone(), Quantity::Statistic("delay_median_ms"), Bound::AtMost(HANDSHAKE_MAX_MS))
+    };
+    let answered: Vec<_> = asked.iter().map(soon).collect();
+    let shares = whole.flat_map(of_victim).chain(asked).map(|row| left(row, LEFT_MIN));
+    shares.chain(answered).collect()
 }
 
 fn least(pace: Pace) -> f64 {
@@ -113,6 +118,7 @@ mod tests {
             ("floods/cll/group_by_insider/whole/max", 0.95),
             ("floods/sarp/questions/whole/200k", 0.95),
             ("floods/akd/forged_by_member/whole/max", 0.95),
+            ("floods/distributor/requests_by_member/whole/max", 0.95),
         ];
         let gates = gates();
         for (row, least) in wanted {

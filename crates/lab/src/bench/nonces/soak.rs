@@ -105,8 +105,8 @@ fn play(stage: &Stage, turn: Turn) -> Result<Measured, Failure> {
         Turn::Data(attack) => return stage.measure(Some((attack, Pace::Steady)), TURN_SECONDS),
         Turn::Handshake(forgery) => Some(stage.forged_handshakes(forgery)?),
         Turn::Group(forgery) => {
-            let (heard, identity) = stage.said_to_all()?;
-            Some(forgery.frames(stage.receiver(), Some((&heard, &identity))))
+            let known = floods::Known { heard: Some(stage.said_to_all()?), members: None };
+            Some(forgery.frames(stage.receiver(), &known))
         }
     };
     stage.measure_under(frames.map(|frames| (frames, Pace::Steady)), TURN_SECONDS)

@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::Generator;
+use identity::distributor::MemberKey;
 use identity::token::{DRAWN_LEN, NumberKey};
 use system::port::Sender;
 use wire::arp::{Arp, Operation};
@@ -21,7 +22,7 @@ use super::super::stats::{Series, median, present};
 use super::super::work;
 use super::super::{Schedule, cpu, twice};
 use super::NAME;
-use super::load::{Borne, Load, Parties, frame, open_port, put, unsigned};
+use super::load::{Borne, Ends, Load, Parties, frame, open_port, put, unsigned};
 use crate::failure::Failure;
 use crate::guard::Daemon;
 
@@ -159,31 +160,38 @@ impl Forger {
     /// Frames with nonces and tags drawn at random.
     pub fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([9; 32]);
-        let (source, destination) = (parties.from.mac, parties.to.mac);
+        let ends = parties.ends();
         let overheard = NumberKey::of(parties.master).number([1; DRAWN_LEN]);
         let mut forge = || {
             let message = match self {
-                Forger::Stranger | Forger::Member => self.question(parties, &mut random),
+                Forger::Stranger => question(ends, None, &mut random),
+                Forger::Member => question(ends, Some(parties.members), &mut random),
                 Forger::Applicant => application(parties, u64::from_be_bytes(random.bytes()) >> 1, &mut random),
                 Forger::Listener => application(parties, overheard, &mut random),
             };
-            frame(source, destination, &message)
+            frame(ends, &message)
         };
         (0..FORGED).map(|_| forge()).collect()
     }
+}
 
-    /// A question in the name of any host.
-    fn question(self, parties: &Parties<'_>, random: &mut Generator) -> Vec<u8> {
-        let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
-        let question = Question { host, nonce: random.bytes() };
-        let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
-        let unsigned = unsigned(parties, wanted, &question);
-        let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
-        if let (Forger::Member, Some(head)) = (self, unsigned.first_chunk()) {
-            credential[..CHECK_LEN].copy_from_slice(&parties.members.check(head));
-        }
-        seal(unsigned, &credential)
+/// So many frames with questions in the names of all hosts; who knows `members` makes the first check right.
+pub fn forged_questions(ends: Ends, members: Option<&MemberKey>, count: u32) -> Vec<Vec<u8>> {
+    let mut random = Generator::from_seed([9; 32]);
+    (0..count).map(|_| frame(ends, &question(ends, members, &mut random))).collect()
+}
+
+/// A question in the name of any host, whose tag is drawn at random.
+fn question(ends: Ends, members: Option<&MemberKey>, random: &mut Generator) -> Vec<u8> {
+    let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
+    let question = Question { host, nonce: random.bytes() };
+    let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
+    let unsigned = unsigned(ends, wanted, &question);
+    let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
+    if let (Some(members), Some(head)) = (members, unsigned.first_chunk()) {
+        credential[..CHECK_LEN].copy_from_slice(&members.check(head));
     }
+    seal(unsigned, &credential)
 }
 
 /// An application with the token `number`, whose request for a certificate is none.

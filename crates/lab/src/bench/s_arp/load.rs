@@ -4,6 +4,7 @@
 //! a nonce and a credential of its own, are made before; answers come in a ring; it sleeps between. What counts as answered is an
 //! answer of the right kind to a request that was still open, and of some the signature is checked at the end.
 
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use bump::{Batch, Generator, Meta};
@@ -74,6 +75,20 @@ pub struct Parties<'a> {
     pub members: &'a MemberKey,
     pub master: &'a RequestMaster,
     pub distributor: &'a DistributorKey,
+}
+
+/// The addresses of who asks, and the hardware address of who is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    pub mac: MacAddress,
+    pub ip: Ipv4Addr,
+    pub to: MacAddress,
+}
+
+impl Parties<'_> {
+    pub(super) fn ends(&self) -> Ends {
+        Ends { mac: self.from.mac, ip: self.from.ip, to: self.to.mac }
+    }
 }
 
 impl Load {
@@ -187,19 +202,19 @@ fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Genera
     let mut nonce: [u8; NONCE_LEN] = random.bytes();
     nonce[..8].copy_from_slice(&at.to_be_bytes());
     let question = Question { host: key.host(), nonce };
-    let unsigned = unsigned(parties, wanted, &question);
+    let unsigned = unsigned(parties.ends(), wanted, &question);
     let credential = key.credential(parties.members, &unsigned);
-    let frame = frame(parties.from.mac, parties.to.mac, &seal(unsigned, &credential));
+    let frame = frame(parties.ends(), &seal(unsigned, &credential));
     Request { frame, host: key.host(), nonce, wanted, open_since: None }
 }
 
 /// What a request for the key of the made-up host `wanted` says in front of its credential.
-pub(super) fn unsigned(parties: &Parties<'_>, wanted: u32, question: &Question) -> Vec<u8> {
+pub(super) fn unsigned(ends: Ends, wanted: u32, question: &Question) -> Vec<u8> {
     let arp = Arp {
         operation: Operation::Request,
-        sender_mac: parties.from.mac,
-        sender_ip: parties.from.ip,
-        target_mac: parties.to.mac,
+        sender_mac: ends.mac,
+        sender_ip: ends.ip,
+        target_mac: ends.to,
         target_ip: filled_address(wanted),
     };
     let unix_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -208,8 +223,9 @@ pub(super) fn unsigned(parties: &Parties<'_>, wanted: u32, question: &Question) 
 }
 
 /// The frame that carries `message`.
-pub(super) fn frame(source: MacAddress, destination: MacAddress, message: &[u8]) -> Vec<u8> {
-    let mut frame = [&Header { destination, source, ethertype: EtherType::ARP }.emit()[..], message].concat();
+pub(super) fn frame(ends: Ends, message: &[u8]) -> Vec<u8> {
+    let header = Header { destination: ends.to, source: ends.mac, ethertype: EtherType::ARP };
+    let mut frame = [&header.emit()[..], message].concat();
     frame.resize(frame.len().max(MIN_LEN), 0);
     frame
 }

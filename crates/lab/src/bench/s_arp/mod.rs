@@ -7,8 +7,8 @@ mod first_ping;
 mod load;
 mod tables;
 
-pub use distributor::{Forger, HOSTS};
-pub use load::{Borne, Load, Parties};
+pub use distributor::{Forger, HOSTS, forged_questions};
+pub use load::{Borne, Ends, Load, Parties};
 
 use std::path::Path;
 

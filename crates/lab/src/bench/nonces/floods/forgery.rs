@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
+use identity::distributor::MemberKey;
 use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
@@ -13,6 +14,7 @@ use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
 use crate::attack::exhaustion::forged_group_frame;
+use crate::bench::s_arp::{Ends, forged_questions};
 use crate::net::{Frame, Host};
 
 /// Frames of a flood before it begins anew.
@@ -35,6 +37,19 @@ pub enum Forgery {
     Question,
     /// Answers by ARP that nobody asked for, of made-up hosts, with made-up signatures.
     Answer,
+    /// Questions to a distributor in the names of hosts, by somebody who holds no key of the site.
+    RequestByStranger,
+    /// The same by a host of the site.
+    RequestByMember,
+}
+
+/// What who forges knows.
+#[derive(Default)]
+pub struct Known {
+    /// A frame to all, and whose it is.
+    pub heard: Option<(Frame, HostIdentity)>,
+    /// The key of requests that all hosts of a site have.
+    pub members: Option<MemberKey>,
 }
 
 impl Forgery {
@@ -48,23 +63,36 @@ impl Forgery {
             Forgery::GroupByInsider => "group_by_insider",
             Forgery::Question => "questions",
             Forgery::Answer => "answers",
+            Forgery::RequestByStranger => "requests_by_stranger",
+            Forgery::RequestByMember => "requests_by_member",
         }
     }
 
-    /// Frames to `to`; those to all are made of `heard`, which came from the host with this identity.
-    pub fn frames(self, to: &Host, genuine: Option<(&Frame, &HostIdentity)>) -> Vec<Vec<u8>> {
+    /// Frames to `to`, or to all, of whom they are who is `known`.
+    pub fn frames(self, to: &Host, known: &Known) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([6; 32]);
-        let forge = |number| match (self, genuine) {
-            (Forgery::Question, _) => arp(to, Operation::Request, number, &mut random),
-            (Forgery::Answer, _) => arp(to, Operation::Reply, number, &mut random),
-            (_, None) => Vec::new(),
-            (Forgery::GroupByOutsider, Some((heard, _))) => forged_group_frame(heard, number, &mut random).0,
-            (Forgery::GroupByInsider, Some((heard, identity))) => {
-                with_tag(forged_group_frame(heard, number, &mut random).0, identity)
-            }
-        };
-        (0..FRAMES).map(forge).collect()
+        match self {
+            Forgery::Question => (0..FRAMES).map(|number| arp(to, Operation::Request, number, &mut random)).collect(),
+            Forgery::Answer => (0..FRAMES).map(|number| arp(to, Operation::Reply, number, &mut random)).collect(),
+            Forgery::RequestByStranger => forged_questions(ends(to), None, FRAMES),
+            Forgery::RequestByMember => forged_questions(ends(to), known.members.as_ref(), FRAMES),
+            Forgery::GroupByOutsider => to_all(known, |frame, _| frame),
+            Forgery::GroupByInsider => to_all(known, with_tag),
+        }
     }
+}
+
+/// Frames to all, each finished by `finish`.
+fn to_all(known: &Known, finish: impl Fn(Vec<u8>, &HostIdentity) -> Vec<u8>) -> Vec<Vec<u8>> {
+    let mut random = Generator::from_seed([6; 32]);
+    let Some((heard, identity)) = &known.heard else { return Vec::new() };
+    (0..FRAMES).map(|number| finish(forged_group_frame(heard, number, &mut random).0, identity)).collect()
+}
+
+/// Questions of somebody who is no host of the lab.
+fn ends(to: &Host) -> Ends {
+    let network = to.ip.octets();
+    Ends { mac: MacAddress([2, 0, 0, 0x99, 0, 1]), ip: Ipv4Addr::new(network[0], network[1], 1, 1), to: to.mac }
 }
 
 /// The frame with a right tag.

@@ -2,7 +2,7 @@
 //! honest traffic, with the checks in front of the signature (the site's tag, and budgets) and without.
 //!
 //! - `stage.rs`: a stream between two hosts meanwhile; `forgery.rs`: the frames
-//! - `questions.rs`: honest questions to a distributor meanwhile
+//! - `questions.rs`: honest questions meanwhile, as many as a distributor can answer
 
 mod forgery;
 pub mod questions;
@@ -20,35 +20,62 @@ use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
-pub use forgery::Forgery;
+pub use forgery::{Forgery, Known};
 use stage::{Measured, Stage};
+
+/// What a victim is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It seals frames.
+    Sealing,
+    /// It signs ARP.
+    Signing,
+    /// It signs ARP and distributes keys.
+    Distributing,
+}
+
+impl Role {
+    /// The part of a row's name that says it.
+    fn word(self) -> &'static str {
+        match self {
+            Role::Sealing => "cll",
+            Role::Signing => "sarp",
+            Role::Distributing => "distributor",
+        }
+    }
+}
 
 /// Whom a flood of [`stage`] is for, and which layers are off there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Whether it signs ARP; otherwise it seals frames.
-    pub sarp: bool,
+    pub role: Role,
     pub off: &'static [&'static str],
 }
 
 impl Victim {
     /// All of them.
-    pub const ALL: [Victim; 5] = [
-        Victim { sarp: false, off: &[] },
-        Victim { sarp: false, off: &["site-mac"] },
-        Victim { sarp: false, off: &["site-mac", "budgets"] },
-        Victim { sarp: true, off: &[] },
-        Victim { sarp: true, off: &["budgets"] },
+    pub const ALL: [Victim; 7] = [
+        Victim { role: Role::Sealing, off: &[] },
+        Victim { role: Role::Sealing, off: &["site-mac"] },
+        Victim { role: Role::Sealing, off: &["site-mac", "budgets"] },
+        Victim { role: Role::Signing, off: &[] },
+        Victim { role: Role::Signing, off: &["budgets"] },
+        Victim { role: Role::Distributing, off: &[] },
+        Victim { role: Role::Distributing, off: &["site-mac"] },
     ];
 
     /// The end of its site's name: each victim has a site of its own.
     fn suffix(self) -> String {
-        format!("-floods-{}-{}", if self.sarp { "sarp" } else { "cll" }, without(self.off))
+        format!("-floods-{}-{}", self.role.word(), without(self.off))
     }
 
     /// What it is flooded with.
     pub fn forgeries(self) -> &'static [Forgery] {
-        if self.sarp { &[Forgery::Question, Forgery::Answer] } else { &Forgery::GROUP }
+        match self.role {
+            Role::Sealing => &Forgery::GROUP,
+            Role::Signing => &[Forgery::Question, Forgery::Answer],
+            Role::Distributing => &[Forgery::RequestByStranger, Forgery::RequestByMember],
+        }
     }
 }
 
@@ -106,7 +133,7 @@ fn on(
 
 /// The row of this flood of `victim`, or of the stream alone.
 pub fn name(victim: Victim, flood: Option<(Forgery, Pace)>) -> String {
-    let (kind, off) = (if victim.sarp { "sarp" } else { "cll" }, without(victim.off));
+    let (kind, off) = (victim.role.word(), without(victim.off));
     match flood {
         None => format!("floods/{kind}/alone/{off}"),
         Some((forgery, pace)) => format!("floods/{kind}/{}/{off}/{}", forgery.name(), pace.name()),

@@ -5,11 +5,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use identity::HostIdentity;
 use shield::Hook;
 
-use super::forgery::Forgery;
-use super::{Victim, hook_line};
+use super::forgery::{Forgery, Known};
+use super::{Role, Victim, hook_line};
 use crate::bench::cpu;
 use crate::bench::nonces::flood::Pace;
 use crate::bench::nonces::stage::{
@@ -20,7 +19,7 @@ use crate::bench::nonces::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
-use crate::net::{Frame, Lan, LanPlan};
+use crate::net::{Lan, LanPlan};
 
 /// Share of the stream that must leave its program: what is lost there is not the receiver's loss.
 const SENT_MIN: f64 = 0.99;
@@ -42,8 +41,7 @@ pub struct Stage {
     // Ends before the hosts do.
     receiver: Daemon,
     _others: Vec<Daemon>,
-    /// A frame to all, and whose it is; none among hosts that sign ARP.
-    heard: Option<(Frame, HostIdentity)>,
+    known: Known,
     receive: Receive,
     lan: Lan,
 }
@@ -54,28 +52,22 @@ impl Stage {
     /// # Errors
     /// They cannot be set up.
     pub fn open(run: &Run, program: &Path, victim: Victim, (receive, hook): (Receive, Hook)) -> Result<Stage, Failure> {
-        let distributor = victim.sarp.then_some(DISTRIBUTOR);
+        let distributor = (victim.role != Role::Sealing).then_some(DISTRIBUTOR);
         let hosts = distributor.into_iter().chain(["a", "b", "c", "m"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &victim.suffix(), None)?;
-        receive_in_a_thread(&lan, lan.host("a")?, receive)?;
-        let mut others = Vec::new();
-        for name in distributor.into_iter().chain(["b", "c"]) {
-            others.push(guard(&site, &lan, name, Setting { sarp: victim.sarp, ..Setting::default() })?);
-        }
-        let line = hook_line(hook);
-        let setting = Setting { sarp: victim.sarp, weaken: victim.off, ..Setting::default() };
-        let receiver = guard(&site, &lan, "a", Setting { cll_lines: &line, sarp_lines: &line, ..setting })?;
-        let (a, b, c) = (lan.host("a")?, lan.host("b")?, lan.host("c")?);
-        lan.acquaint(b, a)?;
-        let heard = if victim.sarp { None } else { Some((hear(&lan, c)?, site.host_identity(c)?)) };
+        let target = lan.host(if victim.role == Role::Distributing { DISTRIBUTOR } else { "a" })?;
+        receive_in_a_thread(&lan, target, receive)?;
+        let (receiver, others) = start(&site, &lan, victim, &hook_line(hook))?;
+        lan.acquaint(lan.host("b")?, target)?;
+        let known = know(&site, &lan, victim)?;
         for daemon in &others {
             place(daemon, SENDER_CORE, Some(STREAM_PRIORITY))?;
             shelter(&lan, &daemon.host)?;
         }
         place(&receiver, RECEIVER_CORE, receive.of_daemon())?;
         place_receive_path(receive)?;
-        Ok(Stage { receiver, _others: others, heard, receive, lan })
+        Ok(Stage { receiver, _others: others, known, receive, lan })
     }
 
     /// Runs the stream, alone or under a flood.
@@ -85,9 +77,8 @@ impl Stage {
     pub fn measure(&self, flood: Option<(Forgery, Pace)>, seconds: u32) -> Result<Measured, Failure> {
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
-        let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
-        let genuine = self.heard.as_ref().map(|(frame, identity)| (frame, identity));
-        let forged = flood.map(|(forgery, pace)| (forgery.frames(a, genuine), pace));
+        let (a, b) = (&self.receiver.host, self.lan.host("b")?);
+        let forged = flood.map(|(forgery, pace)| (forgery.frames(a, &self.known), pace));
         let stream = Stream::open(b, a, self.receive)?;
         let (before, spent) = (forged_to(&self.lan, a)?, worked(&self.receiver)?);
         let start = Instant::now();
@@ -105,6 +96,30 @@ impl Stage {
             daemon_load: worked(&self.receiver)?.saturating_sub(spent).as_secs_f64() / start.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// Starts the victim and the others, a distributor before those that ask it.
+fn start(site: &Site, lan: &Lan, victim: Victim, line: &str) -> Result<(Daemon, Vec<Daemon>), Failure> {
+    let sarp = victim.role != Role::Sealing;
+    let other = |name| guard(site, lan, name, Setting { sarp, ..Setting::default() });
+    let setting = Setting { sarp, weaken: victim.off, cll_lines: line, sarp_lines: line, ..Setting::default() };
+    if victim.role == Role::Distributing {
+        let receiver = guard(site, lan, DISTRIBUTOR, setting)?;
+        return Ok((receiver, vec![other("b")?]));
+    }
+    let before = sarp.then_some(DISTRIBUTOR).into_iter().chain(["b", "c"]);
+    let others = before.map(other).collect::<Result<_, _>>()?;
+    Ok((guard(site, lan, "a", setting)?, others))
+}
+
+/// What the attacker has heard or holds.
+fn know(site: &Site, lan: &Lan, victim: Victim) -> Result<Known, Failure> {
+    let c = lan.host("c")?;
+    Ok(match victim.role {
+        Role::Sealing => Known { heard: Some((hear(lan, c)?, site.host_identity(c)?)), members: None },
+        Role::Signing => Known::default(),
+        Role::Distributing => Known { heard: None, members: Some(site.member_key(c)?) },
+    })
 }
 
 fn guard(site: &Site, lan: &Lan, name: &str, setting: Setting<'_>) -> Result<Daemon, Failure> {
