@@ -283,9 +283,9 @@ const _: () = assert!(
     "what a sender gathers and lets go in one moment has room at a receiver"
 );
 /// Senders of which a signature is being checked. It bounds what waits in all: these times what waits of one.
-pub const GROUP_SENDERS_IN_CHECK_MAX: usize = 64;
+pub const GROUP_SENDERS_IN_CHECK_MAX: usize = 40;
 const _: () = assert!(
-    GROUP_SENDERS_IN_CHECK_MAX * GROUP_WAITING_PER_SENDER_MAX * 1600 < 64 * 1024 * 1024,
+    GROUP_SENDERS_IN_CHECK_MAX * GROUP_WAITING_PER_SENDER_MAX * 1600 < 32 * 1024 * 1024,
     "many certified hosts together cannot fill the memory"
 );
 /// Senders of group frames that are remembered. Who is forgotten is asked again.
