@@ -942,30 +942,30 @@ def sarp_resolutions(alpha, omega):
     yield "reply.frame", sarp_frame(alpha.mac, omega.mac, reply, omega.key.sign(reply))
 
 
-def sarp_member_check(site_key, unsigned):
-    """The first check: by a key that all hosts of the site can make, over the bytes up to and with the nonce."""
-    key = short_tag(site_key, b"s-arp member", b"")
+def sarp_check(request_key, unsigned):
+    """The first check: by a key that follows from the host's, over the bytes up to and with the nonce."""
+    key = short_tag(request_key, b"s-arp check", b"")
     return struct.pack("<Q", siphash_2_4(key, unsigned[:64]))
 
 
-def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, site_key, request_key):
+def sarp_questions(alpha, omega, distributor_mac, distributor_ip, number, request_key):
     """What alpha asks a distributor, and the nonce of each request."""
     own = (alpha.mac, alpha.addresses[0].packed)
     for name, kind, about in [("time", 0x01, distributor_ip), ("key", 0x04, omega.addresses[0].packed)]:
         nonce = fixed(f"s-arp {name}", 16)
         unsigned = sarp_unsigned(arp(OPERATION_DISTRIBUTOR, *own, distributor_mac, about), kind, SARP_SECONDS,
                                  struct.pack("!Q", number) + nonce)
-        proof = sarp_member_check(site_key, unsigned) + short_tag(request_key, b"s-arp request", unsigned)
+        proof = sarp_check(request_key, unsigned) + short_tag(request_key, b"s-arp request", unsigned)
         yield f"{name}-request.frame", sarp_frame(distributor_mac, alpha.mac, unsigned, proof)
 
 
-def sarp_change(alpha, distributor_mac, distributor_ip, number, site_key, request_key, new):
+def sarp_change(alpha, distributor_mac, distributor_ip, number, request_key, new):
     question = struct.pack("!Q", number) + fixed("s-arp change", 16)
     proof = new.sign(b"ringwall s-arp new key" + question + public_bytes(new))
     rest = bytes([1, len(proof)]) + proof + public_bytes(new)
     message = arp(OPERATION_DISTRIBUTOR, alpha.mac, alpha.addresses[0].packed, distributor_mac, distributor_ip)
     zeros = sarp_unsigned(message, 0x40, SARP_SECONDS, question + bytes(24) + rest)
-    proof = sarp_member_check(site_key, zeros) + short_tag(request_key, b"s-arp key change", zeros)
+    proof = sarp_check(request_key, zeros) + short_tag(request_key, b"s-arp key change", zeros)
     unsigned = sarp_unsigned(message, 0x40, SARP_SECONDS, question + proof + rest)
     return sarp_frame(distributor_mac, alpha.mac, unsigned, alpha.key.sign(unsigned))
 
@@ -996,7 +996,6 @@ def sarp_file(authority, alpha, omega):
     out.put("distributor.mac", mac)
     out.put("distributor.address", ip)
     out.put("master", master)
-    out.put("site_key", authority.site_key)
     out.put("alpha.number", struct.pack("!Q", number))
     out.comment("The request key of alpha, as it follows from master and number.")
     out.put("alpha.request_key", request_key)
@@ -1004,9 +1003,9 @@ def sarp_file(authority, alpha, omega):
     out.comment("Whole frames.")
     for name, frame in sarp_resolutions(alpha, omega):
         out.put(name, frame)
-    for name, frame in sarp_questions(alpha, omega, mac, ip, number, authority.site_key, request_key):
+    for name, frame in sarp_questions(alpha, omega, mac, ip, number, request_key):
         out.put(name, frame)
-    out.put("key-change.frame", sarp_change(alpha, mac, ip, number, authority.site_key, request_key, new))
+    out.put("key-change.frame", sarp_change(alpha, mac, ip, number, request_key, new))
     for name, frame in sarp_answers(alpha, omega, mac, ip, distributor_key, number):
         out.put(name, frame)
     return out.text()

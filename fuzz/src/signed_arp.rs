@@ -11,7 +11,7 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestMaster};
 use sarp::akd::{Akd, Lookup, RecordKey, Records};
 use sarp::{Distributor, Host, Settings};
 use wire::MacAddress;
@@ -164,10 +164,6 @@ impl World {
     }
 }
 
-fn members() -> MemberKey {
-    MemberKey::of(site::identities()[0].site_key())
-}
-
 fn host(place: usize, sign_requests: bool) -> Host {
     let distributor_key = site::identities()[1].signing_key();
     let (algorithm, public) = distributor_key.record_key().expect("Ed25519");
@@ -183,7 +179,6 @@ fn host(place: usize, sign_requests: bool) -> Host {
         addresses: vec![IPS[place]],
         distributors: vec![distributor],
         request_key: master.key_of(place as u64),
-        member_key: members(),
         known_hosts: Vec::new(),
         window: sarp::limits::WINDOW,
         dhcp_client: None,
@@ -191,7 +186,7 @@ fn host(place: usize, sign_requests: bool) -> Host {
         sign_requests,
         weaken: sarp::Weaken::default(),
     };
-    let akd = (place == DISTRIBUTOR).then(|| Akd::new(Arc::clone(&distributor_key), members(), master));
+    let akd = (place == DISTRIBUTOR).then(|| Akd::new(Arc::clone(&distributor_key), master));
     Host::new(Arc::new(settings), akd, Generator::from_seed([place as u8; 32]))
 }
 

@@ -32,7 +32,7 @@ pub const MAX_FILE_LEN: u64 = identity::limits::MAX_PEM_LEN as u64;
 pub const MAX_NAME_LEN: usize = 63;
 
 /// Most hosts that a repository has ever numbered. Listing reads them all, some hundred bytes each.
-pub const MAX_HOSTS: u64 = 262_144;
+pub const MAX_HOSTS: u64 = identity::limits::MAX_HOST_NUMBER;
 
 /// Most addresses of one host in a repository, as many as its certificate can hold.
 pub const MAX_ADDRESSES_PER_HOST: usize = identity::limits::MAX_ADDRESSES;

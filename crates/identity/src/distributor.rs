@@ -1,8 +1,8 @@
 //! To be looked up instead of carrying a certificate: what a key distributor (AKD) of the S-ARP paper vouches for.
 //!
 //! A [`DistributorKey`] turns an answer into [`Verified`] statements; a [`RequestKey`] is what a host shares with the
-//! distributors of its site, so that strangers cannot make them sign; a [`MemberKey`] is what all hosts of the site share, so
-//! that strangers cost a distributor next to nothing (record 0016).
+//! distributors of its site, so that nobody else can make them sign; its [`CheckKey`] makes whoever lacks that cost a distributor
+//! next to nothing (records 0016 and 0048).
 
 use std::fmt;
 use std::hash::Hasher;
@@ -29,20 +29,13 @@ const REQUEST_KEY_LEN: usize = 8 + crate::site_key::LEN;
 const REQUEST_LABEL: &[u8] = b"s-arp request";
 const CHANGE_LABEL: &[u8] = b"s-arp key change";
 const KEY_LABEL: &[u8] = b"s-arp request key";
-const MEMBER_LABEL: &[u8] = b"s-arp member";
+const CHECK_LABEL: &[u8] = b"s-arp check";
 
-/// What every host of a site can make and no stranger can: the first check of a request to a distributor. It costs a tenth of a
-/// tag and says nothing about which host asks.
+/// What only one host and the distributors of its site can make: the first check of a request. It costs a tenth of a tag.
 #[derive(Clone)]
-pub struct MemberKey(Zeroizing<[u8; TAG_LEN]>);
+pub struct CheckKey(Zeroizing<[u8; TAG_LEN]>);
 
-impl MemberKey {
-    /// The key that follows from the site's.
-    #[must_use]
-    pub fn of(site_key: &SiteKey) -> MemberKey {
-        MemberKey(Zeroizing::new(site_key.tag(MEMBER_LABEL, &[])))
-    }
-
+impl CheckKey {
     /// The key of SipHash that checks are made with.
     #[must_use]
     pub fn bytes(&self) -> &Zeroizing<[u8; TAG_LEN]> {
@@ -64,9 +57,9 @@ impl MemberKey {
     }
 }
 
-impl fmt::Debug for MemberKey {
+impl fmt::Debug for CheckKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MemberKey(redacted)")
+        f.write_str("CheckKey(redacted)")
     }
 }
 
@@ -148,16 +141,31 @@ impl RequestKey {
         self.key.tag(REQUEST_LABEL, &[signed_bytes])
     }
 
-    /// What proves a request: the check of the site's members, and the tag.
+    /// The key of the host's checks, which follows from this one. Whoever needs it often keeps it.
     #[must_use]
-    pub fn credential(&self, members: &MemberKey, signed_bytes: &[u8]) -> [u8; CREDENTIAL_LEN] {
-        credential(members, signed_bytes, self.tag(signed_bytes))
+    pub fn check_key(&self) -> CheckKey {
+        CheckKey(Zeroizing::new(self.key.tag(CHECK_LABEL, &[])))
+    }
+
+    /// What proves a request: its check, and its tag.
+    #[must_use]
+    pub fn credential(&self, signed_bytes: &[u8]) -> [u8; CREDENTIAL_LEN] {
+        self.with_check(signed_bytes, self.tag(signed_bytes))
     }
 
     /// What proves a request to change the key: over all bytes that its signature covers, the credential as zeros.
     #[must_use]
-    pub fn change_credential(&self, members: &MemberKey, signed_bytes: &[u8]) -> [u8; CREDENTIAL_LEN] {
-        credential(members, signed_bytes, self.key.tag(CHANGE_LABEL, &[signed_bytes]))
+    pub fn change_credential(&self, signed_bytes: &[u8]) -> [u8; CREDENTIAL_LEN] {
+        self.with_check(signed_bytes, self.key.tag(CHANGE_LABEL, &[signed_bytes]))
+    }
+
+    /// Check and tag. What is too short for a request gets a check that is never right.
+    fn with_check(&self, signed_bytes: &[u8], tag: [u8; TAG_LEN]) -> [u8; CREDENTIAL_LEN] {
+        let check = signed_bytes.first_chunk().map_or([0; CHECK_LEN], |head| self.check_key().check(head));
+        let mut credential = [0; CREDENTIAL_LEN];
+        credential[..CHECK_LEN].copy_from_slice(&check);
+        credential[CHECK_LEN..].copy_from_slice(&tag);
+        credential
     }
 
     /// Whether `tag` is the tag of a request to change the key; takes the same time wherever it differs.
@@ -171,15 +179,6 @@ impl RequestKey {
     pub fn verify(&self, signed_bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         self.key.verify(REQUEST_LABEL, &[signed_bytes], tag)
     }
-}
-
-/// Check and tag. What is too short for a request gets a check that is never right.
-fn credential(members: &MemberKey, signed_bytes: &[u8], tag: [u8; TAG_LEN]) -> [u8; CREDENTIAL_LEN] {
-    let check = signed_bytes.first_chunk().map_or([0; CHECK_LEN], |head| members.check(head));
-    let mut credential = [0; CREDENTIAL_LEN];
-    credential[..CHECK_LEN].copy_from_slice(&check);
-    credential[CHECK_LEN..].copy_from_slice(&tag);
-    credential
 }
 
 /// Checks a signature against a key of a distributor's own repository, given by its algorithm's number and its bytes. What
@@ -449,21 +448,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_check_is_that_of_the_site_and_of_every_byte_in_front() {
-        let members = MemberKey::of(&SiteKey::from_bytes([5; 32]));
+    fn the_first_check_is_that_of_one_host_and_of_every_byte_in_front() {
+        let key_of = |master: u8, host| RequestMaster::from_bytes([master; 32]).key_of(host).check_key();
+        let own = key_of(5, 1);
         let head: [u8; REQUEST_HEAD_LEN] = std::array::from_fn(|at| at as u8);
-        let check = members.check(&head);
-        assert!(members.verify(&head, &check));
-        assert!(!MemberKey::of(&SiteKey::from_bytes([6; 32])).verify(&head, &check));
+        let check = own.check(&head);
+        assert!(own.verify(&head, &check));
+        assert!(!key_of(5, 2).verify(&head, &check) && !key_of(6, 1).verify(&head, &check));
         for at in 0..REQUEST_HEAD_LEN {
             let mut other = head;
             other[at] ^= 1;
-            assert!(!members.verify(&other, &check), "byte {at}");
+            assert!(!own.verify(&other, &check), "byte {at}");
         }
         for bit in 0..8 * CHECK_LEN {
             let mut other = check;
             other[bit / 8] ^= 1 << (bit % 8);
-            assert!(!members.verify(&head, &other), "bit {bit}");
+            assert!(!own.verify(&head, &other), "bit {bit}");
         }
     }
 

@@ -21,6 +21,9 @@ pub const MAX_PEM_LEN: usize = 64 * 1024;
 /// Most blocks in one PEM file. An identity has at most eight and the certificates of the site's distributors and DHCP servers.
 pub const MAX_PEM_BLOCKS: usize = 24;
 
+/// Highest number of a host in a repository. Distributors keep some bytes for each number, so that whoever makes numbers up finds
+/// a limit.
+pub const MAX_HOST_NUMBER: u64 = 262_144;
 /// Most key distributors of a site: a host tries them one after the other and gives up after eight tries.
 pub const MAX_DISTRIBUTORS: usize = 8;
 /// Most DHCP servers of a site: two that stand in for each other are usual.

@@ -14,7 +14,7 @@ use authority::repository::NewHost;
 use clap::ValueEnum;
 use identity::HostIdentity;
 use identity::certificate::Role;
-use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestMaster};
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
@@ -282,14 +282,6 @@ impl Site {
     pub fn distributor_key(&self, host: &Host) -> Result<DistributorKey, Failure> {
         let key = DistributorKey::of(self.host_identity(host)?.certificate());
         key.ok_or_else(|| Failure::Unreadable(format!("{} is no distributor", host.name)))
-    }
-
-    /// What `host` shares with all hosts of the site.
-    ///
-    /// # Errors
-    /// Its identity cannot be read.
-    pub fn member_key(&self, host: &Host) -> Result<MemberKey, Failure> {
-        Ok(MemberKey::of(self.host_identity(host)?.site_key()))
     }
 
     /// The identity of `host` itself, issued at first need.

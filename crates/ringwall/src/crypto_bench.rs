@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use bump::Generator;
 use clap::Args;
 use identity::agreement::KeyPair;
-use identity::distributor::MemberKey;
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::schedule::Schedule;
 use identity::signing::SigningKey;
@@ -81,8 +80,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     ];
     rows.extend(unprepared);
     if let Some(key) = identity.request_key() {
-        let members = MemberKey::of(site_key);
-        rows.push(row(args, "request_tag", || used(key.credential(&members, &message))));
+        rows.push(row(args, "request_tag", || used(key.credential(&message))));
     }
     if let Some(master) = identity.request_master() {
         let tag = master.key_of(1).tag(&message);

@@ -2,6 +2,7 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves before anything is looked up or
 //! signed, first by a check that costs a tenth of a tag, then by a tag that costs a tenth of a signature.
 
+mod checks;
 mod enrolling;
 
 use std::collections::BTreeSet;
@@ -12,9 +13,10 @@ use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
 use identity::Profile;
-use identity::distributor::{MemberKey, RequestMaster, verify_with_record};
+use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
 use shield::PerSource;
+use shield::sarp::Outpost;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
@@ -29,6 +31,7 @@ use crate::clock::Stamp;
 use crate::limits;
 use crate::settings::Weaken;
 
+use checks::Checks;
 pub(crate) use enrolling::Enrolling;
 use enrolling::EnrolmentGate;
 pub use enrolling::Outcome;
@@ -185,7 +188,7 @@ impl Records for NoRecords {
 /// The distributor of one machine; part of the machine's own [`Host`](crate::Host).
 pub struct Akd {
     key: Arc<SigningKey>,
-    members: MemberKey,
+    checks: Checks,
     master: RequestMaster,
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
@@ -254,19 +257,25 @@ impl fmt::Debug for Answering {
 }
 
 impl Akd {
-    /// A distributor that signs with `key`, knows hosts of its site by `members` and each by its key made from `master`.
+    /// A distributor that signs with `key` and knows each host of its site by the key made from `master`.
     #[must_use]
-    pub fn new(key: Arc<SigningKey>, members: MemberKey, master: RequestMaster) -> Akd {
+    pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let gate = EnrolmentGate::new(&master);
-        Akd { key, members, master, budget, repeats, lease_budget, gate, seen: SeenNonces::default() }
+        Akd { key, checks: Checks::new(), master, budget, repeats, lease_budget, gate, seen: SeenNonces::default() }
     }
 
-    /// Judges a request; what is returned runs as a job.
-    pub(crate) fn request(&mut self, now: Now, message: &Message<'_>, weaken: Weaken) -> Result<Answering, DropReason> {
-        let (question, asked) = self.prove(message, weaken)?;
+    /// Judges a request; what is returned runs as a job. `outpost` is told by what it can tell the next.
+    pub(crate) fn request(
+        &mut self,
+        now: Now,
+        message: &Message<'_>,
+        weaken: Weaken,
+        outpost: Option<&mut (dyn Outpost + 'static)>,
+    ) -> Result<Answering, DropReason> {
+        let (question, asked) = self.prove(message, weaken, outpost)?;
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
         if !self.is_admitted(now.since_boot, stamp, message, &question)? && !weaken.budgets {
@@ -305,11 +314,17 @@ impl Akd {
         Ok(true)
     }
 
-    /// Reads a request and checks that a host of the site made it, and then which.
-    fn prove(&self, message: &Message<'_>, weaken: Weaken) -> Result<(Question, Asked), DropReason> {
+    /// Reads a request and checks that the host which it names made it: what can be told of its head first, then all of it.
+    fn prove(
+        &mut self,
+        message: &Message<'_>,
+        weaken: Weaken,
+        outpost: Option<&mut (dyn Outpost + 'static)>,
+    ) -> Result<(Question, Asked), DropReason> {
         let (question, check, tag) = claimed(message)?;
         let head = message.request_head().ok_or(DropReason::SarpMalformed)?;
-        if !self.members.verify(&head, &check) && !weaken.request_tag {
+        let check_key = self.checks.key_of(&self.master, question.host, outpost);
+        if !check_key.is_some_and(|key| key.verify(&head, &check)) && !weaken.request_tag {
             return Err(DropReason::SarpRequestCheck);
         }
         let (key, signed) = (self.master.key_of(question.host), message.signed_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bump::DropReason;
 use dhcp::{Claimed, Proving};
 use identity::Verified;
-use identity::distributor::{DistributorKey, HostRecord, MemberKey, RequestKey, Statement};
+use identity::distributor::{DistributorKey, HostRecord, RequestKey, Statement};
 use identity::limits::PAIRS_PER_BATCH;
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::signing::SigningKey;
@@ -147,7 +147,6 @@ pub(crate) struct Changing {
     pub(crate) old: Arc<SigningKey>,
     pub(crate) new: Arc<SigningKey>,
     pub(crate) request_key: RequestKey,
-    pub(crate) member_key: MemberKey,
     pub(crate) arp: Arp,
     pub(crate) seconds: u32,
     pub(crate) question: Question,
@@ -163,7 +162,7 @@ impl Changing {
         let message =
             Message { arp: self.arp, kind: Kind::KeyChange, seconds: self.seconds, data: &data, signature: &[] };
         let mut unsigned = message.signed_bytes();
-        let credential = self.request_key.change_credential(&self.member_key, &unsigned);
+        let credential = self.request_key.change_credential(&unsigned);
         unsigned.get_mut(DATA_AT..)?.get_mut(Change::CREDENTIAL)?.copy_from_slice(&credential);
         sign(&self.old, unsigned)
     }

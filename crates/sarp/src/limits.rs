@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use shield::limits::{KERNEL_REPEAT_INTERVAL, KERNEL_REQUESTS_PER_HOST_PER_SECOND};
+
 /// How far a stamp may be from this host's S-ARP clock by default (section 3.4: 30 s).
 pub const WINDOW: Duration = Duration::from_secs(30);
 /// A question of the stack stays open for this long; Linux repeats it after a second, three times.
@@ -98,6 +100,12 @@ pub const REQUESTS_PER_HOST_PER_SECOND: u32 = 50;
 pub const LEASE_QUESTIONS_PER_HOST_PER_SECOND: u32 = 100;
 /// How long an address stays with a client to which a distributor has agreed before the DHCP server says that it granted it.
 pub const PROPOSAL_TIME: Duration = Duration::from_secs(90);
+const _: () = assert!(
+    KERNEL_REQUESTS_PER_HOST_PER_SECOND
+        >= 3 * (REQUESTS_PER_HOST_PER_SECOND + LEASE_QUESTIONS_PER_HOST_PER_SECOND + REPEATS_PER_HOST_PER_SECOND)
+        && KERNEL_REPEAT_INTERVAL.as_millis() * 2 <= ENQUIRY_REPEAT.as_millis(),
+    "the kernel lets through whatever may be answered"
+);
 /// Repeated and unstamped requests of one host that a distributor answers in a second. Recordings can use up this share, not the
 /// one above.
 pub const REPEATS_PER_HOST_PER_SECOND: u32 = 10;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity::distributor::{DistributorKey, MemberKey, RequestKey};
+use identity::distributor::{DistributorKey, RequestKey};
 use identity::signing::SigningKey;
 use wire::MacAddress;
 
@@ -60,8 +60,6 @@ pub struct Settings {
     pub distributors: Vec<Distributor>,
     /// What this host proves itself to distributors with.
     pub request_key: RequestKey,
-    /// And what it shows by that it is a host of the site at all.
-    pub member_key: MemberKey,
     /// Hosts without S-ARP.
     pub known_hosts: Vec<KnownHost>,
     /// How far a stamp may be from the S-ARP clock.

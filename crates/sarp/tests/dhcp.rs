@@ -17,12 +17,12 @@ use identity::distributor::RequestMaster;
 use identity::site_key::SiteKey;
 use sarp::Event;
 use sarp::akd::Member;
-use shield::sarp::{COUNTED, Count, Outpost};
+use shield::sarp::{COUNTED, Count, Key, Outpost};
 use wire::arp::{Arp, Operation};
 use wire::dhcp::proof::{Claim, Proof};
 use wire::dhcp::{MessageType, OPTION_PROOF, View};
 use wire::ethernet::Header;
-use wire::sarp::data::{self, Lease, LeaseAction, Question, Refusal};
+use wire::sarp::data::{self, CREDENTIAL_LEN, Lease, LeaseAction, Question, Refusal};
 use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
@@ -59,11 +59,15 @@ fn a_host_gets_its_lease_and_may_then_speak_for_its_address() {
     assert_eq!(site.drops(CLIENT, DropReason::ArpNotOurs), 1);
 }
 
-/// What stands in front of a host, as told: until when answers about an address are wanted, and until when it is its own.
+type Shared<T> = Arc<Mutex<T>>;
+
+/// What stands in front of a host, as told: until when answers about an address are wanted, until when it is its own, and what hosts'
+/// requests are checked with.
 #[derive(Clone, Debug, Default)]
 struct Told {
-    wanted: Arc<Mutex<BTreeMap<Ipv4Addr, Instant>>>,
-    own: Arc<Mutex<BTreeMap<Ipv4Addr, Instant>>>,
+    wanted: Shared<BTreeMap<Ipv4Addr, Instant>>,
+    own: Shared<BTreeMap<Ipv4Addr, Instant>>,
+    known: Shared<Vec<(u64, [u8; 16])>>,
 }
 
 impl Outpost for Told {
@@ -75,9 +79,36 @@ impl Outpost for Told {
         self.own.lock().unwrap().insert(ip, until);
     }
 
+    fn know(&mut self, host: u64, check_key: &Key) {
+        self.known.lock().unwrap().push((host, **check_key));
+    }
+
     fn dropped(&self) -> Count {
         COUNTED.map(|reason| if reason == DropReason::SarpUnasked { 3 } else { 0 })
     }
+}
+
+/// Told it at every request: a system's memory was written each time.
+#[test]
+fn a_distributor_tells_who_checks_in_front_each_hosts_key_once() {
+    let (mut site, told) = (site(), Told::default());
+    let distributor = common::DISTRIBUTORS[0];
+    site.lan.station(distributor).host.set_outpost(Box::new(told.clone()));
+    let asks = |host: u64, nonce: u8| {
+        let data = Question { host, nonce: [nonce; 16] }.emit();
+        let arp = Arp { target_mac: mac(distributor), ..common::request(CLIENT, ip(1)) };
+        let unsigned = Message { arp, kind: Kind::KeyRequest, seconds: 0, data: &data, signature: &[] }.signed_bytes();
+        let message = seal(unsigned, &[9; CREDENTIAL_LEN]);
+        [&mac(distributor).0[..], &mac(CLIENT).0, &[0x08, 0x06], &message].concat()
+    };
+    told.known.lock().unwrap().clear();
+    let (one, last) = (1000, identity::limits::MAX_HOST_NUMBER);
+    for (nonce, host) in [one, last, one, last + 1, u64::MAX, last, one].into_iter().enumerate() {
+        site.lan.deliver(distributor, Side::WIRE, asks(host, nonce as u8));
+    }
+    let key = |host| **RequestMaster::from_bytes(common::MASTER).key_of(host).check_key().bytes();
+    assert_eq!(*told.known.lock().unwrap(), [(one, key(one)), (last, key(last))]);
+    assert_eq!(site.drops(distributor, DropReason::SarpRequestCheck), 7);
 }
 
 #[test]
@@ -561,7 +592,7 @@ fn asked_by_the_server(site: &mut Site, lease: &Lease<'_>, age_s: u32) -> Option
     let data = lease.emit();
     let unsigned = Message { arp, kind: Kind::Lease, seconds, data: &data, signature: &[] }.signed_bytes();
     let key = RequestMaster::from_bytes(common::MASTER).key_of(u64::from(SERVER));
-    let credential = key.credential(&common::members(), &unsigned);
+    let credential = key.credential(&unsigned);
     let header = Header { destination: mac(distributor), source: mac(SERVER), ethertype: EtherType::ARP };
     site.lan.seen.clear();
     site.inject([&header.emit()[..], &seal(unsigned, &credential)].concat());

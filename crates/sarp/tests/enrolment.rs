@@ -16,7 +16,7 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use identity::certificate::Role;
-use identity::distributor::{DistributorKey, MemberKey};
+use identity::distributor::DistributorKey;
 use identity::token::Token;
 use identity::{HostIdentity, Profile};
 use sarp::akd::{Akd, Lookup, Outcome, RecordKey, Records};
@@ -106,14 +106,12 @@ fn world() -> World {
     site.issue_identity(&request, &delivery, &mut random(2), NOW_UNIX_S).unwrap();
     let identity = HostIdentity::from_pem(&std::fs::read_to_string(&output).unwrap()).unwrap();
     let key = DistributorKey::of(identity.certificate()).unwrap();
-    let members = MemberKey::of(identity.site_key());
     let settings = sarp::Settings {
         key: identity.signing_key(),
         mac: KEYS,
         addresses: vec![[10, 0, 0, 9].into()],
         distributors: vec![Distributor { ip: [10, 0, 0, 9].into(), mac: KEYS, key }],
         request_key: identity.request_key().unwrap().clone(),
-        member_key: members.clone(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,
@@ -121,7 +119,7 @@ fn world() -> World {
         sign_requests: false,
         weaken: sarp::Weaken::default(),
     };
-    let akd = Akd::new(identity.signing_key(), members, identity.request_master().unwrap().clone());
+    let akd = Akd::new(identity.signing_key(), identity.request_master().unwrap().clone());
     let keys = Host::new(Arc::new(settings), Some(akd), Generator::from_seed([3; 32]));
     let records = Repository { store: site.repository().unwrap(), fails: false };
     let (trust, now) = (ClockTrust::Plausible, Instant::from_millis(1000));

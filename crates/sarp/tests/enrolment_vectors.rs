@@ -10,10 +10,9 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, Generator, Instant, Meta, Now, Side, Wall};
 use identity::certificate::CertificateRequest;
-use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestMaster};
 use identity::sealing;
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
-use identity::site_key::SiteKey;
 use identity::token::{NumberKey, SEALING_INFO, Token, TokenKey, fingerprint};
 use sarp::akd::{Akd, Lookup, Outcome, RecordKey, Records};
 use sarp::{Distributor, Host, Settings};
@@ -153,14 +152,12 @@ fn a_distributor_answers_another_program_byte_for_byte() {
     let key = Arc::new(SigningKey::from_pkcs8_der(&der).unwrap());
     let public = DistributorKey::new(1, key.record_key().unwrap().1).unwrap();
     // Who enrols does not have it yet.
-    let members = MemberKey::of(&SiteKey::from_bytes([2; 32]));
     let settings = Settings {
         key: Arc::clone(&key),
         mac: DISTRIBUTOR,
         addresses: vec![[10, 0, 0, 53].into()],
         distributors: vec![Distributor { ip: [10, 0, 0, 53].into(), mac: DISTRIBUTOR, key: public }],
         request_key: vectors.master().key_of(1),
-        member_key: members.clone(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,
@@ -168,7 +165,7 @@ fn a_distributor_answers_another_program_byte_for_byte() {
         sign_requests: false,
         weaken: sarp::Weaken::default(),
     };
-    let akd = Akd::new(key, members, vectors.master());
+    let akd = Akd::new(key, vectors.master());
     let mut host = Host::new(Arc::new(settings), Some(akd), Generator::from_seed([1; 32]));
     let records = Repository(vectors.0["sealed"].clone());
     let wall = Some(Wall { unix_ms: 1_800_000_005_500, trust: ClockTrust::Plausible });

@@ -11,7 +11,7 @@ use sarp::Event;
 use sarp::akd::{Lookup, Records};
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
-use wire::sarp::data::Question;
+use wire::sarp::data::{CREDENTIAL_LEN, Question};
 use wire::sarp::{Kind, Message, seal};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -571,23 +571,29 @@ fn strangers_cannot_make_a_distributor_sign() {
     assert!(akd.ledger().answered[Side::WIRE as usize] <= made[Side::WIRE as usize] + 1);
 }
 
-/// Left the comparison of tags out: the distributor answered.
+/// Left the comparison of checks out, and that of tags: the distributor answered what it should have refused by them.
 #[test]
-fn a_host_of_the_site_cannot_ask_in_the_name_of_another() {
+fn a_host_of_the_site_cannot_ask_in_the_name_of_another_nor_change_what_that_one_asked() {
     let mut lan = lan(2);
     lan.run(SECOND);
     let target = DISTRIBUTORS[0];
     let answered = lan.station(target).ledger().answered;
-    let key = identity::distributor::RequestMaster::from_bytes(common::MASTER).key_of(2);
+    let [own, other] = [2, 1].map(|host| identity::distributor::RequestMaster::from_bytes(common::MASTER).key_of(host));
     let data = Question { host: 1, nonce: [9; 16] }.emit();
     let arp = Arp { target_mac: mac(target), ..request(2, ip(1)) };
     let unsigned =
         Message { arp, kind: Kind::KeyRequest, seconds: 1_800_000_001, data: &data, signature: &[] }.signed_bytes();
-    let message = seal(unsigned.clone(), &key.credential(&common::members(), &unsigned));
-    lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(2).0, &[0x08, 0x06], &message].concat());
-    let akd = lan.station(target);
-    assert_eq!((akd.drops(DropReason::SarpRequestTag), akd.drops(DropReason::SarpRequestCheck)), (1, 0));
-    assert_eq!(akd.ledger().answered, answered);
+    let mut send = |credential: &[u8]| {
+        let message = seal(unsigned.clone(), credential);
+        lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(2).0, &[0x08, 0x06], &message].concat());
+        let akd = lan.station(target);
+        assert_eq!(akd.ledger().answered, answered);
+        [DropReason::SarpRequestCheck, DropReason::SarpRequestTag].map(|reason| akd.drops(reason))
+    };
+    assert_eq!(send(&own.credential(&unsigned)), [1, 0]);
+    let mut recorded = other.credential(&unsigned);
+    recorded[CREDENTIAL_LEN - 1] ^= 1;
+    assert_eq!(send(&recorded), [1, 1]);
 }
 
 #[test]
@@ -782,7 +788,7 @@ fn one_enrolled_host_cannot_use_up_a_distributor() {
         let arp = Arp { target_mac: mac(target), ..request(3, ip(99)) };
         let seconds = 1_800_000_003;
         let unsigned = Message { arp, kind: Kind::KeyRequest, seconds, data: &data, signature: &[] }.signed_bytes();
-        let message = seal(unsigned.clone(), &key.credential(&common::members(), &unsigned));
+        let message = seal(unsigned.clone(), &key.credential(&unsigned));
         lan.deliver(target, Side::WIRE, [&mac(target).0[..], &mac(3).0, &[0x08, 0x06], &message].concat());
     }
     assert!(lan.station(target).drops(DropReason::SarpBudget) > 39_000);

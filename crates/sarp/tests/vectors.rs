@@ -10,7 +10,7 @@ use std::time::Duration;
 use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, Generator, Instant, Meta, Now, Side, Wall};
-use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestMaster};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use sarp::akd::{Akd, Lookup, RecordKey, Records};
 use sarp::{Distributor, Host, Settings};
@@ -50,10 +50,6 @@ impl Vectors {
 
     fn ip(&self, name: &str) -> Ipv4Addr {
         Ipv4Addr::from(self.array::<4>(name))
-    }
-
-    fn members(&self) -> MemberKey {
-        MemberKey::of(&identity::site_key::SiteKey::from_bytes(self.array("site_key")))
     }
 
     fn master(&self) -> RequestMaster {
@@ -113,7 +109,7 @@ fn tags_follow_from_the_masters_key() {
     let key = vectors.master().key_of(vectors.number());
     for name in ["time-request.frame", "key-request.frame"] {
         let message = vectors.message(name);
-        assert_eq!(key.credential(&vectors.members(), &message.signed_bytes()), message.signature, "{name}");
+        assert_eq!(key.credential(&message.signed_bytes()), message.signature, "{name}");
     }
     // The key itself is in the vectors, too.
     let site_key = identity::site_key::SiteKey::from_bytes(vectors.array("alpha.request_key"));
@@ -174,7 +170,6 @@ fn distributor(vectors: &Vectors) -> Host {
         addresses: vec![ip],
         distributors: vec![Distributor { ip, mac, key: vectors.distributor_key() }],
         request_key: vectors.master().key_of(1),
-        member_key: vectors.members(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,
@@ -182,11 +177,7 @@ fn distributor(vectors: &Vectors) -> Host {
         sign_requests: false,
         weaken: sarp::Weaken::default(),
     };
-    Host::new(
-        Arc::new(settings),
-        Some(Akd::new(key, vectors.members(), vectors.master())),
-        Generator::from_seed([1; 32]),
-    )
+    Host::new(Arc::new(settings), Some(Akd::new(key, vectors.master())), Generator::from_seed([1; 32]))
 }
 
 /// What `host` answers to `frame`.

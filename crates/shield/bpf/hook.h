@@ -11,6 +11,7 @@ typedef __u64 u64;
 #define INLINE static inline __attribute__((always_inline))
 #define big16(x) __builtin_bswap16(x)
 #define big32(x) __builtin_bswap32(x)
+#define big64(x) __builtin_bswap64(x)
 
 static void *(*const find)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*const update)(void *map, const void *key, const void *value, u64 flags) = (void *)BPF_FUNC_map_update_elem;

@@ -1,16 +1,16 @@
 // The cheap checks of signed ARP, in the kernel: in front of the daemon's packet socket or of the card's receive path (record 0046).
 //
 // It drops only what the daemon would drop, so that a forged message ends before it costs a copy and a wake-up: requests to a
-// distributor that no host of the site made, applications with numbers that the site never drew, answers that nobody asked for,
-// questions about others and more questions about us than are answered. Whatever it is not sure of it lets pass, and the daemon
-// decides. At the socket it stands in the place of the filter that says what is kept for the daemon (`Kept`), which it says as
+// distributor that the host which they name did not make, or more of them than are answered, applications with numbers that the
+// site never drew, answers that nobody asked for, questions about others and more questions about us than are answered. Whatever it is
+// not sure of it lets pass, and the daemon decides. At the socket it stands in the place of the filter that says what is kept for the daemon (`Kept`), which it says as
 // well. `make.py` turns this file into `sarp.bpf` and `sarp.xdp.bpf`; numbers on the wire are big-endian, this machine is
 // little-endian. The layout of messages and the checks are in docs/s-arp.md, sections 1, 5 and 8.
 #include "hook.h"
 #include "siphash.h"
 
 // Why a message is dropped; the order is that of `sarp::COUNTED`.
-enum reason { MALFORMED, NOT_FOR_THIS_HOST, REQUEST_CHECK, ENROL_NUMBER, UNASKED, BUDGET, REASONS, GOOD };
+enum reason { MALFORMED, NOT_FOR_THIS_HOST, REQUEST_CHECK, ENROL_NUMBER, UNASKED, BUDGET, ENROL_BUDGET, REASONS, GOOD };
 
 // Names of the maps; their shapes are in `sarp.rs`.
 struct map { u32 unused; };
@@ -18,16 +18,19 @@ struct map settings SECTION("maps");
 struct map places SECTION("maps");
 struct map counters SECTION("maps");
 struct map sources SECTION("maps");
+struct map hosts SECTION("maps");
+struct map requests SECTION("maps");
 
 // What the socket keeps for the daemon.
 enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
 
 // What the daemon says of itself. One entry.
 struct settings {
-    u64 member[2]; // keys of SipHash, each half little-endian: of the checks of requests
-    u64 number[2]; // and of the numbers of tokens
+    u64 number[2]; // key of SipHash, each half little-endian, of the numbers of tokens
     u64 idle_interval_ns; // what changes nothing passes once in so long all the same: it may claim an address of ours
     u64 source_interval_ns, answer_interval_ns; // between two questions of one source that pass, and of all
+    u64 request_interval_ns, repeat_interval_ns; // between two requests of one host to a distributor, and the same request
+    u64 token_interval_ns; // between two messages about one token
     u8 is_distributor;
     u8 kept;
     u16 reserved;
@@ -41,10 +44,21 @@ enum { PLACES = 4096 };
 struct place { u64 asked_until_ns, own_until_ns; };
 #define FOREVER (~0ULL)
 
-// Who asks. A budget is full at the time that stands here; sources unheard for longest are forgotten when there are too many.
-struct source { u8 mac[6], ip[4], zero[2]; };
+// Who asks: a hardware and an IP address, or the number of a token. A budget is full at the time that stands here; sources unheard for
+// longest are forgotten when there are too many.
+enum kind { ADDRESSES, TOKEN };
+struct source { u8 who[10], kind, zero; };
 struct budget { u64 full_at_ns; };
 #define BURST_NS 1000000000ULL
+
+// A host of the site by its number: the key of its checks, which the daemon makes when it is first named and which is zero until then, and
+// when its share of requests is full again.
+enum { HIGHEST_NUMBER = 262144 };
+struct host { u64 check_key[2]; u64 full_at_ns; };
+
+// A request that passed, by its check, which no other is likely to have, and from when on it passes again.
+enum { REQUESTS = 65536 };
+struct request { u64 check, next_ns; };
 
 // What every frame is judged by first, in one piece: to ask for two costs as much as a look at a map.
 struct arp {
@@ -53,53 +67,113 @@ struct arp {
 };
 struct opening { u16 ethertype; struct arp arp; };
 
-// A message of signed ARP as far as the nonce of a request.
+// A message of signed ARP as far as the nonce of a request and, in most, its check.
 struct message {
     struct arp arp;
     u32 magic; u8 type, signature_len; u16 data_len; u32 seconds;
     u8 number[8], nonce[16];
+    u64 check;
 };
-enum { WORDS = sizeof(struct message) / sizeof(u64) };
-union head { struct message message; u64 words[WORDS]; };
+enum { HEAD_WORDS = sizeof(struct message) / sizeof(u64) - 1 };
+union head { struct message message; u64 words[HEAD_WORDS + 1]; };
 
-enum { ETHERTYPE_AT = 12, ETHERNET_LEN = 14, DATA_AT = 40, HEAD_LEN = 64 };
+enum { ETHERTYPE_AT = 12, ETHERNET_LEN = 14, DATA_AT = 40, HEAD_LEN = 64, NUMBER_WORD = DATA_AT / 8 };
 enum { ARP = 0x0806, IPV4 = 0x0800, UDP = 17, DHCP_SERVER = 67, DHCP_CLIENT = 68 };
 enum { MAGIC = 0x7599e11e, QUESTION = 1, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
 enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
 enum { DRAWN_LEN = 5, TOP_BIT = 0x80, NUMBER_CHECK = 0xffffff };
 
-// The check of a request is over its head, and behind that, or behind all data.
-INLINE enum reason judge_request(context *packet, const struct settings *own, union head *head) {
-    u32 at = head->message.type == KEY_CHANGE ? HEAD_LEN : DATA_AT + big16(head->message.data_len);
-    struct state s = begin(own->member);
-    u64 check;
-    int word;
-
-    if (load(packet, ETHERNET_LEN + at, &check, sizeof(check)))
-        return MALFORMED;
-    head->message.signature_len = 0;
-#pragma unroll
-    for (word = 0; word < WORDS; word++)
-        absorb(&s, head->words[word]);
-    return finish(&s, HEAD_LEN, 0) == check ? GOOD : REQUEST_CHECK;
+// When a budget is full after one more was taken, or 0 if there is none left.
+INLINE u64 after_one(u64 full_at_ns, u64 now, u64 interval_ns) {
+    u64 after = (full_at_ns > now ? full_at_ns : now) + interval_ns;
+    return after - now > BURST_NS ? 0 : after;
 }
 
-// The number of a token ends in what follows from the bytes that were drawn.
+// Whether this source has had its share.
+INLINE int is_spent(const struct source *source, u64 now, u64 interval_ns) {
+    struct budget fresh = { now + interval_ns }, *known = find(&sources, source);
+    u64 after;
+
+    if (!known) {
+        update(&sources, source, &fresh, BPF_ANY);
+        return 0;
+    }
+    after = after_one(known->full_at_ns, now, interval_ns);
+    if (after)
+        known->full_at_ns = after;
+    return !after;
+}
+
+INLINE u64 hash_of(const u64 key[2], const union head *head) {
+    struct state s = begin(key);
+    int word;
+
+#pragma unroll
+    for (word = 0; word < HEAD_WORDS; word++)
+        absorb(&s, head->words[word]);
+    return finish(&s, HEAD_LEN, 0);
+}
+
+// The place of a request, which nobody can foresee who does not know the key.
+INLINE struct request *place_of_request(const struct settings *own, u64 check) {
+    u32 place = check * (own->number[0] | 1) >> 32 & (REQUESTS - 1);
+    return find(&requests, &place);
+}
+
+// A request that names this host, and `check` where its check is. Whatever is asked too often is looked at before the check: it costs
+// less, and only what has a right one is charged. What was recorded and comes again is charged to nobody, or it would use up what
+// belongs to its host.
+INLINE enum reason judge_request_of(const struct settings *own, struct host *host, const union head *head, u64 check) {
+    u64 now = ticked_nanoseconds(), after = after_one(host->full_at_ns, now, own->request_interval_ns);
+    struct request *last = place_of_request(own, check);
+
+    if (!after || (last && last->check == check && now < last->next_ns))
+        return BUDGET;
+    if (hash_of(host->check_key, head) != check)
+        return REQUEST_CHECK;
+    host->full_at_ns = after;
+    if (last)
+        *last = (struct request){ check, now + own->repeat_interval_ns };
+    return GOOD;
+}
+
+// The check of a request is over its head, and behind that, or behind all data, which is the same place but for a lease.
+INLINE enum reason judge_request(context *packet, const struct settings *own, union head *head) {
+    u64 number = big64(head->words[NUMBER_WORD]), check = head->message.check;
+    u32 place = number, at = ETHERNET_LEN + DATA_AT + big16(head->message.data_len);
+    struct host *host;
+
+    if (head->message.type != KEY_CHANGE && at != ETHERNET_LEN + HEAD_LEN && load(packet, at, &check, sizeof(check)))
+        return MALFORMED;
+    if (number > HIGHEST_NUMBER)
+        return REQUEST_CHECK;
+    host = find(&hosts, &place);
+    if (!host || !host->check_key[0])
+        return GOOD;
+    head->message.signature_len = 0;
+    return judge_request_of(own, host, head, check);
+}
+
+// The number of a token ends in what follows from the bytes that were drawn. Who has overheard one has its share.
 INLINE enum reason judge_number(const struct settings *own, const u8 number[8]) {
+    struct source token = { .kind = TOKEN };
     u64 drawn = number[0] | (u64)number[1] << 8 | (u64)number[2] << 16 | (u64)number[3] << 24 | (u64)number[4] << 32;
     u32 check = number[5] << 16 | number[6] << 8 | number[7];
     struct state s = begin(own->number);
 
     if (number[0] & TOP_BIT)
         return ENROL_NUMBER;
-    return (finish(&s, DRAWN_LEN, drawn) & NUMBER_CHECK) == check ? GOOD : ENROL_NUMBER;
+    if ((finish(&s, DRAWN_LEN, drawn) & NUMBER_CHECK) != check)
+        return ENROL_NUMBER;
+    __builtin_memcpy(token.who, number, sizeof(u64));
+    return is_spent(&token, ticked_nanoseconds(), own->token_interval_ns) ? ENROL_BUDGET : GOOD;
 }
 
 // A message to or from a distributor. Its answers carry a nonce that only the daemon knows.
 INLINE enum reason judge_distribution(context *packet, const struct settings *own) {
     union head head = {};
 
-    if (load(packet, ETHERNET_LEN, &head, HEAD_LEN) || head.message.magic != big32(MAGIC))
+    if (load(packet, ETHERNET_LEN, &head, sizeof(head)) || head.message.magic != big32(MAGIC))
         return MALFORMED;
     switch (head.message.type) {
     case TIME_REQUEST: case KEY_REQUEST: case KEY_CHANGE: case LEASE:
@@ -134,31 +208,6 @@ INLINE enum reason judge_answer(struct counters *books, const struct settings *o
     return is_over(&books->next_unasked_ns, now, own->idle_interval_ns) ? UNASKED : GOOD;
 }
 
-// When a budget is full after one more was taken, or 0 if there is none left.
-INLINE u64 after_one(u64 full_at_ns, u64 now, u64 interval_ns) {
-    u64 after = (full_at_ns > now ? full_at_ns : now) + interval_ns;
-    return after - now > BURST_NS ? 0 : after;
-}
-
-// Whether this source has had its share.
-INLINE int is_spent(const struct settings *own, const struct arp *arp, u64 now) {
-    struct source source = {};
-    struct budget fresh = { now + own->source_interval_ns }, *known;
-    u64 after;
-
-    __builtin_memcpy(source.mac, arp->sender_mac, sizeof(source.mac));
-    __builtin_memcpy(source.ip, arp->sender_ip, sizeof(source.ip));
-    known = find(&sources, &source);
-    if (!known) {
-        update(&sources, &source, &fresh, BPF_ANY);
-        return 0;
-    }
-    after = after_one(known->full_at_ns, now, own->source_interval_ns);
-    if (after)
-        known->full_at_ns = after;
-    return !after;
-}
-
 INLINE int is_ours(const struct place *place) {
     u64 until_ns = place->own_until_ns;
     return until_ns == FOREVER || (until_ns && nanoseconds_since_boot() < until_ns);
@@ -169,8 +218,10 @@ INLINE int is_ours(const struct place *place) {
 // the other takes as long as all that is done here.
 INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
     u64 now = ticked_nanoseconds(), after = after_one(books->full_at_ns, now, own->answer_interval_ns);
+    struct source source = { .kind = ADDRESSES };
 
-    if (!after || is_spent(own, arp, now))
+    __builtin_memcpy(source.who, arp->sender_mac, sizeof(source.who));
+    if (!after || is_spent(&source, now, own->source_interval_ns))
         return BUDGET;
     books->full_at_ns = after;
     return GOOD;

@@ -172,9 +172,10 @@ INLINE enum reason reason_of(u8 kind) {
     }
 }
 
-// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that.
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. The ticks of a clock
+// are exact enough for it.
 INLINE int is_repeated(const struct tag *tag) {
-    u64 now = nanoseconds();
+    u64 now = ticked_nanoseconds();
     struct heard first = { now + WAIT_FIRST_NS, WAIT_FIRST_NS }, *known = find(&heard, tag);
     if (!known) {
         update(&heard, tag, &first, BPF_ANY);

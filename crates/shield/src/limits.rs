@@ -30,6 +30,16 @@ pub const ADDRESS_PLACES: u32 = 4096;
 pub const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// Who asks by ARP, as far as the kernel counts them apart; as many as the daemon does.
 pub const KERNEL_SOURCES_MAX: u32 = 4096;
+/// Highest number of a host whose requests the kernel of a distributor tells from others, 24 bytes for each.
+pub const KERNEL_HOST_NUMBER_MAX: u32 = 262_144;
+/// Requests of one host to a distributor that pass the kernel in a second, three times what is ever answered. A tag costs two
+/// microseconds, so a host that wants to do harm buys a thousandth of a processor; and who would use up the share of another needs a
+/// hundred different recordings of that one's requests.
+pub const KERNEL_REQUESTS_PER_HOST_PER_SECOND: u32 = 500;
+/// The same request passes once in so long: a host that gets no answer repeats it after twice that.
+pub const KERNEL_REPEAT_INTERVAL: Duration = Duration::from_millis(200);
+/// Requests that the kernel knows again, sixteen bytes each.
+pub const KERNEL_REQUESTS_MAX: u32 = 65_536;
 /// A frame with an unknown index passes the kernel once in so long: it may be a peer's that outlived our restart, whom a
 /// handshake helps. That is more than are ever answered.
 pub const STRANGER_INTERVAL: Duration = Duration::from_millis(15);

@@ -7,12 +7,16 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use bump::{DropReason, Instant, Ledger, Side};
 use zeroize::Zeroizing;
 
 use crate::Hook;
-use crate::limits::{ADDRESS_PLACES, IDLE_INTERVAL, KERNEL_SOURCES_MAX};
+use crate::limits::{
+    ADDRESS_PLACES, IDLE_INTERVAL, KERNEL_HOST_NUMBER_MAX, KERNEL_REPEAT_INTERVAL, KERNEL_REQUESTS_MAX,
+    KERNEL_REQUESTS_PER_HOST_PER_SECOND, KERNEL_SOURCES_MAX,
+};
 use crate::map::MapShape;
 use crate::spin::KEY_LEN;
 
@@ -30,13 +34,14 @@ pub fn program(hook: Hook) -> &'static [u8] {
 }
 
 /// What the program counts, in its order.
-pub const COUNTED: [DropReason; 6] = [
+pub const COUNTED: [DropReason; 7] = [
     DropReason::SarpMalformed,
     DropReason::ArpTarget,
     DropReason::SarpRequestCheck,
     DropReason::SarpEnrolNumber,
     DropReason::SarpUnasked,
     DropReason::SarpBudget,
+    DropReason::SarpEnrolBudget,
 ];
 
 /// Messages dropped in the kernel, for each of [`COUNTED`].
@@ -48,11 +53,14 @@ const GENEROSITY: u32 = 2;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = 2 * KEY_LEN + 3 * 8 + 8;
+pub const SETTINGS_LEN: usize = KEY_LEN + INTERVALS * 8 + 8;
+const INTERVALS: usize = 6;
 /// Words of eight bytes of the counters, and of the times from which on something passes again.
 pub const COUNTERS_WORDS: usize = COUNTED.len() + 3;
 /// Words of eight bytes of a place: until when an answer about its addresses is wanted, and until when they are ours.
 pub const PLACE_WORDS: usize = 2;
+/// Words of eight bytes of a host: the key of its checks, and what the program keeps.
+pub const HOST_WORDS: usize = 3;
 
 /// Place of the map of what is known of this host.
 pub const SETTINGS: usize = 0;
@@ -60,27 +68,27 @@ pub const SETTINGS: usize = 0;
 pub const PLACES: usize = 1;
 /// Place of the map of counters.
 pub const COUNTERS: usize = 2;
+/// Place of the map of hosts by their numbers.
+pub const HOSTS: usize = 4;
 
-/// The maps, in the order of their places.
-pub const MAPS: [MapShape; 4] = [
-    MapShape::places(SETTINGS_LEN, 1),
-    MapShape::shared(PLACE_WORDS * 8, ADDRESS_PLACES),
-    MapShape::shared(COUNTERS_WORDS * 8, 1),
-    // The program's own: who asked, by hardware and IP address, and what is left of his share.
-    MapShape::recent(12, 8, KERNEL_SOURCES_MAX),
-];
+/// The maps, in the order of their places. Only a distributor has hosts and requests.
+#[must_use]
+pub const fn maps(is_distributor: bool) -> [MapShape; 6] {
+    let (hosts, requests) = if is_distributor { (KERNEL_HOST_NUMBER_MAX + 1, KERNEL_REQUESTS_MAX) } else { (1, 1) };
+    [
+        MapShape::places(SETTINGS_LEN, 1),
+        MapShape::shared(PLACE_WORDS * 8, ADDRESS_PLACES),
+        MapShape::shared(COUNTERS_WORDS * 8, 1),
+        // The program's own: who asked, by addresses or by the number of a token, and what is left of his share.
+        MapShape::recent(12, 8, KERNEL_SOURCES_MAX),
+        MapShape::shared(HOST_WORDS * 8, hosts),
+        // The program's own: requests that passed.
+        MapShape::places(16, requests),
+    ]
+}
 
 /// A key of SipHash.
 pub type Key = Zeroizing<[u8; KEY_LEN]>;
-
-/// By what a distributor tells requests that are none.
-#[derive(Clone)]
-pub struct Distributor {
-    /// Key of the checks that hosts of the site make.
-    pub member: Key,
-    /// Key of the numbers of tokens.
-    pub number: Key,
-}
 
 /// What the socket keeps for the daemon; in front of the card all that is not dropped goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,37 +104,49 @@ pub enum Keeps {
 /// What the program must know of this host.
 #[derive(Clone)]
 pub struct Own {
-    /// If it is a distributor; otherwise no request is for it.
-    pub distributor: Option<Distributor>,
+    /// Key of the numbers of tokens if it is a distributor; otherwise no request is for it.
+    pub numbers: Option<Key>,
     /// What the socket keeps.
     pub keeps: Keeps,
     /// Questions of one source that are answered in a second.
     pub answers_per_source_per_second: u32,
     /// Questions of all that are answered in a second.
     pub answers_per_second: u32,
+    /// Messages about one token whose tags are checked in a second.
+    pub checks_per_token_per_second: u32,
 }
 
 impl Own {
     /// As the program reads it.
     #[must_use]
     pub fn emit(&self) -> Zeroizing<[u8; SETTINGS_LEN]> {
-        const INTERVALS_AT: usize = 2 * KEY_LEN;
-        const BYTES_AT: usize = INTERVALS_AT + 3 * 8;
+        const BYTES_AT: usize = KEY_LEN + INTERVALS * 8;
         let mut out = Zeroizing::new([0; SETTINGS_LEN]);
-        if let Some(Distributor { member, number }) = &self.distributor {
-            out[..KEY_LEN].copy_from_slice(&member[..]);
-            out[KEY_LEN..INTERVALS_AT].copy_from_slice(&number[..]);
+        if let Some(numbers) = &self.numbers {
+            out[..KEY_LEN].copy_from_slice(&numbers[..]);
         }
-        let idle_ns = u64::try_from(IDLE_INTERVAL.as_nanos()).unwrap_or(u64::MAX);
-        let rates = [self.answers_per_source_per_second, self.answers_per_second];
-        let [source_ns, answer_ns] =
-            rates.map(|rate| NANOS_PER_SECOND / u64::from(rate.saturating_mul(GENEROSITY).max(1)));
-        for (place, interval) in out[INTERVALS_AT..BYTES_AT].chunks_exact_mut(8).zip([idle_ns, source_ns, answer_ns]) {
+        for (place, interval) in out[KEY_LEN..BYTES_AT].chunks_exact_mut(8).zip(self.intervals_ns()) {
             place.copy_from_slice(&interval.to_ne_bytes());
         }
-        out[BYTES_AT] = u8::from(self.distributor.is_some());
+        out[BYTES_AT] = u8::from(self.numbers.is_some());
         out[BYTES_AT + 1] = self.keeps as u8;
         out
+    }
+
+    /// Between two that pass: of what changes nothing, of one source's questions, of all questions, of one host's requests, of
+    /// the same request, and of messages about one token.
+    fn intervals_ns(&self) -> [u64; INTERVALS] {
+        let apart = |rate: u32| NANOS_PER_SECOND / u64::from(rate.max(1));
+        let generous = |rate: u32| apart(rate.saturating_mul(GENEROSITY));
+        let whole = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        [
+            whole(IDLE_INTERVAL),
+            generous(self.answers_per_source_per_second),
+            generous(self.answers_per_second),
+            apart(KERNEL_REQUESTS_PER_HOST_PER_SECOND),
+            whole(KERNEL_REPEAT_INTERVAL),
+            generous(self.checks_per_token_per_second),
+        ]
     }
 }
 
@@ -143,6 +163,9 @@ pub trait Outpost: fmt::Debug + Send {
 
     /// This host speaks for `ip` until then.
     fn own(&mut self, ip: Ipv4Addr, until: Instant);
+
+    /// The checks of the host of this number are made with this key. Until it is told, whatever names that host passes.
+    fn know(&mut self, host: u64, check_key: &Key);
 
     /// How often it dropped a message, for each of [`COUNTED`].
     fn dropped(&self) -> Count;

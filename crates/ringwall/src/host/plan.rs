@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bump::Now;
 use dhcp::{client, server};
 use identity::certificate::{HostCertificate, Role, Verified};
-use identity::distributor::{DistributorKey, MemberKey, RequestKey};
+use identity::distributor::{DistributorKey, RequestKey};
 use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
@@ -173,7 +173,6 @@ impl SignedArp {
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
             request_key,
-            member_key: MemberKey::of(identity.site_key()),
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
@@ -239,8 +238,7 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     let own = identity.request_key().map_or(0, RequestKey::host);
     let records = Repository::open(section, &identity.site_name(), own, config.clock())?;
     check_site(section, &records, identity)?;
-    let members = MemberKey::of(identity.site_key());
-    Ok((Some(Akd::new(identity.record_signing_key(), members, master)), Arc::new(records)))
+    Ok((Some(Akd::new(identity.record_signing_key(), master)), Arc::new(records)))
 }
 
 /// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would

@@ -11,11 +11,10 @@ use std::time::Duration;
 use bump::Generator;
 use cll::Remembered;
 use identity::HostIdentity;
-use identity::distributor::MemberKey;
 use identity::token::NumberKey;
 use shield::ipsec::Shield;
 use shield::kernel::Own;
-use shield::sarp::{Distributor, Keeps};
+use shield::sarp::Keeps;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
@@ -247,18 +246,18 @@ fn open_outposts(
 /// What the kernel must know of a host that signs ARP.
 fn own_for_sarp(config: &Config, identity: &HostIdentity, ports: &Opened) -> shield::sarp::Own {
     shield::sarp::Own {
-        distributor: distributor(config, identity),
+        numbers: numbers(config, identity),
         keeps: keeps(config, ports),
         answers_per_source_per_second: sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND,
         answers_per_second: sarp::limits::ANSWERS_PER_SECOND,
+        checks_per_token_per_second: sarp::limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND,
     }
 }
 
-/// By what the kernel tells requests to this host that are none, if it is a distributor.
-fn distributor(config: &Config, identity: &HostIdentity) -> Option<Distributor> {
+/// By what the kernel tells the number of a token, if this host is a distributor.
+fn numbers(config: &Config, identity: &HostIdentity) -> Option<shield::sarp::Key> {
     let master = identity.request_master().filter(|_| config.akd.is_some())?;
-    let (member, number) = (MemberKey::of(identity.site_key()), NumberKey::of(master));
-    Some(Distributor { member: member.bytes().clone(), number: number.bytes().clone() })
+    Some(NumberKey::of(master).bytes().clone())
 }
 
 /// What the wire's socket hears of a host that signs ARP.

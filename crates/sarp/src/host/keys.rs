@@ -115,7 +115,7 @@ impl Host {
         // Zero before this host has the time; then a distributor knows a recording by its age.
         let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
         let unsigned = Message { arp, kind, seconds, data, signature: &[] }.signed_bytes();
-        let credential = self.settings.request_key.credential(&self.settings.member_key, &unsigned);
+        let credential = self.settings.request_key.credential(&unsigned);
         self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &credential));
     }
 
@@ -123,8 +123,8 @@ impl Host {
     fn sign_change(&mut self, now: Instant, arp: Arp, question: Question) {
         let (Some(new), Some(stamp)) = (self.new_key.clone(), self.clock.read(now)) else { return };
         let seconds = stamp.seconds();
-        let (request_key, member_key) = (self.settings.request_key.clone(), self.settings.member_key.clone());
-        let changing = Changing { old: Arc::clone(&self.key), new, request_key, member_key, arp, seconds, question };
+        let request_key = self.settings.request_key.clone();
+        let changing = Changing { old: Arc::clone(&self.key), new, request_key, arp, seconds, question };
         self.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
     }
 
@@ -322,7 +322,9 @@ impl Host {
         }
         let job = match message.kind {
             Kind::Apply | Kind::Fetch => akd.enrol(call.now, message).map(|job| JobKind::Enrol(Box::new(job))),
-            _ => akd.request(call.now, message, self.settings.weaken).map(|job| JobKind::Answer(Box::new(job))),
+            _ => akd
+                .request(call.now, message, self.settings.weaken, self.outpost.as_deref_mut())
+                .map(|job| JobKind::Answer(Box::new(job))),
         };
         match job {
             Ok(job) => self.start(job, Task::Serve { frame: frame.to_vec(), from, to: header.source }),

@@ -16,10 +16,9 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use identity::certificate::Role;
-use identity::distributor::{DistributorKey, MemberKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestMaster};
 use identity::profile::{KEY_RANDOM_LEN, KeyLength, PaperKey};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
-use identity::site_key::SiteKey;
 use identity::{HostIdentity, Profile, new_key_block};
 use sarp::akd::{Akd, Binding, Grant, HostLookup, Lookup, Member, RecordKey, Records};
 use sarp::{Completion, Distributor, Event, Host, KnownHost, Settings};
@@ -46,11 +45,6 @@ pub fn ip(number: u8) -> Ipv4Addr {
 /// Numbers of the machines that can be distributors.
 pub const DISTRIBUTORS: [u8; 2] = [101, 102];
 pub const MASTER: [u8; 32] = [42; 32];
-
-/// What all hosts of the site share.
-pub fn members() -> MemberKey {
-    MemberKey::of(&SiteKey::from_bytes([43; 32]))
-}
 
 fn signing_key(seed: u8) -> SigningKey {
     SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).unwrap()).unwrap()
@@ -283,7 +277,6 @@ impl Lan {
             addresses: vec![ip(number)],
             distributors: distributors.to_vec(),
             request_key: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)),
-            member_key: members(),
             known_hosts: Vec::new(),
             window: sarp::limits::WINDOW,
             dhcp_client: None,
@@ -310,7 +303,7 @@ impl Lan {
         let akd = DISTRIBUTORS
             .contains(&station.number)
             .then(|| distributor_key(self.site.profile(), station.number))
-            .map(|key| Akd::new(Arc::new(key), members(), RequestMaster::from_bytes(MASTER)));
+            .map(|key| Akd::new(Arc::new(key), RequestMaster::from_bytes(MASTER)));
         let random = Generator::from_seed(self.random.bytes());
         station.host = Host::new(Arc::new(station.settings.clone()), akd, random);
     }

@@ -119,6 +119,7 @@ mod tests {
             ("floods/sarp/questions/whole/200k", 0.95),
             ("floods/akd/forged_by_member/whole/max", 0.95),
             ("floods/distributor/requests_by_member/whole/max", 0.95),
+            ("floods/distributor/requests_recorded/whole/max", 0.95),
         ];
         let gates = gates();
         for (row, least) in wanted {

@@ -105,7 +105,7 @@ fn play(stage: &Stage, turn: Turn) -> Result<Measured, Failure> {
         Turn::Data(attack) => return stage.measure(Some((attack, Pace::Steady)), TURN_SECONDS),
         Turn::Handshake(forgery) => Some(stage.forged_handshakes(forgery)?),
         Turn::Group(forgery) => {
-            let known = floods::Known { heard: Some(stage.said_to_all()?), members: None };
+            let known = floods::Known { heard: Some(stage.said_to_all()?), master: None };
             Some(forgery.frames(stage.receiver(), &known))
         }
     };

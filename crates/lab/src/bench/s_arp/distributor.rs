@@ -8,11 +8,11 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::Generator;
-use identity::distributor::MemberKey;
+use identity::distributor::{RequestKey, RequestMaster};
 use identity::token::{DRAWN_LEN, NumberKey};
 use system::port::Sender;
 use wire::arp::{Arp, Operation};
-use wire::sarp::data::{CHECK_LEN, CREDENTIAL_LEN, Question, TAG_LEN};
+use wire::sarp::data::{CREDENTIAL_LEN, Question, TAG_LEN};
 use wire::sarp::enrolment::Application;
 use wire::sarp::{Kind, Message, seal};
 
@@ -25,6 +25,7 @@ use super::NAME;
 use super::load::{Borne, Ends, Load, Parties, frame, open_port, put, unsigned};
 use crate::failure::Failure;
 use crate::guard::Daemon;
+use crate::net::Host;
 
 /// Hosts in the repository, and hosts in whose name is asked.
 pub const HOSTS: u32 = 100_000;
@@ -32,6 +33,10 @@ pub const HOSTS: u32 = 100_000;
 const BURST: usize = 32;
 /// Forged requests in one run.
 const FORGED: usize = 300_000;
+/// The number of the host that forges, and how many requests were heard of how many others.
+const MEMBER: u64 = 1;
+const HEARD: usize = 1024;
+const HEARD_HOSTS: u64 = 64;
 /// Bytes of a request for a certificate in a forged application; that of an honest machine has some 200.
 const APPLICATION_LEN: usize = 200;
 
@@ -49,9 +54,8 @@ pub fn measure(arena: &mut Arena, schedule: Schedule) -> Result<Vec<Row>, Failur
     let Some(daemon) = arena.track(Mode::Sarp).and_then(|track| track.distributor.as_ref()) else {
         return Ok(Vec::new());
     };
-    let (master, members) = (site.request_master()?, site.member_key(&distributor)?);
-    let key = site.distributor_key(&distributor)?;
-    let parties = Parties { from: &load, to: &distributor, members: &members, master: &master, distributor: &key };
+    let (master, key) = (site.request_master()?, site.distributor_key(&distributor)?);
+    let parties = Parties { from: &load, to: &distributor, master: &master, distributor: &key };
     let time = Duration::from_secs(u64::from(schedule.seconds));
     let mut found = Found::default();
     for pair in 0..schedule.pairs {
@@ -126,24 +130,28 @@ fn signing_rate(arena: &Arena) -> Result<f64, Failure> {
 pub enum Forger {
     /// Somebody who holds no key of the site and asks for keys.
     Stranger,
-    /// A host of the site that asks in the name of others, or an outsider who changes what he has recorded.
+    /// A host of the site that asks in its own name, without end.
     Member,
+    /// Somebody who has recorded a thousand requests of hosts and changes what follows their checks.
+    Listener,
     /// Somebody who applies with tokens that he makes up.
     Applicant,
     /// The same, who has heard the number of a token.
-    Listener,
+    TokenListener,
 }
 
 impl Forger {
-    const ALL: [Forger; 4] = [Forger::Stranger, Forger::Member, Forger::Applicant, Forger::Listener];
+    const ALL: [Forger; 5] =
+        [Forger::Stranger, Forger::Member, Forger::Listener, Forger::Applicant, Forger::TokenListener];
 
     /// The name of the row.
     pub fn row(self) -> &'static str {
         match self {
             Forger::Stranger => "forged_request",
             Forger::Member => "forged_by_member",
+            Forger::Listener => "forged_of_recorded",
             Forger::Applicant => "forged_enrolment",
-            Forger::Listener => "forged_enrolment_overheard",
+            Forger::TokenListener => "forged_enrolment_overheard",
         }
     }
 
@@ -151,59 +159,70 @@ impl Forger {
     fn reasons(self) -> &'static [&'static str] {
         match self {
             Forger::Stranger => &["sarp-request-check"],
-            Forger::Member => &["sarp-request-tag"],
+            Forger::Member | Forger::Listener => &["sarp-request-tag", "sarp-budget"],
             Forger::Applicant => &["sarp-enrol-number"],
-            Forger::Listener => &["sarp-enrol-tag", "sarp-enrol-budget"],
+            Forger::TokenListener => &["sarp-enrol-tag", "sarp-enrol-budget"],
         }
     }
 
-    /// Frames with nonces and tags drawn at random.
-    pub fn requests(self, parties: &Parties<'_>) -> Vec<Vec<u8>> {
+    /// So many frames with tags drawn at random.
+    pub fn requests(self, ends: Ends, to: &Host, master: &RequestMaster, count: usize) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([9; 32]);
-        let ends = parties.ends();
-        let overheard = NumberKey::of(parties.master).number([1; DRAWN_LEN]);
-        let mut forge = || {
-            let message = match self {
-                Forger::Stranger => question(ends, None, &mut random),
-                Forger::Member => question(ends, Some(parties.members), &mut random),
-                Forger::Applicant => application(parties, u64::from_be_bytes(random.bytes()) >> 1, &mut random),
-                Forger::Listener => application(parties, overheard, &mut random),
-            };
-            frame(ends, &message)
+        let overheard = NumberKey::of(master).number([1; DRAWN_LEN]);
+        let heard = (0..HEARD).map(|_| by_host(ends, &master.key_of(host(HEARD_HOSTS, &mut random)), &mut random));
+        let heard: Vec<_> = heard.filter(|_| self == Forger::Listener).collect();
+        let own = master.key_of(MEMBER);
+        let mut forge = |at: usize| match self {
+            Forger::Stranger => by_stranger(ends, &mut random),
+            Forger::Member => by_host(ends, &own, &mut random),
+            Forger::Listener => with_other_tag(&heard[at % HEARD], &mut random),
+            Forger::Applicant => application(ends, to, u64::from_be_bytes(random.bytes()) >> 1, &mut random),
+            Forger::TokenListener => application(ends, to, overheard, &mut random),
         };
-        (0..FORGED).map(|_| forge()).collect()
+        (0..count).map(|at| frame(ends, &forge(at))).collect()
     }
 }
 
-/// So many frames with questions in the names of all hosts; who knows `members` makes the first check right.
-pub fn forged_questions(ends: Ends, members: Option<&MemberKey>, count: u32) -> Vec<Vec<u8>> {
-    let mut random = Generator::from_seed([9; 32]);
-    (0..count).map(|_| frame(ends, &question(ends, members, &mut random))).collect()
+/// The number of one of the first `hosts`.
+fn host(hosts: u64, random: &mut Generator) -> u64 {
+    1 + u64::from(u32::from_be_bytes(random.bytes())) % hosts
 }
 
-/// A question in the name of any host, whose tag is drawn at random.
-fn question(ends: Ends, members: Option<&MemberKey>, random: &mut Generator) -> Vec<u8> {
-    let host = 1 + u64::from(u32::from_be_bytes(random.bytes()) % HOSTS);
+/// A question for any host's key.
+fn question(ends: Ends, host: u64, random: &mut Generator) -> Vec<u8> {
     let question = Question { host, nonce: random.bytes() };
-    let wanted = u32::from_be_bytes(random.bytes()) % HOSTS;
-    let unsigned = unsigned(ends, wanted, &question);
-    let mut credential: [u8; CREDENTIAL_LEN] = random.bytes();
-    if let (Some(members), Some(head)) = (members, unsigned.first_chunk()) {
-        credential[..CHECK_LEN].copy_from_slice(&members.check(head));
-    }
-    seal(unsigned, &credential)
+    unsigned(ends, u32::from_be_bytes(random.bytes()) % HOSTS, &question)
+}
+
+/// A question in the name of any host, by who has none of its keys.
+fn by_stranger(ends: Ends, random: &mut Generator) -> Vec<u8> {
+    let host = host(u64::from(HOSTS), random);
+    seal(question(ends, host, random), &random.bytes::<CREDENTIAL_LEN>())
+}
+
+/// A question of the host with this key, with a right check and another tag.
+fn by_host(ends: Ends, key: &RequestKey, random: &mut Generator) -> Vec<u8> {
+    let unsigned = question(ends, key.host(), random);
+    let credential = key.credential(&unsigned);
+    with_other_tag(&seal(unsigned, &credential), random)
+}
+
+/// The message with a tag drawn at random.
+fn with_other_tag(message: &[u8], random: &mut Generator) -> Vec<u8> {
+    let (before, _) = message.split_at(message.len() - TAG_LEN);
+    [before, &random.bytes::<TAG_LEN>()].concat()
 }
 
 /// An application with the token `number`, whose request for a certificate is none.
-fn application(parties: &Parties<'_>, number: u64, random: &mut Generator) -> Vec<u8> {
+fn application(ends: Ends, to: &Host, number: u64, random: &mut Generator) -> Vec<u8> {
     let question = Question { host: number, nonce: random.bytes() };
     let data = Application { question, sealing_key: random.bytes(), request: &[0x30; APPLICATION_LEN] }.emit();
     let arp = Arp {
         operation: Operation::Request,
-        sender_mac: parties.from.mac,
+        sender_mac: ends.mac,
         sender_ip: Ipv4Addr::UNSPECIFIED,
-        target_mac: parties.to.mac,
-        target_ip: parties.to.ip,
+        target_mac: to.mac,
+        target_ip: to.ip,
     };
     let unsigned = Message { arp, kind: Kind::Apply, seconds: 0, data: &data, signature: &[] }.signed_bytes();
     seal(unsigned, &random.bytes::<TAG_LEN>())
@@ -214,7 +233,7 @@ fn application(parties: &Parties<'_>, number: u64, random: &mut Generator) -> Ve
 fn cost_of_forged(parties: &Parties<'_>, daemon: &Daemon, forger: Forger) -> Result<f64, Failure> {
     let id = daemon.id().ok_or_else(|| Failure::Unreadable("the distributor has ended".to_owned()))?;
     let mut port = open_port(parties.from)?;
-    let forged = forger.requests(parties);
+    let forged = forger.requests(parties.ends(), parties.to, parties.master, FORGED);
     let refused = || {
         let drops = daemon.drops()?;
         Ok::<u64, Failure>(forger.reasons().iter().filter_map(|reason| drops.get(*reason)).sum())

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use bump::{Batch, Generator, Meta};
-use identity::distributor::{DistributorKey, MemberKey, RequestKey, RequestMaster};
+use identity::distributor::{DistributorKey, RequestKey, RequestMaster};
 use system::port::{PacketPort, Receiver, Sender};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
@@ -72,7 +72,6 @@ pub struct Borne {
 pub struct Parties<'a> {
     pub from: &'a Cable,
     pub to: &'a Host,
-    pub members: &'a MemberKey,
     pub master: &'a RequestMaster,
     pub distributor: &'a DistributorKey,
 }
@@ -86,7 +85,8 @@ pub struct Ends {
 }
 
 impl Parties<'_> {
-    pub(super) fn ends(&self) -> Ends {
+    /// Both ends.
+    pub fn ends(&self) -> Ends {
         Ends { mac: self.from.mac, ip: self.from.ip, to: self.to.mac }
     }
 }
@@ -203,7 +203,7 @@ fn request(parties: &Parties<'_>, key: &RequestKey, at: u64, random: &mut Genera
     nonce[..8].copy_from_slice(&at.to_be_bytes());
     let question = Question { host: key.host(), nonce };
     let unsigned = unsigned(parties.ends(), wanted, &question);
-    let credential = key.credential(parties.members, &unsigned);
+    let credential = key.credential(&unsigned);
     let frame = frame(parties.ends(), &seal(unsigned, &credential));
     Request { frame, host: key.host(), nonce, wanted, open_since: None }
 }

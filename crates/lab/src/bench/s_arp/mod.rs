@@ -7,7 +7,7 @@ mod first_ping;
 mod load;
 mod tables;
 
-pub use distributor::{Forger, HOSTS, forged_questions};
+pub use distributor::{Forger, HOSTS};
 pub use load::{Borne, Ends, Load, Parties};
 
 use std::path::Path;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use bump::Generator;
-use identity::distributor::{MemberKey, RequestMaster};
-use identity::site_key::SiteKey;
+use identity::distributor::RequestMaster;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::{MessageType, View};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -247,8 +246,7 @@ impl Attacker {
         let target_ip = if kind == Kind::KeyRequest { self.any_victim().1 } else { ip };
         let arp = Arp { operation: Operation::Request, sender_mac: OWN.0, sender_ip: OWN.1, target_mac: to, target_ip };
         let unsigned = Message { arp, kind, seconds: 0, data: &data, signature: &[] }.signed_bytes();
-        let members = MemberKey::of(&SiteKey::from_bytes(self.random.bytes()));
-        let credential = RequestMaster::from_bytes(self.random.bytes()).key_of(host).credential(&members, &unsigned);
+        let credential = RequestMaster::from_bytes(self.random.bytes()).key_of(host).credential(&unsigned);
         framed(to, OWN.0, &seal(unsigned, &credential))
     }
 

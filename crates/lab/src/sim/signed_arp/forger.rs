@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::Generator;
-use identity::distributor::{MemberKey, RequestKey};
+use identity::distributor::RequestKey;
 use identity::hash::sha256;
 use identity::signing::SigningKey;
 use identity::site_key::SiteKey;
@@ -106,7 +106,7 @@ impl Forger {
             target_ip: about,
         };
         let unsigned = Message { arp, kind: Kind::KeyRequest, seconds: 0, data: &data, signature: &[] }.signed_bytes();
-        let credential = self.request_key.credential(&MemberKey::of(&self.site_key), &unsigned);
+        let credential = self.request_key.credential(&unsigned);
         Some(framed(to, OWN.0, &seal(unsigned, &credential)))
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket, time};
-use identity::distributor::MemberKey;
 use identity::signing::SigningKey;
 use sarp::akd::Akd;
 use sarp::{Completion, Host, Job, KnownHost, Settings, Weaken};
@@ -128,8 +127,7 @@ impl Station {
         self.life += 1;
         self.stack.flush();
         let key = Arc::clone(&settings.key);
-        let akd =
-            (self.plan.part == Part::Distributor).then(|| Akd::new(key, settings.member_key.clone(), site::master()));
+        let akd = (self.plan.part == Part::Distributor).then(|| Akd::new(key, site::master()));
         let random = Generator::from_seed(self.random.bytes());
         self.host = Some(Host::new(Arc::new(settings), akd, random));
     }
@@ -217,7 +215,6 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
         addresses: identity.certificate().addresses().to_vec(),
         distributors: pool.distributors(&numbers(Part::Distributor)),
         request_key: site::master().key_of(host),
-        member_key: MemberKey::of(identity.site_key()),
         known_hosts: known_hosts.collect(),
         window,
         dhcp_client: client,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use bump::{DropReason, Instant};
 use shield::Hook;
-use shield::sarp::{self, COUNTERS, Count, Own, PLACE_WORDS, PLACES, SETTINGS};
+use shield::sarp::{self, COUNTERS, Count, HOST_WORDS, HOSTS, Key, Own, PLACE_WORDS, PLACES, SETTINGS};
 use system::bpf::{Instruction, Program, Shared};
 
 use super::place;
@@ -18,11 +18,11 @@ const NAME: &str = "ringwall_sarp";
 /// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
 /// request is right, and in front of the socket it takes the place of the filter that says what is kept.
 pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
-    let maps = sarp::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
+    let maps = sarp::maps(own.numbers.is_some()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     maps[SETTINGS].put(&[0; 4], &own.emit()[..])?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(sarp::program(hook)), &maps)?;
-    let (places, counters) = (maps[PLACES].share()?, Books(maps[COUNTERS].share()?));
-    Ok((SarpMaps { places, counters, _link: None }, program))
+    let (places, counters, hosts) = (maps[PLACES].share()?, Books(maps[COUNTERS].share()?), maps[HOSTS].share()?);
+    Ok((SarpMaps { places, counters, hosts, _link: None }, program))
 }
 
 /// What the daemon writes and reads of the program's maps.
@@ -30,6 +30,7 @@ pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
 pub(crate) struct SarpMaps {
     places: Shared,
     counters: Books,
+    hosts: Shared,
     /// With it the program would leave the card.
     _link: Option<OwnedFd>,
 }
@@ -77,6 +78,15 @@ impl sarp::Outpost for SarpMaps {
 
     fn own(&mut self, ip: Ipv4Addr, until: Instant) {
         self.extend(ip, 1, until);
+    }
+
+    /// The program takes a key whose first half is not zero for whole, so that is written last.
+    fn know(&mut self, host: u64, check_key: &Key) {
+        let at = usize::try_from(host).ok().and_then(|host| host.checked_mul(HOST_WORDS));
+        let Some([first, second, ..]) = at.and_then(|at| self.hosts.words().get(at..)) else { return };
+        let half = |half: &[u8]| u64::from_ne_bytes(std::array::from_fn(|at| half[at]));
+        second.store(half(&check_key[8..]), Ordering::Release);
+        first.store(half(&check_key[..8]), Ordering::Release);
     }
 
     fn dropped(&self) -> Count {

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
-use identity::distributor::MemberKey;
+use identity::distributor::RequestMaster;
+use shield::limits::KERNEL_TAGS_MAX;
 use wire::arp::{Arp, Operation};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
@@ -14,7 +15,8 @@ use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
 use crate::attack::exhaustion::forged_group_frame;
-use crate::bench::s_arp::{Ends, forged_questions};
+use crate::bench::s_arp::{Ends, Forger};
+use crate::net::flood::FRAMES_MAX;
 use crate::net::{Frame, Host};
 
 /// Frames of a flood before it begins anew.
@@ -37,10 +39,8 @@ pub enum Forgery {
     Question,
     /// Answers by ARP that nobody asked for, of made-up hosts, with made-up signatures.
     Answer,
-    /// Questions to a distributor in the names of hosts, by somebody who holds no key of the site.
-    RequestByStranger,
-    /// The same by a host of the site.
-    RequestByMember,
+    /// Questions to a distributor, all by this one.
+    Request(Forger),
 }
 
 /// What who forges knows.
@@ -48,13 +48,21 @@ pub enum Forgery {
 pub struct Known {
     /// A frame to all, and whose it is.
     pub heard: Option<(Frame, HostIdentity)>,
-    /// The key of requests that all hosts of a site have.
-    pub members: Option<MemberKey>,
+    /// What a host's own keys follow from, and what was recorded of others was made with.
+    pub master: Option<RequestMaster>,
 }
 
 impl Forgery {
     /// Those that a host which seals frames is flooded with.
     pub const GROUP: [Forgery; 2] = [Forgery::GroupByOutsider, Forgery::GroupByInsider];
+    /// Those that a distributor is flooded with.
+    pub const REQUESTS: [Forgery; 5] = [
+        Forgery::Request(Forger::Stranger),
+        Forgery::Request(Forger::Member),
+        Forgery::Request(Forger::Listener),
+        Forgery::Request(Forger::Applicant),
+        Forgery::Request(Forger::TokenListener),
+    ];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
@@ -63,8 +71,11 @@ impl Forgery {
             Forgery::GroupByInsider => "group_by_insider",
             Forgery::Question => "questions",
             Forgery::Answer => "answers",
-            Forgery::RequestByStranger => "requests_by_stranger",
-            Forgery::RequestByMember => "requests_by_member",
+            Forgery::Request(Forger::Stranger) => "requests_by_stranger",
+            Forgery::Request(Forger::Member) => "requests_by_member",
+            Forgery::Request(Forger::Listener) => "requests_recorded",
+            Forgery::Request(Forger::Applicant) => "applications",
+            Forgery::Request(Forger::TokenListener) => "applications_overheard",
         }
     }
 
@@ -74,19 +85,22 @@ impl Forgery {
         match self {
             Forgery::Question => (0..FRAMES).map(|number| arp(to, Operation::Request, number, &mut random)).collect(),
             Forgery::Answer => (0..FRAMES).map(|number| arp(to, Operation::Reply, number, &mut random)).collect(),
-            Forgery::RequestByStranger => forged_questions(ends(to), None, FRAMES),
-            Forgery::RequestByMember => forged_questions(ends(to), known.members.as_ref(), FRAMES),
-            Forgery::GroupByOutsider => to_all(known, |frame, _| frame),
-            Forgery::GroupByInsider => to_all(known, with_tag),
+            Forgery::Request(forger) => {
+                let forged = |master| forger.requests(ends(to), to, master, FRAMES_MAX);
+                known.master.as_ref().map(forged).unwrap_or_default()
+            }
+            Forgery::GroupByOutsider => to_all(known, FRAMES, |frame, _| frame),
+            // As many as a kernel remembers: who can make a tag makes another one each time.
+            Forgery::GroupByInsider => to_all(known, KERNEL_TAGS_MAX, with_tag),
         }
     }
 }
 
-/// Frames to all, each finished by `finish`.
-fn to_all(known: &Known, finish: impl Fn(Vec<u8>, &HostIdentity) -> Vec<u8>) -> Vec<Vec<u8>> {
+/// So many frames to all, each finished by `finish`.
+fn to_all(known: &Known, count: u32, finish: impl Fn(Vec<u8>, &HostIdentity) -> Vec<u8>) -> Vec<Vec<u8>> {
     let mut random = Generator::from_seed([6; 32]);
     let Some((heard, identity)) = &known.heard else { return Vec::new() };
-    (0..FRAMES).map(|number| finish(forged_group_frame(heard, number, &mut random).0, identity)).collect()
+    (0..count).map(|number| finish(forged_group_frame(heard, number, &mut random).0, identity)).collect()
 }
 
 /// Questions of somebody who is no host of the lab.

@@ -74,7 +74,7 @@ impl Victim {
         match self.role {
             Role::Sealing => &Forgery::GROUP,
             Role::Signing => &[Forgery::Question, Forgery::Answer],
-            Role::Distributing => &[Forgery::RequestByStranger, Forgery::RequestByMember],
+            Role::Distributing => &Forgery::REQUESTS,
         }
     }
 }

@@ -26,8 +26,8 @@ use crate::net::{Lan, LanPlan};
 
 /// Layers that are off.
 const OFF: [&[&str]; 2] = [&[], &["site-mac"]];
-/// Who floods: without the site key, and with it.
-pub const FORGERS: [Forger; 2] = [Forger::Stranger, Forger::Member];
+/// Who floods.
+pub const FORGERS: [Forger; 3] = [Forger::Stranger, Forger::Member, Forger::Listener];
 /// The bridge that the distributor's cable goes back to.
 const BRIDGE: &str = "br0";
 
@@ -65,8 +65,8 @@ fn on(
     place(&daemon, RECEIVER_CORE, receive.of_daemon())?;
     place_receive_path(receive)?;
     let cable = Cable::pull(&lan, host, BRIDGE.to_owned())?;
-    let (members, master, key) = (site.member_key(host)?, site.request_master()?, site.distributor_key(host)?);
-    let parties = Parties { from: &cable, to: host, members: &members, master: &master, distributor: &key };
+    let (master, key) = (site.request_master()?, site.distributor_key(host)?);
+    let parties = Parties { from: &cable, to: host, master: &master, distributor: &key };
     let floods = FORGERS.into_iter().flat_map(|forger| Pace::ALL.map(|pace| Some((forger, pace))));
     let mut found: Vec<_> = std::iter::once(None).chain(floods).map(|flood| (flood, Vec::new())).collect();
     for pair in 0..schedule.pairs {
@@ -92,8 +92,9 @@ fn ask(
 ) -> Result<Borne, Failure> {
     cpu::settle()?;
     let time = Duration::from_secs(seconds.into());
-    // Repeated, they cost no less: the distributor remembers nothing of what it refuses.
-    let forged = flood.map(|(forger, pace)| (forger.requests(parties).into_iter().take(FRAMES_MAX).collect(), pace));
+    // More than the distributor remembers, so that what is repeated costs no less.
+    let (ends, to, master) = (parties.ends(), parties.to, parties.master);
+    let forged = flood.map(|(forger, pace)| (forger.requests(ends, to, master, FRAMES_MAX), pace));
     let load = Load::prepare(parties, time, seed.into())?;
     let near_end = (&parties.from.namespace, parties.from.interface.as_str());
     let flood = forged.map(|(frames, pace)| flood::start_at(near_end, frames, pace, directory)).transpose()?;

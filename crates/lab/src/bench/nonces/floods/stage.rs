@@ -116,9 +116,9 @@ fn start(site: &Site, lan: &Lan, victim: Victim, line: &str) -> Result<(Daemon, 
 fn know(site: &Site, lan: &Lan, victim: Victim) -> Result<Known, Failure> {
     let c = lan.host("c")?;
     Ok(match victim.role {
-        Role::Sealing => Known { heard: Some((hear(lan, c)?, site.host_identity(c)?)), members: None },
+        Role::Sealing => Known { heard: Some((hear(lan, c)?, site.host_identity(c)?)), master: None },
         Role::Signing => Known::default(),
-        Role::Distributing => Known { heard: None, members: Some(site.member_key(c)?) },
+        Role::Distributing => Known { heard: None, master: Some(site.request_master()?) },
     })
 }
 

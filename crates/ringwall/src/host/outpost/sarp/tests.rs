@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use bump::Generator;
-use identity::distributor::{MemberKey, RequestMaster};
-use identity::site_key::SiteKey;
+use identity::distributor::RequestMaster;
+use identity::limits::MAX_HOST_NUMBER;
 use identity::token::{DRAWN_LEN, NumberKey};
-use shield::sarp::{Distributor, Keeps};
+use shield::limits::{KERNEL_REPEAT_INTERVAL, KERNEL_REQUESTS_PER_HOST_PER_SECOND};
+use shield::sarp::Keeps;
 use system::takeover::Kept;
 use wire::arp::{self, Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header};
@@ -27,6 +28,7 @@ const FRAMES_DEFAULT: u64 = 30_000;
 /// Questions of one source and of all that are answered in a second; the kernel passes twice as many.
 const SHARE: u32 = 10;
 const ANSWERS: u32 = 100;
+const TOKEN_SHARE: u32 = 200;
 /// The longest tick of a kernel's clock, by which budgets are filled.
 const TICK_S: f64 = 0.01;
 const ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
@@ -34,6 +36,9 @@ const NOT_ASKED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
 const FOREVER: Instant = Instant::from_nanos(u64::MAX);
 const REQUESTS: [Kind; 4] = [Kind::TimeRequest, Kind::KeyRequest, Kind::KeyChange, Kind::Lease];
 const ENROLMENT: [Kind; 2] = [Kind::Apply, Kind::Fetch];
+/// Hosts that ask. Of the others the program knows no keys.
+const HOSTS: u64 = 256;
+const KNOWN_HOSTS: u64 = 192;
 /// Where a key change has its check, in its data.
 const CHANGE_CHECK_AT: usize = REQUEST_HEAD_LEN - wire::sarp::DATA_AT;
 
@@ -42,28 +47,31 @@ struct Both {
     program: Program,
     maps: SarpMaps,
     is_distributor: bool,
-    members: MemberKey,
+    master: RequestMaster,
     numbers: NumberKey,
     random: Generator,
 }
 
 impl Both {
     fn open(hook: Hook, is_distributor: bool, keeps: Keeps) -> Both {
-        let members = MemberKey::of(&SiteKey::from_bytes([8; 32]));
-        let numbers = NumberKey::of(&RequestMaster::from_bytes([9; 32]));
-        let keys = Distributor { member: members.bytes().clone(), number: numbers.bytes().clone() };
+        let master = RequestMaster::from_bytes([9; 32]);
+        let numbers = NumberKey::of(&master);
         let own = Own {
-            distributor: is_distributor.then_some(keys),
+            numbers: is_distributor.then(|| numbers.bytes().clone()),
             keeps,
             answers_per_source_per_second: SHARE,
             answers_per_second: ANSWERS,
+            checks_per_token_per_second: TOKEN_SHARE,
         };
         let (mut maps, program) = load(hook, &own).expect("root may load a program");
         sarp::Outpost::expect(&mut maps, ASKED, FOREVER);
         sarp::Outpost::own(&mut maps, OWN_IP, FOREVER);
+        for host in (0..KNOWN_HOSTS).chain([MAX_HOST_NUMBER, MAX_HOST_NUMBER + 1]) {
+            sarp::Outpost::know(&mut maps, host, master.key_of(host).check_key().bytes());
+        }
         let mut seed = [4; 32];
         seed[..8].copy_from_slice(&setting("RINGWALL_TWIN_SEED", 1).to_be_bytes());
-        let both = Both { program, maps, is_distributor, members, numbers, random: Generator::from_seed(seed) };
+        let both = Both { program, maps, is_distributor, master, numbers, random: Generator::from_seed(seed) };
         both.let_idle_pass(false);
         both
     }
@@ -83,9 +91,18 @@ impl Both {
         all[self.number(N)]
     }
 
+    /// Somebody who asks: a host, or a number that is the highest, too high, or far too high.
+    fn asker(&mut self) -> u64 {
+        match self.number(16) {
+            0 => self.one_of([MAX_HOST_NUMBER, MAX_HOST_NUMBER + 1, 1 << 32, u64::MAX]),
+            _ => self.number(HOSTS as usize) as u64,
+        }
+    }
+
     /// A request with a right check, or with one drawn at random.
     fn request(&mut self, kind: Kind) -> Vec<u8> {
-        let question = Question { host: 7, nonce: self.random.bytes() };
+        let host = self.asker();
+        let question = Question { host, nonce: self.random.bytes() };
         let mut data = [&question.emit()[..], &[0; CREDENTIAL_LEN]].concat();
         data.resize(data.len() + self.number(90), 3);
         if matches!(kind, Kind::TimeRequest | Kind::KeyRequest) {
@@ -94,7 +111,7 @@ impl Both {
         let mut check: [u8; CHECK_LEN] = self.random.bytes();
         if self.number(2) == 0 {
             let head = message(kind, &data).request_head().expect("long enough");
-            check = self.members.check(&head);
+            check = self.master.key_of(host).check_key().check(&head);
         }
         if kind == Kind::KeyChange {
             data[CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN].copy_from_slice(&check);
@@ -159,7 +176,8 @@ impl Both {
         counted.first().copied()
     }
 
-    /// Whether the daemon's check is right. None where it does not come so far, because something else is wrong before that.
+    /// Whether the daemon's check is right. None where it does not come so far, because something else is wrong before that, and
+    /// where the program cannot know it.
     fn is_right(&self, message: &Message<'_>) -> Option<bool> {
         let check = match message.kind {
             Kind::KeyChange => message.data.get(CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN)?,
@@ -170,7 +188,13 @@ impl Both {
             }
             _ => return None,
         };
-        Some(self.members.verify(&message.request_head()?, check.try_into().ok()?))
+        let host = u64::from_be_bytes(*message.data.first_chunk()?);
+        let is_right = self.master.key_of(host).check_key().verify(&message.request_head()?, check.try_into().ok()?);
+        match host {
+            0..KNOWN_HOSTS | MAX_HOST_NUMBER => Some(is_right),
+            KNOWN_HOSTS..MAX_HOST_NUMBER => Some(true),
+            _ => Some(false),
+        }
     }
 
     /// Shows one frame to both.
@@ -239,7 +263,7 @@ fn kernel_and_daemon_agree() {
     if is_skipped("kernel_and_daemon_agree") {
         return;
     }
-    let [malformed, not_for_us, check, number, unasked, budget] = sarp::COUNTED;
+    let [malformed, not_for_us, check, number, unasked, budget, _] = sarp::COUNTED;
     for hook in [Hook::Socket, Hook::Xdp] {
         agree(hook, true, &[malformed, not_for_us, check, number, unasked, budget]);
         agree(hook, false, &[malformed, not_for_us, unasked, budget]);
@@ -299,6 +323,82 @@ fn each_source_has_its_share_of_the_answers() {
         let most = f64::from(2 * ANSWERS) * (1.0 + began.elapsed().as_secs_f64() + TICK_S);
         assert!(of_all as f64 <= most && of_all as u32 >= 2 * ANSWERS - of_one - 2, "{of_all} of {most}");
     }
+}
+
+/// A host asks as often as it likes within a wide share, and a recording of it takes nothing of that.
+#[test]
+fn each_host_has_its_share_of_a_distributor() {
+    if is_skipped("each_host_has_its_share_of_a_distributor") {
+        return;
+    }
+    let share = KERNEL_REQUESTS_PER_HOST_PER_SECOND;
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let mut both = Both::open(hook, true, Keeps::Arp);
+        let request = |both: &mut Both, host| {
+            let unsigned =
+                message(Kind::KeyRequest, &Question { host, nonce: both.random.bytes() }.emit()).signed_bytes();
+            let credential = both.master.key_of(host).credential(&unsigned);
+            [&ethernet(EtherType::ARP)[..], &seal(unsigned, &credential)].concat()
+        };
+        let passed = |both: &Both, frames: &mut dyn Iterator<Item = Vec<u8>>| {
+            let began = std::time::Instant::now();
+            let fates: Vec<_> = frames.map(|frame| both.kernel(&frame)).collect();
+            assert!(fates.iter().flatten().all(|reason| *reason == DropReason::SarpBudget), "{fates:?}");
+            (fates.iter().filter(|fate| fate.is_none()).count(), began.elapsed().as_secs_f64() + TICK_S)
+        };
+        let recorded = request(&mut both, 1);
+        let (of_recording, time) = passed(&both, &mut std::iter::repeat_n(recorded, 20_000));
+        let most = 1.0 + time / KERNEL_REPEAT_INTERVAL.as_secs_f64();
+        assert!(of_recording > 0 && of_recording as f64 <= most, "{of_recording} of {most}");
+        let frames: Vec<_> = (0..3 * share).map(|_| request(&mut both, 1)).collect();
+        let (of_host, time) = passed(&both, &mut frames.into_iter());
+        let most = f64::from(share) * (1.0 + time);
+        let least = share as usize - of_recording - 1;
+        assert!(of_host >= least && of_host as f64 <= most, "{of_host} of {most}");
+        let other = request(&mut both, 2);
+        assert_eq!(both.kernel(&other), None, "somebody else's share is another");
+    }
+}
+
+/// Who has overheard the number of a token has that token's share.
+#[test]
+fn each_token_has_its_share_of_a_distributor() {
+    if is_skipped("each_token_has_its_share_of_a_distributor") {
+        return;
+    }
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let both = Both::open(hook, true, Keeps::Arp);
+        let about = |token: u8| {
+            let number = both.numbers.number([token; DRAWN_LEN]).to_be_bytes();
+            let application = seal(message(Kind::Apply, &[&number[..], &[6; 60]].concat()).signed_bytes(), &[7; 16]);
+            [&ethernet(EtherType::ARP)[..], &application].concat()
+        };
+        let began = std::time::Instant::now();
+        let fates: Vec<_> = std::iter::repeat_n(about(1), 5000).map(|frame| both.kernel(&frame)).collect();
+        let most = f64::from(2 * TOKEN_SHARE) * (1.0 + began.elapsed().as_secs_f64() + TICK_S);
+        let passed = fates.iter().filter(|fate| fate.is_none()).count();
+        assert!(passed as u32 >= 2 * TOKEN_SHARE - 1 && passed as f64 <= most, "{passed} of {most}");
+        assert!(fates.iter().flatten().all(|reason| *reason == DropReason::SarpEnrolBudget));
+        assert_eq!(both.kernel(&about(2)), None, "another token has its own");
+    }
+}
+
+/// Until the daemon has made its key, what names a host passes.
+#[test]
+fn a_host_whose_key_is_not_made_yet_is_left_to_the_daemon() {
+    if is_skipped("a_host_whose_key_is_not_made_yet_is_left_to_the_daemon") {
+        return;
+    }
+    let mut both = Both::open(Hook::Xdp, true, Keeps::Arp);
+    let host = KNOWN_HOSTS;
+    let data = Question { host, nonce: [3; 16] }.emit();
+    let unsigned = message(Kind::TimeRequest, &data).signed_bytes();
+    let right = both.master.key_of(host).credential(&unsigned);
+    let frame = |credential: &[u8]| [&ethernet(EtherType::ARP)[..], &seal(unsigned.clone(), credential)].concat();
+    let (right, wrong) = (frame(&right), frame(&[7; CREDENTIAL_LEN]));
+    assert_eq!([&right, &wrong].map(|frame| both.kernel(frame)), [None, None]);
+    sarp::Outpost::know(&mut both.maps, host, both.master.key_of(host).check_key().bytes());
+    assert_eq!([&right, &wrong].map(|frame| both.kernel(frame)), [None, Some(DropReason::SarpRequestCheck)]);
 }
 
 /// At the socket it is the filter as well; in front of the card what is not its business goes on.
