@@ -206,9 +206,9 @@ drop_reasons! {
     SarpPendingExpired, "sarp-pending-expired", "No key distributor said in time whose key belongs to the answer.",
         "See whether a distributor can be reached.";
     SarpRequestCheck, "sarp-request-check", "A request to this key distributor was not made by the host whose number it has.",
-        "A host of another site, or an outsider who wants this host to sign.";
+        "A host of another site, one that runs a version from before the change of this check (see the changelog), or somebody who wants this host to sign.";
     SarpRequestTag, "sarp-request-tag", "A request to this key distributor begins as its host made it, and not what follows.",
-        "Look for a host of the site that forges, or an outsider who changes what he has recorded.";
+        "Somebody changes what he has recorded, or a host of the site does not know what it does; the number is in the request.";
     SarpEnrolNumber, "sarp-enrol-number", "A request to enrol names a token that this site has not made.",
         "Look for the machine that sends it: a token of another site, or an outsider's guess.";
     SarpEnrolBudget, "sarp-enrol-budget", "More requests to enrol arrived than are checked in this time.",

@@ -8,6 +8,7 @@
 // little-endian. The layout of messages and the checks are in docs/s-arp.md, sections 1, 5 and 8.
 #include "hook.h"
 #include "siphash.h"
+#include "budget.h"
 
 // Why a message is dropped; the order is that of `sarp::COUNTED`.
 enum reason { MALFORMED, NOT_FOR_THIS_HOST, REQUEST_CHECK, ENROL_NUMBER, UNASKED, BUDGET, ENROL_BUDGET, REASONS, GOOD };
@@ -49,7 +50,6 @@ struct place { u64 asked_until_ns, own_until_ns; };
 enum kind { ADDRESSES, TOKEN };
 struct source { u8 who[10], kind, zero; };
 struct budget { u64 full_at_ns; };
-#define BURST_NS 1000000000ULL
 
 // A host of the site by its number: the key of its checks, which the daemon makes when it is first named and which is zero until then, and
 // when its share of requests is full again.
@@ -83,12 +83,6 @@ enum { MAGIC = 0x7599e11e, QUESTION = 1, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
 enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
 enum { DRAWN_LEN = 5, TOP_BIT = 0x80, NUMBER_CHECK = 0xffffff };
 
-// When a budget is full after one more was taken, or 0 if there is none left.
-INLINE u64 after_one(u64 full_at_ns, u64 now, u64 interval_ns) {
-    u64 after = (full_at_ns > now ? full_at_ns : now) + interval_ns;
-    return after - now > BURST_NS ? 0 : after;
-}
-
 // Whether this source has had its share.
 INLINE int is_spent(const struct source *source, u64 now, u64 interval_ns) {
     struct budget fresh = { now + interval_ns }, *known = find(&sources, source);
@@ -98,7 +92,7 @@ INLINE int is_spent(const struct source *source, u64 now, u64 interval_ns) {
         update(&sources, source, &fresh, BPF_ANY);
         return 0;
     }
-    after = after_one(known->full_at_ns, now, interval_ns);
+    after = after_taking(known->full_at_ns, now, interval_ns, SECOND_NS);
     if (after)
         known->full_at_ns = after;
     return !after;
@@ -124,7 +118,7 @@ INLINE struct request *place_of_request(const struct settings *own, u64 check) {
 // less, and only what has a right one is charged. What was recorded and comes again is charged to nobody, or it would use up what
 // belongs to its host.
 INLINE enum reason judge_request_of(const struct settings *own, struct host *host, const union head *head, u64 check) {
-    u64 now = ticked_nanoseconds(), after = after_one(host->full_at_ns, now, own->request_interval_ns);
+    u64 now = ticked_nanoseconds(), after = after_taking(host->full_at_ns, now, own->request_interval_ns, SECOND_NS);
     struct request *last = place_of_request(own, check);
 
     if (!after || (last && last->check == check && now < last->next_ns))
@@ -217,7 +211,7 @@ INLINE int is_ours(const struct place *place) {
 // which are made up do not push each other out. A clock that moves by ticks is exact enough for what lasts a second, and reading
 // the other takes as long as all that is done here.
 INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
-    u64 now = ticked_nanoseconds(), after = after_one(books->full_at_ns, now, own->answer_interval_ns);
+    u64 now = ticked_nanoseconds(), after = after_taking(books->full_at_ns, now, own->answer_interval_ns, SECOND_NS);
     struct source source = { .kind = ADDRESSES };
 
     __builtin_memcpy(source.who, arp->sender_mac, sizeof(source.who));

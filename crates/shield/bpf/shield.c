@@ -2,16 +2,17 @@
 // (record 0042).
 //
 // It is the twin of `Checks` in crates/shield/src/checks.rs and of the site key's hints, and drops only what those would drop, so that a
-// forged frame ends before it costs a copy and a wake-up; it alone refuses a tag that comes again too soon (record 0044). Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
+// forged frame ends before it costs a copy and a wake-up; it alone refuses a tag that comes again too soon (record 0044), and more tags than one processor can judge (record 0049). Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
 // replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers on the
 // wire are big-endian, this machine is little-endian.
 #include "hook.h"
 #include "siphash.h"
+#include "budget.h"
 
 // Why a frame is dropped; the order is that of `kernel::COUNTED`.
 enum reason {
     BAD_VERSION, MALFORMED, UNKNOWN_INDEX, WRONG_PEER, TOO_FAR, TOO_OLD, BAD_SLOW_NONCE, BAD_SPIN, REPLAYED, HANDSHAKE_SITE_MAC,
-    GROUP_TAG, REPEATED, REASONS, GOOD
+    GROUP_TAG, REPEATED, HANDSHAKE_BUDGET, GROUP_BUDGET, REASONS, GOOD
 };
 
 // Names of the maps; their shapes are in `kernel.rs`.
@@ -21,6 +22,7 @@ struct map receivers SECTION("maps");
 struct map windows SECTION("maps");
 struct map counters SECTION("maps");
 struct map heard SECTION("maps");
+struct map peers SECTION("maps");
 
 // What the daemon says of itself. One entry.
 struct settings {
@@ -30,6 +32,9 @@ struct settings {
     u32 strangers_pass; // there were more receivers than the map holds
     u32 joined_unmarked; // several messages may have been joined, and nothing says so
     u64 hint[2]; // key of SipHash, each half little-endian
+    u64 handshake_interval_ns; // for 64 bytes of what has a right tag: of handshakes
+    u64 group_interval_ns; // and for each message about groups
+    u64 peer_interval_ns; // for each message of a peer when there is nothing left of that
 };
 
 // What is known of one receiver index, which is the key of its map.
@@ -59,7 +64,12 @@ struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
 struct tag { u64 proof; u32 more_proof, hint; };
 struct heard { u64 again_ns, wait_ns; };
 
-struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; };
+struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; u64 handshakes_full_at_ns, groups_full_at_ns; };
+#define BURST_NS (SECOND_NS / 50)
+
+// Who has had an association, which the daemon enters; a share of his own, by when it is full again.
+struct peer { u8 mac[6], zero[2]; };
+struct share { u64 full_at_ns; };
 
 // Everything that a message is judged by. Fields of the header stand as on the wire, aligned by the two bytes in front.
 struct header {
@@ -172,10 +182,8 @@ INLINE enum reason reason_of(u8 kind) {
     }
 }
 
-// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. The ticks of a clock
-// are exact enough for it.
-INLINE int is_repeated(const struct tag *tag) {
-    u64 now = ticked_nanoseconds();
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that.
+INLINE int is_repeated(const struct tag *tag, u64 now) {
     struct heard first = { now + WAIT_FIRST_NS, WAIT_FIRST_NS }, *known = find(&heard, tag);
     if (!known) {
         update(&heard, tag, &first, BPF_ANY);
@@ -188,8 +196,38 @@ INLINE int is_repeated(const struct tag *tag) {
     return 0;
 }
 
-// A message that is proved by its site and signed: nobody without the site's key can make a hint, only repeat one.
-INLINE enum reason judge_tag(context *packet, const struct settings *own, u8 kind, u32 at) {
+INLINE struct share *share_of(const u8 mac[6]) {
+    struct peer peer = {};
+    __builtin_memcpy(peer.mac, mac, sizeof(peer.mac));
+    return find(&peers, &peer);
+}
+
+// A message whose tag somebody of the site made. One who makes new tags without end gets what one processor can judge beside its other
+// work; a peer has a share beside that. Only what is not repeated is charged, or recordings would use it up.
+INLINE enum reason judge_budget(const struct settings *own, struct counters *books, const u8 source[6], int is_group, u32 len,
+                                const struct tag *tag) {
+    u64 cost_ns = is_group ? own->group_interval_ns : own->handshake_interval_ns * len / 64, now = nanoseconds();
+    u64 *full_at_ns = is_group ? &books->groups_full_at_ns : &books->handshakes_full_at_ns;
+    u64 after = after_taking(*full_at_ns, now, cost_ns, BURST_NS);
+
+    if (!after) {
+        struct share *share = share_of(source);
+        if (!share)
+            return is_group ? GROUP_BUDGET : HANDSHAKE_BUDGET;
+        full_at_ns = &share->full_at_ns;
+        after = after_taking(*full_at_ns, now, own->peer_interval_ns, SECOND_NS);
+    }
+    if (!after)
+        return is_group ? GROUP_BUDGET : HANDSHAKE_BUDGET;
+    if (is_repeated(tag, now))
+        return REPEATED;
+    *full_at_ns = after;
+    return GOOD;
+}
+
+// A message of `len` bytes that is proved by its site and signed: nobody without the site's key can make a hint, only repeat one.
+INLINE enum reason judge_tag(context *packet, const struct settings *own, struct counters *books, const u8 source[6], u8 kind,
+                             u32 at, u32 len) {
     enum reason wrong = reason_of(kind);
     struct tag tag = {};
 
@@ -197,7 +235,7 @@ INLINE enum reason judge_tag(context *packet, const struct settings *own, u8 kin
         return GOOD;
     if (hint_of(own->hint, &tag) != big32(tag.hint))
         return wrong;
-    return is_repeated(&tag) ? REPEATED : GOOD;
+    return judge_budget(own, books, source, wrong == GROUP_TAG, len, &tag);
 }
 
 // The message of `len` bytes at `at`.
@@ -212,7 +250,7 @@ INLINE enum reason judge_at(context *packet, const struct settings *own, struct 
     if ((header.kind & 0xf0) != VERSION)
         return BAD_VERSION;
     if (header.kind != UNICAST)
-        return judge_tag(packet, own, header.kind, at);
+        return judge_tag(packet, own, books, source, header.kind, at, len);
     if (len < LEN_MIN || header.flags & ~HAS_SLOW || (header.flags && len < LEN_MIN + SLOW_LEN))
         return MALFORMED;
     index = big32(header.index);
@@ -253,10 +291,12 @@ INLINE int verdict(struct counters *books, enum reason reason) {
 
 // To all or to many: of our own protocol only what has a tag is judged.
 INLINE int of_group(context *packet, const struct settings *own, struct counters *books, const struct ethernet *ethernet) {
+    u32 len = len_of(packet) - ETHERNET_LEN;
     u8 kind = 0;
+
     if (ethernet->ethertype != big16(own->ethertype) || load(packet, ETHERNET_LEN, &kind, 1))
         return PASS;
-    return verdict(books, judge_tag(packet, own, kind, ETHERNET_LEN));
+    return verdict(books, judge_tag(packet, own, books, ethernet->source, kind, ETHERNET_LEN, len));
 }
 
 SECTION("hook")

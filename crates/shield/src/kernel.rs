@@ -10,7 +10,10 @@ use zeroize::Zeroizing;
 
 use crate::checks::NonceKeys;
 use crate::hook::Hook;
-use crate::limits::{KERNEL_RECEIVERS_MAX, KERNEL_TAGS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL};
+use crate::limits::{
+    KERNEL_GROUP_MESSAGES_PER_SECOND, KERNEL_HANDSHAKE_BYTES_PER_SECOND, KERNEL_MESSAGES_PER_PEER_PER_SECOND,
+    KERNEL_PEERS_MAX, KERNEL_RECEIVERS_MAX, KERNEL_TAGS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL,
+};
 use crate::map::MapShape;
 use crate::spin::KEY_LEN;
 use crate::window::WORDS;
@@ -29,7 +32,7 @@ pub fn program(hook: Hook) -> &'static [u8] {
 }
 
 /// What the program counts, in its order.
-pub const COUNTED: [DropReason; 12] = [
+pub const COUNTED: [DropReason; 14] = [
     DropReason::BadVersion,
     DropReason::Malformed,
     DropReason::UnknownIndex,
@@ -42,23 +45,31 @@ pub const COUNTED: [DropReason; 12] = [
     DropReason::HandshakeSiteMac,
     DropReason::GroupTag,
     DropReason::Repeated,
+    DropReason::HandshakeBudget,
+    DropReason::GroupBudget,
 ];
 
 /// Frames dropped in the kernel, for each of [`COUNTED`].
 pub type Count = [u64; COUNTED.len()];
 
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = 24 + HINT_KEY_LEN;
+pub const SETTINGS_LEN: usize = INTERVALS_AT + 3 * 8;
+const INTERVALS_AT: usize = 24 + HINT_KEY_LEN;
 /// Bytes of what is known of a receiver index.
 pub const RECEIVER_LEN: usize = 2 * 2 * 8 + 16;
 /// Bytes of a window.
 pub const WINDOW_LEN: usize = WORDS * 8;
-/// Bytes of the counters and of the time of the next stranger.
-pub const COUNTERS_LEN: usize = (COUNTED.len() + 1) * 8;
+/// Bytes of the counters, of the time of the next stranger and of those at which two budgets are full.
+pub const COUNTERS_LEN: usize = (COUNTED.len() + 3) * 8;
+/// Bytes of what names a peer, and of its share.
+pub const PEER_LEN: usize = 8;
+/// A share of which nothing was taken.
+pub const WHOLE_SHARE: [u8; 8] = [0; 8];
 /// Bytes of the key of hints, which is one of SipHash as those of nonces are.
 pub const HINT_KEY_LEN: usize = KEY_LEN;
 /// Stands for no window.
 const NO_WINDOW: u32 = u32::MAX;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Place of the map of what is known of this host.
 pub const SETTINGS: usize = 0;
@@ -70,14 +81,48 @@ pub const WINDOWS: usize = 2;
 pub const COUNTERS: usize = 3;
 
 /// The maps, in the order of their places.
-pub const MAPS: [MapShape; 5] = [
+pub const MAPS: [MapShape; 6] = [
     MapShape::places(SETTINGS_LEN, 1),
     MapShape::any(size_of::<u32>(), RECEIVER_LEN, KERNEL_RECEIVERS_MAX),
     MapShape::shared(WINDOW_LEN, KERNEL_WINDOWS_MAX),
     MapShape::shared(COUNTERS_LEN, 1),
     // The program's own: tags that it heard, and when they may pass again.
     MapShape::recent(TAG_LEN, 2 * 8, KERNEL_TAGS_MAX),
+    MapShape::recent(PEER_LEN, WHOLE_SHARE.len(), KERNEL_PEERS_MAX),
 ];
+
+/// What passes of messages with a right tag, since somebody of the site can make new ones without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Bytes of handshakes in a second.
+    pub handshake_bytes_per_second: u32,
+    /// Messages about groups in a second.
+    pub group_messages_per_second: u32,
+    /// Messages of each peer in a second, when that is used up.
+    pub messages_per_peer_per_second: u32,
+}
+
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates {
+            handshake_bytes_per_second: KERNEL_HANDSHAKE_BYTES_PER_SECOND,
+            group_messages_per_second: KERNEL_GROUP_MESSAGES_PER_SECOND,
+            messages_per_peer_per_second: KERNEL_MESSAGES_PER_PEER_PER_SECOND,
+        }
+    }
+}
+
+impl Rates {
+    /// As the program reads them: for 64 bytes, and for each message.
+    fn intervals_ns(self) -> [u64; 3] {
+        let apart = |units: u64, rate: u32| units * NANOS_PER_SECOND / u64::from(rate.max(1));
+        [
+            apart(64, self.handshake_bytes_per_second),
+            apart(1, self.group_messages_per_second),
+            apart(1, self.messages_per_peer_per_second),
+        ]
+    }
+}
 
 /// What the kernel must know of this host.
 #[derive(Clone)]
@@ -92,6 +137,8 @@ pub struct Own {
     pub joined_unmarked: bool,
     /// Under which the tags of handshakes and of frames to groups have their hints.
     pub hint_key: Zeroizing<[u8; HINT_KEY_LEN]>,
+    /// What passes of these.
+    pub rates: Rates,
 }
 
 impl Own {
@@ -105,9 +152,20 @@ impl Own {
         out[14..16].copy_from_slice(&self.ethertype.0.to_ne_bytes());
         out[16..20].copy_from_slice(&u32::from(self.strangers_pass).to_ne_bytes());
         out[20..24].copy_from_slice(&u32::from(self.joined_unmarked).to_ne_bytes());
-        out[24..].copy_from_slice(&self.hint_key[..]);
+        out[24..INTERVALS_AT].copy_from_slice(&self.hint_key[..]);
+        for (place, interval) in out[INTERVALS_AT..].chunks_exact_mut(8).zip(self.rates.intervals_ns()) {
+            place.copy_from_slice(&interval.to_ne_bytes());
+        }
         out
     }
+}
+
+/// What names a peer.
+#[must_use]
+pub fn peer(mac: MacAddress) -> [u8; PEER_LEN] {
+    let mut out = [0; PEER_LEN];
+    out[..6].copy_from_slice(&mac.0);
+    out
 }
 
 /// What the program reads of a receiver index.

@@ -44,6 +44,9 @@ pub trait Maps: Send {
     /// Forgets a receiver index.
     fn remove(&mut self, index: u32);
 
+    /// Gives this peer a share of its own.
+    fn acquaint(&mut self, peer: MacAddress);
+
     /// Replaces what is known of this host.
     fn describe(&mut self, own: &[u8; kernel::SETTINGS_LEN]);
 
@@ -89,6 +92,7 @@ impl<M: Maps> Outpost for KernelPost<M> {
     fn admit(&mut self, index: u32, peer: MacAddress, keys: &NonceKeys) -> Window {
         let window = self.window(index);
         let slot = self.slots.get(&index).copied();
+        self.maps.acquaint(peer);
         let is_known = self.maps.put(index, &kernel::receiver(peer, keys, slot));
         if !is_known && !self.own.strangers_pass {
             // Better a check too few than a peer shut out.

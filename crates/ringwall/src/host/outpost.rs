@@ -16,6 +16,7 @@ use bump::DropReason;
 use shield::kernel::{self, Count, Own};
 use shield::{Hook, KernelPost, Layers, Maps, Words};
 use system::bpf::{Instruction, Map, Program, Shared};
+use wire::MacAddress;
 
 pub(super) use ipsec::IpsecMaps;
 use place::Posted;
@@ -137,19 +138,16 @@ fn load(hook: Hook) -> io::Result<(KernelMaps, Program)> {
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
     let windows = maps[kernel::WINDOWS].share()?;
     let counters = maps[kernel::COUNTERS].share()?;
-    let mut maps = maps.into_iter();
-    match (maps.next(), maps.next()) {
-        (Some(settings), Some(receivers)) => {
-            Ok((KernelMaps { settings, receivers, windows, counters, _link: None }, program))
-        }
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
+    let [settings, receivers, _, _, _, peers]: [Map; kernel::MAPS.len()] =
+        maps.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok((KernelMaps { settings, receivers, peers, windows, counters, _link: None }, program))
 }
 
 /// The maps of the program.
 pub(super) struct KernelMaps {
     settings: Map,
     receivers: Map,
+    peers: Map,
     windows: Shared,
     counters: Shared,
     /// With it the program would leave the card.
@@ -171,6 +169,11 @@ impl Maps for KernelMaps {
     fn remove(&mut self, index: u32) {
         // One that found no room is not there.
         let _ = self.receivers.remove(&index.to_ne_bytes());
+    }
+
+    fn acquaint(&mut self, peer: MacAddress) {
+        // One without a share comes behind the others in a flood.
+        let _ = self.peers.put(&kernel::peer(peer), &kernel::WHOLE_SHARE);
     }
 
     fn describe(&mut self, own: &[u8; kernel::SETTINGS_LEN]) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bump::{DropReason, Generator};
 use identity::site_key::SiteKey;
+use shield::kernel::Rates;
 use shield::{Checks, NonceKeys, Nonces, Outpost as _, Switches};
 use system::bpf::{Keys, Shape};
 use system::port::{PacketOptions, PacketPort};
@@ -41,7 +42,8 @@ const SPIN_AT: usize = 10;
 
 fn own() -> Own {
     let hint_key = SiteKey::from_bytes(SITE_KEY).hint_key();
-    Own { mac: OWN, ethertype: EtherType::CLL, strangers_pass: false, joined_unmarked: false, hint_key }
+    let rates = Rates::default();
+    Own { mac: OWN, ethertype: EtherType::CLL, strangers_pass: false, joined_unmarked: false, hint_key, rates }
 }
 
 /// Both, with the peers that they know.
@@ -66,11 +68,15 @@ struct Sender {
 
 impl Pair {
     fn open(hook: Hook, seed: u64) -> Pair {
+        Pair::open_with(hook, seed, Rates::default())
+    }
+
+    fn open_with(hook: Hook, seed: u64, rates: Rates) -> Pair {
         let (maps, program) = load(hook).expect("root may load a program");
         let counters = maps.counters.clone();
         let mut bytes = [5; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
-        let own = Own { joined_unmarked: hook.hides_joined(), ..own() };
+        let own = Own { joined_unmarked: hook.hides_joined(), rates, ..own() };
         let mut pair = Pair {
             hook,
             program,
@@ -307,7 +313,8 @@ fn agree(hook: Hook) {
         *fates.entry(fate.map_or("passed", DropReason::word)).or_default() += 1;
     }
     // Every layer had something to do, or the test says nothing about it.
-    for reason in kernel::COUNTED.into_iter().filter(|reason| *reason != DropReason::Repeated) {
+    let of_time = [DropReason::Repeated, DropReason::HandshakeBudget, DropReason::GroupBudget];
+    for reason in kernel::COUNTED.into_iter().filter(|reason| !of_time.contains(reason)) {
         assert!(fates.contains_key(reason.word()), "no frame was dropped for {}: {fates:?}", reason.word());
     }
     assert!(fates["passed"] > 1000, "{fates:?}");
@@ -354,6 +361,49 @@ fn what_has_a_tag_passes_once_and_again_only_after_a_while() {
         assert!(passed as u128 <= most, "{passed} passed in {:?}", start.elapsed());
         std::thread::sleep(Duration::from_millis(220));
         assert_eq!(look(&second), None, "an honest repetition passes");
+    }
+}
+
+/// Somebody of the site who makes new tags without end gets so much and no more, of handshakes and about groups apart, and a peer
+/// still has its share.
+#[test]
+fn who_makes_tags_without_end_does_not_keep_peers_away() {
+    if is_skipped("who_makes_tags_without_end_does_not_keep_peers_away") {
+        return;
+    }
+    const SHARE: u32 = 10;
+    const LEN: u32 = 64;
+    let rates = Rates {
+        handshake_bytes_per_second: 500 * LEN,
+        group_messages_per_second: 500,
+        messages_per_peer_per_second: SHARE,
+    };
+    let kinds = [
+        (PacketType::HandshakeRequest, OWN, DropReason::HandshakeBudget),
+        (PacketType::GroupFrame, MacAddress::BROADCAST, DropReason::GroupBudget),
+    ];
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let mut pair = Pair::open_with(hook, 13, rates);
+        for (number, (kind, destination, reason)) in kinds.into_iter().enumerate() {
+            let mut look = |source| {
+                let tag = pair.site_key.frame_tag(b"any", &[&pair.random.bytes::<16>()]);
+                let ethernet = Header { destination, source, ethertype: EtherType::CLL };
+                let mut frame = [&ethernet.emit()[..], &[kind.first_byte(), 0], &tag].concat();
+                frame.resize(HEADER_LEN + LEN as usize, 0);
+                let fate = pair.kernel(&frame, 0);
+                assert!(fate.is_none_or(|found| found == reason), "{fate:?}");
+                fate.is_none()
+            };
+            let start = Instant::now();
+            let of_insider = (0..2000).filter(|_| look(MacAddress([2, 0, 0, 0, 9, 9]))).count();
+            // What gathers in 20 ms, and in the time that it took.
+            let most = |start: Instant| 1.0 + 500.0 * (0.02 + start.elapsed().as_secs_f64());
+            assert!(of_insider >= 10 && of_insider as f64 <= most(start), "{of_insider} of {}", most(start));
+            let (start, peer) = (Instant::now(), MacAddress([2, 0, 0, 0, number as u8, 9]));
+            let of_peer = (0..2000).filter(|_| look(peer)).count();
+            let share = f64::from(SHARE) * (1.0 + start.elapsed().as_secs_f64());
+            assert!(of_peer as u32 >= SHARE && of_peer as f64 <= share + most(start), "{of_peer}");
+        }
     }
 }
 

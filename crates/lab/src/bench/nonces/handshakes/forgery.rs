@@ -4,12 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
+use shield::limits::KERNEL_TAGS_MAX;
 use wire::cll::Agreement;
 use wire::cll::handshake::{CERTIFICATE_LEN_MAX, FIXED_LEN, SIGNATURE_LEN_MAX, set_site_tag, tagged_parts};
 use wire::ethernet::HEADER_LEN;
 
-/// Frames of a flood before it begins anew.
-const FRAMES: usize = 16_384;
+/// Frames of a flood before it begins anew: as many as a kernel remembers, since who can make a tag makes another one each time.
+const FRAMES: u32 = KERNEL_TAGS_MAX;
 /// Where a request has its fields (docs/protocol.md, section 4), behind the Ethernet header.
 const ARP_SENDER_AT: usize = 18 + 8;
 const TIMESTAMP_AT: usize = 46;
