@@ -25,9 +25,10 @@ fn a_few_runs_hold_every_invariant_and_deliver() {
     checks::runs_hold_every_invariant_and_deliver(|seed| run(seed, Weaken::default()), 100..106, 300, 300);
 }
 
+/// One run in five has a recording of the right moment; these have.
 #[test]
 fn stamps_that_are_not_looked_at_are_caught() {
-    assert!(rules(Weaken { stamps: true, ..Weaken::default() }, 1..3).contains(&"false ARP delivered"));
+    assert!(rules(Weaken { stamps: true, ..Weaken::default() }, 8..12).contains(&"false ARP delivered"));
 }
 
 #[test]
