@@ -24,9 +24,9 @@ pub const KERNEL_WINDOWS_MAX: u32 = 1024;
 pub const KERNEL_TAGS_MAX: u32 = 32_768;
 /// Bytes of handshakes with a right tag that pass the kernel in a second, new tags each: as many as one processor can look at beside a
 /// stream of 20,000 frames a second. It is thousands of times what is answered.
-pub const KERNEL_HANDSHAKE_BYTES_PER_SECOND: u32 = 100_000_000;
-/// Messages about groups with a right tag that pass in a second; at 1,500 bytes these are 1.2 Gbit/s.
-pub const KERNEL_GROUP_MESSAGES_PER_SECOND: u32 = 100_000;
+pub const KERNEL_HANDSHAKE_BYTES_PER_SECOND: u32 = 300_000_000;
+/// Messages about groups with a right tag that pass in a second; at 1,500 bytes these are 1.8 Gbit/s.
+pub const KERNEL_GROUP_MESSAGES_PER_SECOND: u32 = 150_000;
 /// Messages of one peer that pass in a second when somebody else has used all that up.
 pub const KERNEL_MESSAGES_PER_PEER_PER_SECOND: u32 = 100;
 /// Peers that the kernel has such a share for, those of the latest associations.
