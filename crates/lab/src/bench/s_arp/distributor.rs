@@ -169,8 +169,9 @@ impl Forger {
     pub fn requests(self, ends: Ends, to: &Host, master: &RequestMaster, count: usize) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([9; 32]);
         let overheard = NumberKey::of(master).number([1; DRAWN_LEN]);
-        let heard = (0..HEARD).map(|_| by_host(ends, &master.key_of(host(HEARD_HOSTS, &mut random)), &mut random));
-        let heard: Vec<_> = heard.filter(|_| self == Forger::Listener).collect();
+        let mut hear = || by_host(ends, &master.key_of(host(HEARD_HOSTS, &mut random)), &mut random);
+        let listened = if self == Forger::Listener { HEARD } else { 0 };
+        let heard: Vec<_> = (0..listened).map(|_| hear()).collect();
         let own = master.key_of(MEMBER);
         let mut forge = |at: usize| match self {
             Forger::Stranger => by_stranger(ends, &mut random),

@@ -92,7 +92,7 @@ fn ask(
 ) -> Result<Borne, Failure> {
     cpu::settle()?;
     let time = Duration::from_secs(seconds.into());
-    // More than the distributor remembers, so that what is repeated costs no less.
+    // Repeated, they cost no less: what is refused is not remembered, and what passes is bounded by the shares of a host and a token.
     let (ends, to, master) = (parties.ends(), parties.to, parties.master);
     let forged = flood.map(|(forger, pace)| (forger.requests(ends, to, master, FRAMES_MAX), pace));
     let load = Load::prepare(parties, time, seed.into())?;
