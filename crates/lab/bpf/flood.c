@@ -11,6 +11,8 @@ typedef __u32 u32;
 typedef __u64 u64;
 
 #define SECTION(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#include "../../shield/bpf/siphash.h"
 
 // Names of the maps; their shapes are in crates/lab/src/net/flood.rs.
 struct map { u32 unused; };
@@ -24,7 +26,12 @@ struct settings {
     u64 sent;
     u32 interface;
     u32 frames;
+    u64 hint[2]; // key of SipHash, each half little-endian
+    u64 tag_at;  // where each frame gets a new tag that has the right hint, or 0: nowhere
 };
+
+// The tag under the site key, all of which follows from the frame but here its end, which follows from the rest (the hint).
+struct tag { u64 proof; u32 more_proof, hint; };
 
 // Frames that come together, as a card hands them up that moderates its interrupts.
 enum { HANDFUL = 16 };
@@ -45,7 +52,17 @@ static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u64 (*const length)(struct xdp_md *packet) = (void *)BPF_FUNC_xdp_get_buff_len;
 static long (*const lengthen)(struct xdp_md *packet, int by) = (void *)BPF_FUNC_xdp_adjust_tail;
 static long (*const store)(struct xdp_md *packet, u32 at, void *from, u32 len) = (void *)BPF_FUNC_xdp_store_bytes;
+static u32 (*const random)(void) = (void *)BPF_FUNC_get_prandom_u32;
 static long (*const redirect)(u32 interface, u64 flags) = (void *)BPF_FUNC_redirect;
+
+// What somebody makes who has the site key and does not repeat himself.
+INLINE long renew(struct xdp_md *packet, const struct settings *own) {
+    struct tag tag = {(u64)random() << 32 | random(), random(), 0};
+    struct state s = begin(own->hint);
+    absorb(&s, tag.proof);
+    tag.hint = __builtin_bswap32((u32)finish(&s, 12, tag.more_proof));
+    return store(packet, own->tag_at, &tag, sizeof(tag));
+}
 
 SECTION("hook")
 int flood(struct xdp_md *packet) {
@@ -66,6 +83,8 @@ int flood(struct xdp_md *packet) {
         return XDP_DROP;
     len = frame->len & FRAME_MAX;
     if (lengthen(packet, (int)len - (int)length(packet)) || !len || store(packet, 0, frame->bytes, len))
+        return XDP_DROP;
+    if (own->tag_at && renew(packet, own))
         return XDP_DROP;
     own->sent++;
     return redirect(own->interface, 0);

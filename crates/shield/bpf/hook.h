@@ -19,6 +19,8 @@ static u64 (*const nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u64 (*const nanoseconds_since_boot)(void) = (void *)BPF_FUNC_ktime_get_boot_ns;
 // As `nanoseconds`, but it moves by the kernel's ticks, of some milliseconds, and takes no time to read.
 static u64 (*const ticked_nanoseconds)(void) = (void *)BPF_FUNC_ktime_get_coarse_ns;
+#define TICK_MAX_NS 10000000ULL
+static u32 (*const random)(void) = (void *)BPF_FUNC_get_prandom_u32;
 
 #ifdef XDP
 

@@ -83,9 +83,10 @@ enum { MAGIC = 0x7599e11e, QUESTION = 1, REPLY = 2, OF_DISTRIBUTOR = 0x00ff };
 enum type { TIME_REQUEST = 0x01, KEY_REQUEST = 0x04, KEY_CHANGE = 0x40, LEASE = 0x80, APPLY = 0xa0, FETCH = 0xa4 };
 enum { DRAWN_LEN = 5, TOP_BIT = 0x80, NUMBER_CHECK = 0xffffff };
 
-// Whether this source has had its share.
+// Whether this source has had its share. Each begins at a moment of its own within an interval: hundreds that are made up together would
+// have their next one together, and the daemon would have all of them at once.
 INLINE int is_spent(const struct source *source, u64 now, u64 interval_ns) {
-    struct budget fresh = { now + interval_ns }, *known = find(&sources, source);
+    struct budget fresh = { now + interval_ns + (interval_ns * random() >> 32) }, *known = find(&sources, source);
     u64 after;
 
     if (!known) {
@@ -208,13 +209,21 @@ INLINE int is_ours(const struct place *place) {
 }
 
 // A question about us. Each source has its share, and all together what is answered at all. That is looked at first, so that sources
-// which are made up do not push each other out. A clock that moves by ticks is exact enough for what lasts a second, and reading
-// the other takes as long as all that is done here.
+// which are made up do not push each other out. What will not pass before the next tick either is told by the clock that moves by ticks:
+// reading the other takes as long as all that is done here. What may pass does so at its own moment, or all that a tick lets pass would
+// come to the daemon at once and hold up what is received.
 INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
-    u64 now = ticked_nanoseconds(), after = after_taking(books->full_at_ns, now, own->answer_interval_ns, SECOND_NS);
+    u64 now, after, soon = ticked_nanoseconds() + TICK_MAX_NS;
     struct source source = { .kind = ADDRESSES };
+    struct budget *known;
 
     __builtin_memcpy(source.who, arp->sender_mac, sizeof(source.who));
+    known = find(&sources, &source);
+    if (!after_taking(books->full_at_ns, soon, own->answer_interval_ns, SECOND_NS) ||
+        (known && !after_taking(known->full_at_ns, soon, own->source_interval_ns, SECOND_NS)))
+        return BUDGET;
+    now = nanoseconds();
+    after = after_taking(books->full_at_ns, now, own->answer_interval_ns, SECOND_NS);
     if (!after || is_spent(&source, now, own->source_interval_ns))
         return BUDGET;
     books->full_at_ns = after;

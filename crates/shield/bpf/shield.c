@@ -2,9 +2,10 @@
 // (record 0042).
 //
 // It is the twin of `Checks` in crates/shield/src/checks.rs and of the site key's hints, and drops only what those would drop, so that a
-// forged frame ends before it costs a copy and a wake-up; it alone refuses a tag that comes again too soon (record 0044), and more tags than one processor can judge (record 0049). Whatever it is not sure of it lets pass, and the daemon decides. Both read the same
-// replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers on the
-// wire are big-endian, this machine is little-endian.
+// forged frame ends before it costs a copy and a wake-up; it alone refuses a tag that comes again too soon (record 0044), and more tags
+// than are worth a tenth of a processor (records 0049 and 0050). Whatever it is not sure of it lets pass, and the daemon decides. Both
+// read the same replay windows, which the daemon alone writes. `make.py` turns this file into `shield.bpf` and `shield.xdp.bpf`; numbers
+// on the wire are big-endian, this machine is little-endian.
 #include "hook.h"
 #include "siphash.h"
 #include "budget.h"
@@ -32,8 +33,8 @@ struct settings {
     u32 strangers_pass; // there were more receivers than the map holds
     u32 joined_unmarked; // several messages may have been joined, and nothing says so
     u64 hint[2]; // key of SipHash, each half little-endian
-    u64 handshake_interval_ns; // for 64 bytes of what has a right tag: of handshakes
-    u64 group_interval_ns; // and for each message about groups
+    u64 handshake_interval_ns; // for each message with a right tag: of handshakes
+    u64 group_interval_ns; // and about groups
     u64 peer_interval_ns; // for each message of a peer when there is nothing left of that
 };
 
@@ -60,9 +61,16 @@ enum {
 struct window { u64 head; u64 blocks[WINDOW_BLOCKS]; };
 #define SEEN (1ULL << 32)
 
-// The tag under the site key, and when it may pass again. When the map of them is full, those unheard for longest make room.
+// The tag under the site key.
 struct tag { u64 proof; u32 more_proof, hint; };
-struct heard { u64 again_ns, wait_ns; };
+
+// Tags that were heard and when each may pass again, in sets of one line of a cache: a flood looks a tag up for each of its frames, and
+// a table of one entry for each tag would have it wait for memory twice. What chooses the set is known to nobody without the site's
+// key, or recordings that share a set would push each other out. An entry: 32 bits of the tag, how often it passed, and when again.
+enum { SET_TAGS = 8, SETS = 8192 };
+struct heard { u64 tags[SET_TAGS]; };
+enum { PASSED_SHIFT = 28, PROOF_SHIFT = 32, PASSED_MAX = 3, TICK_SHIFT = 20 };
+#define AGAIN_MASK ((1ULL << PASSED_SHIFT) - 1)
 
 struct counters { u64 dropped[REASONS]; u64 next_stranger_ns; u64 handshakes_full_at_ns, groups_full_at_ns; };
 #define BURST_NS (SECOND_NS / 50)
@@ -92,8 +100,8 @@ enum { VERSION = 0x20, HAS_SLOW = 1, TAG_AT = 2 };
 enum kind {
     UNICAST = 0x21, GROUP_FRAME, REQUEST, REPLY, CHALLENGE = 0x28, ANNOUNCEMENT, QUESTION, RESUMPTION_REQUEST = 0x2c, RESUMPTION_REPLY
 };
-#define WAIT_FIRST_NS 200000000ULL
-#define WAIT_MAX_NS 4000000000ULL
+// In ticks of 1.05 ms.
+enum { WAIT_FIRST_TICKS = 191, WAIT_MAX_TICKS = 3815 };
 
 // The low half of SipHash-2-4 over the four bytes of `word`, as they lie in memory.
 INLINE u32 siphash(const u64 key[2], u32 word) {
@@ -101,8 +109,8 @@ INLINE u32 siphash(const u64 key[2], u32 word) {
     return finish(&s, 4, word);
 }
 
-// The same over the twelve bytes of a tag in front of its hint.
-INLINE u32 hint_of(const u64 key[2], const struct tag *tag) {
+// All of it over the twelve bytes of a tag in front of its hint: the low half is the hint, the high half is known to nobody without the key.
+INLINE u64 hash_of(const u64 key[2], const struct tag *tag) {
     struct state s = begin(key);
     absorb(&s, tag->proof);
     return finish(&s, 12, tag->more_proof);
@@ -182,17 +190,47 @@ INLINE enum reason reason_of(u8 kind) {
     }
 }
 
-// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that.
-INLINE int is_repeated(const struct tag *tag, u64 now) {
-    struct heard first = { now + WAIT_FIRST_NS, WAIT_FIRST_NS }, *known = find(&heard, tag);
-    if (!known) {
-        update(&heard, tag, &first, BPF_ANY);
+// How long after `now` the tag of an entry may pass again, in ticks; nothing where that time is over, or so long ago that the clock of
+// entries has come round.
+INLINE u32 ticks_left(u64 entry, u64 now) {
+    u32 left = (entry - now) & AGAIN_MASK;
+    return left > WAIT_MAX_TICKS ? 0 : left;
+}
+
+// The entry of a tag that passes now, after it passed `passed` times.
+INLINE u64 entry_of(const struct tag *tag, u32 passed, u64 now) {
+    u32 wait = WAIT_FIRST_TICKS << 2 * passed, next = passed < PASSED_MAX ? passed + 1 : PASSED_MAX;
+    if (wait > WAIT_MAX_TICKS)
+        wait = WAIT_MAX_TICKS;
+    return (u64)tag->more_proof << PROOF_SHIFT | (u64)next << PASSED_SHIFT | ((now + wait) & AGAIN_MASK);
+}
+
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. A new one takes the
+// place of the one whose time is over first.
+INLINE int is_repeated(const struct tag *tag, u32 which, u64 now_ns) {
+    u32 set = which % SETS, first = 0, passed = 0, at, left, least = WAIT_MAX_TICKS + 1;
+    struct heard *heard_there = find(&heard, &set);
+    u64 now = now_ns >> TICK_SHIFT, entry;
+
+    if (!heard_there)
         return 0;
+#pragma unroll
+    for (at = 0; at < SET_TAGS; at++) {
+        entry = heard_there->tags[at];
+        left = ticks_left(entry, now);
+        if (entry >> PROOF_SHIFT == tag->more_proof && entry) {
+            if (left)
+                return 1;
+            first = at;
+            passed = entry >> PASSED_SHIFT & PASSED_MAX;
+            break;
+        }
+        if (left < least) {
+            least = left;
+            first = at;
+        }
     }
-    if (now < known->again_ns)
-        return 1;
-    known->wait_ns = known->wait_ns * 4 < WAIT_MAX_NS ? known->wait_ns * 4 : WAIT_MAX_NS;
-    known->again_ns = now + known->wait_ns;
+    heard_there->tags[first % SET_TAGS] = entry_of(tag, passed, now);
     return 0;
 }
 
@@ -204,9 +242,9 @@ INLINE struct share *share_of(const u8 mac[6]) {
 
 // A message whose tag somebody of the site made. One who makes new tags without end gets what one processor can judge beside its other
 // work; a peer has a share beside that. Only what is not repeated is charged, or recordings would use it up.
-INLINE enum reason judge_budget(const struct settings *own, struct counters *books, const u8 source[6], int is_group, u32 len,
-                                const struct tag *tag) {
-    u64 cost_ns = is_group ? own->group_interval_ns : own->handshake_interval_ns * len / 64, now = nanoseconds();
+INLINE enum reason judge_budget(const struct settings *own, struct counters *books, const u8 source[6], int is_group,
+                                const struct tag *tag, u32 which) {
+    u64 cost_ns = is_group ? own->group_interval_ns : own->handshake_interval_ns, now = nanoseconds();
     u64 *full_at_ns = is_group ? &books->groups_full_at_ns : &books->handshakes_full_at_ns;
     u64 after = after_taking(*full_at_ns, now, cost_ns, BURST_NS);
 
@@ -219,23 +257,24 @@ INLINE enum reason judge_budget(const struct settings *own, struct counters *boo
     }
     if (!after)
         return is_group ? GROUP_BUDGET : HANDSHAKE_BUDGET;
-    if (is_repeated(tag, now))
+    if (is_repeated(tag, which, now))
         return REPEATED;
     *full_at_ns = after;
     return GOOD;
 }
 
-// A message of `len` bytes that is proved by its site and signed: nobody without the site's key can make a hint, only repeat one.
-INLINE enum reason judge_tag(context *packet, const struct settings *own, struct counters *books, const u8 source[6], u8 kind,
-                             u32 at, u32 len) {
+// A message that is proved by its site and signed: nobody without the site's key can make a hint, only repeat one.
+INLINE enum reason judge_tag(context *packet, const struct settings *own, struct counters *books, const u8 source[6], u8 kind, u32 at) {
     enum reason wrong = reason_of(kind);
     struct tag tag = {};
+    u64 hash;
 
     if (wrong == GOOD || load(packet, at + TAG_AT, &tag, sizeof(tag)))
         return GOOD;
-    if (hint_of(own->hint, &tag) != big32(tag.hint))
+    hash = hash_of(own->hint, &tag);
+    if ((u32)hash != big32(tag.hint))
         return wrong;
-    return judge_budget(own, books, source, wrong == GROUP_TAG, len, &tag);
+    return judge_budget(own, books, source, wrong == GROUP_TAG, &tag, hash >> 32);
 }
 
 // The message of `len` bytes at `at`.
@@ -250,7 +289,7 @@ INLINE enum reason judge_at(context *packet, const struct settings *own, struct 
     if ((header.kind & 0xf0) != VERSION)
         return BAD_VERSION;
     if (header.kind != UNICAST)
-        return judge_tag(packet, own, books, source, header.kind, at, len);
+        return judge_tag(packet, own, books, source, header.kind, at);
     if (len < LEN_MIN || header.flags & ~HAS_SLOW || (header.flags && len < LEN_MIN + SLOW_LEN))
         return MALFORMED;
     index = big32(header.index);
@@ -291,12 +330,11 @@ INLINE int verdict(struct counters *books, enum reason reason) {
 
 // To all or to many: of our own protocol only what has a tag is judged.
 INLINE int of_group(context *packet, const struct settings *own, struct counters *books, const struct ethernet *ethernet) {
-    u32 len = len_of(packet) - ETHERNET_LEN;
     u8 kind = 0;
 
     if (ethernet->ethertype != big16(own->ethertype) || load(packet, ETHERNET_LEN, &kind, 1))
         return PASS;
-    return verdict(books, judge_tag(packet, own, books, ethernet->source, kind, ETHERNET_LEN, len));
+    return verdict(books, judge_tag(packet, own, books, ethernet->source, kind, ETHERNET_LEN));
 }
 
 SECTION("hook")

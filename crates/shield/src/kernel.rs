@@ -4,14 +4,13 @@
 //! defined as little-endian, as the program is.
 
 use bump::DropReason;
-use wire::cll::SITE_TAG_LEN as TAG_LEN;
 use wire::{EtherType, MacAddress};
 use zeroize::Zeroizing;
 
 use crate::checks::NonceKeys;
 use crate::hook::Hook;
 use crate::limits::{
-    KERNEL_GROUP_MESSAGES_PER_SECOND, KERNEL_HANDSHAKE_BYTES_PER_SECOND, KERNEL_MESSAGES_PER_PEER_PER_SECOND,
+    KERNEL_GROUP_MESSAGES_PER_SECOND, KERNEL_HANDSHAKES_PER_SECOND, KERNEL_MESSAGES_PER_PEER_PER_SECOND,
     KERNEL_PEERS_MAX, KERNEL_RECEIVERS_MAX, KERNEL_TAGS_MAX, KERNEL_WINDOWS_MAX, STRANGER_INTERVAL,
 };
 use crate::map::MapShape;
@@ -67,6 +66,8 @@ pub const PEER_LEN: usize = 8;
 pub const WHOLE_SHARE: [u8; 8] = [0; 8];
 /// Bytes of the key of hints, which is one of SipHash as those of nonces are.
 pub const HINT_KEY_LEN: usize = KEY_LEN;
+/// Tags that share a line of a cache.
+const TAGS_IN_SET: usize = 8;
 /// Stands for no window.
 const NO_WINDOW: u32 = u32::MAX;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -86,16 +87,16 @@ pub const MAPS: [MapShape; 6] = [
     MapShape::any(size_of::<u32>(), RECEIVER_LEN, KERNEL_RECEIVERS_MAX),
     MapShape::shared(WINDOW_LEN, KERNEL_WINDOWS_MAX),
     MapShape::shared(COUNTERS_LEN, 1),
-    // The program's own: tags that it heard, and when they may pass again.
-    MapShape::recent(TAG_LEN, 2 * 8, KERNEL_TAGS_MAX),
+    // The program's own: tags that it heard, and when they may pass again, by sets.
+    MapShape::places(TAGS_IN_SET * 8, KERNEL_TAGS_MAX / TAGS_IN_SET as u32),
     MapShape::recent(PEER_LEN, WHOLE_SHARE.len(), KERNEL_PEERS_MAX),
 ];
 
 /// What passes of messages with a right tag, since somebody of the site can make new ones without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// Bytes of handshakes in a second.
-    pub handshake_bytes_per_second: u32,
+    /// Messages of handshakes in a second.
+    pub handshake_messages_per_second: u32,
     /// Messages about groups in a second.
     pub group_messages_per_second: u32,
     /// Messages of each peer in a second, when that is used up.
@@ -105,7 +106,7 @@ pub struct Rates {
 impl Default for Rates {
     fn default() -> Rates {
         Rates {
-            handshake_bytes_per_second: KERNEL_HANDSHAKE_BYTES_PER_SECOND,
+            handshake_messages_per_second: KERNEL_HANDSHAKES_PER_SECOND,
             group_messages_per_second: KERNEL_GROUP_MESSAGES_PER_SECOND,
             messages_per_peer_per_second: KERNEL_MESSAGES_PER_PEER_PER_SECOND,
         }
@@ -113,13 +114,13 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// As the program reads them: for 64 bytes, and for each message.
+    /// As the program reads them: the time for each message.
     fn intervals_ns(self) -> [u64; 3] {
-        let apart = |units: u64, rate: u32| units * NANOS_PER_SECOND / u64::from(rate.max(1));
+        let apart = |rate: u32| NANOS_PER_SECOND / u64::from(rate.max(1));
         [
-            apart(64, self.handshake_bytes_per_second),
-            apart(1, self.group_messages_per_second),
-            apart(1, self.messages_per_peer_per_second),
+            apart(self.handshake_messages_per_second),
+            apart(self.group_messages_per_second),
+            apart(self.messages_per_peer_per_second),
         ]
     }
 }

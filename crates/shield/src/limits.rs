@@ -1,5 +1,6 @@
 //! Every limit of the shield, with its unit and its reason.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Sequence numbers behind the newest that are still accepted once. Parallel queues reorder by hundreds of frames;
@@ -19,14 +20,16 @@ pub const TABLE_REACH: u32 = 8192;
 pub const KERNEL_RECEIVERS_MAX: u32 = 65_536;
 /// Replay windows that the kernel sees, 2 KiB each. What is received beyond is looked up by the twin alone.
 pub const KERNEL_WINDOWS_MAX: u32 = 1024;
-/// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Some
-/// 90 bytes each; who records more messages than that replays them for a look at each.
-pub const KERNEL_TAGS_MAX: u32 = 32_768;
-/// Bytes of handshakes with a right tag that pass the kernel in a second, new tags each: as many as one processor can look at beside a
-/// stream of 20,000 frames a second. It is thousands of times what is answered.
-pub const KERNEL_HANDSHAKE_BYTES_PER_SECOND: u32 = 300_000_000;
-/// Messages about groups with a right tag that pass in a second; at 1,500 bytes these are 1.8 Gbit/s.
-pub const KERNEL_GROUP_MESSAGES_PER_SECOND: u32 = 150_000;
+/// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Eight
+/// bytes each; who records more messages than that replays them for a look at each.
+pub const KERNEL_TAGS_MAX: u32 = 65_536;
+/// Messages of handshakes with a right tag that pass the kernel in a second, new tags each, unless something else is configured: hundreds
+/// of times what is answered, and a tenth of a processor.
+pub const KERNEL_HANDSHAKES_PER_SECOND: u32 = 30_000;
+/// Messages about groups with a right tag that pass in a second: as many as the signatures prove that are checked of one sender.
+pub const KERNEL_GROUP_MESSAGES_PER_SECOND: u32 = 32_000;
+/// What of either may be configured. Below, honest hosts that all start at once would wait for each other; above, it bounds nothing.
+pub const KERNEL_RATE_RANGE: RangeInclusive<u32> = 1000..=1_000_000;
 /// Messages of one peer that pass in a second when somebody else has used all that up.
 pub const KERNEL_MESSAGES_PER_PEER_PER_SECOND: u32 = 100;
 /// Peers that the kernel has such a share for, those of the latest associations.

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bump::Generator;
 use rustix::process::Signal;
+use siphasher::sip::SipHasher24;
 use system::bpf::{Instruction, Keys, Kind, Map, Program, Shape};
 use system::port::Sender;
 
@@ -27,7 +29,12 @@ const HANDFUL: f64 = 16.0;
 /// Frames of a call by a packet socket.
 const HANDFUL_OF_SOCKET: usize = 64;
 /// Bytes of the program's settings.
-const SETTINGS_LEN: usize = 32;
+const SETTINGS_LEN: usize = 32 + HINT_KEY_LEN + 8;
+/// Bytes of the key of hints.
+const HINT_KEY_LEN: usize = 16;
+/// Bytes of a tag, and of what its hint follows from.
+const TAG_LEN: usize = 16;
+const HINT_AT: usize = 12;
 /// Most bytes of a frame, and of the frame with its length in front.
 const FRAME_MAX: usize = 2047;
 const ENTRY_LEN: usize = 4 + FRAME_MAX + 1;
@@ -50,6 +57,31 @@ pub enum Rate {
     OfKernel,
 }
 
+/// What a flood sends, over and over.
+#[derive(Clone, Debug)]
+pub struct Forged {
+    /// The frames, one after the other.
+    pub frames: Vec<Vec<u8>>,
+    /// Where each of them, each time, gets another tag under the site key.
+    pub new_tags: Option<NewTags>,
+}
+
+/// Tags of somebody who has the site key and does not repeat himself. They are made up but for their hints, which is all that is looked
+/// at before the whole message is hashed.
+#[derive(Clone, Debug)]
+pub struct NewTags {
+    /// Where in the frame they stand.
+    pub at: usize,
+    /// What their hints are made with.
+    pub hint_key: [u8; HINT_KEY_LEN],
+}
+
+impl From<Vec<Vec<u8>>> for Forged {
+    fn from(frames: Vec<Vec<u8>>) -> Forged {
+        Forged { frames, new_tags: None }
+    }
+}
+
 /// A flood that goes on.
 #[derive(Debug)]
 pub struct Flood {
@@ -57,20 +89,20 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Sends `frames` over and over out by `interface` of `namespace`, on processor `core` when nobody else wants it. Files go to
+    /// Sends what is `forged` over and over out by `interface` of `namespace`, on processor `core` when nobody else wants it. Files go to
     /// `directory`.
     ///
     /// # Errors
     /// The kernel cannot, or a frame is too long.
     pub fn start(
         (namespace, interface): (&Namespace, &str),
-        frames: Vec<Vec<u8>>,
+        forged: Forged,
         rate: Rate,
         core: usize,
         directory: &Path,
     ) -> Result<Flood, Failure> {
         let capture = directory.join("flood.pcap");
-        pcap::write(&capture, &frames.into_iter().map(Frame).collect::<Vec<_>>())?;
+        pcap::write(&capture, &forged.frames.into_iter().map(Frame).collect::<Vec<_>>())?;
         let mut command = namespace.command("taskset");
         command.args(["-c", &core.to_string(), "nice", "-n", NICENESS]);
         command.arg(std::env::current_exe().map_err(Failure::io("finding this program"))?);
@@ -79,6 +111,11 @@ impl Flood {
             Rate::PerSecond(rate) => drop(command.args(["--per-second", &rate.to_string()])),
             Rate::OfSocket => drop(command.arg("--by-socket")),
             Rate::OfKernel => {}
+        }
+        if let Some(NewTags { at, hint_key }) = forged.new_tags {
+            let key = directory.join("flood.key");
+            fs::write(&key, hint_key).map_err(Failure::file("writing", &key))?;
+            command.args(["--new-tags-at", &at.to_string(), "--hint-key"]).arg(key);
         }
         let mut process = Running::start(command, &directory.join("flood.log"))?;
         process.await_output(READY, READY_LIMIT)?;
@@ -117,6 +154,31 @@ pub struct FloodArgs {
     /// Sends them by a packet socket, as fast as it goes, instead of having the kernel make them
     #[arg(long, conflicts_with = "per_second")]
     by_socket: bool,
+    /// Where each frame gets a new tag of its site each time, counted from its first byte
+    #[arg(long, value_name = "BYTES", requires = "hint_key")]
+    new_tags_at: Option<usize>,
+    /// What the ends of these tags are made with, 16 bytes
+    #[arg(long, value_name = "FILE", requires = "new_tags_at")]
+    hint_key: Option<PathBuf>,
+}
+
+impl FloodArgs {
+    fn new_tags(&self) -> Result<Option<NewTags>, Failure> {
+        let (Some(at), Some(file)) = (self.new_tags_at, &self.hint_key) else { return Ok(None) };
+        let bytes = fs::read(file).map_err(Failure::file("reading", file))?;
+        let no_key = |_| Failure::Usage(format!("{}: not a key of {HINT_KEY_LEN} bytes", file.display()));
+        Ok(Some(NewTags { at, hint_key: bytes.try_into().map_err(no_key)? }))
+    }
+}
+
+impl NewTags {
+    /// Puts another tag into a frame that is long enough for one.
+    fn renew(&self, Frame(bytes): &mut Frame, random: &mut Generator) {
+        let Some(tag) = bytes.get_mut(self.at..self.at + TAG_LEN) else { return };
+        tag[..HINT_AT].copy_from_slice(&random.bytes::<HINT_AT>());
+        let hint = SipHasher24::new_with_key(&self.hint_key).hash(&tag[..HINT_AT]) as u32;
+        tag[HINT_AT..].copy_from_slice(&hint.to_be_bytes());
+    }
 }
 
 /// Floods an interface of this namespace until a signal ends it.
@@ -129,13 +191,18 @@ pub fn run(args: &FloodArgs) -> Result<ExitCode, Failure> {
     if frames.is_empty() || frames.len() > FRAMES_MAX {
         return Err(Failure::Usage(format!("{} frames to flood with; 1 to {FRAMES_MAX}", frames.len())));
     }
-    if args.by_socket { by_socket(&args.interface, &frames) } else { by_kernel(args, &frames) }
+    let new_tags = args.new_tags()?;
+    if args.by_socket {
+        return by_socket(&args.interface, frames, new_tags.as_ref());
+    }
+    by_kernel(args, &frames, new_tags.as_ref())
 }
 
 /// Has the kernel flood for ever.
-fn by_kernel(args: &FloodArgs, frames: &[Frame]) -> Result<ExitCode, Failure> {
+fn by_kernel(args: &FloodArgs, frames: &[Frame], new_tags: Option<&NewTags>) -> Result<ExitCode, Failure> {
     let longest = frames.iter().map(|frame| frame.0.len()).max().unwrap_or(0);
-    let program = load(&settings(args, frames)?, frames).map_err(Failure::io("loading the flood's program"))?;
+    let program =
+        load(&settings(args, frames, new_tags)?, frames).map_err(Failure::io("loading the flood's program"))?;
     say_ready()?;
     loop {
         let ran = program.run_live(&vec![0; longest], u32::MAX);
@@ -144,13 +211,18 @@ fn by_kernel(args: &FloodArgs, frames: &[Frame]) -> Result<ExitCode, Failure> {
 }
 
 /// Floods for ever by a packet socket. What a full card refuses is tried again with the next call.
-fn by_socket(interface: &str, frames: &[Frame]) -> Result<ExitCode, Failure> {
+fn by_socket(interface: &str, mut frames: Vec<Frame>, new_tags: Option<&NewTags>) -> Result<ExitCode, Failure> {
     let mut port = link::open_to_send(interface)?;
+    let mut random = Generator::from_seed([7; 32]);
     say_ready()?;
-    let mut frames = frames.iter().cycle();
     loop {
-        frames.by_ref().take(HANDFUL_OF_SOCKET).for_each(|frame| link::put(&mut port, frame));
-        port.sender.flush();
+        for handful in frames.chunks_mut(HANDFUL_OF_SOCKET) {
+            for frame in handful {
+                new_tags.iter().for_each(|tags| tags.renew(frame, &mut random));
+                link::put(&mut port, frame);
+            }
+            port.sender.flush();
+        }
     }
 }
 
@@ -171,7 +243,7 @@ fn refuse_outside_of_the_lab() -> Result<(), Failure> {
 }
 
 /// As `struct settings` of the program.
-fn settings(args: &FloodArgs, frames: &[Frame]) -> Result<[u8; SETTINGS_LEN], Failure> {
+fn settings(args: &FloodArgs, frames: &[Frame], new_tags: Option<&NewTags>) -> Result<[u8; SETTINGS_LEN], Failure> {
     let interval_ns = match args.per_second {
         None => 0,
         Some(rate) if rate >= 1.0 => (HANDFUL * 1e9 / rate) as u64,
@@ -181,6 +253,10 @@ fn settings(args: &FloodArgs, frames: &[Frame]) -> Result<[u8; SETTINGS_LEN], Fa
     settings[..8].copy_from_slice(&interval_ns.to_ne_bytes());
     settings[24..28].copy_from_slice(&link::index_of(&args.interface)?.to_ne_bytes());
     settings[28..32].copy_from_slice(&(frames.len() as u32).to_ne_bytes());
+    if let Some(tags) = new_tags {
+        settings[32..48].copy_from_slice(&tags.hint_key);
+        settings[48..].copy_from_slice(&(tags.at as u64).to_ne_bytes());
+    }
     Ok(settings)
 }
 
@@ -196,4 +272,26 @@ fn load(settings: &[u8], frames: &[Frame]) -> io::Result<Program> {
         maps[1].put(&place.to_ne_bytes(), &entry)?;
     }
     Program::load(Kind::Xdp, "flood", &Instruction::read(PROGRAM), &maps)
+}
+
+#[cfg(test)]
+mod tests {
+    use identity::site_key::SiteKey;
+
+    use super::*;
+
+    #[test]
+    fn a_renewed_tag_has_the_right_hint_and_is_another_each_time() {
+        let key = SiteKey::from_bytes([3; 32]);
+        let tags = NewTags { at: 2, hint_key: *key.hint_key() };
+        let (mut frame, mut random) = (Frame(vec![9; 40]), Generator::from_seed([7; 32]));
+        let mut renewed = || {
+            tags.renew(&mut frame, &mut random);
+            assert_eq!((&frame.0[..2], &frame.0[18..]), (&[9; 2][..], &[9; 22][..]), "nothing else changes");
+            <[u8; TAG_LEN]>::try_from(&frame.0[2..18]).expect("a tag")
+        };
+        let (first, second) = (renewed(), renewed());
+        assert!(key.fits_hint(&first) && key.fits_hint(&second) && first != second);
+        tags.renew(&mut Frame(vec![9; 17]), &mut random);
+    }
 }

@@ -10,6 +10,7 @@ pub(crate) mod duration;
 mod file;
 mod gate;
 mod kernel_hook;
+mod kernel_rate;
 mod migration;
 mod nonce_only;
 mod real_time;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::shield::Layers;
+use ::shield::kernel::Rates;
+use ::shield::limits::{KERNEL_GROUP_MESSAGES_PER_SECOND, KERNEL_HANDSHAKES_PER_SECOND};
 use cll::{Legacy, Requirement, Settings, Weaken, limits};
 use identity::HostIdentity;
 use identity::aead::Suite;
@@ -38,6 +41,7 @@ pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::kernel_hook::HookName;
+use self::kernel_rate::KernelRate;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::real_time::RealTime;
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
@@ -268,6 +272,11 @@ impl LayersName {
     }
 }
 
+const _: () = assert!(
+    KERNEL_GROUP_MESSAGES_PER_SECOND >= limits::GROUP_CHECKS_PER_SOURCE_PER_SECOND * LEAVES_MAX as u32,
+    "all that one sender can prove passes the kernel"
+);
+
 /// Section `[cll]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -286,6 +295,8 @@ pub(crate) struct Cll {
     pub(crate) trains: Trains,
     pub(crate) layers: LayersName,
     pub(crate) kernel_hook: HookName,
+    pub(crate) kernel_handshakes_per_second: KernelRate,
+    pub(crate) kernel_group_frames_per_second: KernelRate,
     pub(crate) slow_nonce: bool,
     pub(crate) compress: CompressName,
     pub(crate) decompress: bool,
@@ -323,6 +334,8 @@ impl Default for Cll {
             trains: Trains::Auto,
             layers: LayersName::Kernel,
             kernel_hook: HookName::Socket,
+            kernel_handshakes_per_second: KernelRate::of_default(KERNEL_HANDSHAKES_PER_SECOND),
+            kernel_group_frames_per_second: KernelRate::of_default(KERNEL_GROUP_MESSAGES_PER_SECOND),
             slow_nonce: false,
             compress: CompressName::None,
             decompress: false,
@@ -575,6 +588,15 @@ impl Config {
         }
     }
 
+    /// What the kernel passes of messages with a right tag.
+    pub(crate) fn kernel_rates(&self) -> Rates {
+        Rates {
+            handshake_messages_per_second: self.cll.kernel_handshakes_per_second.into(),
+            group_messages_per_second: self.cll.kernel_group_frames_per_second.into(),
+            ..Rates::default()
+        }
+    }
+
     /// The link layer's settings for `identity` on an interface with this MTU.
     pub(crate) fn settings(
         &self,
@@ -779,6 +801,16 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nkernel_handshakes_per_second = 999\n",
+                "host.toml:4",
+                "1000 to 1000000",
+            ),
+            (
+                "[host]\ninterface = \"eth0\"\n[cll]\nkernel_group_frames_per_second = 1000001\n",
+                "host.toml:4",
+                "1000 to 1000000",
+            ),
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_above = 251\n", "host.toml", "1 to 250"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_delay_ms = 101\n", "host.toml", "1 to 100"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nbroadcast_batch_frames = 65\n", "host.toml", "1 to 64"),

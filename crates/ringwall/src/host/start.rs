@@ -13,7 +13,7 @@ use cll::Remembered;
 use identity::HostIdentity;
 use identity::token::NumberKey;
 use shield::ipsec::Shield;
-use shield::kernel::{Own, Rates};
+use shield::kernel::Own;
 use shield::sarp::Keeps;
 use system::clock::{Clock, random_seed};
 use system::null::NullBump;
@@ -219,7 +219,7 @@ fn open_outposts(
         (Mode::Cll, Opened::Tap(ports), Some(identity), _) => {
             let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
             let hint_key = identity.site_key().hint_key();
-            let rates = Rates::default();
+            let rates = config.kernel_rates();
             let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false, hint_key, rates };
             let (link_layer, standing) =
                 outpost::open(config.layers(), own, &front(config.cll.kernel_hook, &ports.wire));

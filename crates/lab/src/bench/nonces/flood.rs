@@ -8,7 +8,7 @@ use wire::ethernet::HEADER_LEN;
 use super::stage::SENDER_CORE;
 use crate::bench::cpu;
 use crate::failure::Failure;
-use crate::net::flood::Rate;
+use crate::net::flood::{Forged, Rate};
 use crate::net::{self, Frame, Host, Lan, Namespace};
 
 /// Where a message has its fields.
@@ -110,25 +110,20 @@ impl Pace {
 /// A flood that goes on.
 pub struct Flood(net::flood::Flood);
 
-/// Begins to flood the wire of `victim` with `frames`, over and over, on the sender's processor when the stream does not want it.
+/// Begins to flood the wire of `victim` with what is `forged`, over and over, on the sender's processor when the stream does not want it.
 ///
 /// # Errors
 /// The kernel cannot.
-pub fn start(lan: &Lan, victim: &Host, frames: Vec<Vec<u8>>, pace: Pace) -> Result<Flood, Failure> {
-    start_at((&lan.bridge, &Lan::port(victim)), frames, pace, &lan.directory)
+pub fn start(lan: &Lan, victim: &Host, forged: Forged, pace: Pace) -> Result<Flood, Failure> {
+    start_at((&lan.bridge, &Lan::port(victim)), forged, pace, &lan.directory)
 }
 
 /// As [`start`], by the near end of any wire; files go to `directory`.
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_at(
-    near_end: (&Namespace, &str),
-    frames: Vec<Vec<u8>>,
-    pace: Pace,
-    directory: &Path,
-) -> Result<Flood, Failure> {
-    net::flood::Flood::start(near_end, frames, pace.rate(), SENDER_CORE, directory).map(Flood)
+pub fn start_at(near_end: (&Namespace, &str), forged: Forged, pace: Pace, directory: &Path) -> Result<Flood, Failure> {
+    net::flood::Flood::start(near_end, forged, pace.rate(), SENDER_CORE, directory).map(Flood)
 }
 
 impl Flood {

@@ -100,16 +100,16 @@ fn since(after: Books, before: Books) -> (f64, f64) {
 }
 
 fn play(stage: &Stage, turn: Turn) -> Result<Measured, Failure> {
-    let frames = match turn {
+    let forged = match turn {
         Turn::Alone => None,
         Turn::Data(attack) => return stage.measure(Some((attack, Pace::Steady)), TURN_SECONDS),
         Turn::Handshake(forgery) => Some(stage.forged_handshakes(forgery)?),
         Turn::Group(forgery) => {
             let known = floods::Known { heard: Some(stage.said_to_all()?), master: None };
-            Some(forgery.frames(stage.receiver(), &known))
+            Some(forgery.forge(stage.receiver(), &known))
         }
     };
-    stage.measure_under(frames.map(|frames| (frames, Pace::Steady)), TURN_SECONDS)
+    stage.measure_under(forged.map(|forged| (forged, Pace::Steady)), TURN_SECONDS)
 }
 
 /// What is left of the stream under each flood, beside the stream alone in the same round, how the memory went, and what came over the wire.

@@ -27,6 +27,7 @@ use crate::bench::work::Work;
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
+use crate::net::flood::Forged;
 use crate::net::lan::{self, INTERFACE};
 use crate::net::talk::{Mailbox, Ping};
 use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, process};
@@ -37,7 +38,10 @@ pub const SENDER_CORE: usize = 0;
 pub const RECEIVER_CORE: usize = 1;
 /// How urgent its receive path is, among real-time threads.
 const RECEIVE_PRIORITY: &str = "5";
-/// The same of its daemon where the receive path is behind it.
+/// The same where it is behind the daemon, among threads that are none. The kernel takes from real-time threads what is over 0.95 of a
+/// processor (`kernel.sched_rt_runtime_us`), in one piece each second; an interrupt does not stand still for that.
+const RECEIVE_NICENESS: &str = "-20";
+/// How urgent the receiver's daemon is where the receive path is behind it.
 const DAEMON_PRIORITY: &str = "6";
 /// A card that waited longer would not moderate, it would lose frames.
 const MODERATION_MAX: Duration = Duration::from_millis(10);
@@ -267,7 +271,7 @@ impl Stage {
     ///
     /// # Errors
     /// That host makes none.
-    pub fn forged_handshakes(&self, forgery: Forgery) -> Result<Vec<Vec<u8>>, Failure> {
+    pub fn forged_handshakes(&self, forgery: Forgery) -> Result<Forged, Failure> {
         handshakes::forge(&self.site, forgery, self.lan.host("f")?, self.lan.host("a")?)
     }
 
@@ -312,14 +316,17 @@ impl Stage {
     /// # Errors
     /// A host has ended, the machine is too busy for what was wanted, or the lab is interrupted.
     pub fn measure(&self, attack: Option<(Attack, Pace)>, seconds: u32) -> Result<Measured, Failure> {
-        self.measure_under(attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held), pace)), seconds)
+        self.measure_under(
+            attack.map(|(attack, pace)| (attack.forge(&self.delivered, &self.held).into(), pace)),
+            seconds,
+        )
     }
 
     /// Runs the stream, alone or under a flood of these frames.
     ///
     /// # Errors
     /// As [`measure`](Stage::measure).
-    pub fn measure_under(&self, flood: Option<(Vec<Vec<u8>>, Pace)>, seconds: u32) -> Result<Measured, Failure> {
+    pub fn measure_under(&self, flood: Option<(Forged, Pace)>, seconds: u32) -> Result<Measured, Failure> {
         let pace = flood.as_ref().map(|(_, pace)| *pace);
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
@@ -329,7 +336,7 @@ impl Stage {
         Measured::between(seen, &sample, flood_time, time).checked(pace)
     }
 
-    fn play(&self, forged: Option<(Vec<Vec<u8>>, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
+    fn play(&self, forged: Option<(Forged, Pace)>, time: Duration) -> Result<(Sample, Duration), Failure> {
         let (a, b) = (self.lan.host("a")?, self.lan.host("b")?);
         play(Stream::open(b, a, self.receive)?, (&self.lan, a), forged, time)
     }
@@ -362,10 +369,10 @@ pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
 pub fn play(
     stream: Stream,
     (lan, victim): (&Lan, &Host),
-    forged: Option<(Vec<Vec<u8>>, Pace)>,
+    forged: Option<(Forged, Pace)>,
     time: Duration,
 ) -> Result<(Sample, Duration), Failure> {
-    let flood = forged.map(|(frames, pace)| flood::start(lan, victim, frames, pace)).transpose()?;
+    let flood = forged.map(|(forged, pace)| flood::start(lan, victim, forged, pace)).transpose()?;
     thread::sleep(AHEAD);
     let mut flood_time = Ok(Duration::ZERO);
     let sample = stream.run(time, || flood_time = flood.map_or(Ok(Duration::ZERO), Flood::stop))?;
@@ -520,8 +527,10 @@ pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
         if name.starts_with(&prefix) {
             let thread = entry.file_name().to_string_lossy().into_owned();
             order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            if matches!(receive.order, Order::Urgent | Order::Behind) {
-                order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?;
+            match receive.order {
+                Order::Urgent => order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?,
+                Order::Behind => order("renice", &["-n", RECEIVE_NICENESS, "-p", &thread])?,
+                Order::Fair | Order::First => {}
             }
             found.extend(thread.parse::<u32>());
         }

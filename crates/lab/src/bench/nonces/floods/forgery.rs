@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bump::Generator;
 use identity::HostIdentity;
 use identity::distributor::RequestMaster;
-use shield::limits::KERNEL_TAGS_MAX;
 use wire::arp::{Arp, Operation};
+use wire::cll::SITE_TAG_AT;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
 use wire::sarp::data::Resolution;
@@ -16,7 +16,7 @@ use wire::{EtherType, MacAddress};
 
 use crate::attack::exhaustion::forged_group_frame;
 use crate::bench::s_arp::{Ends, Forger};
-use crate::net::flood::FRAMES_MAX;
+use crate::net::flood::{FRAMES_MAX, Forged, NewTags};
 use crate::net::{Frame, Host};
 
 /// Frames of a flood before it begins anew.
@@ -35,6 +35,8 @@ pub enum Forgery {
     GroupByOutsider,
     /// The same by somebody who has it: only the signature is wrong.
     GroupByInsider,
+    /// The same without end: each has a tag of its own, of which no more is right than its hint.
+    GroupWithNewTags,
     /// Questions by ARP for the receiver's address, of made-up hosts: each answer is signed.
     Question,
     /// Answers by ARP that nobody asked for, of made-up hosts, with made-up signatures.
@@ -54,7 +56,7 @@ pub struct Known {
 
 impl Forgery {
     /// Those that a host which seals frames is flooded with.
-    pub const GROUP: [Forgery; 2] = [Forgery::GroupByOutsider, Forgery::GroupByInsider];
+    pub const GROUP: [Forgery; 3] = [Forgery::GroupByOutsider, Forgery::GroupByInsider, Forgery::GroupWithNewTags];
     /// Those that a distributor is flooded with.
     pub const REQUESTS: [Forgery; 5] = [
         Forgery::Request(Forger::Stranger),
@@ -69,6 +71,7 @@ impl Forgery {
         match self {
             Forgery::GroupByOutsider => "group_by_outsider",
             Forgery::GroupByInsider => "group_by_insider",
+            Forgery::GroupWithNewTags => "group_with_new_tags",
             Forgery::Question => "questions",
             Forgery::Answer => "answers",
             Forgery::Request(Forger::Stranger) => "requests_by_stranger",
@@ -79,8 +82,15 @@ impl Forgery {
         }
     }
 
-    /// Frames to `to`, or to all, of whom they are who is `known`.
-    pub fn frames(self, to: &Host, known: &Known) -> Vec<Vec<u8>> {
+    /// What comes to `to`, or to all, of whom they are who is `known`.
+    pub fn forge(self, to: &Host, known: &Known) -> Forged {
+        let frames = self.frames(to, known);
+        let hint_key = known.heard.as_ref().map(|(_, identity)| *identity.site_key().hint_key());
+        let new_tags = hint_key.filter(|_| self == Forgery::GroupWithNewTags);
+        Forged { frames, new_tags: new_tags.map(|hint_key| NewTags { at: HEADER_LEN + SITE_TAG_AT, hint_key }) }
+    }
+
+    fn frames(self, to: &Host, known: &Known) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([6; 32]);
         match self {
             Forgery::Question => (0..FRAMES).map(|number| arp(to, Operation::Request, number, &mut random)).collect(),
@@ -90,8 +100,8 @@ impl Forgery {
                 known.master.as_ref().map(forged).unwrap_or_default()
             }
             Forgery::GroupByOutsider => to_all(known, FRAMES, |frame, _| frame),
-            // As many as a kernel remembers: who can make a tag makes another one each time.
-            Forgery::GroupByInsider => to_all(known, KERNEL_TAGS_MAX, with_tag),
+            Forgery::GroupByInsider => to_all(known, FRAMES_MAX as u32, with_tag),
+            Forgery::GroupWithNewTags => to_all(known, FRAMES, |frame, _| frame),
         }
     }
 }

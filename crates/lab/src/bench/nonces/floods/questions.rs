@@ -97,7 +97,7 @@ fn ask(
     let forged = flood.map(|(forger, pace)| (forger.requests(ends, to, master, FRAMES_MAX), pace));
     let load = Load::prepare(parties, time, seed.into())?;
     let near_end = (&parties.from.namespace, parties.from.interface.as_str());
-    let flood = forged.map(|(frames, pace)| flood::start_at(near_end, frames, pace, directory)).transpose()?;
+    let flood = forged.map(|(frames, pace)| flood::start_at(near_end, frames.into(), pace, directory)).transpose()?;
     thread::sleep(AHEAD);
     let asking = thread::scope(|scope| {
         scope.spawn(move || sit_on(SENDER_CORE, None).and_then(|()| load.run(parties, time))).join()

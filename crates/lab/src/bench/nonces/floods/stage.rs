@@ -78,7 +78,7 @@ impl Stage {
         cpu::settle()?;
         let time = Duration::from_secs(seconds.into());
         let (a, b) = (&self.receiver.host, self.lan.host("b")?);
-        let forged = flood.map(|(forgery, pace)| (forgery.frames(a, &self.known), pace));
+        let forged = flood.map(|(forgery, pace)| (forgery.forge(a, &self.known), pace));
         let stream = Stream::open(b, a, self.receive)?;
         let (before, spent) = (forged_to(&self.lan, a)?, worked(&self.receiver)?);
         let start = Instant::now();

@@ -4,13 +4,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bump::Generator;
 use identity::HostIdentity;
-use shield::limits::KERNEL_TAGS_MAX;
-use wire::cll::Agreement;
 use wire::cll::handshake::{CERTIFICATE_LEN_MAX, FIXED_LEN, SIGNATURE_LEN_MAX, set_site_tag, tagged_parts};
+use wire::cll::{Agreement, SITE_TAG_AT};
 use wire::ethernet::HEADER_LEN;
 
-/// Frames of a flood before it begins anew: as many as a kernel remembers, since who can make a tag makes another one each time.
-const FRAMES: u32 = KERNEL_TAGS_MAX;
+use crate::net::flood::{FRAMES_MAX, Forged, NewTags};
+
+/// Frames of a flood before it begins anew.
+const FRAMES: u32 = FRAMES_MAX as u32;
+/// The same where each gets a new tag whenever it is sent.
+const FRAMES_WITH_NEW_TAGS: u32 = 1024;
 /// Where a request has its fields (docs/protocol.md, section 4), behind the Ethernet header.
 const ARP_SENDER_AT: usize = 18 + 8;
 const TIMESTAMP_AT: usize = 46;
@@ -29,12 +32,23 @@ pub enum Forgery {
     LargeCertificate,
     /// The signature, under a right tag, a good certificate and a new hardware address each time.
     WrongSignature,
+    /// The tag, which is another one each time and of which no more is right than its hint, as somebody makes them who has the site key
+    /// and does not repeat himself.
+    NewTags,
+    /// The same with a certificate as long as one may be.
+    NewTagsLarge,
 }
 
 impl Forgery {
     /// All of them.
-    pub const ALL: [Forgery; 4] =
-        [Forgery::WrongSiteTag, Forgery::Replayed, Forgery::LargeCertificate, Forgery::WrongSignature];
+    pub const ALL: [Forgery; 6] = [
+        Forgery::WrongSiteTag,
+        Forgery::Replayed,
+        Forgery::LargeCertificate,
+        Forgery::WrongSignature,
+        Forgery::NewTags,
+        Forgery::NewTagsLarge,
+    ];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
@@ -43,23 +57,27 @@ impl Forgery {
             Forgery::Replayed => "replayed",
             Forgery::LargeCertificate => "large_certificate",
             Forgery::WrongSignature => "wrong_signature",
+            Forgery::NewTags => "new_tags",
+            Forgery::NewTagsLarge => "new_tags_large",
         }
     }
 
-    /// Frames made from `genuine`, a request that `identity` made.
-    pub fn frames(self, genuine: &[u8], identity: &HostIdentity) -> Vec<Vec<u8>> {
+    /// What is made from `genuine`, a request that `identity` made.
+    pub fn forge(self, genuine: &[u8], identity: &HostIdentity) -> Forged {
         let mut random = Generator::from_seed([4; 32]);
-        match self {
-            Forgery::Replayed => vec![genuine.to_vec()],
-            Forgery::WrongSiteTag | Forgery::WrongSignature => {
-                let forge = |_| self.renew(genuine.to_vec(), identity, &mut random);
-                (0..FRAMES).map(forge).collect()
-            }
-            Forgery::LargeCertificate => {
-                let long = with_long_certificate(genuine, &mut random);
-                (0..FRAMES).map(|_| self.renew(long.clone(), identity, &mut random)).collect()
-            }
-        }
+        let long = |random: &mut Generator| with_long_certificate(genuine, random);
+        let (of, count) = match self {
+            Forgery::Replayed => return vec![genuine.to_vec()].into(),
+            Forgery::WrongSiteTag | Forgery::WrongSignature => (genuine.to_vec(), FRAMES),
+            Forgery::LargeCertificate => (long(&mut random), FRAMES),
+            Forgery::NewTags => (genuine.to_vec(), FRAMES_WITH_NEW_TAGS),
+            Forgery::NewTagsLarge => (long(&mut random), FRAMES_WITH_NEW_TAGS),
+        };
+        let frames = (0..count).map(|_| self.renew(of.clone(), identity, &mut random)).collect();
+        let is_new = matches!(self, Forgery::NewTags | Forgery::NewTagsLarge);
+        let new_tags =
+            is_new.then(|| NewTags { at: HEADER_LEN + SITE_TAG_AT, hint_key: *identity.site_key().hint_key() });
+        Forged { frames, new_tags }
     }
 
     /// The same with a new address, time and nonce, and a tag as this forger can make it.

@@ -30,6 +30,7 @@ use crate::bench::{Schedule, cpu, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
+use crate::net::flood::Forged;
 use crate::net::{Host, Lan, LanPlan};
 pub use forgery::Forgery;
 
@@ -171,7 +172,7 @@ impl Hosts {
 ///
 /// # Errors
 /// There is no request.
-pub fn forge(site: &Site, forgery: Forgery, own: &Host, other: &Host) -> Result<Vec<Vec<u8>>, Failure> {
+pub fn forge(site: &Site, forgery: Forgery, own: &Host, other: &Host) -> Result<Forged, Failure> {
     let identity = site.host_identity(own)?;
     let mut peer = Peer::open(own, site.host_identity(own)?, Suite::Aes256Gcm)?;
     let request = peer.request(own, other)?;
@@ -179,5 +180,5 @@ pub fn forge(site: &Site, forgery: Forgery, own: &Host, other: &Host) -> Result<
         peer.send(std::slice::from_ref(&request));
         thread::sleep(AHEAD);
     }
-    Ok(forgery.frames(&request, &identity))
+    Ok(forgery.forge(&request, &identity))
 }

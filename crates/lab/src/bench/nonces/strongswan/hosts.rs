@@ -159,7 +159,8 @@ impl Hosts {
     ) -> Result<([Seen; 2], Sample, Duration), Failure> {
         cpu::settle()?;
         let before = self.look()?;
-        let (sample, flood_time) = play(stream, (&self.lan, self.lan.host("a")?), frames, time)?;
+        let forged = frames.map(|(frames, pace)| (frames.into(), pace));
+        let (sample, flood_time) = play(stream, (&self.lan, self.lan.host("a")?), forged, time)?;
         Ok(([before, self.look()?], sample, flood_time))
     }
 
