@@ -6,8 +6,9 @@
 //!
 //! Trusts: that it runs as root, and that the interface is one end of a veth pair in a namespace that the lab has made.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -114,7 +115,7 @@ impl Flood {
         }
         if let Some(NewTags { at, hint_key }) = forged.new_tags {
             let key = directory.join("flood.key");
-            fs::write(&key, hint_key).map_err(Failure::file("writing", &key))?;
+            keep(&key, &hint_key).map_err(Failure::file("writing", &key))?;
             command.args(["--new-tags-at", &at.to_string(), "--hint-key"]).arg(key);
         }
         let mut process = Running::start(command, &directory.join("flood.log"))?;
@@ -137,6 +138,11 @@ impl Flood {
         self.process.stop(Signal::KILL);
         Ok(())
     }
+}
+
+/// Writes a key that only its owner may read.
+fn keep(file: &Path, key: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(key)
 }
 
 /// What the process is told.
