@@ -603,6 +603,7 @@ fn a_ring_sleeps_while_its_interface_is_down() {
     wait(&mut watched, Some(Duration::from_millis(1))).expect("poll");
     assert!(watched[0].revents().is_empty(), "{:?}", watched[0].revents());
     ip(&wire, "ip link set v2 up");
+    await_carrier(&wire, "v1");
     send(&mut a, &frame(2, 60), Meta::plain());
     a.sender.flush();
     assert_eq!(receive(&mut b, 1)[0].0, frame(2, 60));
