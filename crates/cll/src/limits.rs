@@ -120,10 +120,14 @@ pub const ANSWERS_MAX: usize = 1024;
 pub const STAMPS_MAX: usize = 8192;
 /// Key pairs prepared ahead, so that a handshake does not wait for one (paper, section 7.2).
 pub const KEY_PAIRS_AHEAD: usize = 16;
+/// Of these the last ones are kept for handshakes of hosts that have proved themselves before, and for our own.
+pub const KEY_PAIRS_RESERVED: usize = 4;
+const _: () = assert!(2 * KEY_PAIRS_RESERVED < KEY_PAIRS_AHEAD, "more are ordered before strangers find none");
 /// Addresses that were asked for a handshake because of an unknown index, remembered for a second.
 pub const UNKNOWN_ASKED_MAX: usize = 256;
 
-/// Handshakes of others that are answered in a second, each with a signature and three verifications.
+/// Handshakes of others that are answered in a second, each with a signature and three verifications: so many of hosts that have proved
+/// themselves before, and so many of strangers. The same holds for what is counted below down to [`CHALLENGES_PER_SECOND`].
 pub const ANSWERS_PER_SECOND: u32 = 200;
 /// Handshakes of others that may be answered in one go, such as after a power failure.
 pub const ANSWERS_BURST: u32 = 400;
@@ -261,6 +265,8 @@ pub const GROUP_ANSWERS_PER_SECOND: u32 = 1000;
 pub const GROUP_QUESTIONS_PER_SECOND: u32 = 200;
 /// Hosts that are being asked.
 pub const GROUP_ASKED_MAX: usize = 256;
+/// With so many under way, hosts that have not proved themselves before are not asked.
+pub const GROUP_STRANGERS_ASKED_MAX: usize = GROUP_ASKED_MAX / 2;
 /// First wait for an announcement; it doubles with each question.
 pub const GROUP_ASK_AGAIN: Duration = Duration::from_millis(250);
 /// Questions before a host is given up.

@@ -557,6 +557,55 @@ fn a_flood_of_questions_is_answered_within_a_budget() {
     assert_eq!(lan.hosts[0].drops(DropReason::GroupBudget) + answered as u64, 500);
 }
 
+/// `frame` in the name of stranger `number`, under the right tag: whoever has the site's key can make it.
+fn in_a_strangers_name(frame: &[u8], number: u32, identity: &HostIdentity) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame[6..8].copy_from_slice(&[2, 0xff]);
+    frame[8..12].copy_from_slice(&number.to_be_bytes());
+    retag(identity, &mut frame);
+    frame
+}
+
+#[test]
+fn strangers_without_end_leave_answers_to_who_has_proved_himself() {
+    let mut lan = proved();
+    // Both have associations as well, as hosts that talk to each other do.
+    lan.ask(1, 1);
+    lan.pass(Duration::from_secs(5));
+    let identity = Arc::clone(&lan.hosts[1].settings.identity);
+    let mut question = kinds(&lan, PacketType::Question).remove(0);
+    question[..6].copy_from_slice(&mac(1).0);
+    lan.wire = Box::new(|_, _, _| false);
+    for number in 0..3000 {
+        lan.inject(0, in_a_strangers_name(&question, number, &identity));
+    }
+    assert!(lan.hosts[0].drops(DropReason::GroupBudget) >= 1000, "strangers have no answers left");
+    lan.wire = Box::new(|_, _, _| true);
+    lan.restart(1);
+    assert_eq!(lan.hosts[1].cll.control.group_senders(), 0);
+    lan.send(0, to_group(1, MDNS, b"who does not know me asks who I am"));
+    assert_eq!(lan.hosts[1].cll.control.group_senders(), 1, "its question was answered");
+}
+
+#[test]
+fn strangers_without_end_leave_questions_for_who_has_proved_himself() {
+    let mut lan = proved();
+    lan.pass(Duration::from_secs(5));
+    let identity = Arc::clone(&lan.hosts[1].settings.identity);
+    let group_frame = kinds(&lan, PacketType::GroupFrame).remove(0);
+    lan.wire = Box::new(|_, _, _| false);
+    for number in 0..3000 {
+        lan.inject(1, in_a_strangers_name(&group_frame, number, &identity));
+    }
+    assert!(lan.hosts[1].drops(DropReason::GroupUnproved) >= 2000, "no more strangers are asked");
+    lan.wire = Box::new(|_, _, _| true);
+    lan.pass(Duration::from_millis(100));
+    lan.restart(0);
+    let frame = to_group(1, MDNS, b"another run of mine");
+    lan.send(0, frame.clone());
+    assert_eq!(got(&lan.hosts[1], &frame), 1);
+}
+
 #[test]
 fn lost_jobs_lose_frames_by_name_and_nothing_for_ever() {
     let mut lan = proved();

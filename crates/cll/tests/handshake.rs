@@ -5,10 +5,13 @@ mod common;
 use std::time::Duration;
 
 use bump::{ClockTrust, DropReason};
+use cll::Effect;
 use common::{Lan, Site, arp_frame, arp_request, datagram, ip, mac, settings};
+use identity::HostIdentity;
 use wire::EtherType;
 use wire::arp::Arp;
 use wire::cll::PacketType;
+use wire::cll::handshake::{set_site_tag, tagged_parts};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -263,6 +266,74 @@ fn a_replayed_request_changes_nothing_also_after_the_victim_restarted() {
     }
     assert_eq!(lan.hosts[1].cll.control.peers(lan.at).len(), 0);
     assert_eq!(lan.hosts[1].payloads(EtherType::ARP).len(), 1);
+}
+
+/// `request` in the name of stranger `number`, of this moment, under the right tag: whoever has the site's key can make it.
+fn in_a_strangers_name(request: &[u8], number: u32, unix_ms: u64, identity: &HostIdentity) -> Vec<u8> {
+    const SENDER_AT: usize = 18 + 8;
+    const TIMESTAMP_AT: usize = 46;
+    let mac = [&[2, 0xff][..], &number.to_be_bytes()].concat();
+    let mut frame = request.to_vec();
+    frame[6..12].copy_from_slice(&mac);
+    let (ethernet, message) = frame.split_at_mut(14);
+    message[SENDER_AT..SENDER_AT + 6].copy_from_slice(&mac);
+    message[TIMESTAMP_AT..TIMESTAMP_AT + 8].copy_from_slice(&unix_ms.to_be_bytes());
+    let [before, after] = tagged_parts(message);
+    let tag = identity.site_key().frame_tag(b"handshake", &[ethernet, before, after]);
+    set_site_tag(message, &tag);
+    frame
+}
+
+/// Has the host at `victim` hear of `count` strangers in one moment, each with its own request.
+fn flood_with_strangers(lan: &mut Lan, victim: usize, count: u32) {
+    let request = sent(lan, 0, PacketType::HandshakeRequest).remove(0);
+    let identity = std::sync::Arc::clone(&lan.hosts[0].settings.identity);
+    let unix_ms = common::START_UNIX_S * 1000 + lan.at.as_nanos() / 1_000_000;
+    let frames = (0..count).map(|number| in_a_strangers_name(&request, number, unix_ms, &identity));
+    let frames: Vec<_> = frames.collect();
+    for frame in frames {
+        lan.inject(victim, frame);
+    }
+}
+
+/// Two minutes after its start a host believes the time in a stranger's request, and a flood of them used up what all handshakes had.
+#[test]
+fn strangers_without_end_leave_handshakes_to_who_has_proved_himself() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    assert!(lan.hosts[1].established_with(1));
+    lan.pass(seconds(130));
+    lan.wire = Box::new(|_, _, to| to != 1);
+    flood_with_strangers(&mut lan, 1, 3000);
+    let checked = lan.hosts[1].drops(DropReason::BadSignature);
+    let budget = u64::from(cll::limits::ANSWERS_BURST);
+    assert!((1..=budget).contains(&checked), "{checked} checks of strangers in one moment");
+    assert_eq!(lan.hosts[1].drops(DropReason::HandshakeBudget), 3000 - checked);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.restart(0);
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2), "at once, while strangers would have to wait");
+    assert_they_talk(&mut lan);
+}
+
+/// The same where the one who is flooded has started anew since: who proved himself is kept beyond that.
+#[test]
+fn strangers_without_end_leave_challenges_to_who_has_proved_himself_earlier() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    assert_they_talk(&mut lan);
+    let kept = |effect: &Effect| if let Effect::Remember(host) = effect { Some(host.clone()) } else { None };
+    lan.hosts[1].settings.proved = lan.hosts[1].effects.iter().filter_map(kept).collect();
+    lan.restart(1);
+    lan.wire = Box::new(|_, _, to| to != 1);
+    let before = sent(&lan, 1, PacketType::Challenge).len();
+    flood_with_strangers(&mut lan, 1, 3000);
+    let challenged = sent(&lan, 1, PacketType::Challenge).len() - before;
+    assert_eq!(challenged as u32, cll::limits::CHALLENGES_PER_SECOND, "strangers have no more for now");
+    lan.wire = Box::new(|_, _, _| true);
+    lan.restart(0);
+    lan.ask(0, 2);
+    assert_they_talk(&mut lan);
 }
 
 #[test]

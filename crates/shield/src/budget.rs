@@ -83,9 +83,37 @@ impl<K: Ord> PerSource<K> {
     }
 }
 
+/// The same budget twice: for those who have proved who they are, and for strangers. A stranger is whatever address a frame names, so
+/// strangers are as many as an attacker likes, and use up nothing but their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Apart<B> {
+    proved: B,
+    strangers: B,
+}
+
+impl<B> Apart<B> {
+    /// What `make` makes, for either.
+    pub fn new(make: impl Fn() -> B) -> Apart<B> {
+        Apart { proved: make(), strangers: make() }
+    }
+
+    /// The budget of a host that has proved itself, or else that of strangers.
+    pub fn of(&mut self, is_proved: bool) -> &mut B {
+        if is_proved { &mut self.proved } else { &mut self.strangers }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strangers_leave_those_who_have_proved_themselves_theirs() {
+        let mut apart = Apart::new(|| Bucket::new(1, 3));
+        let now = Instant::from_millis(1_000_000);
+        assert_eq!((0..20).filter(|_| apart.of(false).take(now)).count(), 3);
+        assert_eq!((0..20).filter(|_| apart.of(true).take(now)).count(), 3);
+    }
 
     #[test]
     fn a_bucket_gives_its_burst_and_then_its_rate() {

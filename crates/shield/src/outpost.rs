@@ -74,6 +74,11 @@ impl<M: Maps> KernelPost<M> {
         KernelPost { maps, own, slots: BTreeMap::new(), free }
     }
 
+    /// Gives a host that has proved itself before a share of its own, ahead of its first association.
+    pub fn acquaint(&mut self, peer: MacAddress) {
+        self.maps.acquaint(peer);
+    }
+
     /// A window that the kernel sees, emptied.
     fn window(&mut self, index: u32) -> Option<Window> {
         let slot = self.free.pop()?;

@@ -89,6 +89,11 @@ impl Freshness {
         u64::try_from(self.tolerance.as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Whether a request or reply of this sender was verified since our start.
+    pub(crate) fn remembers(&self, sender: MacAddress) -> bool {
+        self.stamps.contains_key(&sender)
+    }
+
     /// Remembers the stamp of a request or reply that was verified.
     pub(crate) fn remember(&mut self, sender: MacAddress, timestamp_ms: u64, nonce: [u8; NONCE_LEN]) {
         if self.stamps.len() >= STAMPS_MAX && !self.stamps.contains_key(&sender) {

@@ -36,7 +36,7 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
-use shield::{Bucket, PerSource};
+use shield::{Apart, Bucket, PerSource};
 use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
@@ -100,9 +100,9 @@ pub struct Control {
     clear: Clear,
     lists: Lists,
     freshness: Freshness,
-    answer_budget: Bucket,
-    answer_budget_per_source: PerSource,
-    challenge_budget: Bucket,
+    answer_budget: Apart<Bucket>,
+    answer_budget_per_source: Apart<PerSource>,
+    challenge_budget: Apart<Bucket>,
     signature_budget: Bucket,
     unknown_budget: Bucket,
     unknown_asked: BTreeMap<MacAddress, Instant>,
@@ -111,6 +111,10 @@ pub struct Control {
     tasks: BTreeMap<Ticket, Task>,
     next_ticket: u64,
     next_sweep: Option<Instant>,
+}
+
+fn answers_per_source() -> PerSource {
+    PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
 }
 
 /// One call into control: when, and where its results go.
@@ -188,9 +192,9 @@ impl Control {
             rollovers: Rollovers::default(),
             resumptions: Resumptions::default(),
             revoked: Arc::default(),
-            answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
-            answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
-            challenge_budget: Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND),
+            answer_budget: Apart::new(|| Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST)),
+            answer_budget_per_source: Apart::new(answers_per_source),
+            challenge_budget: Apart::new(|| Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND)),
             signature_budget: Bucket::new(limits::SIGNATURES_PER_SECOND, limits::SIGNATURES_PER_SECOND),
             unknown_budget: Bucket::new(limits::UNKNOWN_PER_SECOND, limits::UNKNOWN_PER_SECOND),
             unknown_asked: BTreeMap::new(),
@@ -317,6 +321,21 @@ impl Control {
             let job = JobKind::PrepareKeyPairs(self.settings.profile(), missing);
             self.key_pairs_ordered = self.task(out, Task::KeyPairs, job);
         }
+    }
+
+    /// Whether the host with this hardware address has proved itself to us, before our start or since. Who has comes out of his own
+    /// budgets: whoever has the site key can make messages in the names of strangers without end.
+    fn is_proved(&self, mac: MacAddress) -> bool {
+        self.freshness.remembers(mac) || self.clear.rules.proved.contains(mac)
+    }
+
+    /// A key pair for an answer to this host: the last ones are not for strangers.
+    fn take_key_pair_for(&mut self, out: &mut Outbox<Control>, mac: MacAddress) -> Option<KeyPair> {
+        if self.key_pairs.len() <= limits::KEY_PAIRS_RESERVED && !self.is_proved(mac) {
+            self.order_key_pairs(out);
+            return None;
+        }
+        self.take_key_pair(out)
     }
 
     fn take_key_pair(&mut self, out: &mut Outbox<Control>) -> Option<KeyPair> {

@@ -174,7 +174,8 @@ impl Control {
         nonce: [u8; NONCE_LEN],
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        if !self.challenge_budget.take(now) {
+        let is_proved = self.is_proved(sender);
+        if !self.challenge_budget.of(is_proved).take(now) {
             return Err(DropReason::HandshakeBudget);
         }
         let cookie = self.freshness.cookie(now, sender, &nonce);
@@ -193,11 +194,13 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        let within = self.answer_budget_per_source.take(now, id.mac) && self.answer_budget.take(now);
+        let is_proved = self.is_proved(id.mac);
+        let within =
+            self.answer_budget_per_source.of(is_proved).take(now, id.mac) && self.answer_budget.of(is_proved).take(now);
         if !self.answers.has_room() || !(within || self.settings.weaken.budgets) {
             return Err(DropReason::HandshakeBudget);
         }
-        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
+        let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
         let receiver_index = self.peers.draw_index(&mut self.random);
         let own = self.offer(receiver_index);
         let unsigned_reply = self.unsigned_reply(call, request, own, &key_pair);

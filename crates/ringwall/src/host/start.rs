@@ -122,7 +122,8 @@ impl Start<'_> {
         let mut ports = ports.tap()?;
         let mut cll = cll::start(self.clock.now(), settings, generator()?, &mut ports.sinks());
         // There is one lane, and no key yet.
-        if let (Some(lane), Some(outpost)) = (cll.lanes.first_mut(), outposts.link_layer) {
+        if let (Some(lane), Some(mut outpost)) = (cll.lanes.first_mut(), outposts.link_layer) {
+            progress.proved().iter().for_each(|host| outpost.acquaint(host.mac));
             lane.set_outpost(Box::new(outpost));
         }
         if let Some((files, remembered)) = kept {

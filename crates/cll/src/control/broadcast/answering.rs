@@ -18,8 +18,9 @@ impl Control {
             return Err(DropReason::NotForUs);
         }
         self.check_group_tag(frame)?;
-        let may_ask = self.broadcasts.answer_budget_per_source.take(now, header.source)
-            && self.broadcasts.answer_budget.take(now)
+        let is_proved = self.is_proved(header.source);
+        let may_ask = self.broadcasts.answer_budget_per_source.of(is_proved).take(now, header.source)
+            && self.broadcasts.answer_budget.of(is_proved).take(now)
             && self.queue_answer(header.source, question.nonce);
         if !may_ask {
             return Err(DropReason::GroupBudget);

@@ -26,7 +26,7 @@ use crate::job::Refusal;
 use crate::job::broadcast::{CheckAnnouncement, Work, tag};
 use crate::limits::{
     GROUP_ASK_AGAIN, GROUP_ASKED_MAX, GROUP_HELD_PER_SENDER_MAX, GROUP_PROOF_REACH, GROUP_QUESTION_INTERVAL,
-    GROUP_QUESTIONS_MAX,
+    GROUP_QUESTIONS_MAX, GROUP_STRANGERS_ASKED_MAX,
 };
 
 /// Announcements that are checked for one question; an honest sender needs one.
@@ -70,10 +70,12 @@ impl Control {
     fn begin_to_ask(&mut self, now: Instant, mac: MacAddress) -> Result<(), DropReason> {
         // A recorded frame of an earlier run must not buy a question each time that it is played.
         let just_proved = |sender: &Sender| now.since(sender.proved) < GROUP_QUESTION_INTERVAL;
+        let is_proved = self.is_proved(mac);
+        let room = if is_proved { GROUP_ASKED_MAX } else { GROUP_STRANGERS_ASKED_MAX };
         let broadcasts = &mut self.broadcasts;
         if broadcasts.senders.get(mac).is_some_and(just_proved)
-            || broadcasts.asked.len() >= GROUP_ASKED_MAX
-            || !broadcasts.question_budget.take(now)
+            || broadcasts.asked.len() >= room
+            || !broadcasts.question_budget.of(is_proved).take(now)
         {
             return Err(DropReason::GroupUnproved);
         }

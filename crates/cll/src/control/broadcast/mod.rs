@@ -21,13 +21,13 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Fate, Generator, Instant, Now, Side, time};
 use identity::certificate::HostCertificate;
-use shield::{Bucket, PerSource};
+use shield::{Apart, Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::PacketType;
 use wire::cll::handshake::tagged_parts;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::{Call, Control, Task};
+use super::{Call, Control, Task, answers_per_source};
 use crate::event::Event;
 use crate::job::broadcast::{Outcome, TAG_LABEL, Work};
 use crate::job::{CompletionKind, JobKind, Refusal};
@@ -53,11 +53,11 @@ pub(super) enum Duty {
 pub(super) struct Broadcasts {
     clock: Clock,
     sending: Sending,
-    answer_budget: Bucket,
-    answer_budget_per_source: PerSource,
+    answer_budget: Apart<Bucket>,
+    answer_budget_per_source: Apart<PerSource>,
     senders: Senders,
     asked: BTreeMap<MacAddress, Asked>,
-    question_budget: Bucket,
+    question_budget: Apart<Bucket>,
     check_budget: Bucket,
     check_budget_per_source: PerSource,
     /// Checks of roots so far.
@@ -67,14 +67,15 @@ pub(super) struct Broadcasts {
 impl Broadcasts {
     pub(super) fn new(random: &mut Generator, now: Now, settings: &Settings) -> Broadcasts {
         let (answers, checks) = (limits::GROUP_ANSWERS_PER_SECOND, limits::GROUP_CHECKS_PER_SECOND);
+        let questions = limits::GROUP_QUESTIONS_PER_SECOND;
         Broadcasts {
             clock: Clock::new(random, now),
             sending: Sending::new(&settings.broadcasting),
-            answer_budget: Bucket::new(answers, answers),
-            answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
+            answer_budget: Apart::new(|| Bucket::new(answers, answers)),
+            answer_budget_per_source: Apart::new(answers_per_source),
             senders: Senders::new(now.since_boot),
             asked: BTreeMap::new(),
-            question_budget: Bucket::new(limits::GROUP_QUESTIONS_PER_SECOND, limits::GROUP_QUESTIONS_PER_SECOND),
+            question_budget: Apart::new(|| Bucket::new(questions, questions)),
             check_budget: Bucket::new(checks, checks),
             check_budget_per_source: PerSource::new(limits::GROUP_CHECKS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
             checks: 0,

@@ -80,13 +80,14 @@ impl Control {
         is_fresh: bool,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
+        let is_proved = self.is_proved(id.mac);
         if !self.answers.has_room()
-            || !self.answer_budget_per_source.take(now, id.mac)
-            || !self.resumptions.budget.take(now)
+            || !self.answer_budget_per_source.of(is_proved).take(now, id.mac)
+            || !self.resumptions.budget.of(is_proved).take(now)
         {
             return Err(DropReason::HandshakeBudget);
         }
-        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
+        let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
         let receiver_index = self.peers.draw_index(&mut self.random);
         let own = self.offer(receiver_index);
         let answer = AnswerResumption {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Instant, Now, Outbox};
 use identity::certificate::HostCertificate;
 use identity::ticket::TicketKey;
-use shield::Bucket;
+use shield::{Apart, Bucket};
 use wire::MacAddress;
 use wire::cll::resumption::Grant;
 
@@ -35,7 +35,7 @@ pub(in crate::control) struct Resumptions {
     /// The last ticket that each peer was given.
     given: BTreeMap<MacAddress, TicketId>,
     spent: Spent,
-    pub(super) budget: Bucket,
+    pub(super) budget: Apart<Bucket>,
 }
 
 impl Default for Resumptions {
@@ -47,7 +47,7 @@ impl Default for Resumptions {
             key_ordered: false,
             given: BTreeMap::new(),
             spent: Spent::default(),
-            budget: Bucket::new(RESUMPTIONS_PER_SECOND, RESUMPTIONS_BURST),
+            budget: Apart::new(|| Bucket::new(RESUMPTIONS_PER_SECOND, RESUMPTIONS_BURST)),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cll::limits::CLOCK_TOLERANCE;
 use identity::aead::Suite;
 use shield::{Hook, Layers};
 
@@ -31,7 +32,7 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
 use crate::net::flood::Forged;
-use crate::net::{Host, Lan, LanPlan};
+use crate::net::{Host, Lan, LanPlan, process};
 pub use forgery::Forgery;
 
 /// Between two honest handshakes: a host's budget for answers to one source is four a second.
@@ -115,6 +116,7 @@ impl Hosts {
         place(&daemons[0], RECEIVER_CORE, receive.of_daemon())?;
         place(&daemons[1], SENDER_CORE, Some(STREAM_PRIORITY))?;
         place_receive_path(receive)?;
+        until_times_are_believed()?;
         Ok(Hosts { _daemons: daemons, receive, site, lan })
     }
 
@@ -166,6 +168,16 @@ impl Hosts {
         }
         Ok((taken, failed))
     }
+}
+
+/// A host that has just started challenges everybody, so that it believes nothing that was made before. Later it believes the time in a
+/// stranger's request, and that is the worse case.
+fn until_times_are_believed() -> Result<(), Failure> {
+    let end = Instant::now() + CLOCK_TOLERANCE + AHEAD;
+    while Instant::now() < end {
+        process::pause(AHEAD)?;
+    }
+    Ok(())
 }
 
 /// The frames of a flood of requests of `own`, who says nothing else; the one that is repeated has been heard once.
