@@ -269,7 +269,7 @@ drop_reasons! {
         "A host of another site, or an outsider's forgery.";
     Repeated, "repeated", "The same handshake or frame to a group again, sooner than an honest host repeats one.",
         "Nothing if rare; otherwise look for who replays what it heard.";
-    HandshakeBudget, "handshake-budget", "More handshakes arrived than may be answered in this time.",
+    HandshakeBudget, "handshake-budget", "More handshakes arrived, or replies to ours, than may be judged in this time.",
         "Look for a flood; honest hosts retry by themselves.";
     HandshakeYields, "handshake-yields", "Both sides asked at once and ours goes first.",
         "Nothing: this is how simultaneous handshakes are decided.";

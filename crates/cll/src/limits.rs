@@ -137,6 +137,12 @@ pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 4;
 pub const SOURCES_MAX: usize = 1024;
 /// Challenges sent in a second.
 pub const CHALLENGES_PER_SECOND: u32 = 200;
+/// Replies to our own handshakes that are judged in a second, each with three verifications: of hosts that have proved themselves before,
+/// and as many of strangers. An honest host replies once; whoever hears our question can reply to it as often as he likes.
+pub const REPLIES_PER_SECOND: u32 = SIGNATURES_PER_SECOND;
+/// Replies that may be judged in one go: one to each handshake that can be open.
+pub const REPLIES_BURST: u32 = REPLIES_PER_SECOND;
+const _: () = assert!(REPLIES_BURST as usize >= HANDSHAKES_OPEN_MAX, "what is asked in one go is answered in one go");
 /// Handshakes started in a second because of unknown indices.
 pub const UNKNOWN_PER_SECOND: u32 = 8;
 const _: () = assert!(

@@ -336,6 +336,87 @@ fn strangers_without_end_leave_challenges_to_who_has_proved_himself_earlier() {
     assert_they_talk(&mut lan);
 }
 
+/// Replies of host 1 in strangers' names to what host 0 asks now: under the right tag, and with a signature that is none. Host 1 hears
+/// nothing of the question.
+fn strangers_replies(lan: &mut Lan, reply: &[u8], numbers: std::ops::Range<u32>) -> Vec<Vec<u8>> {
+    let request = sent(lan, 0, PacketType::HandshakeRequest).pop().unwrap();
+    let mut reply = reply.to_vec();
+    let nonce = 14 + 54..14 + 70;
+    reply[nonce.clone()].copy_from_slice(&request[nonce]);
+    let identity = std::sync::Arc::clone(&lan.hosts[1].settings.identity);
+    let unix_ms = common::START_UNIX_S * 1000 + lan.at.as_nanos() / 1_000_000;
+    numbers.map(|number| in_a_strangers_name(&reply, number, unix_ms, &identity)).collect()
+}
+
+/// Each put the next repetition of the request off by a second, so that one in a second kept two hosts apart.
+#[test]
+fn a_reply_that_is_no_good_does_not_put_off_what_would_bring_a_good_one() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    let reply = sent(&lan, 1, PacketType::HandshakeReply).remove(0);
+    lan.restart(0);
+    lan.wire = Box::new(|_, _, _| false);
+    let before = sent(&lan, 0, PacketType::HandshakeRequest).len();
+    lan.ask(0, 2);
+    for number in 0..12 {
+        let forged = strangers_replies(&mut lan, &reply, number..number + 1);
+        lan.inject(0, forged[0].clone());
+        assert_eq!(lan.hosts[0].drops(DropReason::BadSignature), u64::from(number) + 1);
+        lan.pass(Duration::from_millis(500));
+    }
+    let requests = sent(&lan, 0, PacketType::HandshakeRequest).len() - before;
+    assert_eq!(requests, 3, "at 0, 1 and 3 s");
+}
+
+#[test]
+fn a_good_reply_waits_while_one_that_is_none_is_judged() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    let reply = sent(&lan, 1, PacketType::HandshakeReply).remove(0);
+    // Later than that, or host 1 would challenge.
+    lan.pass(seconds(1));
+    lan.restart(0);
+    lan.wire = Box::new(|_, _, _| false);
+    lan.ask(0, 2);
+    let request = sent(&lan, 0, PacketType::HandshakeRequest).pop().unwrap();
+    let forged = strangers_replies(&mut lan, &reply, 0..2);
+    lan.wire = Box::new(|_, _, _| true);
+    lan.hosts[0].is_busy = true;
+    lan.inject(0, forged[0].clone());
+    lan.inject(1, request);
+    lan.inject(0, forged[1].clone());
+    assert_eq!(lan.hosts[0].ledger().held, 2, "one is judged and one waits");
+    assert_eq!(lan.hosts[0].drops(DropReason::HandshakeUnasked), 1, "a stranger does not displace it");
+    lan.hosts[0].is_busy = false;
+    lan.settle();
+    assert_eq!(lan.hosts[0].drops(DropReason::BadSignature), 1);
+    assert_they_talk(&mut lan);
+    assert_eq!(lan.hosts[0].ledger().held, 0);
+}
+
+#[test]
+fn replies_without_end_are_judged_within_a_budget_and_leave_that_of_who_has_proved_himself() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    assert_they_talk(&mut lan);
+    let reply = sent(&lan, 1, PacketType::HandshakeReply).remove(0);
+    let kept = |effect: &Effect| if let Effect::Remember(host) = effect { Some(host.clone()) } else { None };
+    lan.hosts[0].settings.proved = lan.hosts[0].effects.iter().filter_map(kept).collect();
+    lan.restart(0);
+    lan.wire = Box::new(|_, _, _| false);
+    lan.ask(0, 2);
+    for forged in strangers_replies(&mut lan, &reply, 0..3000) {
+        lan.inject(0, forged);
+    }
+    let judged = lan.hosts[0].drops(DropReason::BadSignature);
+    assert!((1..=u64::from(cll::limits::REPLIES_BURST)).contains(&judged), "{judged} judged in one moment");
+    assert_eq!(lan.hosts[0].drops(DropReason::HandshakeBudget), 3000 - judged);
+    let request = sent(&lan, 0, PacketType::HandshakeRequest).pop().unwrap();
+    lan.wire = Box::new(|_, _, _| true);
+    lan.inject(1, request);
+    assert_they_talk(&mut lan);
+}
+
 #[test]
 fn traffic_in_one_direction_needs_one_handshake() {
     let mut lan = Lan::pair();

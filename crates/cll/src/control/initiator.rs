@@ -1,4 +1,4 @@
-//! Handshakes that we open (paper, section 5.2): sign a request, repeat it until it is answered, judge the answer.
+//! Handshakes that we open (paper, section 5.2): sign a request, repeat it until it is answered; `replies.rs` judges the answer.
 //!
 //! A request goes out because our stack asked for an address, because frames wait for a host, or because an association
 //! needs a successor. In the last two cases no address may be known; then the request names the host by its hardware
@@ -9,16 +9,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Side};
+use bump::{DropReason, Fate, Instant};
 use identity::agreement::KeyPair;
 use wire::MacAddress;
-use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, Resolution, Resumption, SITE_TAG_LEN};
+use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::peers::Birth;
+use super::replies::Replied;
 use super::{Call, Control, Task};
 use crate::event::{EndCause, Event};
-use crate::job::{Finish, Finished, JobKind, Refusal, SignRequest};
+use crate::job::{Finished, JobKind, SignRequest};
 use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
 use crate::message::OrderKind;
 use crate::ticket::HeldTicket;
@@ -37,9 +38,23 @@ pub(super) enum State {
     /// The signature under our request.
     Signature,
     /// The peer's reply.
-    Reply { next_send: Instant, interval: Duration, last_sent: Instant },
-    /// The verdict on a reply.
-    Verdict { reply_frame: Vec<u8>, interval: Duration },
+    Reply(Repetition),
+    /// The verdict on a reply. Another that has come meanwhile is judged next: the first may be anybody's who heard our question.
+    Verdict { reply_frame: Vec<u8>, next: Option<Vec<u8>>, repetition: Repetition },
+}
+
+/// When a request that waits for its reply goes out again, and when it last did. A reply that is no good changes nothing about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repetition {
+    next_send: Instant,
+    interval: Duration,
+    last_sent: Instant,
+}
+
+impl Repetition {
+    fn after(interval: Duration, sent: Instant) -> Repetition {
+        Repetition { next_send: sent + interval, interval, last_sent: sent }
+    }
 }
 
 /// A handshake that we opened.
@@ -48,7 +63,7 @@ pub(super) struct Opening {
     /// The question that goes out.
     pub(super) question: Resolution,
     /// The host that must answer, if it is known.
-    asked_mac: Option<MacAddress>,
+    pub(super) asked_mac: Option<MacAddress>,
     destination: MacAddress,
     started: Instant,
     /// For how long it is tried.
@@ -75,31 +90,13 @@ impl Opening {
         self.started + self.patience
     }
 
-    fn asks(&self, ip: Option<IpAddr>, mac: Option<MacAddress>) -> bool {
+    pub(super) fn asks(&self, ip: Option<IpAddr>, mac: Option<MacAddress>) -> bool {
         (ip.is_some() && self.asked_ip() == ip) || (mac.is_some() && self.asked_mac == mac)
     }
 }
 
 fn asked_ip(question: &Resolution) -> Option<IpAddr> {
     (!question.is_by_hardware_address()).then(|| question.target_ip())
-}
-
-/// What both kinds of replies say.
-struct Replied {
-    resolution: Resolution,
-    timestamp_ms: u64,
-    offer: Offer,
-}
-
-impl Replied {
-    fn read(frame: &[u8]) -> Option<Replied> {
-        let message = frame.get(ETHERNET_LEN..)?;
-        if let Ok(Resumption { resolution, timestamp_ms, offer, .. }) = Resumption::parse(message) {
-            return Some(Replied { resolution, timestamp_ms, offer });
-        }
-        let Handshake { resolution, timestamp_ms, offer, .. } = Handshake::parse(message).ok()?;
-        Some(Replied { resolution, timestamp_ms, offer })
-    }
 }
 
 /// All handshakes that we have open.
@@ -118,7 +115,7 @@ impl Openings {
         self.by_id
             .values()
             .map(|opening| match opening.state {
-                State::Reply { next_send, .. } => next_send.min(opening.ends()),
+                State::Reply(repetition) => repetition.next_send.min(opening.ends()),
                 _ => opening.ends(),
             })
             .min()
@@ -156,17 +153,10 @@ impl Control {
             answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
         for (is_its, opening) in answered {
             self.peers.return_index(opening.receiver_index);
-            self.drop_unjudged_reply(call, &opening, DropReason::HandshakeUnasked);
+            self.drop_unjudged_replies(call, &opening.state, DropReason::HandshakeUnasked);
             if is_its {
                 self.send_resolution_up(call, &opening.question.reply(mac, None), is_router);
             }
-        }
-    }
-
-    /// Gives a reply its fate that waited for a verdict when its opening ended.
-    fn drop_unjudged_reply(&mut self, call: &Call<'_>, opening: &Opening, reason: DropReason) {
-        if let State::Verdict { reply_frame, .. } = &opening.state {
-            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), reply_frame);
         }
     }
 
@@ -299,8 +289,7 @@ impl Control {
         let now = call.now.since_boot;
         if let Some(opening) = self.openings.by_id.get_mut(&id) {
             opening.message = message;
-            let next_send = now + RETRANSMIT_FIRST;
-            opening.state = State::Reply { next_send, interval: RETRANSMIT_FIRST, last_sent: now };
+            opening.state = State::Reply(Repetition::after(RETRANSMIT_FIRST, now));
         }
     }
 
@@ -308,122 +297,17 @@ impl Control {
     pub(super) fn opening_job_lost(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let now = call.now.since_boot;
         let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
-        let next_send = now + RETRANSMIT_FIRST;
-        let lost = State::Reply { next_send, interval: RETRANSMIT_FIRST, last_sent: Instant::default() };
-        match std::mem::replace(&mut opening.state, lost) {
-            State::Verdict { reply_frame, .. } => {
-                self.ledger.release(now, Side::WIRE, Fate::Dropped(DropReason::JobLost), &reply_frame);
-            }
-            // What was to be signed anew, perhaps with a cookie, makes the message before it worthless.
-            State::Signature => opening.message.clear(),
-            State::KeyPair | State::Reply { .. } => {}
+        let repetition = Repetition { last_sent: Instant::default(), ..Repetition::after(RETRANSMIT_FIRST, now) };
+        let before = std::mem::replace(&mut opening.state, State::Reply(repetition));
+        // What was to be signed anew, perhaps with a cookie, makes the message before it worthless.
+        if matches!(before, State::Signature) {
+            opening.message.clear();
         }
-    }
-
-    /// A reply from the wire, unproved.
-    pub(super) fn take_reply(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.resolution.sender_mac() != header.source || header.destination != self.settings.mac {
-            return Err(DropReason::HandshakeSource);
-        }
-        let id = self.opening_for_reply(&reply).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.is_own_site(frame, &reply.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
-        let finish = self.await_verdict(call, id, frame).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.task(call.out, Task::Opening(id), JobKind::Finish(Box::new(finish))) {
-            self.reopen(call, id);
-            return Err(DropReason::ControlBusy);
-        }
-        Ok(Fate::Held)
-    }
-
-    /// Has the opening wait for the verdict on the reply in `frame`, if it waits for a reply at all.
-    fn await_verdict(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<Finish> {
-        let time = self.certificate_time(call.now);
-        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
-        let opening = self.openings.by_id.get_mut(&id)?;
-        let State::Reply { interval, .. } = opening.state else { return None };
-        let finish = Finish {
-            settings,
-            revoked,
-            time,
-            request: opening.message.clone(),
-            reply: frame[ETHERNET_LEN..].to_vec(),
-            key_pair: opening.key_pair.clone()?,
-            asked_ip: opening.asked_ip(),
-            asked_mac: opening.asked_mac,
-        };
-        opening.state = State::Verdict { reply_frame: frame.to_vec(), interval };
-        Some(finish)
-    }
-
-    /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
-    fn opening_for_reply(&self, reply: &Handshake<'_>) -> Option<OpeningId> {
-        let by_nonce = self.openings.by_nonce(&reply.nonce);
-        if by_nonce.is_none() && self.settings.weaken.reply_check {
-            let asked = |opening: &Opening| {
-                opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
-            };
-            return self.openings.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
-        }
-        by_nonce
-    }
-
-    /// Back to waiting for a reply, after a verdict that was no good.
-    pub(super) fn reopen(&mut self, call: &Call<'_>, id: OpeningId) -> Option<Vec<u8>> {
-        let opening = self.openings.by_id.get_mut(&id)?;
-        let State::Verdict { interval, .. } = opening.state else { return None };
-        let now = call.now.since_boot;
-        let waiting = State::Reply { next_send: now + interval, interval, last_sent: now };
-        match std::mem::replace(&mut opening.state, waiting) {
-            State::Verdict { reply_frame, .. } => Some(reply_frame),
-            _ => None,
-        }
-    }
-
-    /// The verdict on a reply.
-    pub(super) fn reply_judged(&mut self, call: &mut Call<'_>, id: OpeningId, result: Result<Box<Finished>, Refusal>) {
-        match result {
-            Err(refusal) => {
-                if let Some(frame) = self.reopen(call, id) {
-                    self.refuse(call, &frame, refusal);
-                }
-            }
-            Ok(finished) => {
-                if let Err(refusal) = self.admit_answer(call, id, &finished) {
-                    return self.reply_judged(call, id, Err(refusal));
-                }
-                if let Some(opening) = self.openings.by_id.remove(&id)
-                    && let State::Verdict { reply_frame, .. } = &opening.state
-                {
-                    let at = call.now.since_boot;
-                    self.ledger.release(at, Side::WIRE, Fate::Consumed, reply_frame);
-                    if let Some(reply) = Replied::read(reply_frame) {
-                        self.finish(call, &opening, &reply, *finished);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether the peer may have the address for which it answers.
-    fn admit_answer(&mut self, call: &mut Call<'_>, id: OpeningId, finished: &Finished) -> Result<(), Refusal> {
-        let Some(State::Verdict { reply_frame, .. }) = self.openings.by_id.get(&id).map(|opening| &opening.state)
-        else {
-            return Ok(());
-        };
-        let Some(reply) = Replied::read(reply_frame) else { return Ok(()) };
-        self.admit_resolution(call, &finished.peer, &reply.resolution)
+        self.drop_unjudged_replies(call, &before, DropReason::JobLost);
     }
 
     /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
-    fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply: &Replied, finished: Finished) {
+    pub(super) fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply: &Replied, finished: Finished) {
         if let Some(held) = &opening.resuming {
             self.forget_ticket(call, held);
         }
@@ -473,7 +357,7 @@ impl Control {
         let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         // A repeated challenge was met already. Signing again would make a second request with the same nonce, and the
         // peer would answer the first.
-        let is_news = matches!(opening.state, State::Reply { .. }) && opening.cookie != challenge.cookie;
+        let is_news = matches!(opening.state, State::Reply(_)) && opening.cookie != challenge.cookie;
         if !is_news || opening.challenges >= CHALLENGES_PER_OPENING_MAX {
             return Err(DropReason::HandshakeUnasked);
         }
@@ -496,7 +380,7 @@ impl Control {
         self.settings.mac > mac
             && self.openings.by_id.values().any(|opening| {
                 let sent_lately = match opening.state {
-                    State::Reply { last_sent, .. } => now.since(last_sent) < YIELD_TIME,
+                    State::Reply(repetition) => now.since(repetition.last_sent) < YIELD_TIME,
                     State::Verdict { .. } => true,
                     State::KeyPair | State::Signature => false,
                 };
@@ -508,7 +392,7 @@ impl Control {
     pub(super) fn retransmit(&mut self, call: &mut Call<'_>, budget: usize) {
         let now = call.now.since_boot;
         let over = |opening: &Opening| opening.ends() <= now;
-        let due = |opening: &Opening| matches!(opening.state, State::Reply { next_send, .. } if next_send <= now);
+        let due = |opening: &Opening| matches!(opening.state, State::Reply(repetition) if repetition.next_send <= now);
         let ready: Vec<(OpeningId, bool)> = self
             .openings
             .by_id
@@ -529,9 +413,8 @@ impl Control {
     fn repeat(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let now = call.now.since_boot;
         let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
-        let State::Reply { interval, .. } = opening.state else { return };
-        let interval = (interval * 2).min(RETRANSMIT_MAX);
-        opening.state = State::Reply { next_send: now + interval, interval, last_sent: now };
+        let State::Reply(Repetition { interval, .. }) = opening.state else { return };
+        opening.state = State::Reply(Repetition::after((interval * 2).min(RETRANSMIT_MAX), now));
         let destination = opening.destination;
         if opening.resuming.is_some() {
             return self.ask_without_ticket(call, id);
@@ -552,7 +435,7 @@ impl Control {
     fn give_up(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let Some(opening) = self.openings.by_id.remove(&id) else { return };
         self.peers.return_index(opening.receiver_index);
-        self.drop_unjudged_reply(call, &opening, DropReason::JobLost);
+        self.drop_unjudged_replies(call, &opening.state, DropReason::JobLost);
         if opening.patience >= HANDSHAKE_GIVE_UP {
             call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
         }

@@ -1,7 +1,7 @@
 //! The slow half of the link layer: who may speak with us, and under which keys.
 //!
 //! - `stack.rs`: what our own stack's ARP asks for; `discovery.rs`: what its neighbour discovery does, and IPv6 addresses.
-//! - `initiator.rs`: handshakes that we open.
+//! - `initiator.rs`: handshakes that we open; `replies.rs`: what is replied to them, until it is judged.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
 //! - `lists.rs`: the site's revocation list, from peer to peer.
@@ -20,6 +20,7 @@ mod freshness;
 mod initiator;
 mod lists;
 mod peers;
+mod replies;
 mod responder;
 mod resumption;
 mod rollover;
@@ -103,6 +104,8 @@ pub struct Control {
     answer_budget: Apart<Bucket>,
     answer_budget_per_source: Apart<PerSource>,
     challenge_budget: Apart<Bucket>,
+    reply_budget: Apart<Bucket>,
+    reply_budget_per_source: Apart<PerSource>,
     signature_budget: Bucket,
     unknown_budget: Bucket,
     unknown_asked: BTreeMap<MacAddress, Instant>,
@@ -195,6 +198,8 @@ impl Control {
             answer_budget: Apart::new(|| Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST)),
             answer_budget_per_source: Apart::new(answers_per_source),
             challenge_budget: Apart::new(|| Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND)),
+            reply_budget: Apart::new(|| Bucket::new(limits::REPLIES_PER_SECOND, limits::REPLIES_BURST)),
+            reply_budget_per_source: Apart::new(answers_per_source),
             signature_budget: Bucket::new(limits::SIGNATURES_PER_SECOND, limits::SIGNATURES_PER_SECOND),
             unknown_budget: Bucket::new(limits::UNKNOWN_PER_SECOND, limits::UNKNOWN_PER_SECOND),
             unknown_asked: BTreeMap::new(),

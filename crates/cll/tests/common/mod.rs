@@ -185,6 +185,8 @@ pub struct Host {
     pub answers: bool,
     /// Whether jobs are lost instead of run.
     pub loses_jobs: bool,
+    /// Whether jobs are left undone until this is over.
+    pub is_busy: bool,
     /// What outlives the program.
     pub disk: Disk,
     keys: Generator,
@@ -293,6 +295,7 @@ impl Lan {
             trust: ClockTrust::Plausible,
             answers: true,
             loses_jobs: false,
+            is_busy: false,
             disk: Disk::default(),
             keys: Generator::from_seed([100 + number as u8; 32]),
         });
@@ -412,7 +415,9 @@ impl Lan {
         let mut answers = Vec::new();
         self.sort(host, &mut sink, &mut answers);
         let this = &mut self.hosts[host];
-        if let Some((ticket, job)) = this.cll.next_job() {
+        if !this.is_busy
+            && let Some((ticket, job)) = this.cll.next_job()
+        {
             let completion = if this.loses_jobs { Completion::lost() } else { job.run(&mut this.keys) };
             let mut sink = Collected::new();
             this.cll.complete(now, ticket, completion, &mut sink);

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use bump::{DropReason, Fate};
 use identity::agreement::KeyPair;
 use wire::cll::resumption::{BINDER_LEN, Kind, Resumption};
 use wire::cll::{COOKIE_LEN, SITE_TAG_LEN};
-use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
+use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
-use crate::control::initiator::{OpeningId, State};
-use crate::control::{Call, Control, Task};
+use crate::control::initiator::OpeningId;
+use crate::control::{Call, Control};
 use crate::job::{FinishResumption, JobKind, Origins, bind_request};
 use crate::ticket::HeldTicket;
 
@@ -57,43 +56,21 @@ impl Control {
         self.sign(call, id);
     }
 
-    /// A reply from the wire, unproved.
-    pub(in crate::control) fn take_resumption_reply(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
+    /// What judges the reply in `frame`, if it is a ticket that was answered.
+    pub(in crate::control) fn resumption_verdict(
+        &self,
+        call: &Call<'_>,
+        id: OpeningId,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let reply = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.resolution.sender_mac() != header.source || header.destination != self.settings.mac {
-            return Err(DropReason::HandshakeSource);
-        }
-        let id = self.openings.by_nonce(&reply.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.is_own_site(frame, &reply.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
-        let finish = self.await_resumption_verdict(call, id, frame).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.task(call.out, Task::Opening(id), JobKind::FinishResumption(Box::new(finish))) {
-            self.reopen(call, id);
-            return Err(DropReason::ControlBusy);
-        }
-        Ok(Fate::Held)
-    }
-
-    /// Has the opening wait for the verdict on the reply in `frame`, if it waits for one to its ticket.
-    fn await_resumption_verdict(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<FinishResumption> {
-        let origins = self.origins(call);
-        let opening = self.openings.by_id.get_mut(&id)?;
-        let State::Reply { interval, .. } = opening.state else { return None };
-        let finish = FinishResumption {
-            origins,
+    ) -> Option<JobKind> {
+        let opening = self.openings.by_id.get(&id)?;
+        Some(JobKind::FinishResumption(Box::new(FinishResumption {
+            origins: self.origins(call),
             held: opening.resuming.clone()?,
             request: opening.message.clone(),
             reply: frame[ETHERNET_LEN..].to_vec(),
             key_pair: opening.key_pair.clone()?,
             asked_ip: opening.asked_ip(),
-        };
-        opening.state = State::Verdict { reply_frame: frame.to_vec(), interval };
-        Some(finish)
+        })))
     }
 }
