@@ -270,7 +270,7 @@ drop_reasons! {
     Repeated, "repeated", "The same handshake or frame to a group again, sooner than an honest host repeats one.",
         "Nothing if rare; otherwise look for who replays what it heard.";
     HandshakeBudget, "handshake-budget", "More handshakes arrived, or replies to ours, than may be judged in this time.",
-        "Look for a flood; honest hosts retry by themselves.";
+        "Look for a flood; hosts that have proved themselves before are answered beside it, new ones retry by themselves.";
     HandshakeYields, "handshake-yields", "Both sides asked at once and ours goes first.",
         "Nothing: this is how simultaneous handshakes are decided.";
     HandshakeUnasked, "handshake-unasked", "A reply or a challenge for which there is no open request.",
