@@ -339,7 +339,8 @@ fn strangers_without_end_leave_challenges_to_who_has_proved_himself_earlier() {
 /// Replies of host 1 in strangers' names to what host 0 asks now: under the right tag, and with a signature that is none. Host 1 hears
 /// nothing of the question.
 fn strangers_replies(lan: &mut Lan, reply: &[u8], numbers: std::ops::Range<u32>) -> Vec<Vec<u8>> {
-    let request = sent(lan, 0, PacketType::HandshakeRequest).pop().unwrap();
+    let mut requests = sent(lan, 0, PacketType::HandshakeRequest);
+    let request = requests.swap_remove(requests.len() - 1);
     let mut reply = reply.to_vec();
     let nonce = 14 + 54..14 + 70;
     reply[nonce.clone()].copy_from_slice(&request[nonce]);
