@@ -126,12 +126,17 @@ const _: () = assert!(2 * KEY_PAIRS_RESERVED < KEY_PAIRS_AHEAD, "more are ordere
 /// Addresses that were asked for a handshake because of an unknown index, remembered for a second.
 pub const UNKNOWN_ASKED_MAX: usize = 256;
 
-/// Handshakes of others that are answered in a second, each with a signature and three verifications: so many of hosts that have proved
-/// themselves before, and so many of strangers. The same holds for what is counted below down to [`CHALLENGES_PER_SECOND`].
+/// Handshakes of hosts that have proved themselves before and are answered in a second, each with a signature and three verifications.
 pub const ANSWERS_PER_SECOND: u32 = 200;
-/// Handshakes of others that may be answered in one go, such as after a power failure.
+/// Such handshakes that may be answered in one go, such as after a power failure.
 pub const ANSWERS_BURST: u32 = 400;
-/// Handshakes of one source address that are answered in a second.
+/// Handshakes of strangers that are answered in a second. Fewer, because their names may all be made up by one host, which has this
+/// much computed for as long as it likes; and because each host is a stranger once.
+pub const STRANGERS_ANSWERED_PER_SECOND: u32 = 50;
+/// Handshakes of strangers that may be answered in one go: new hosts come by the room, not by the site.
+pub const STRANGERS_ANSWERED_BURST: u32 = 100;
+/// Handshakes of one source address that are answered in a second. This holds for hosts that have proved themselves before and once more
+/// for strangers, as does [`CHALLENGES_PER_SECOND`].
 pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 4;
 /// Source addresses whose handshakes are counted apart.
 pub const SOURCES_MAX: usize = 1024;

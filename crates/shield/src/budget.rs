@@ -87,8 +87,10 @@ impl<K: Ord> PerSource<K> {
 /// strangers are as many as an attacker likes, and use up nothing but their own.
 #[derive(Clone, Copy, Debug)]
 pub struct Apart<B> {
-    proved: B,
-    strangers: B,
+    /// Of those who have proved who they are.
+    pub proved: B,
+    /// Of everybody else.
+    pub strangers: B,
 }
 
 impl<B> Apart<B> {

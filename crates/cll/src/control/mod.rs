@@ -195,7 +195,10 @@ impl Control {
             rollovers: Rollovers::default(),
             resumptions: Resumptions::default(),
             revoked: Arc::default(),
-            answer_budget: Apart::new(|| Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST)),
+            answer_budget: Apart {
+                proved: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
+                strangers: Bucket::new(limits::STRANGERS_ANSWERED_PER_SECOND, limits::STRANGERS_ANSWERED_BURST),
+            },
             answer_budget_per_source: Apart::new(answers_per_source),
             challenge_budget: Apart::new(|| Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND)),
             reply_budget: Apart::new(|| Bucket::new(limits::REPLIES_PER_SECOND, limits::REPLIES_BURST)),

@@ -5,7 +5,6 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
@@ -19,6 +18,7 @@ use super::gather::Gather;
 use super::guard::{Described, Guard, Report};
 use super::order::Order;
 use super::precedence::Precedence;
+use super::queue::{Inbox, Outbox, Reply};
 use super::quiet::Quiet;
 use super::worker::Worker;
 
@@ -26,11 +26,13 @@ use super::worker::Worker;
 const TICK_BUDGET: usize = 64;
 /// Longest sleep; a lost wake-up would cost no more than this.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// Until the next try to hand over what another thread was in the way of.
+const HAND_OVER_AGAIN: Duration = Duration::from_millis(1);
 
 /// What the supervisor asks of the data path.
 pub(crate) enum Command {
     /// Answer with a snapshot.
-    Snapshot(SyncSender<Snapshot>),
+    Snapshot(Reply<Snapshot>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
     /// Have the bump carry out an order.
@@ -70,10 +72,10 @@ pub(crate) struct DataPath<G: Guard, S = TapPort> {
     pub(crate) ports: Ports<S>,
     pub(crate) clock: Clock,
     pub(crate) worker: Worker<G>,
-    pub(crate) commands: Receiver<Command>,
+    pub(super) commands: Inbox<Command>,
     /// Rings when a command or a result is there.
     pub(crate) waker: Waker,
-    pub(crate) news: SyncSender<News>,
+    pub(super) news: Outbox<News>,
     /// Rings the supervisor.
     pub(crate) supervisor: Waker,
     pub(crate) news_lost: u64,
@@ -172,18 +174,19 @@ where
                 self.delegate(now, ticket, job);
             }
         }
+        self.worker.hand_over();
     }
 
     /// News to the supervisor, after the frames: waking it takes longer than sending one.
     fn tell_news(&mut self) {
-        let mut rang = false;
         while let Some(effect) = self.guard.next_effect() {
-            rang |= self.tell(News::Effect(G::neighbour(effect)));
+            self.tell(News::Effect(G::neighbour(effect)));
         }
         while let Some(event) = self.guard.next_event() {
-            rang |= self.tell(News::Event(G::describe(&event)));
+            self.tell(News::Event(G::describe(&event)));
         }
-        if rang {
+        if self.news.waits() {
+            self.news.hand_over();
             self.supervisor.wake();
         }
     }
@@ -196,28 +199,24 @@ where
     }
 
     /// News never hold the data path up: what the supervisor does not take in time is counted and gone.
-    fn tell(&mut self, news: News) -> bool {
-        let told = self.news.try_send(news).is_ok();
-        self.news_lost += u64::from(!told);
-        told
+    fn tell(&mut self, news: News) {
+        self.news_lost += u64::from(self.news.post(news).is_err());
     }
 
     /// Whether to stop.
     fn obey(&mut self) -> bool {
-        loop {
-            match self.commands.try_recv() {
-                Ok(Command::Snapshot(reply)) => {
-                    let _ = reply.try_send(self.snapshot());
-                }
-                Ok(Command::WireMtu(wire_mtu)) => {
+        while let Some(command) = self.commands.next() {
+            match command {
+                Command::Snapshot(reply) => reply.give(self.snapshot()),
+                Command::WireMtu(wire_mtu) => {
                     self.guard.set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
-                Ok(Command::Order(order)) => self.carry_out(order),
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
-                Err(TryRecvError::Empty) => return false,
+                Command::Order(order) => self.carry_out(order),
+                Command::Stop => return true,
             }
         }
+        self.commands.is_abandoned()
     }
 
     /// Begins with its jobs at once, because nothing else may wake this loop for a while.
@@ -252,6 +251,9 @@ where
             if let Backlog::After(pause) = backlog {
                 timeout = timeout.min(pause);
             }
+        }
+        if self.worker.waits() || self.news.waits() {
+            timeout = timeout.min(HAND_OVER_AGAIN);
         }
         let room_wanted = |backlog| if backlog == Backlog::UntilWritable { PollFlags::OUT } else { PollFlags::empty() };
         let wire_flags = PollFlags::IN | room_wanted(wire);

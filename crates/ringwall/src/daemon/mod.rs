@@ -1,7 +1,7 @@
 //! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
 //!
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
-//!   `order.rs`: what is wanted of one kind of bump only.
+//!   `order.rs`: what is wanted of one kind of bump only; `queue.rs`: what these threads hand to each other.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
 //!   `reports.rs`: what it says.
 //! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load; `precedence.rs`: before whom it runs.
@@ -13,13 +13,13 @@ mod guard;
 mod journal;
 mod order;
 mod precedence;
+mod queue;
 mod quiet;
 pub(crate) mod reports;
 mod supervisor;
 mod worker;
 
 use std::os::fd::AsFd;
-use std::sync::mpsc::sync_channel;
 
 use system::clock::Clock;
 use system::port::{Port, Ports};
@@ -89,8 +89,8 @@ where
     S: Port + AsFd + Send + 'static,
 {
     let waker = Waker::new().map_err(Failure::new)?;
-    let (command_sender, commands) = sync_channel(MESSAGES_WAITING_MAX);
-    let (news, news_receiver) = sync_channel(MESSAGES_WAITING_MAX);
+    let (command_sender, commands) = queue::inbound(MESSAGES_WAITING_MAX, &waker);
+    let (news, news_receiver) = queue::outbound(MESSAGES_WAITING_MAX);
     let worker = Worker::start(tools.beside, &waker, &load.precedence).map_err(Failure::new)?;
     let data_path = DataPath {
         guard,
@@ -98,7 +98,7 @@ where
         clock,
         worker,
         commands,
-        waker: waker.clone(),
+        waker,
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
@@ -118,5 +118,5 @@ where
         })
         .map_err(Failure::new)?;
     load.precedence.leave();
-    supervisor.run(Link { commands: command_sender, waker, news: news_receiver, thread })
+    supervisor.run(Link { commands: command_sender, news: news_receiver, thread })
 }

@@ -3,12 +3,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use cll::Instruction;
 use identity::signing::SigningKey;
 use scrub::{FlowId, FlowReport};
 use shield::ipsec::PeerSettings;
+
+use super::queue::Reply;
 
 /// An order to a bump.
 pub(crate) enum Order {
@@ -19,9 +20,9 @@ pub(crate) enum Order {
     /// A shield in front of IPsec: take other keys of its peers.
     SetPeers(Vec<PeerSettings>),
     /// A scrubber: list the connections that are asked for.
-    ListFlows(Wanted, SyncSender<Vec<FlowReport>>),
+    ListFlows(Wanted, Reply<Vec<FlowReport>>),
     /// A scrubber: block a connection, and say whether that changed anything.
-    Block(Blocking, SyncSender<bool>),
+    Block(Blocking, Reply<bool>),
 }
 
 /// Which connections are asked for.

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::PoisonError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
 use super::order::Order;
+use super::queue::{Drain, Feed, Reply};
 use super::reports::{self, SideNames};
 use crate::failure::Failure;
 use crate::protocol::{Answer, Ask};
@@ -86,17 +87,15 @@ pub(super) enum Unanswered {
 
 /// The supervisor's end of the data path.
 pub(crate) struct Link {
-    pub(super) commands: SyncSender<Command>,
-    pub(super) waker: Waker,
-    pub(super) news: Receiver<News>,
+    pub(super) commands: Feed<Command>,
+    pub(super) news: Drain<News>,
     pub(super) thread: JoinHandle<io::Result<()>>,
 }
 
 impl Link {
     pub(crate) fn command(&self, command: Command) -> io::Result<()> {
-        let sent = self.commands.try_send(command);
-        self.waker.wake();
-        sent.map_err(|_| io::Error::other("the data path takes no commands"))
+        let has_room = self.commands.put(std::iter::once(command));
+        if has_room { Ok(()) } else { Err(io::Error::other("the data path takes no commands")) }
     }
 
     /// Has the bump carry out an order.
@@ -109,15 +108,24 @@ impl Link {
     }
 
     /// Asks the data path.
-    pub(super) fn question<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, Unanswered> {
-        let (sender, receiver) = sync_channel(1);
-        self.commands.try_send(command(sender)).map_err(|_| Unanswered::Silence)?;
-        self.waker.wake();
-        receiver.recv_timeout(ANSWER_TIME_MAX).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Unanswered::Silence,
-            RecvTimeoutError::Disconnected => Unanswered::Declined,
-        })
+    pub(super) fn question<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Unanswered> {
+        let waker = Waker::new().map_err(|_| Unanswered::Silence)?;
+        let (reply, answer) = Reply::new(&waker);
+        self.command(command(reply)).map_err(|_| Unanswered::Silence)?;
+        let deadline = Instant::now() + ANSWER_TIME_MAX;
+        // A signal may end a wait early.
+        while !is_woken(&waker, deadline.saturating_duration_since(Instant::now())) {
+            if Instant::now() >= deadline {
+                return Err(Unanswered::Silence);
+            }
+        }
+        answer.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Unanswered::Declined)
     }
+}
+
+/// Waits until `waker` has been rung, no longer than `time`, and says whether it was.
+fn is_woken(waker: &Waker, time: Duration) -> bool {
+    wait(&mut [PollFd::new(waker, PollFlags::IN)], Some(time)).is_ok_and(|ready| ready > 0)
 }
 
 /// What the main thread of a daemon works with. Opened while there are privileges.
@@ -168,8 +176,7 @@ impl<W: Ward> Supervisor<W> {
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         let result = self.turns(&link);
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
-        let _ = link.commands.try_send(Command::Stop);
-        link.waker.wake();
+        let _ = link.command(Command::Stop);
         let ended = link.thread.join();
         let name = self.ward.name().to_owned();
         let given_back = self.ward.give_back();
@@ -224,7 +231,7 @@ impl<W: Ward> Supervisor<W> {
     }
 
     fn hear_news(&mut self, link: &Link) {
-        while let Ok(news) = link.news.try_recv() {
+        while let Some(news) = link.news.next() {
             match news {
                 News::Event(event) => self.journal.note(event.word, &event.text),
                 News::Effect(effect) => self.ward.carry_out(effect, &mut self.journal),

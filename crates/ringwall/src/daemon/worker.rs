@@ -1,7 +1,5 @@
 //! The threads for slow work: signatures, certificates, key agreement. Beside the data path, never on it.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bump::Ticket;
@@ -9,14 +7,15 @@ use system::wait::Waker;
 
 use super::guard::Guard;
 use super::precedence::Precedence;
+use super::queue::{Drain, Feed, Inbox, Outbox, inbound, outbound};
 
-/// Jobs that may wait; what comes beyond is lost, and the handshake is repeated.
+/// Jobs that may wait, and as many again while the worker takes some; what comes beyond is lost, and the handshake is repeated.
 const JOBS_WAITING_MAX: usize = 512;
 
 /// The data path's end of the worker.
 pub(crate) struct Worker<G: Guard> {
-    jobs: Option<SyncSender<(Ticket, G::Job)>>,
-    results: Receiver<(Ticket, G::Completion)>,
+    jobs: Option<Outbox<(Ticket, G::Job)>>,
+    results: Inbox<(Ticket, G::Completion)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -27,68 +26,58 @@ where
 {
     /// Starts a thread for each of `tools`. `waker` wakes the data path whenever results are ready.
     pub(crate) fn start(tools: Vec<G::Tools>, waker: &Waker, precedence: &Precedence) -> std::io::Result<Worker<G>> {
-        let (jobs, inbox) = sync_channel::<(Ticket, G::Job)>(JOBS_WAITING_MAX);
-        // Results never wait for the data path: there are at most as many as jobs were accepted.
-        let (outbox, results) = sync_channel(2 * JOBS_WAITING_MAX);
-        let inbox = Arc::new(Mutex::new(inbox));
+        let (jobs, inbox) = outbound(JOBS_WAITING_MAX);
+        // Without a bound of its own: there are at most as many as jobs were accepted.
+        let (outbox, results) = inbound(usize::MAX, waker);
         let start = |tools| {
-            let (inbox, outbox, waker) = (Arc::clone(&inbox), outbox.clone(), waker.clone());
-            let precedence = precedence.clone();
+            let (inbox, outbox, precedence) = (inbox.clone(), outbox.clone(), precedence.clone());
             let name = "ringwall-worker".to_owned();
             std::thread::Builder::new().name(name).spawn(move || {
                 precedence.leave();
-                work::<G>(&inbox, tools, &outbox, &waker);
+                work::<G>(&inbox, tools, &outbox);
             })
         };
         let threads = tools.into_iter().map(start).collect::<std::io::Result<_>>()?;
         Ok(Worker { jobs: Some(jobs), results, threads })
     }
 
-    /// Takes a job on, or gives its ticket back when too many wait.
-    pub(crate) fn accept(&self, ticket: Ticket, job: G::Job) -> Result<(), Ticket> {
-        let Some(jobs) = &self.jobs else { return Err(ticket) };
-        match jobs.try_send((ticket, job)) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Err(ticket),
-        }
+    /// Takes a job on, or gives its ticket back when too many wait. It goes out with the next [`hand_over`](Worker::hand_over).
+    pub(crate) fn accept(&mut self, ticket: Ticket, job: G::Job) -> Result<(), Ticket> {
+        let Some(jobs) = &mut self.jobs else { return Err(ticket) };
+        jobs.post((ticket, job)).map_err(|(ticket, _)| ticket)
+    }
+
+    /// Hands jobs over that were taken on.
+    pub(crate) fn hand_over(&mut self) {
+        self.jobs.iter_mut().for_each(Outbox::hand_over);
+    }
+
+    /// Whether jobs are yet to be handed over.
+    pub(crate) fn waits(&self) -> bool {
+        self.jobs.as_ref().is_some_and(Outbox::waits)
     }
 
     /// The next result, if one is ready.
-    pub(crate) fn result(&self) -> Option<(Ticket, G::Completion)> {
-        self.results.try_recv().ok()
+    pub(crate) fn result(&mut self) -> Option<(Ticket, G::Completion)> {
+        self.results.next()
     }
 }
 
-/// Runs jobs until no more will come.
-fn work<G: Guard>(
-    inbox: &Mutex<Receiver<(Ticket, G::Job)>>,
-    mut tools: G::Tools,
-    outbox: &SyncSender<(Ticket, G::Completion)>,
-    waker: &Waker,
-) {
-    while let Some((tickets, jobs)) = next_jobs(inbox, G::jobs_at_once(&tools)) {
-        for result in tickets.into_iter().zip(G::run_jobs(jobs, &mut tools)) {
-            if outbox.send(result).is_err() {
-                return;
-            }
+/// Runs jobs until no more will come, and takes those along that wait behind the first.
+fn work<G: Guard>(inbox: &Drain<(Ticket, G::Job)>, mut tools: G::Tools, outbox: &Feed<(Ticket, G::Completion)>) {
+    loop {
+        let (tickets, jobs): (Vec<_>, Vec<_>) = inbox.wait_for(G::jobs_at_once(&tools)).into_iter().unzip();
+        if jobs.is_empty() {
+            return;
         }
-        waker.wake();
+        outbox.put(tickets.into_iter().zip(G::run_jobs(jobs, &mut tools)));
     }
-}
-
-/// Waits for a job, and takes those along that wait behind it; `None` when no more will come. Of several threads one waits for
-/// the job, the others for their turn.
-fn next_jobs<J>(inbox: &Mutex<Receiver<(Ticket, J)>>, at_once: usize) -> Option<(Vec<Ticket>, Vec<J>)> {
-    let inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
-    let first = inbox.recv().ok()?;
-    Some(std::iter::once(first).chain(inbox.try_iter().take(at_once - 1)).unzip())
 }
 
 impl<G: Guard> Drop for Worker<G> {
     fn drop(&mut self) {
+        // Which tells the threads that no more will come.
         self.jobs = None;
-        // Results that nobody will read must not keep the worker from ending.
-        while self.results.try_recv().is_ok() {}
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -67,12 +67,12 @@ impl Guard for Scrubber {
         match order {
             Order::ListFlows(wanted, reply) => {
                 let flows = self.flows(now.since_boot).filter(|report| wanted.takes(report)).take(wanted.limit);
-                let _ = reply.try_send(flows.collect());
+                reply.give(flows.collect());
             }
             Order::Block(wanted, reply) => {
                 let flow = &wanted.flow;
                 let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
-                let _ = reply.try_send(changed);
+                reply.give(changed);
             }
             Order::ChangeKey(_) | Order::Instruct(_) | Order::SetPeers(_) => {}
         }
