@@ -306,7 +306,7 @@ fn strangers_without_end_leave_handshakes_to_who_has_proved_himself() {
     lan.wire = Box::new(|_, _, to| to != 1);
     flood_with_strangers(&mut lan, 1, 3000);
     let checked = lan.hosts[1].drops(DropReason::BadSignature);
-    let budget = u64::from(cll::limits::ANSWERS_BURST);
+    let budget = u64::from(cll::limits::STRANGERS_ANSWERED_BURST);
     assert!((1..=budget).contains(&checked), "{checked} checks of strangers in one moment");
     assert_eq!(lan.hosts[1].drops(DropReason::HandshakeBudget), 3000 - checked);
     lan.wire = Box::new(|_, _, _| true);
