@@ -53,7 +53,8 @@ const _: () = assert!(
     "one request for the time ends before the next begins"
 );
 
-/// Answers that this host signs in a second, for all who ask: a tenth of a processor.
+/// Answers that this host signs in a second, for all who have proved their addresses, and as many for strangers: a tenth of a processor
+/// for either.
 pub const ANSWERS_PER_SECOND: u32 = 3000;
 /// Answers that this host signs in a second for one pair of hardware and IP address. Who forges another's addresses can use
 /// up that other's share, for as long as he goes on.

@@ -62,6 +62,11 @@ impl Ring {
         }
     }
 
+    /// Whether a message under the key of `ip` has proved that this is its hardware address.
+    pub(crate) fn has_proved(&self, ip: Ipv4Addr, mac: MacAddress) -> bool {
+        self.entries.get(&ip).and_then(|entry| entry.told).is_some_and(|(told, _)| told == mac)
+    }
+
     /// Whether the stack was told so just now.
     pub(crate) fn was_just_told(&self, now: Instant, ip: Ipv4Addr, mac: MacAddress) -> bool {
         let told = self.entries.get(&ip).and_then(|entry| entry.told);

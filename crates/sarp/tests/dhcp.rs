@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -68,6 +68,7 @@ struct Told {
     wanted: Shared<BTreeMap<Ipv4Addr, Instant>>,
     own: Shared<BTreeMap<Ipv4Addr, Instant>>,
     known: Shared<Vec<(u64, [u8; 16])>>,
+    acquainted: Shared<BTreeSet<(MacAddress, Ipv4Addr)>>,
 }
 
 impl Outpost for Told {
@@ -79,6 +80,10 @@ impl Outpost for Told {
         self.own.lock().unwrap().insert(ip, until);
     }
 
+    fn acquaint(&mut self, mac: MacAddress, ip: Ipv4Addr) {
+        self.acquainted.lock().unwrap().insert((mac, ip));
+    }
+
     fn know(&mut self, host: u64, check_key: &Key) {
         self.known.lock().unwrap().push((host, **check_key));
     }
@@ -86,6 +91,19 @@ impl Outpost for Told {
     fn dropped(&self) -> Count {
         COUNTED.map(|reason| if reason == DropReason::SarpUnasked { 3 } else { 0 })
     }
+}
+
+/// Left it out of what is done once a message is believed.
+#[test]
+fn a_host_tells_who_checks_in_front_who_has_proved_his_addresses() {
+    let (mut lan, told) = (Lan::with_hosts(1, 2), Told::default());
+    lan.run(SECOND);
+    lan.station(1).host.set_outpost(Box::new(told.clone()));
+    lan.ask(2, 1);
+    assert!(told.acquainted.lock().unwrap().is_empty(), "who asks has proved nothing");
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    assert_eq!(*told.acquainted.lock().unwrap(), BTreeSet::from([(mac(2), ip(2))]));
 }
 
 /// Told it at every request: a system's memory was written each time.

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::{DropReason, Side};
@@ -606,6 +607,36 @@ fn a_flood_of_requests_is_answered_within_the_budget() {
     let one = lan.station(1);
     assert_eq!(one.drops(DropReason::SarpBudget), 200 - u64::from(sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND));
     assert_eq!(one.knows(66), None);
+}
+
+/// Strangers used up what all answers had, for as long as they went on.
+#[test]
+fn strangers_without_end_leave_answers_to_who_has_proved_his_addresses() {
+    let mut lan = lan(3);
+    lan.run(SECOND);
+    lan.ask(1, 2);
+    lan.run(SECOND);
+    let asked = |number: u32| {
+        let [_, _, high, low] = number.to_be_bytes();
+        let (sender_mac, sender_ip) = (MacAddress([2, 0, 9, 9, high, low]), Ipv4Addr::new(10, 1, high, low));
+        arp_frame(mac(1), sender_mac, &Arp { sender_mac, sender_ip, ..request(66, ip(1)) })
+    };
+    let mut before = lan.station(1).drops(DropReason::SarpBudget);
+    for number in 0..2 * sarp::limits::ANSWERS_PER_SECOND {
+        lan.deliver(1, Side::WIRE, asked(number));
+    }
+    let mut refused = |lan: &mut Lan| {
+        let dropped = lan.station(1).drops(DropReason::SarpBudget);
+        dropped - std::mem::replace(&mut before, dropped)
+    };
+    assert!(refused(&mut lan) > 0, "strangers have no more for now");
+    lan.deliver(1, Side::WIRE, arp_frame(mac(1), mac(2), &request(2, ip(1))));
+    assert_eq!(refused(&mut lan), 0, "who has proved his addresses is answered");
+    lan.deliver(1, Side::WIRE, arp_frame(mac(1), mac(3), &request(3, ip(1))));
+    assert_eq!(refused(&mut lan), 1, "who has not is a stranger");
+    let borrowed = Arp { sender_mac: mac(66), ..request(2, ip(1)) };
+    lan.deliver(1, Side::WIRE, arp_frame(mac(1), mac(66), &borrowed));
+    assert_eq!(refused(&mut lan), 1, "an IP address alone proves nothing");
 }
 
 #[test]

@@ -22,7 +22,7 @@ HOOKS = {"": [], ".xdp": ["-DXDP"]}
 # The sources, the hooks for which each is compiled, and its maps in the order of their places.
 PROGRAMS = [
     (HERE / "shield.c", HOOKS, [b"settings", b"receivers", b"windows", b"counters", b"heard", b"peers"]),
-    (HERE / "sarp.c", HOOKS, [b"settings", b"places", b"counters", b"sources", b"hosts", b"requests"]),
+    (HERE / "sarp.c", HOOKS, [b"settings", b"places", b"counters", b"sources", b"hosts", b"requests", b"acquainted"]),
     (HERE / "ipsec.c", HOOKS, [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"]),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]

@@ -21,6 +21,7 @@ struct map counters SECTION("maps");
 struct map sources SECTION("maps");
 struct map hosts SECTION("maps");
 struct map requests SECTION("maps");
+struct map acquainted SECTION("maps");
 
 // What the socket keeps for the daemon.
 enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
@@ -46,7 +47,7 @@ struct place { u64 asked_until_ns, own_until_ns; };
 #define FOREVER (~0ULL)
 
 // Who asks: a hardware and an IP address, or the number of a token. A budget is full at the time that stands here; sources unheard for
-// longest are forgotten when there are too many.
+// longest are forgotten when there are too many. Those that have proved themselves to the daemon stand apart from those that only ask.
 enum kind { ADDRESSES, TOKEN };
 struct source { u8 who[10], kind, zero; };
 struct budget { u64 full_at_ns; };
@@ -208,26 +209,54 @@ INLINE int is_ours(const struct place *place) {
     return until_ns == FOREVER || (until_ns && nanoseconds_since_boot() < until_ns);
 }
 
-// A question about us. Each source has its share, and all together what is answered at all. That is looked at first, so that sources
-// which are made up do not push each other out. What will not pass before the next tick either is told by the clock that moves by ticks:
-// reading the other takes as long as all that is done here. What may pass does so at its own moment, or all that a tick lets pass would
-// come to the daemon at once and hold up what is received.
-INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
-    u64 now, after, soon = ticked_nanoseconds() + TICK_MAX_NS;
-    struct source source = { .kind = ADDRESSES };
-    struct budget *known;
+// Whether a budget has nothing left before the next tick either. That is told by the clock that moves by ticks: reading the other takes
+// as long as all that is done here. What may pass does so at its own moment, or all that a tick lets pass would come to the daemon at
+// once and hold up what is received.
+INLINE int is_spent_for_now(u64 full_at_ns, u64 interval_ns) {
+    return !after_taking(full_at_ns, ticked_nanoseconds() + TICK_MAX_NS, interval_ns, SECOND_NS);
+}
 
-    __builtin_memcpy(source.who, arp->sender_mac, sizeof(source.who));
-    known = find(&sources, &source);
-    if (!after_taking(books->full_at_ns, soon, own->answer_interval_ns, SECOND_NS) ||
-        (known && !after_taking(known->full_at_ns, soon, own->source_interval_ns, SECOND_NS)))
+// A question of somebody who has proved that these addresses belong together: strangers, who are as many as one of them likes, take
+// nothing of his share.
+INLINE enum reason judge_share(struct budget *share, u64 interval_ns) {
+    u64 after;
+
+    if (is_spent_for_now(share->full_at_ns, interval_ns))
+        return BUDGET;
+    after = after_taking(share->full_at_ns, nanoseconds(), interval_ns, SECOND_NS);
+    if (!after)
+        return BUDGET;
+    share->full_at_ns = after;
+    return GOOD;
+}
+
+// A stranger's. Each source has its share, and all together what is answered at all. That is looked at first, so that sources
+// which are made up do not push each other out.
+INLINE enum reason judge_stranger(struct counters *books, const struct settings *own, const struct source *source) {
+    struct budget *known;
+    u64 now, after;
+
+    if (is_spent_for_now(books->full_at_ns, own->answer_interval_ns))
+        return BUDGET;
+    known = find(&sources, source);
+    if (known && is_spent_for_now(known->full_at_ns, own->source_interval_ns))
         return BUDGET;
     now = nanoseconds();
     after = after_taking(books->full_at_ns, now, own->answer_interval_ns, SECOND_NS);
-    if (!after || is_spent(&source, now, own->source_interval_ns))
+    if (!after || is_spent(source, now, own->source_interval_ns))
         return BUDGET;
     books->full_at_ns = after;
     return GOOD;
+}
+
+// A question about us.
+INLINE enum reason judge_budgets(struct counters *books, const struct settings *own, const struct arp *arp) {
+    struct source source = { .kind = ADDRESSES };
+    struct budget *share;
+
+    __builtin_memcpy(source.who, arp->sender_mac, sizeof(source.who));
+    share = find(&acquainted, &source);
+    return share ? judge_share(share, own->source_interval_ns) : judge_stranger(books, own, &source);
 }
 
 // A question between hosts, or an announcement.

@@ -42,6 +42,9 @@ pub const ADDRESS_PLACES: u32 = 4096;
 pub const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// Who asks by ARP, as far as the kernel counts them apart; as many as the daemon does.
 pub const KERNEL_SOURCES_MAX: u32 = 4096;
+/// Pairs of addresses that have proved themselves, whose questions have a share of their own in the kernel. Twice as many as a ring has
+/// keys, because a full map of this kind makes room a little early.
+pub const KERNEL_ACQUAINTED_MAX: u32 = 8192;
 /// Highest number of a host whose requests the kernel of a distributor tells from others, 24 bytes for each.
 pub const KERNEL_HOST_NUMBER_MAX: u32 = 262_144;
 /// Requests of one host to a distributor that pass the kernel in a second, three times what is ever answered. A tag costs two

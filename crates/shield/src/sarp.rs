@@ -10,12 +10,13 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::{DropReason, Instant, Ledger, Side};
+use wire::MacAddress;
 use zeroize::Zeroizing;
 
 use crate::Hook;
 use crate::limits::{
-    ADDRESS_PLACES, IDLE_INTERVAL, KERNEL_HOST_NUMBER_MAX, KERNEL_REPEAT_INTERVAL, KERNEL_REQUESTS_MAX,
-    KERNEL_REQUESTS_PER_HOST_PER_SECOND, KERNEL_SOURCES_MAX,
+    ADDRESS_PLACES, IDLE_INTERVAL, KERNEL_ACQUAINTED_MAX, KERNEL_HOST_NUMBER_MAX, KERNEL_REPEAT_INTERVAL,
+    KERNEL_REQUESTS_MAX, KERNEL_REQUESTS_PER_HOST_PER_SECOND, KERNEL_SOURCES_MAX,
 };
 use crate::map::MapShape;
 use crate::spin::KEY_LEN;
@@ -70,20 +71,28 @@ pub const PLACES: usize = 1;
 pub const COUNTERS: usize = 2;
 /// Place of the map of hosts by their numbers.
 pub const HOSTS: usize = 4;
+/// Place of the map of those who have proved themselves.
+pub const ACQUAINTED: usize = 6;
+
+/// Bytes of what names a source.
+pub const SOURCE_LEN: usize = 12;
+/// A share of which nothing was taken.
+pub const WHOLE_SHARE: [u8; 8] = [0; 8];
 
 /// The maps, in the order of their places. Only a distributor has hosts and requests.
 #[must_use]
-pub const fn maps(is_distributor: bool) -> [MapShape; 6] {
+pub const fn maps(is_distributor: bool) -> [MapShape; 7] {
     let (hosts, requests) = if is_distributor { (KERNEL_HOST_NUMBER_MAX + 1, KERNEL_REQUESTS_MAX) } else { (1, 1) };
     [
         MapShape::places(SETTINGS_LEN, 1),
         MapShape::shared(PLACE_WORDS * 8, ADDRESS_PLACES),
         MapShape::shared(COUNTERS_WORDS * 8, 1),
         // The program's own: who asked, by addresses or by the number of a token, and what is left of his share.
-        MapShape::recent(12, 8, KERNEL_SOURCES_MAX),
+        MapShape::recent(SOURCE_LEN, WHOLE_SHARE.len(), KERNEL_SOURCES_MAX),
         MapShape::shared(HOST_WORDS * 8, hosts),
         // The program's own: requests that passed.
         MapShape::places(16, requests),
+        MapShape::recent(SOURCE_LEN, WHOLE_SHARE.len(), KERNEL_ACQUAINTED_MAX),
     ]
 }
 
@@ -156,6 +165,15 @@ pub fn place_of(ip: Ipv4Addr) -> usize {
     (u32::from(ip) % ADDRESS_PLACES) as usize
 }
 
+/// What names who asks with these addresses.
+#[must_use]
+pub fn source(mac: MacAddress, ip: Ipv4Addr) -> [u8; SOURCE_LEN] {
+    let mut out = [0; SOURCE_LEN];
+    out[..6].copy_from_slice(&mac.0);
+    out[6..10].copy_from_slice(&ip.octets());
+    out
+}
+
 /// The checks in front of this program.
 pub trait Outpost: fmt::Debug + Send {
     /// An answer about `ip` is wanted until then.
@@ -163,6 +181,9 @@ pub trait Outpost: fmt::Debug + Send {
 
     /// This host speaks for `ip` until then.
     fn own(&mut self, ip: Ipv4Addr, until: Instant);
+
+    /// It was proved that these addresses belong together: who asks with them has a share of the answers to himself.
+    fn acquaint(&mut self, mac: MacAddress, ip: Ipv4Addr);
 
     /// The checks of the host of this number are made with this key. Until it is told, whatever names that host passes.
     fn know(&mut self, host: u64, check_key: &Key);

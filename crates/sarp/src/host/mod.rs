@@ -29,7 +29,7 @@ use identity::Verified;
 use identity::distributor::HostRecord;
 use identity::signing::SigningKey;
 use shield::sarp::Outpost;
-use shield::{Bucket, PerSource};
+use shield::{Apart, Bucket, PerSource};
 
 use crate::akd::Akd;
 use crate::clock::Clock;
@@ -128,8 +128,8 @@ pub struct Host {
     /// The time is asked for again not before this.
     time_wanted_at: Instant,
     silence_reported: bool,
-    answer_budget: Bucket,
-    answer_budget_per_source: PerSource<(MacAddress, Ipv4Addr)>,
+    answer_budget: Apart<Bucket>,
+    answer_budget_per_source: Apart<PerSource<(MacAddress, Ipv4Addr)>>,
     check_budget: Bucket,
     unasked_budget: Bucket,
     unasked_budget_per_sender: PerSource<Ipv4Addr>,
@@ -172,8 +172,10 @@ impl Host {
             enquiries: Enquiries::default(),
             time_wanted_at: Instant::default(),
             silence_reported: false,
-            answer_budget: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND),
-            answer_budget_per_source: PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
+            answer_budget: Apart::new(|| Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND)),
+            answer_budget_per_source: Apart::new(|| {
+                PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
+            }),
             check_budget: Bucket::new(limits::CHECKS_PER_SECOND, limits::CHECKS_PER_SECOND),
             unasked_budget: Bucket::new(limits::UNASKED_CHECKS_PER_SECOND, limits::UNASKED_CHECKS_PER_SECOND),
             unasked_budget_per_sender: PerSource::new(
@@ -196,9 +198,10 @@ impl Host {
         }
     }
 
-    /// Tells `outpost`, which checks in front of this, of our addresses and of all questions from now on.
+    /// Tells `outpost`, which checks in front of this, of our addresses and of known hosts, and of all questions and proofs from now on.
     pub fn set_outpost(&mut self, mut outpost: Box<dyn Outpost>) {
         self.settings.addresses.iter().for_each(|ip| outpost.own(*ip, FOREVER));
+        self.settings.known_hosts.iter().for_each(|known| outpost.acquaint(known.mac, known.ip));
         self.outpost = Some(outpost);
     }
 

@@ -130,9 +130,7 @@ impl Host {
         if !self.is_own(now, request.target_ip) {
             return Fate::Dropped(DropReason::ArpTarget);
         }
-        let within = self.answer_budget_per_source.take(now, (request.sender_mac, request.sender_ip))
-            && self.answer_budget.take(now);
-        if !within && !self.settings.weaken.budgets {
+        if !self.may_answer(now, request) && !self.settings.weaken.budgets {
             return Fate::Dropped(DropReason::SarpBudget);
         }
         let reply = Arp {
@@ -147,6 +145,13 @@ impl Host {
             return if sent { Fate::Answered } else { Fate::Dropped(DropReason::PortFull) };
         }
         self.sign(now, reply, nonce, Task::Answer { frame: frame.to_vec(), to: request.sender_mac })
+    }
+
+    /// Strangers, whose addresses may all be made up by one, take nothing from who has proved his.
+    fn may_answer(&mut self, now: Instant, request: &Arp) -> bool {
+        let (mac, ip) = (request.sender_mac, request.sender_ip);
+        let is_proved = self.ring.has_proved(ip, mac) || self.settings.known(ip).is_some_and(|known| known.mac == mac);
+        self.answer_budget_per_source.of(is_proved).take(now, (mac, ip)) && self.answer_budget.of(is_proved).take(now)
     }
 
     /// A signed ARP message.
@@ -337,6 +342,9 @@ impl Host {
             return Fate::Dropped(DropReason::PortFull);
         }
         self.ring.note_told(now, arp.sender_ip, arp.sender_mac);
+        if let Some(outpost) = &mut self.outpost {
+            outpost.acquaint(arp.sender_mac, arp.sender_ip);
+        }
         match purpose {
             Purpose::Reply | Purpose::Announcement => Fate::Forwarded,
             Purpose::Request => self.answer(call, arp, resolution_of(message).nonce, &checking.frame),

@@ -7,8 +7,11 @@ use std::sync::atomic::Ordering;
 
 use bump::{DropReason, Instant};
 use shield::Hook;
-use shield::sarp::{self, COUNTERS, Count, HOST_WORDS, HOSTS, Key, Own, PLACE_WORDS, PLACES, SETTINGS};
-use system::bpf::{Instruction, Program, Shared};
+use shield::sarp::{
+    self, ACQUAINTED, COUNTERS, Count, HOST_WORDS, HOSTS, Key, Own, PLACE_WORDS, PLACES, SETTINGS, WHOLE_SHARE,
+};
+use system::bpf::{Instruction, Map, Program, Shared};
+use wire::MacAddress;
 
 use super::place;
 
@@ -18,11 +21,12 @@ const NAME: &str = "ringwall_sarp";
 /// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
 /// request is right, and in front of the socket it takes the place of the filter that says what is kept.
 pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
-    let maps = sarp::maps(own.numbers.is_some()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
+    let mut maps = sarp::maps(own.numbers.is_some()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     maps[SETTINGS].put(&[0; 4], &own.emit()[..])?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(sarp::program(hook)), &maps)?;
     let (places, counters, hosts) = (maps[PLACES].share()?, Books(maps[COUNTERS].share()?), maps[HOSTS].share()?);
-    Ok((SarpMaps { places, counters, hosts, _link: None }, program))
+    let acquainted = maps.swap_remove(ACQUAINTED);
+    Ok((SarpMaps { places, counters, hosts, acquainted, _link: None }, program))
 }
 
 /// What the daemon writes and reads of the program's maps.
@@ -31,6 +35,7 @@ pub(crate) struct SarpMaps {
     places: Shared,
     counters: Books,
     hosts: Shared,
+    acquainted: Map,
     /// With it the program would leave the card.
     _link: Option<OwnedFd>,
 }
@@ -78,6 +83,11 @@ impl sarp::Outpost for SarpMaps {
 
     fn own(&mut self, ip: Ipv4Addr, until: Instant) {
         self.extend(ip, 1, until);
+    }
+
+    fn acquaint(&mut self, mac: MacAddress, ip: Ipv4Addr) {
+        // One without a share comes behind the others in a flood.
+        let _ = self.acquainted.put(&sarp::source(mac, ip), &WHOLE_SHARE);
     }
 
     /// The program takes a key whose first half is not zero for whole, so that is written last.

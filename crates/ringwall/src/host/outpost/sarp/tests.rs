@@ -325,6 +325,38 @@ fn each_source_has_its_share_of_the_answers() {
     }
 }
 
+/// Who has proved himself has his share while strangers have used up theirs, and no more than that; and they have theirs beside it.
+#[test]
+fn strangers_take_nothing_from_who_has_proved_himself() {
+    if is_skipped("strangers_take_nothing_from_who_has_proved_himself") {
+        return;
+    }
+    let question = |sender_mac, sender_ip| {
+        let arp = Arp { sender_mac, sender_ip, ..body() };
+        [&ethernet(EtherType::ARP)[..], &arp.emit()].concat()
+    };
+    let stranger = |number: u32| {
+        let [_, high, middle, low] = number.to_be_bytes();
+        question(MacAddress([2, 0, 9, high, middle, low]), NOT_ASKED)
+    };
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let mut both = Both::open(hook, false, Keeps::Arp);
+        sarp::Outpost::acquaint(&mut both.maps, PEER, ASKED);
+        let began = std::time::Instant::now();
+        let of_strangers = (0..2000).filter(|number| both.kernel(&stranger(*number)).is_none()).count() as u32;
+        assert!((2 * ANSWERS - 1..2000).contains(&of_strangers), "{of_strangers}");
+        let times = 1000;
+        let passed = (0..times).filter(|_| both.kernel(&question(PEER, ASKED)).is_none()).count();
+        let most = f64::from(2 * SHARE) * (1.0 + began.elapsed().as_secs_f64() + TICK_S);
+        assert!(passed as u32 >= 2 * SHARE - 1 && passed as f64 <= most, "{passed} of {most}");
+        // One half of the pair proves nothing: these are strangers, of whom a few in a thousand pass on a slow machine.
+        for (mac, ip) in [(PEER, NOT_ASKED), (MacAddress([2, 0, 9, 9, 9, 9]), ASKED)] {
+            let passed = (0..times).filter(|_| both.kernel(&question(mac, ip)).is_none()).count();
+            assert!(passed < 2 * SHARE as usize - 1, "{passed}");
+        }
+    }
+}
+
 /// A host asks as often as it likes within a wide share, and a recording of it takes nothing of that.
 #[test]
 fn each_host_has_its_share_of_a_distributor() {
