@@ -53,9 +53,11 @@ const _: () = assert!(
     "one request for the time ends before the next begins"
 );
 
-/// Answers that this host signs in a second, for all who have proved their addresses, and as many for strangers: a tenth of a processor
-/// for either.
+/// Answers that this host signs in a second, for all who have proved their addresses: a tenth of a processor.
 pub const ANSWERS_PER_SECOND: u32 = 3000;
+/// Answers that this host signs in a second for strangers. Fewer, because their addresses may all be made up by one; and because each
+/// host is a stranger until it is spoken with.
+pub const STRANGERS_ANSWERED_PER_SECOND: u32 = 1000;
 /// Answers that this host signs in a second for one pair of hardware and IP address. Who forges another's addresses can use
 /// up that other's share, for as long as he goes on.
 pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 10;

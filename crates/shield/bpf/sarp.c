@@ -30,7 +30,7 @@ enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
 struct settings {
     u64 number[2]; // key of SipHash, each half little-endian, of the numbers of tokens
     u64 idle_interval_ns; // what changes nothing passes once in so long all the same: it may claim an address of ours
-    u64 source_interval_ns, answer_interval_ns; // between two questions of one source that pass, and of all
+    u64 source_interval_ns, answer_interval_ns; // between two questions of one source that pass, and of all strangers
     u64 request_interval_ns, repeat_interval_ns; // between two requests of one host to a distributor, and the same request
     u64 token_interval_ns; // between two messages about one token
     u8 is_distributor;

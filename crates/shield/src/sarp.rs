@@ -119,8 +119,8 @@ pub struct Own {
     pub keeps: Keeps,
     /// Questions of one source that are answered in a second.
     pub answers_per_source_per_second: u32,
-    /// Questions of all that are answered in a second.
-    pub answers_per_second: u32,
+    /// Questions of all who have proved nothing that are answered in a second.
+    pub strangers_answered_per_second: u32,
     /// Messages about one token whose tags are checked in a second.
     pub checks_per_token_per_second: u32,
 }
@@ -142,7 +142,7 @@ impl Own {
         out
     }
 
-    /// Between two that pass: of what changes nothing, of one source's questions, of all questions, of one host's requests, of
+    /// Between two that pass: of what changes nothing, of one source's questions, of all strangers' questions, of one host's requests, of
     /// the same request, and of messages about one token.
     fn intervals_ns(&self) -> [u64; INTERVALS] {
         let apart = |rate: u32| NANOS_PER_SECOND / u64::from(rate.max(1));
@@ -151,7 +151,7 @@ impl Own {
         [
             whole(IDLE_INTERVAL),
             generous(self.answers_per_source_per_second),
-            generous(self.answers_per_second),
+            generous(self.strangers_answered_per_second),
             apart(KERNEL_REQUESTS_PER_HOST_PER_SECOND),
             whole(KERNEL_REPEAT_INTERVAL),
             generous(self.checks_per_token_per_second),

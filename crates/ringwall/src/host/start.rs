@@ -251,7 +251,7 @@ fn own_for_sarp(config: &Config, identity: &HostIdentity, ports: &Opened) -> shi
         numbers: numbers(config, identity),
         keeps: keeps(config, ports),
         answers_per_source_per_second: sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND,
-        answers_per_second: sarp::limits::ANSWERS_PER_SECOND,
+        strangers_answered_per_second: sarp::limits::STRANGERS_ANSWERED_PER_SECOND,
         checks_per_token_per_second: sarp::limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND,
     }
 }

@@ -172,7 +172,10 @@ impl Host {
             enquiries: Enquiries::default(),
             time_wanted_at: Instant::default(),
             silence_reported: false,
-            answer_budget: Apart::new(|| Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND)),
+            answer_budget: Apart {
+                proved: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_PER_SECOND),
+                strangers: Bucket::new(limits::STRANGERS_ANSWERED_PER_SECOND, limits::STRANGERS_ANSWERED_PER_SECOND),
+            },
             answer_budget_per_source: Apart::new(|| {
                 PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
             }),

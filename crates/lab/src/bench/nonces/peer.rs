@@ -192,7 +192,7 @@ fn is_arp(frame: &[u8]) -> bool {
 }
 
 /// The question of `own` where `other` is.
-fn question(own: &Host, other: &Host) -> Vec<u8> {
+pub fn question(own: &Host, other: &Host) -> Vec<u8> {
     let header = Header { destination: MacAddress::BROADCAST, source: own.mac, ethertype: EtherType::ARP };
     let arp = Arp {
         operation: Operation::Request,

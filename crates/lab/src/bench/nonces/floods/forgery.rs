@@ -21,7 +21,7 @@ use crate::net::{Frame, Host};
 
 /// Frames of a flood before it begins anew.
 const FRAMES: u32 = 4096;
-/// Hosts in whose name ARP is forged; a bridge has to learn each.
+/// Hosts in whose name ARP is forged where they are few; a bridge has to learn each.
 const SENDERS: u32 = 256;
 /// Bytes of a signature.
 const SIGNATURE_LEN: usize = 64;
@@ -39,6 +39,8 @@ pub enum Forgery {
     GroupWithNewTags,
     /// Questions by ARP for the receiver's address, of made-up hosts: each answer is signed.
     Question,
+    /// The same of so many that none of them has asked too often.
+    QuestionsOfMany,
     /// Answers by ARP that nobody asked for, of made-up hosts, with made-up signatures.
     Answer,
     /// Questions to a distributor, all by this one.
@@ -73,6 +75,7 @@ impl Forgery {
             Forgery::GroupByInsider => "group_by_insider",
             Forgery::GroupWithNewTags => "group_with_new_tags",
             Forgery::Question => "questions",
+            Forgery::QuestionsOfMany => "questions_of_many",
             Forgery::Answer => "answers",
             Forgery::Request(Forger::Stranger) => "requests_by_stranger",
             Forgery::Request(Forger::Member) => "requests_by_member",
@@ -93,8 +96,9 @@ impl Forgery {
     fn frames(self, to: &Host, known: &Known) -> Vec<Vec<u8>> {
         let mut random = Generator::from_seed([6; 32]);
         match self {
-            Forgery::Question => (0..FRAMES).map(|number| arp(to, Operation::Request, number, &mut random)).collect(),
-            Forgery::Answer => (0..FRAMES).map(|number| arp(to, Operation::Reply, number, &mut random)).collect(),
+            Forgery::Question => of_arp(to, Operation::Request, SENDERS, &mut random),
+            Forgery::QuestionsOfMany => of_arp(to, Operation::Request, FRAMES_MAX as u32, &mut random),
+            Forgery::Answer => of_arp(to, Operation::Reply, SENDERS, &mut random),
             Forgery::Request(forger) => {
                 let forged = |master| forger.requests(ends(to), to, master, FRAMES_MAX);
                 known.master.as_ref().map(forged).unwrap_or_default()
@@ -128,9 +132,13 @@ fn with_tag(mut frame: Vec<u8>, identity: &HostIdentity) -> Vec<u8> {
     frame
 }
 
+/// ARP of so many made-up hosts in turn.
+fn of_arp(to: &Host, operation: Operation, senders: u32, random: &mut Generator) -> Vec<Vec<u8>> {
+    (0..FRAMES.max(senders)).map(|number| arp(to, operation, number % senders, random)).collect()
+}
+
 /// A question, which is plain, or an answer with a signature, of a made-up host.
 fn arp(to: &Host, operation: Operation, number: u32, random: &mut Generator) -> Vec<u8> {
-    let number = number % SENDERS;
     let [_, _, high, low] = number.to_be_bytes();
     let sender_mac = MacAddress([2, 0, 0, 0x99, high, low]);
     let network = to.ip.octets();

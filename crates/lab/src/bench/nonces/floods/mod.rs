@@ -1,9 +1,10 @@
 //! Floods of what costs a signature: frames to all, ARP to a host that signs it, and questions to a key distributor. What they take from
 //! honest traffic, with the checks in front of the signature (the site's tag, and budgets) and without.
 //!
-//! - `stage.rs`: a stream between two hosts meanwhile; `forgery.rs`: the frames
+//! - `stage.rs`: a stream between two hosts meanwhile, and where ARP is signed somebody who asks (`asking.rs`); `forgery.rs`: the frames
 //! - `questions.rs`: honest questions meanwhile, as many as a distributor can answer
 
+mod asking;
 mod forgery;
 pub mod questions;
 mod stage;
@@ -20,6 +21,7 @@ use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, twice};
 use crate::cleanup::Run;
 use crate::failure::Failure;
+use asking::Answered;
 pub use forgery::{Forgery, Known};
 use stage::{Measured, Stage};
 
@@ -73,7 +75,7 @@ impl Victim {
     pub fn forgeries(self) -> &'static [Forgery] {
         match self.role {
             Role::Sealing => &Forgery::GROUP,
-            Role::Signing => &[Forgery::Question, Forgery::Answer],
+            Role::Signing => &[Forgery::Question, Forgery::QuestionsOfMany, Forgery::Answer],
             Role::Distributing => &Forgery::REQUESTS,
         }
     }
@@ -155,7 +157,19 @@ fn row(name: &str, found: &[Option<Measured>], alone: &Series) -> Option<Row> {
     let row = row.with_stat("delay_median_ms", of(|one| one.delay_median_ms));
     let row = row.with_stat("delay_p99_ms", of(|one| one.delay_p99_ms));
     let row = row.with_stat("memory_mib", of(|one| one.memory_mib));
-    Some(row.with_stat("daemon_load", of(|one| one.daemon_load)))
+    let row = row.with_stat("daemon_load", of(|one| one.daemon_load));
+    Some(with_answers(row, &found.iter().flatten().filter_map(|one| one.answered.as_ref()).collect::<Vec<_>>()))
+}
+
+/// With what came of honest questions, where somebody asked.
+fn with_answers(row: Row, answered: &[&Answered]) -> Row {
+    if answered.is_empty() {
+        return row;
+    }
+    let taken: Vec<f64> = answered.iter().flat_map(|one| one.after_ms.iter().copied()).collect();
+    let asked: usize = answered.iter().map(|one| one.asked).sum();
+    let row = row.with_stat("answer_median_ms", median(&taken)).with_stat("questions", Some(asked as f64));
+    row.with_stat("answered_in_time", Some(taken.len() as f64 / asked.max(1) as f64))
 }
 
 #[cfg(test)]

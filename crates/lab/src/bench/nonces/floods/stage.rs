@@ -3,10 +3,13 @@
 //! the sender as well.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use shield::Hook;
 
+use super::asking::{Answered, ask_until};
 use super::forgery::{Forgery, Known};
 use super::{Role, Victim, hook_line};
 use crate::bench::cpu;
@@ -25,7 +28,7 @@ use crate::net::{Lan, LanPlan};
 const SENT_MIN: f64 = 0.99;
 
 /// What a run showed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
     pub goodput_mbit: f64,
     pub forged_per_second: f64,
@@ -34,6 +37,8 @@ pub struct Measured {
     pub memory_mib: f64,
     /// How much of a processor the receiver's daemon had.
     pub daemon_load: f64,
+    /// What came of honest questions by ARP, where it is signed.
+    pub answered: Option<Answered>,
 }
 
 /// The hosts, ready.
@@ -42,6 +47,7 @@ pub struct Stage {
     receiver: Daemon,
     _others: Vec<Daemon>,
     known: Known,
+    role: Role,
     receive: Receive,
     lan: Lan,
 }
@@ -60,6 +66,9 @@ impl Stage {
         receive_in_a_thread(&lan, target, receive)?;
         let (receiver, others) = start(&site, &lan, victim, &hook_line(hook))?;
         lan.acquaint(lan.host("b")?, target)?;
+        if victim.role == Role::Signing {
+            lan.acquaint(lan.host("c")?, target)?;
+        }
         let known = know(&site, &lan, victim)?;
         for daemon in &others {
             place(daemon, SENDER_CORE, Some(STREAM_PRIORITY))?;
@@ -67,7 +76,7 @@ impl Stage {
         }
         place(&receiver, RECEIVER_CORE, receive.of_daemon())?;
         place_receive_path(receive)?;
-        Ok(Stage { receiver, _others: others, known, receive, lan })
+        Ok(Stage { receiver, _others: others, known, role: victim.role, receive, lan })
     }
 
     /// Runs the stream, alone or under a flood.
@@ -82,7 +91,11 @@ impl Stage {
         let stream = Stream::open(b, a, self.receive)?;
         let (before, spent) = (forged_to(&self.lan, a)?, worked(&self.receiver)?);
         let start = Instant::now();
-        let (sample, _) = play(stream, (&self.lan, a), forged, time)?;
+        let ((sample, daemon_load), answered) = self.while_somebody_asks(|| {
+            let (sample, _) = play(stream, (&self.lan, a), forged, time)?;
+            let worked = worked(&self.receiver)?.saturating_sub(spent);
+            Ok((sample, worked.as_secs_f64() / start.elapsed().as_secs_f64()))
+        })?;
         let share = sample.sent as f64 / (time.as_secs_f64() * PER_SECOND);
         if share < SENT_MIN {
             return Err(busy(&format!("only {share:.3} of the stream were sent")));
@@ -93,7 +106,29 @@ impl Stage {
             delay_median_ms: sample.delay_median_ms,
             delay_p99_ms: sample.delay_p99_ms,
             memory_mib: memory_mib(&self.receiver)?,
-            daemon_load: worked(&self.receiver)?.saturating_sub(spent).as_secs_f64() / start.elapsed().as_secs_f64(),
+            daemon_load,
+            answered,
+        })
+    }
+
+    /// Has a host that has spoken with the victim before ask for it until `work` is done.
+    fn while_somebody_asks<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<(T, Option<Answered>), Failure> {
+        if self.role != Role::Signing {
+            return Ok((work()?, None));
+        }
+        let (own, other, over) = (self.lan.host("c")?, &self.receiver.host, AtomicBool::new(false));
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                thread::sleep(AHEAD);
+                ask_until(&over, own, other)
+            });
+            let done = work();
+            over.store(true, Ordering::Relaxed);
+            let answered = asking.join().map_err(|_| Failure::Unreadable("who asks ended".to_owned()))?;
+            Ok((done?, Some(answered?)))
         })
     }
 }

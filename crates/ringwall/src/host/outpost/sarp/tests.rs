@@ -60,7 +60,7 @@ impl Both {
             numbers: is_distributor.then(|| numbers.bytes().clone()),
             keeps,
             answers_per_source_per_second: SHARE,
-            answers_per_second: ANSWERS,
+            strangers_answered_per_second: ANSWERS,
             checks_per_token_per_second: TOKEN_SHARE,
         };
         let (mut maps, program) = load(hook, &own).expect("root may load a program");
