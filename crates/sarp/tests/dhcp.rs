@@ -100,6 +100,7 @@ fn a_host_tells_who_checks_in_front_who_has_proved_his_addresses() {
     lan.run(SECOND);
     lan.station(1).host.set_outpost(Box::new(told.clone()));
     lan.ask(2, 1);
+    lan.run(SECOND);
     assert!(told.acquainted.lock().unwrap().is_empty(), "who asks has proved nothing");
     lan.ask(1, 2);
     lan.run(SECOND);

@@ -128,6 +128,7 @@ mod tests {
             ("floods/cll/group_by_insider/whole/max", 0.95),
             ("floods/cll/group_with_new_tags/whole/program", 0.95),
             ("floods/sarp/questions/whole/200k", 0.95),
+            ("floods/sarp/questions_of_many/whole/max", 0.75),
             ("floods/akd/forged_by_member/whole/max", 0.95),
             ("floods/distributor/requests_by_member/whole/max", 0.95),
             ("floods/distributor/requests_recorded/whole/max", 0.95),
