@@ -199,7 +199,8 @@ fn print_gate(status: &GateStatus) {
         frames.held,
         frames.dropped
     );
-    say!("TCP connections: {}; memory held: {} bytes", status.flows, status.memory_bytes);
+    let (held, idle) = (status.memory_bytes, status.memory_idle_bytes);
+    say!("TCP connections: {}; memory held: {held} bytes, kept for the next: {idle} bytes", status.flows);
     for (title, counts) in [("dropped, by reason:", &status.drops), ("rules that acted:", &status.rules)] {
         say!("{title}");
         print_counts(counts);

@@ -57,9 +57,16 @@ pub(crate) fn of_gate(status: &GateStatus) -> Result<String, Failure> {
     fill(&mut registry, interface, "port", "What passed the ports", numbers(&status.ports));
     let held = i64::try_from(status.frames.held).unwrap_or(i64::MAX);
     let flows = i64::try_from(status.flows).unwrap_or(i64::MAX);
-    let memory = i64::try_from(status.memory_bytes).unwrap_or(i64::MAX);
+    let [memory, idle] =
+        [status.memory_bytes, status.memory_idle_bytes].map(|it| i64::try_from(it).unwrap_or(i64::MAX));
     gauge(&mut registry, interface, "flows", "TCP connections that are remembered", [("gate", flows)]);
-    gauge(&mut registry, interface, "memory_bytes", "Memory for retained data and fragments", [("gate", memory)]);
+    gauge(
+        &mut registry,
+        interface,
+        "memory_bytes",
+        "Memory for retained data and fragments",
+        [("gate", memory), ("idle", idle)],
+    );
     let uptime = i64::try_from(status.uptime_s).unwrap_or(i64::MAX);
     gauge(&mut registry, interface, "held_frames", "Frames that wait", [("gate", held)]);
     gauge(&mut registry, interface, "uptime_seconds", "Seconds since the daemon started", [("gate", uptime)]);

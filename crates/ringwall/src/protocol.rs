@@ -228,6 +228,9 @@ pub(crate) struct GateStatus {
     pub(crate) flows: usize,
     /// Memory for unacknowledged data and for waiting fragments.
     pub(crate) memory_bytes: usize,
+    /// Memory that waits to be used again for unacknowledged data; with `memory_bytes` at most `gate.memory_max_bytes`.
+    #[serde(default)]
+    pub(crate) memory_idle_bytes: usize,
     /// How often each rule acted.
     pub(crate) rules: BTreeMap<String, u64>,
     pub(crate) drops: BTreeMap<String, u64>,

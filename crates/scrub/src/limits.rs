@@ -86,7 +86,7 @@ pub const RETAINED_MAX_BYTES: usize = 16 << 20;
 pub const RETAINED_MIN_BYTES: usize = 512;
 /// Pieces behind holes of one half of a connection; a tenth of all segments lost in a window of 2500 makes as many.
 pub const ISLANDS_MAX: usize = 256;
-/// Memory that waits to be used again for unacknowledged bytes, in bytes.
+/// Memory that waits to be used again for unacknowledged bytes, in bytes; never more than connections leave of their account.
 pub const POOL_MAX_BYTES: usize = 32 << 20;
 
 /// The window of trusted hosts in the handshake under `tcp-initial-window`, in bytes: less than nine of ten systems of nmap's list

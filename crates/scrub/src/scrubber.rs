@@ -97,6 +97,13 @@ impl Scrubber {
         self.stages.flows.retained_bytes()
     }
 
+    /// Bytes of memory that wait to be used again for unacknowledged data; with [`retained_bytes`](Scrubber::retained_bytes)
+    /// never more than [`memory_max_bytes`](crate::Settings::memory_max_bytes).
+    #[must_use]
+    pub fn idle_bytes(&self) -> usize {
+        self.stages.flows.idle_bytes()
+    }
+
     /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
     /// blocked as may be ([`BLOCKED_MAX`](crate::limits::BLOCKED_MAX)).
     pub fn block(&mut self, now: Instant, flow: &FlowId) -> bool {

@@ -60,6 +60,8 @@ pub(crate) struct Scrubbing {
     pub(crate) flows: usize,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.
     pub(crate) memory_bytes: usize,
+    /// Memory that waits to be used again for unacknowledged data, in bytes.
+    pub(crate) memory_idle_bytes: usize,
 }
 
 /// What became of the copies for a mirror, in frames.

@@ -114,10 +114,11 @@ impl Ward for Cards {
     fn status(&self, being: &Being, snapshot: &Snapshot) -> Answer {
         let mut counters = ports(snapshot, Cards::SIDES);
         let mut rules = BTreeMap::new();
-        let (mut flows, mut memory_bytes) = (0, 0);
+        let (mut flows, mut memory_bytes, mut memory_idle_bytes) = (0, 0, 0);
         if let Report::Scrubbing(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
-            (flows, memory_bytes) = (scrubbing.flows, scrubbing.memory_bytes);
+            flows = scrubbing.flows;
+            (memory_bytes, memory_idle_bytes) = (scrubbing.memory_bytes, scrubbing.memory_idle_bytes);
             if let Some(mirror) = scrubbing.mirror {
                 counters.insert("mirror_sent_frames".to_owned(), mirror.sent);
                 counters.insert("mirror_lost_frames".to_owned(), mirror.lost);
@@ -140,6 +141,7 @@ impl Ward for Cards {
             frames: frames(&snapshot.ledger),
             flows,
             memory_bytes,
+            memory_idle_bytes,
             rules,
             drops: drops(&snapshot.ledger),
             ports: counters,

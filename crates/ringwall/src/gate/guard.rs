@@ -59,6 +59,7 @@ impl Guard for Scrubber {
             mirror: None,
             flows: self.flow_count(),
             memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
+            memory_idle_bytes: self.idle_bytes(),
         }))
     }
 

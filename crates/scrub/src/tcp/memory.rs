@@ -37,6 +37,11 @@ impl Memory {
         self.used
     }
 
+    /// Bytes of buffers that nobody uses. Together with [`used`](Memory::used) they are never more than the account has.
+    pub(crate) fn idle(&self) -> usize {
+        self.idle_bytes
+    }
+
     /// A buffer of at least `len` bytes, its length a power of two, with anything in it. `None` when there is no memory left
     /// for `purpose`, or `len` is more than a connection may have.
     pub(crate) fn take(&mut self, len: usize, purpose: Purpose) -> Option<Box<[u8]>> {
@@ -49,11 +54,20 @@ impl Memory {
             return None;
         }
         self.used += len;
-        let again = self.idle[size_of_buffer(len)].pop();
-        if again.is_some() {
+        if let Some(again) = self.idle[size_of_buffer(len)].pop() {
             self.idle_bytes -= len;
+            return Some(again);
         }
-        Some(again.unwrap_or_else(|| vec![0; len].into_boxed_slice()))
+        self.shrink_idle();
+        Some(vec![0; len].into_boxed_slice())
+    }
+
+    /// Frees idle buffers, the largest first, until they and those in use are within the account.
+    fn shrink_idle(&mut self) {
+        while self.used + self.idle_bytes > self.max {
+            let Some(largest) = self.idle.iter_mut().rev().find_map(Vec::pop) else { return };
+            self.idle_bytes -= largest.len();
+        }
     }
 
     /// Takes back a buffer that [`take`](Memory::take) gave; an empty one is none.
@@ -96,7 +110,25 @@ mod tests {
         assert_eq!(last.len(), RETAINED_MIN_BYTES);
         [hole, other, last].into_iter().for_each(|buffer| memory.give(buffer));
         assert_eq!(memory.used(), 0);
-        assert_eq!(memory.idle_bytes, 4096 + 2048 + 1024 + 512);
+        // The first one went when the second was taken, for there was no room for both.
+        assert_eq!(memory.idle(), 2048 + 1024 + 512);
+    }
+
+    /// What an operator allows is all that the gateway takes: buffers of one size that wait leave for those of another.
+    #[test]
+    fn idle_buffers_count_towards_the_account() {
+        let mut memory = Memory::new(8192);
+        let buffers: Vec<_> = (0..16).filter_map(|_| memory.take(512, Purpose::InSequence)).collect();
+        assert_eq!(buffers.len(), 16);
+        buffers.into_iter().for_each(|buffer| memory.give(buffer));
+        assert_eq!((memory.used(), memory.idle()), (0, 8192));
+        let large = memory.take(4096, Purpose::InSequence).expect("nobody uses anything");
+        assert_eq!((memory.used(), memory.idle()), (4096, 4096));
+        memory.give(large);
+        let small = memory.take(512, Purpose::InSequence).expect("one that waits");
+        assert_eq!((small.len(), memory.used(), memory.idle()), (512, 512, 8192 - 512));
+        memory.take(2048, Purpose::InSequence).expect("room");
+        assert_eq!((memory.used(), memory.idle()), (2560, 3584), "the largest goes first");
     }
 
     #[test]

@@ -321,6 +321,11 @@ impl Flows {
         self.memory.used()
     }
 
+    /// Bytes of memory that wait to be used again for such data.
+    pub(crate) fn idle_bytes(&self) -> usize {
+        self.memory.idle()
+    }
+
     /// Blocks a connection: it ends for both sides at its next segment, and no other begins in its place. False if as many as
     /// may be are blocked already.
     pub(crate) fn block(&mut self, now: Instant, id: &FlowId) -> bool {
