@@ -169,9 +169,11 @@ INLINE enum reason judge(const struct receiver *receiver, const u8 source[6], co
 
 // An unknown index may be that of a peer that does not know yet that we have started again.
 INLINE int stranger_passes(const struct settings *own, struct counters *books) {
-    u64 now = nanoseconds();
+    u64 now;
+
     if (own->strangers_pass)
         return 1;
+    now = ticked_nanoseconds();
     if (now < books->next_stranger_ns)
         return 0;
     books->next_stranger_ns = now + own->stranger_interval_ns;

@@ -23,9 +23,9 @@ pub const KERNEL_WINDOWS_MAX: u32 = 1024;
 /// Tags of handshakes and of frames to groups that the kernel remembers, so that one that is repeated passes only now and then. Eight
 /// bytes each; who records more messages than that replays them for a look at each.
 pub const KERNEL_TAGS_MAX: u32 = 65_536;
-/// Messages of handshakes with a right tag that pass the kernel in a second, new tags each, unless something else is configured: hundreds
-/// of times what is answered, and a tenth of a processor.
-pub const KERNEL_HANDSHAKES_PER_SECOND: u32 = 30_000;
+/// Messages of handshakes with a right tag that pass the kernel in a second, new tags each, unless something else is configured: forty
+/// times what is answered, and a thirtieth of a processor. More would bring nobody in, because what is answered is the bound.
+pub const KERNEL_HANDSHAKES_PER_SECOND: u32 = 10_000;
 /// Messages about groups with a right tag that pass in a second: as many as the signatures prove that are checked of one sender.
 pub const KERNEL_GROUP_MESSAGES_PER_SECOND: u32 = 32_000;
 /// What of either may be configured. Below, honest hosts that all start at once would wait for each other; above, it bounds nothing.
