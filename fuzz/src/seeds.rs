@@ -64,7 +64,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             segments.chain(packets.clone()).collect()
         }
         "segment" => cuts(),
-        "coalesce" => vec![flow(&[100, 100, 100, 40]), flow(&[1400; 8])],
+        "coalesce" => vec![flow(&[100, 100, 100, 40]), flow(&[1400; 8]), datagrams(&[100, 100, 100, 40])],
         "capture" => captures(),
         "certificate" => certificates(),
         "pem" => pem_files(),
@@ -224,6 +224,24 @@ fn flow(lens: &[usize]) -> Vec<u8> {
     for &len in lens {
         let frame = tcp(sequence, len);
         sequence += len as u32;
+        input.extend((frame.len() as u16).to_be_bytes());
+        input.extend(frame);
+    }
+    input
+}
+
+/// Datagrams of so many bytes each, one after the other.
+fn datagrams(lens: &[usize]) -> Vec<u8> {
+    let mut input = Vec::new();
+    for &len in lens {
+        // The headers of TCP, of which UDP keeps the ports.
+        let mut frame = tcp(0, len);
+        frame.drain(42..54);
+        frame[16..18].copy_from_slice(&((28 + len) as u16).to_be_bytes());
+        frame[20] = 0x40;
+        frame[23] = 17;
+        frame[38..40].copy_from_slice(&((8 + len) as u16).to_be_bytes());
+        frame[40..42].fill(0x55);
         input.extend((frame.len() as u16).to_be_bytes());
         input.extend(frame);
     }

@@ -96,7 +96,8 @@ pub fn recognise(frame: &[u8]) -> Kind {
     }
 }
 
-fn is_port(port: u16) -> bool {
+/// Whether DHCP is spoken on this port.
+pub(crate) fn is_port(port: u16) -> bool {
     matches!(port, SERVER_PORT | CLIENT_PORT)
 }
 

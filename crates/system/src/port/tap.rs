@@ -1,7 +1,7 @@
 //! The inner device's port: a TAP with vnet headers, where the host's own stack is at the other end.
 //!
-//! One read takes one super-frame of up to 64 KiB. Frames towards the stack are joined while they continue one flow, and
-//! leave as one gathered write, so that the stack handles 45 segments at the price of one.
+//! One read takes one super-frame of up to 64 KiB. Frames towards the stack are joined while they continue one flow of TCP or UDP,
+//! and leave as one gathered write, so that the stack handles 45 of them at the price of one.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use bump::{Batch, Checksum, Frame, Gso, GsoKind, Meta};
 use rustix::io::Errno;
-use wire::offload::{Run, SUPER_FRAME_MAX_BYTES};
+use wire::offload::{Kind, Run, SUPER_FRAME_MAX_BYTES};
 
 use super::arena::Arena;
 use super::cutter::{Cutter, is_tunnelled};
 use super::limits::{ARENA_MAX_FRAMES, JOINED_MAX_FRAMES, STACK_BATCH_MAX_FRAMES};
 use super::{Backlog, ReceiveCounters, Receiver, SendCounters, Sender, vnet};
+use crate::tap_device;
 
 /// Both halves of a TAP's port.
 #[derive(Debug)]
@@ -173,6 +174,8 @@ pub struct TapSender {
     tap: Arc<OwnedFd>,
     arena: Arena,
     groups: Vec<Group>,
+    /// Whether the kernel takes datagrams in one piece as it does segments.
+    joins_datagrams: bool,
     written: usize,
     backlog: Backlog,
     counters: SendCounters,
@@ -181,6 +184,7 @@ pub struct TapSender {
 impl TapSender {
     fn new(tap: Arc<OwnedFd>) -> TapSender {
         TapSender {
+            joins_datagrams: tap_device::cuts_datagrams(tap.as_fd()),
             tap,
             arena: Arena::new(),
             groups: Vec::with_capacity(ARENA_MAX_FRAMES),
@@ -203,6 +207,7 @@ impl TapSender {
             return;
         }
         let run = if may_join { Run::begin(self.arena.frame(index)) } else { None };
+        let run = run.filter(|run| self.joins_datagrams || run.kind() != Kind::Udp);
         self.groups.push(Group { first: index, count: 1, run });
     }
 
@@ -232,12 +237,21 @@ impl TapSender {
     }
 }
 
+#[cfg(test)]
+impl TapSender {
+    /// From now on as in front of a kernel before Linux 6.2.
+    pub(super) fn leave_datagrams_single(&mut self) {
+        self.joins_datagrams = false;
+    }
+}
+
 /// The metadata of the frame that `run` makes.
 fn joined_meta(run: &Run) -> Meta {
     let (start, offset) = run.checksum();
+    let kind = if run.kind() == Kind::Udp { GsoKind::Udp } else { GsoKind::TcpV4 };
     Meta {
         checksum: Checksum::Partial { start: start as u16, offset: offset as u16 },
-        gso: Some(Gso { kind: GsoKind::TcpV4, size: run.size(), ecn: false }),
+        gso: Some(Gso { kind, size: run.size(), ecn: false }),
         ..Meta::default()
     }
 }

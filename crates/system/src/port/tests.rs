@@ -6,7 +6,7 @@
 //! ```
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Command;
 use std::sync::mpsc;
@@ -15,9 +15,12 @@ use std::time::{Duration, Instant};
 
 use crate::takeover::Kept;
 use bump::{Batch, Bump, Checksum, Ledger, Meta, Side, VlanTag};
+use etherparse::{IpHeaders, IpNumber, Ipv4Extensions, Ipv4Header, PacketBuilder};
 
 use super::limits::RING_SLOTS_FEW;
-use super::{Backlog, PacketOptions, PacketPort, Ports, Receiver, RingSlots, Sender, Sinks, TapPort, TrainOptions};
+use super::{
+    Backlog, PacketOptions, PacketPort, Ports, Receiver, RingSlots, SendCounters, Sender, Sinks, TapPort, TrainOptions,
+};
 use crate::clock::Clock;
 use crate::namespace::{create, run_inside};
 use crate::null::NullBump;
@@ -267,6 +270,53 @@ fn tcp_crosses_two_taps_and_a_wire_cut_and_joined() {
         assert!(to_stack.joined > to_stack.frames / 2 && to_stack.super_frames > 100, "{totals:?}");
         assert_eq!((to_stack.errors, to_wire.errors, from_wire.unreadable), (0, 0, 0), "{totals:?}");
     }
+}
+
+/// Datagrams that follow each other go up in one piece, and whoever listens hears each as it was.
+#[test]
+fn datagrams_are_joined_on_their_way_to_the_stack() {
+    if !may_run("datagrams_are_joined_on_their_way_to_the_stack") {
+        return;
+    }
+    let stack = namespace();
+    let mut port = tap_port(&stack, "10.9.0.1/24");
+    ip(&stack, "ip link set tap address 02:00:00:00:00:01");
+    let listener = run_inside(stack.as_fd(), || UdpSocket::bind("10.9.0.1:5001").expect("bind")).expect("inside");
+    listener.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let lens = [900; 20].into_iter().chain([333, 900]);
+    let payloads: Vec<Vec<u8>> = lens.enumerate().map(|(at, len)| vec![at as u8; len]).collect();
+    let deliver = |port: &mut TapPort| {
+        for (at, payload) in payloads.iter().enumerate() {
+            let frame = datagram(at as u16, payload);
+            port.sender.reserve(frame.len()).expect("room").copy_from_slice(&frame);
+            port.sender.commit(frame.len(), Meta { checksum: Checksum::Complete, ..Meta::plain() });
+        }
+        port.sender.flush();
+        let mut buffer = [0; 2000];
+        for payload in &payloads {
+            let len = listener.recv(&mut buffer).expect("a datagram");
+            assert_eq!(&buffer[..len], payload);
+        }
+        let SendCounters { super_frames, joined, errors, .. } = port.sender.counters();
+        (super_frames, joined, errors)
+    };
+    // The shorter one ends what the first began; the last is alone.
+    assert_eq!(deliver(&mut port), (1, 21, 0));
+    port.sender.leave_datagrams_single();
+    assert_eq!(deliver(&mut port), (1, 21, 0), "nothing was joined beyond that");
+}
+
+/// A datagram to the stack behind [`tap_port`], from a neighbour.
+fn datagram(identification: u16, payload: &[u8]) -> Vec<u8> {
+    let ip = Ipv4Header::new(0, 64, IpNumber::UDP, [10, 9, 0, 2], [10, 9, 0, 1]).expect("short");
+    let ip = Ipv4Header { identification, dont_fragment: false, ..ip };
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
+        .ip(IpHeaders::Ipv4(ip, Ipv4Extensions::default()))
+        .udp(5002, 5001)
+        .write(&mut frame, payload)
+        .expect("a packet");
+    frame
 }
 
 /// Two guests with all their offloads, joined by two packet sockets; `tunnel` puts VXLAN between them, whose super-frames the

@@ -37,6 +37,23 @@ fn segment_with(
     frame
 }
 
+/// A datagram of a flow: `len` payload bytes, each `fill`.
+fn datagram(len: usize, identification: u16, fill: u8) -> Vec<u8> {
+    datagram_between([5001, 49152], len, identification, fill)
+}
+
+fn datagram_between(ports: [u16; 2], len: usize, identification: u16, fill: u8) -> Vec<u8> {
+    let ip = etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::UDP, [10, 0, 0, 1], [10, 0, 0, 2]);
+    let ip = etherparse::Ipv4Header { identification, dont_fragment: false, ..ip.expect("valid") };
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ip(etherparse::IpHeaders::Ipv4(ip, etherparse::Ipv4Extensions::default()))
+        .udp(ports[0], ports[1])
+        .write(&mut frame, &vec![fill; len])
+        .expect("a packet");
+    frame
+}
+
 /// Changes a byte of the IP header and puts its checksum right again.
 fn with_ip_byte(mut frame: Vec<u8>, at: usize, value: u8) -> Vec<u8> {
     frame[14 + at] = value;
@@ -113,6 +130,59 @@ fn the_next_segment_follows_and_nothing_else() {
 }
 
 #[test]
+fn datagrams_of_one_flow_become_one_frame_that_another_reader_accepts() {
+    let frames = [
+        datagram(1300, 0xffff, 1),
+        datagram(1300, 0, 2),
+        datagram(1300, 1, 3),
+        datagram(700, 2, 4),
+        datagram(700, 3, 5),
+    ];
+    assert_eq!(Run::begin(&frames[0]).map(|run| run.kind()), Some(Kind::Udp));
+    let (mut joined, count) = join(&frames);
+    assert_eq!((count, joined.len()), (4, 42 + 3 * 1300 + 700), "the shorter one is the last");
+    complete_checksum(&mut joined, 34, 6).expect("inside");
+    let headers = etherparse::PacketHeaders::from_ethernet_slice(&joined).expect("readable");
+    let udp = headers.transport.and_then(etherparse::TransportHeader::udp).expect("UDP");
+    let Some(etherparse::NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("no IPv4") };
+    let payload = headers.payload.slice();
+    assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+    assert_eq!(usize::from(udp.length), 8 + payload.len());
+    assert_eq!(udp.checksum, udp.calc_checksum_ipv4(&ip, payload).expect("short"));
+    assert_eq!(payload, [vec![1; 1300], vec![2; 1300], vec![3; 1300], vec![4; 700]].concat());
+}
+
+#[test]
+fn a_datagram_of_another_flow_or_kind_does_not_follow() {
+    let first = datagram(100, 7, 1);
+    let follows = |second: &[u8]| Run::begin(&first).expect("a datagram").append(&first, second).is_some();
+    assert!(follows(&datagram(100, 8, 2)));
+    assert!(follows(&datagram(1, 8, 2)));
+    assert!(!follows(&datagram(101, 8, 2)), "longer than the first");
+    assert!(!follows(&datagram(100, 9, 2)), "identification");
+    assert!(!follows(&datagram(0, 8, 2)), "no data");
+    assert!(!follows(&datagram_between([5002, 49152], 100, 8, 2)), "source port");
+    assert!(!follows(&datagram_between([5001, 49153], 100, 8, 2)), "destination port");
+    assert!(!follows(&with_ip_byte(datagram(100, 8, 2), 8, 63)), "hops");
+    assert!(!follows(&with_ip_byte(datagram(100, 8, 2), 15, 9)), "source address");
+    assert!(!follows(&segment(1000, 100, 8, false)), "TCP");
+    let mut longer_inside = datagram(100, 8, 2);
+    longer_inside[34 + udp::LENGTH + 1] -= 1;
+    assert!(!follows(&longer_inside), "its own length");
+    let mut without_checksum = datagram(100, 8, 2);
+    without_checksum[34 + udp::CHECKSUM..][..2].fill(0);
+    assert!(!follows(&without_checksum), "no checksum, which it would be given");
+    assert!(Run::begin(&without_checksum).is_none());
+}
+
+#[test]
+fn dhcp_is_left_as_it_is() {
+    for ports in [[67, 68], [68, 67], [67, 67], [5001, 68]] {
+        assert!(Run::begin(&datagram_between(ports, 300, 0, 1)).is_none(), "{ports:?}");
+    }
+}
+
+#[test]
 fn with_dont_fragment_the_identification_is_free() {
     let df = |frame| with_ip_byte(frame, 6, 0x40);
     let frames = [df(segment(0, SIZE, 0, false)), df(segment(SIZE as u32, SIZE, 0, false))];
@@ -177,6 +247,25 @@ proptest! {
         let (joined, cut, count) = cut_and_join(&frame, size as u16);
         prop_assert_eq!(count, cut);
         prop_assert_eq!(joined, with_zero_as_ffff(frame));
+    }
+
+    #[test]
+    fn joining_cut_datagrams_gives_the_same_frame(
+        identification: u16, size in 1_usize..3000, beyond in 1_usize..30_000, fill: u8, df: bool
+    ) {
+        let len = (size + beyond).min(300 * size);
+        let frame = with_ip_byte(datagram(len, identification, fill), 6, if df { 0x40 } else { 0 });
+        let plan = Plan::new(&frame, Some(34), Cut { kind: Kind::Udp, size: size as u16 }).expect("a plan");
+        let datagrams: Vec<Vec<u8>> = (0..plan.segments()).map(|index| {
+            let mut out = vec![0; plan.segment_len(index)];
+            plan.write(&frame, index, &mut out).expect("planned");
+            complete_checksum(&mut out, 34, udp::CHECKSUM).expect("inside");
+            out
+        }).collect();
+        let (mut joined, count) = join(&datagrams);
+        complete_checksum(&mut joined, 34, udp::CHECKSUM).expect("inside");
+        prop_assert_eq!(count, datagrams.len());
+        prop_assert_eq!(joined, frame);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Kind {
         if self == Kind::Udp { protocol::UDP } else { protocol::TCP }
     }
 
-    fn checksum_offset(self) -> usize {
+    pub(super) fn checksum_offset(self) -> usize {
         if self == Kind::Udp { udp::CHECKSUM } else { tcp::CHECKSUM }
     }
 }
@@ -420,7 +420,7 @@ fn transport_header_len(frame: &[u8], transport: usize, cut: Cut) -> Result<usiz
     }
 }
 
-fn put(bytes: &mut [u8], at: usize, word: u16) {
+pub(super) fn put(bytes: &mut [u8], at: usize, word: u16) {
     bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
 }
 
