@@ -336,6 +336,9 @@ pub(crate) struct Pair {
 pub(crate) struct PairPackets {
     pub(crate) sealed: u64,
     pub(crate) passed: u64,
+    /// Those of them that the kernel handed to the stack by itself.
+    #[serde(default)]
+    pub(crate) passed_in_kernel: u64,
     pub(crate) on_trial: u64,
     pub(crate) learned: u64,
     pub(crate) unknown: u64,

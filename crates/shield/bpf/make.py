@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as
 the kernel takes them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has
-the difference. The lab's program that makes floods is compiled here as well.
+the difference. onward.bpf of onward.c stands behind the socket, and the lab's program that makes floods is compiled here as well.
 
 Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
 loads the program puts the map's descriptor there. `--check` only compares.
@@ -19,11 +19,14 @@ CLANG = "clang-14"
 PROGRAM = "hook"
 # What stands in a file's name for the hook, and what the compiler is told.
 HOOKS = {"": [], ".xdp": ["-DXDP"]}
+# The maps of the programs in front of IPsec, in the order of their places.
+IPSEC = [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"]
 # The sources, the hooks for which each is compiled, and its maps in the order of their places.
 PROGRAMS = [
     (HERE / "shield.c", HOOKS, [b"settings", b"receivers", b"windows", b"counters", b"heard", b"peers"]),
     (HERE / "sarp.c", HOOKS, [b"settings", b"places", b"counters", b"sources", b"hosts", b"requests", b"acquainted"]),
-    (HERE / "ipsec.c", HOOKS, [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"]),
+    (HERE / "ipsec.c", HOOKS, IPSEC),
+    (HERE / "onward.c", {"": ["-DINGRESS"]}, IPSEC),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]
 SYMBOL_TABLE, RELOCATIONS = 2, 9

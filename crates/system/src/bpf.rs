@@ -362,6 +362,20 @@ impl Program {
         Ok(self.verdict(&frame, &context)? != 0)
     }
 
+    /// What a program for frames of a device answers to `frame`, and what it makes of it, without any device, for tests.
+    ///
+    /// # Errors
+    /// As [`Program::try_on`].
+    pub fn try_changing(&self, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+        let mut changed = vec![0; frame.len()];
+        let mut run = self.run_on(frame, &[], 1);
+        (run.len_out, run.at_out) = (changed.len() as u32, changed.as_mut_ptr() as u64);
+        // SAFETY: all pointers in `run` are to values that outlive the call, with the lengths that it states.
+        unsafe { call(PROG_TEST_RUN, &mut run) }?;
+        changed.truncate(run.len_out as usize);
+        Ok((run.verdict, changed))
+    }
+
     /// What the program answers to `frame`, with `context` beside it if there are any words in it.
     fn verdict(&self, frame: &[u8], context: &[u32]) -> io::Result<u32> {
         let mut run = self.run_on(frame, context, 1);

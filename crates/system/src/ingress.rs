@@ -1,4 +1,5 @@
-//! Programs of a few instructions at the ingress of an interface (`bpf(2)`, the hook `tcx` of Linux 6.6), written down as numbers.
+//! Programs at the ingress of an interface (`bpf(2)`, the hook `tcx` of Linux 6.6), behind all packet sockets and in front of the rules:
+//! those of a few instructions, written down as numbers, and such as were loaded elsewhere.
 //!
 //! The kernel's verifier has proved before a program runs that it ends and reads nothing but the frame. It is attached by a
 //! descriptor and gone with it, so that nothing is left behind.
@@ -13,6 +14,8 @@ use crate::bpf::{self, Kind, Program};
 // A command, a hook and helpers of linux/bpf.h.
 const LINK_CREATE: libc::c_long = 28;
 const TCX_INGRESS: u32 = 46;
+/// What a program for this place is loaded as.
+pub const KIND: Kind = Kind::Device(TCX_INGRESS);
 /// Sends the frame out by another interface.
 pub(crate) const REDIRECT: i32 = 23;
 /// Has the other end of a pair receive the frame.
@@ -59,8 +62,16 @@ struct Attach {
 
 /// Puts `program` in front of what else is at the ingress of `interface`, in the calling thread's namespace.
 pub(crate) fn attach(interface: u32, program: &[Instruction]) -> io::Result<OwnedFd> {
-    let loaded = Program::load(Kind::Device(TCX_INGRESS), "ringwall", program, &[])?;
-    link(&loaded, interface, TCX_INGRESS, 0)
+    attach_loaded(&Program::load(KIND, "ringwall", program, &[])?, interface)
+}
+
+/// Puts `program`, of [`KIND`], at the ingress of `interface`, in the calling thread's namespace, behind those that are there, until the
+/// descriptor is closed.
+///
+/// # Errors
+/// The kernel is older than Linux 6.6, or the program of another kind.
+pub fn attach_loaded(program: &Program, interface: u32) -> io::Result<OwnedFd> {
+    link(program, interface, TCX_INGRESS, 0)
 }
 
 /// Puts `program` at the hook of this number of `interface`, in the calling thread's namespace.

@@ -11,7 +11,7 @@ pub mod bpf;
 pub mod capture;
 pub mod clock;
 mod files;
-mod ingress;
+pub mod ingress;
 pub mod memory;
 pub mod namespace;
 mod netlink;

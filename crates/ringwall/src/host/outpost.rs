@@ -18,7 +18,7 @@ use shield::{Hook, KernelPost, Layers, Maps, Words};
 use system::bpf::{Instruction, Map, Program, Shared};
 use wire::MacAddress;
 
-pub(super) use ipsec::IpsecMaps;
+pub(super) use ipsec::{IpsecMaps, Way};
 use place::Posted;
 pub(super) use place::{AttachToCard, Front};
 pub(super) use sarp::SarpMaps;
@@ -87,14 +87,20 @@ impl Standing {
 }
 
 /// The program in front of the shield's port or card, if `wanted`; its maps, if the kernel took it.
-pub(super) fn open_for_ipsec(wanted: bool, front: &Front<'_>) -> (Option<IpsecMaps>, Standing) {
+pub(super) fn open_for_ipsec(wanted: bool, front: &Front<'_>, way: Option<&Way<'_>>) -> (Option<IpsecMaps>, Standing) {
     if !wanted {
         return (None, Standing::without_kernel(Layers::Twin));
     }
     match front.post(ipsec::load) {
         Ok(posted) => {
             let standing = Standing::in_kernel(Counters::Ipsec(posted.maps.books()), &posted);
-            (Some(posted.maps.at(posted.hook, posted.link)), standing)
+            let mut maps = posted.maps.held_by(posted.link);
+            if let Some(Err(error)) = way.map(|way| maps.open_way(front.port, way)) {
+                tracing::info!(
+                    "all of IPsec passes this program, since the kernel cannot hand it on by itself: {error}"
+                );
+            }
+            (Some(maps), standing)
         }
         Err(error) => (None, Standing::refused(&error)),
     }

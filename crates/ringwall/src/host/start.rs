@@ -15,7 +15,9 @@ use identity::token::NumberKey;
 use shield::ipsec::Shield;
 use shield::kernel::Own;
 use shield::sarp::Keeps;
+use system::bpf::Program;
 use system::clock::{Clock, random_seed};
+use system::ingress;
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
 use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOptions};
@@ -29,7 +31,7 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
-use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, Standing};
+use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, Standing, Way};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
@@ -227,7 +229,11 @@ fn open_outposts(
             (Outposts { link_layer, ..Outposts::default() }, standing)
         }
         (Mode::Shield, Opened::Pair(ports), _, Some(section)) => {
-            let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &front(section.kernel_hook, &ports.wire));
+            let attach =
+                |program: &Program| takeover::in_wire_namespace(taken, || ingress::attach_loaded(program, index))?;
+            let way = taken.outer_index().map(|outer| Way { attach: &attach, outer });
+            let front = front(section.kernel_hook, &ports.wire);
+            let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &front, way.as_ref());
             (Outposts { ipsec, ..Outposts::default() }, standing)
         }
         (Mode::Sarp, ports, Some(identity), _) => {

@@ -35,6 +35,7 @@ fn packets(counters: &PeerCounters) -> PairPackets {
     PairPackets {
         sealed: counters.sealed,
         passed: counters.passed,
+        passed_in_kernel: counters.passed_in_kernel,
         on_trial: counters.on_trial,
         learned: counters.learned,
         unknown: counters.unknown,

@@ -1,4 +1,4 @@
-//! The kernel's program in front of the shield's socket and the shapes of its maps; its source is `bpf/ipsec.c`.
+//! The kernel's programs around the shield's socket and the shapes of their maps; their sources are `bpf/ipsec.c` and `bpf/onward.c`.
 //!
 //! Values in maps are read by the program on this machine and stand in its own byte order, but for addresses and for the keys of
 //! SipHash, which are defined as big-endian and as little-endian.
@@ -17,6 +17,8 @@ use crate::{Hook, MapShape};
 /// The instructions for the socket and for the card's receive path, made of `bpf/ipsec.c` by `bpf/make.py`.
 const PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.bpf");
 const XDP_PROGRAM: &[u8] = include_bytes!("../../bpf/ipsec.xdp.bpf");
+/// Those for the way behind the socket, made of `bpf/onward.c`.
+const ONWARD_PROGRAM: &[u8] = include_bytes!("../../bpf/onward.bpf");
 
 /// The instructions for this place. Where one names a map it holds the map's place in [`MAPS`].
 #[must_use]
@@ -25,6 +27,12 @@ pub fn program(hook: Hook) -> &'static [u8] {
         Hook::Socket => PROGRAM,
         Hook::Xdp | Hook::XdpGeneric => XDP_PROGRAM,
     }
+}
+
+/// The instructions of the program that hands to the stack what needs no daemon, in the same form.
+#[must_use]
+pub fn onward() -> &'static [u8] {
+    ONWARD_PROGRAM
 }
 
 /// What the program counts, in its order.
@@ -51,7 +59,9 @@ const GENEROSITY: u64 = 2;
 const NO_WINDOW: u32 = u32::MAX;
 
 /// Bytes of what the operator decided.
-pub const SETTINGS_LEN: usize = 16 + 2 * BUDGETS * 8;
+pub const SETTINGS_LEN: usize = OUTER_AT + 8;
+/// Where it stands which interface leads to the stack, and behind it, whether packets were judged before the socket.
+const OUTER_AT: usize = 16 + 2 * BUDGETS * 8;
 /// Bytes of an address; IPv4 stands as `::ffff:a.b.c.d`.
 pub const ADDRESS_LEN: usize = 16;
 /// Bytes of what is known of a peer.
@@ -63,9 +73,11 @@ pub const ASSOCIATION_LEN: usize = 4;
 /// Bytes of what a message of IKE is known by: its peer's number, how it is known, and two SPIs.
 pub const IKE_NAME_LEN: usize = 24;
 /// Words of eight bytes of a window.
-pub const WINDOW_WORDS: usize = 1 + WORDS;
-/// Words of eight bytes of the counters and budgets of a peer.
-pub const BOOKS_WORDS: usize = COUNTED.len() + BUDGETS;
+pub const WINDOW_WORDS: usize = WORDS;
+/// Words of eight bytes of the counters and budgets of a peer, and of how many of its packets were handed on.
+pub const BOOKS_WORDS: usize = PASSED_AT + 1;
+/// The word in which the last of these stands.
+pub const PASSED_AT: usize = COUNTED.len() + BUDGETS;
 
 /// Place of the map of what the operator decided.
 pub const SETTINGS: usize = 0;
@@ -118,6 +130,15 @@ pub fn settings(settings: &Settings) -> [u8; SETTINGS_LEN] {
 #[must_use]
 pub fn with_joined_unmarked(mut settings: [u8; SETTINGS_LEN]) -> [u8; SETTINGS_LEN] {
     settings[12..16].copy_from_slice(&1_u32.to_ne_bytes());
+    settings
+}
+
+/// The same where the kernel hands to the stack what needs no daemon. `outer` is the index of the interface whose other end is the
+/// stack's; what comes to the socket was judged before if `is_judged`.
+#[must_use]
+pub fn with_way_onward(mut settings: [u8; SETTINGS_LEN], outer: u32, is_judged: bool) -> [u8; SETTINGS_LEN] {
+    settings[OUTER_AT..OUTER_AT + 4].copy_from_slice(&outer.to_ne_bytes());
+    settings[OUTER_AT + 4..].copy_from_slice(&u32::from(is_judged).to_ne_bytes());
     settings
 }
 

@@ -22,7 +22,8 @@ pub const WINDOW_PACKETS: u64 = 1024;
 /// How far a sequence number may be above the highest seen. What is further needs a second packet near it, because one forged
 /// packet in 2^32 meets a known index by chance and must not move the window away from its sender.
 pub const NEAR_PACKETS: u64 = 1 << 16;
-/// Associations whose windows the kernel sees, for all peers together: 557 KB. Of further ones it does not know which numbers have passed.
+/// Associations whose windows the kernel sees, for all peers together: 2.1 MB. Of further ones it does not know which numbers
+/// have passed, and hands none of their packets on.
 pub const KERNEL_WINDOWS_MAX: u32 = 4096;
 /// Events that wait for somebody to read them; the oldest goes.
 pub const EVENTS_MAX: usize = 64;

@@ -7,7 +7,8 @@
 //! - `packet.rs`: where a frame has its SPI; `permutation.rs`: what stands there on the wire.
 //! - `peer.rs`: what is known of a peer, and the order of checks; `window.rs`, `candidates.rs`: what it works with; `ike.rs`: which
 //!   messages of IKE have a budget of their own.
-//! - `outpost.rs`, `kernel.rs`: the same checks in the kernel, by the program `bpf/ipsec.c`.
+//! - `outpost.rs`, `kernel.rs`: the same checks in the kernel, by the program `bpf/ipsec.c`, and the way on to the stack without this
+//!   one, by `bpf/onward.c`.
 //! - `settings.rs`, `report.rs`, `limits.rs`.
 //!
 //! It trusts the local stack and whoever has the pair's key; it proves nothing about a packet's content, which is the stack's
@@ -319,11 +320,13 @@ impl Bump for Shield {
         total.add(&self.ledger);
         let Some(outpost) = &self.common.outpost else { return };
         // Number 0 is that of strangers.
-        for count in (0..=self.peers.len() as u32).map(|number| outpost.counts(number)) {
-            for (reason, count) in kernel::COUNTED.iter().zip(count) {
+        for number in 0..=self.peers.len() as u32 {
+            for (reason, count) in kernel::COUNTED.iter().zip(outpost.counts(number)) {
                 total.received[Side::WIRE as usize] += count;
                 total.dropped[*reason as usize] += count;
             }
+            total.received[Side::WIRE as usize] += outpost.passed(number);
+            total.forwarded[Side::WIRE as usize] += outpost.passed(number);
         }
     }
 }

@@ -1,19 +1,18 @@
-//! The kernel as the shield's outpost: told which SPIs are known, shown which numbers have passed.
+//! The kernel as the shield's outpost: told which SPIs are known, with a window that both write.
 //!
-//! It only ever drops what the shield would drop. An association is entered when it becomes known and removed when it is forgotten, and
-//! its window is shown after every packet that passes; between the two the kernel knows less than the shield and lets more pass.
+//! It only ever drops what the shield would drop. An association is entered when it becomes known and removed when it is forgotten. From
+//! then on the kernel may hand its packets to the stack by itself, where it can, and this program does not hear of those.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
 
 use super::ike::Name;
 use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use super::limits::KERNEL_WINDOWS_MAX;
 use super::permutation::KEY_LEN;
 use super::settings::Settings;
-use super::window::Window;
+use super::window::{WORDS, Window};
 use crate::Words;
 
 /// The maps that the kernel's program looks things up in.
@@ -41,6 +40,9 @@ pub trait Maps: Send {
 
     /// What was dropped of the peer with this number, or of strangers (number 0).
     fn counts(&self, peer: u32) -> Count;
+
+    /// How many packets of the peer with this number went on to the stack without this program.
+    fn passed(&self, peer: u32) -> u64;
 }
 
 /// The kernel, as it is told.
@@ -57,29 +59,6 @@ impl fmt::Debug for Outpost {
     }
 }
 
-/// Where the kernel sees the window of an association.
-pub(super) struct Mirror(Box<dyn Words>);
-
-impl fmt::Debug for Mirror {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mirror")
-    }
-}
-
-impl Mirror {
-    /// Shows `window` as it is now. The highest number comes last: a number that is no longer told apart is forgotten before it counts as
-    /// one above the highest does.
-    pub(super) fn show(&self, window: &Window) {
-        let words = self.0.words();
-        for (place, word) in words.iter().skip(1).zip(window.passed()) {
-            place.store(*word, Ordering::Release);
-        }
-        if let Some(highest) = words.first() {
-            highest.store(window.highest(), Ordering::Release);
-        }
-    }
-}
-
 impl Outpost {
     pub(super) fn new(mut maps: Box<dyn Maps>, settings: &Settings) -> Outpost {
         maps.describe(&kernel::settings(settings));
@@ -91,17 +70,16 @@ impl Outpost {
         self.maps.put_peer(&kernel::address(address), &kernel::peer(number, keys, has_laps));
     }
 
-    /// An association is known. Where its window is to be shown, if the kernel sees so many.
-    pub(super) fn learn(&mut self, peer: u32, spi: u32, window: &Window) -> Option<Mirror> {
+    /// An association is known, of which `highest` has passed. Its window, if the kernel sees so many.
+    pub(super) fn learn(&mut self, peer: u32, spi: u32, highest: u64) -> Option<Window> {
         self.forget(peer, spi);
         let slot = self.free.pop();
-        let mirror = slot.and_then(|slot| self.maps.window(slot)).map(Mirror);
-        if let Some(mirror) = &mirror {
-            mirror.show(window);
-        }
         self.slots.extend(slot.map(|slot| ((peer, spi), slot)));
-        self.maps.put_known(&kernel::name(peer, spi), &kernel::association(slot.filter(|_| mirror.is_some())));
-        mirror
+        let memory = slot.and_then(|slot| self.maps.window(slot)).filter(|memory| memory.words().len() >= WORDS);
+        let window = memory.map(|memory| Window::within(memory, highest));
+        // Last, so that nobody enters anything before.
+        self.maps.put_known(&kernel::name(peer, spi), &kernel::association(slot.filter(|_| window.is_some())));
+        window
     }
 
     /// An association is not known any more.
@@ -122,5 +100,9 @@ impl Outpost {
 
     pub(super) fn counts(&self, peer: u32) -> Count {
         self.maps.counts(peer)
+    }
+
+    pub(super) fn passed(&self, peer: u32) -> u64 {
+        self.maps.passed(peer)
     }
 }

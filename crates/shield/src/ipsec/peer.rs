@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::candidates::{Candidate, Candidates};
 use super::ike::Exchanges;
 use super::limits::{EPOCHS_MAX, KNOWN_MAX, LAPS_MAX, OUTBOUND_MAX};
-use super::outpost::{Mirror, Outpost};
+use super::outpost::Outpost;
 use super::permutation::{KEY_LEN, Permutation};
 use super::report::PeerCounters;
 use super::settings::{EpochKey, Layers, PeerSettings, Rates, Settings};
@@ -67,8 +67,18 @@ struct Keys {
 struct Association {
     window: Window,
     heard: Instant,
-    /// Where the kernel sees the window.
-    mirror: Option<Mirror>,
+    /// The highest number when it was last heard or looked at.
+    highest: u64,
+}
+
+impl Association {
+    /// Takes note of what the outpost has passed since.
+    fn catch_up(&mut self, now: Instant) {
+        let highest = self.window.highest();
+        if highest != self.highest {
+            (self.heard, self.highest) = (now, highest);
+        }
+    }
 }
 
 /// One peer.
@@ -124,7 +134,10 @@ impl Peer {
     /// What was seen of it, here and by the outpost.
     pub(super) fn counted(&self, common: &Common) -> PeerCounters {
         match &common.outpost {
-            Some(outpost) => self.counters.with_dropped_in_kernel(outpost.counts(self.number)),
+            Some(outpost) => {
+                let dropped = outpost.counts(self.number);
+                self.counters.with_dropped_in_kernel(dropped).with_passed_in_kernel(outpost.passed(self.number))
+            }
             None => self.counters,
         }
     }
@@ -222,11 +235,10 @@ impl Peer {
             }
             _ => {}
         }
-        association.window.pass(sequence);
-        association.heard = now;
-        if let Some(mirror) = &association.mirror {
-            mirror.show(&association.window);
+        if !association.window.pass(sequence) && is_on {
+            return Verdict::Used;
         }
+        (association.heard, association.highest) = (now, association.window.highest());
         self.note_lap(sequence, common);
         Verdict::Pass(spi)
     }
@@ -294,14 +306,15 @@ impl Peer {
     }
 
     fn learn(&mut self, now: Instant, spi: u32, sequence: u64, common: &mut Common) {
+        self.known.values_mut().for_each(|association| association.catch_up(now));
         if self.known.len() >= KNOWN_MAX {
             let oldest = self.known.iter().min_by_key(|(_, association)| association.heard).map(|(spi, _)| *spi);
             self.forget(oldest, common);
         }
         self.note_lap(sequence, common);
-        let window = Window::at(sequence);
-        let mirror = common.outpost.as_mut().and_then(|outpost| outpost.learn(self.number, spi, &window));
-        self.known.insert(spi, Association { window, heard: now, mirror });
+        let in_sight = common.outpost.as_mut().and_then(|outpost| outpost.learn(self.number, spi, sequence));
+        let window = in_sight.unwrap_or_else(|| Window::at(sequence));
+        self.known.insert(spi, Association { window, heard: now, highest: sequence });
     }
 
     fn forget(&mut self, spi: Option<u32>, common: &mut Common) {

@@ -14,6 +14,8 @@ pub struct PeerCounters {
     pub sealed: u64,
     /// ESP of the peer that went on to the stack.
     pub passed: u64,
+    /// Those of them that the kernel handed to the stack, without this program.
+    pub passed_in_kernel: u64,
     /// Those of them whose SPI was not known yet.
     pub on_trial: u64,
     /// SPIs that became known.
@@ -45,6 +47,11 @@ impl PeerCounters {
             }
         }
         self
+    }
+
+    /// With what the kernel handed on.
+    pub(super) fn with_passed_in_kernel(self, count: u64) -> PeerCounters {
+        PeerCounters { passed: self.passed + count, passed_in_kernel: count, ..self }
     }
 
     pub(super) fn enter(&mut self, verdict: Verdict) {

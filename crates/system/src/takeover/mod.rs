@@ -186,6 +186,15 @@ impl Taken {
         }
     }
 
+    /// Index of the pair's outer end, in the card's namespace; none if the inner device is a TAP.
+    #[must_use]
+    pub fn outer_index(&self) -> Option<u32> {
+        match &self.stack {
+            StackSide::Tap { .. } => None,
+            StackSide::Veth { outer_index, .. } => Some(*outer_index),
+        }
+    }
+
     /// Takes one of the TAP's queues out; none if none is left or the inner device is no TAP.
     pub fn take_queue(&mut self) -> Option<OwnedFd> {
         match &mut self.stack {

@@ -1,4 +1,5 @@
-//! The program in front of an IPsec stack's shield, and its maps.
+//! The programs around an IPsec stack's shield, and their maps: the one that judges, in front of the socket or the card, and the one that
+//! hands on to the stack what needs no daemon (record 0055).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,24 +12,60 @@ use shield::ipsec::kernel::{
 use shield::ipsec::{Maps, limits};
 use shield::{Hook, Words};
 use system::bpf::{Instruction, Map, Program, Shared};
+use system::ingress;
+use system::port::PacketPort;
 
 use super::place;
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_ipsec";
+const ONWARD_NAME: &str = "ringwall_onward";
+
+/// The way from the card to the stack that needs no daemon.
+pub(in crate::host) struct Way<'a> {
+    /// Puts a program behind the sockets on the card, for as long as the descriptor is open.
+    pub(in crate::host) attach: &'a dyn Fn(&Program) -> io::Result<OwnedFd>,
+    /// Index of the interface whose other end is the stack's.
+    pub(in crate::host) outer: u32,
+}
+
+/// The programs that make that way, before they stand anywhere.
+struct Onward {
+    program: Program,
+    /// What keeps from the socket what goes that way, where the judging program stands elsewhere.
+    at_socket: Program,
+}
+
+impl Onward {
+    fn load(maps: &[Map]) -> io::Result<Onward> {
+        let program = Program::load(ingress::KIND, ONWARD_NAME, &Instruction::read(kernel::onward()), maps)?;
+        let instructions = Instruction::read(kernel::program(Hook::Socket));
+        let at_socket = Program::load(place::kind(Hook::Socket), NAME, &instructions, maps)?;
+        Ok(Onward { program, at_socket })
+    }
+
+    /// Takes their places; what holds the program behind the sockets.
+    fn stand(&self, hook: Hook, port: &PacketPort, way: &Way<'_>) -> io::Result<OwnedFd> {
+        let link = (way.attach)(&self.program)?;
+        if hook != Hook::Socket {
+            port.filter_by(&self.at_socket)?;
+        }
+        Ok(link)
+    }
+}
 
 /// Makes the maps and loads the program for this place. In front of the socket it takes the place of the filter that says what is
 /// kept, which it says as well.
 pub(super) fn load(hook: Hook) -> io::Result<(IpsecMaps, Program)> {
     let maps = kernel::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
+    let onward = Onward::load(&maps);
     let (windows, books) = (maps[kernel::WINDOWS].share()?, Books(maps[kernel::BOOKS].share()?));
     let mut maps = maps.into_iter();
     match (maps.next(), maps.next(), maps.next(), maps.next_back()) {
         (Some(settings), Some(peers), Some(known), Some(exchanges)) => {
-            let (joined_unmarked, _link) = (false, None);
-            let maps = IpsecMaps { settings, peers, known, exchanges, windows, books, joined_unmarked, _link };
-            Ok((maps, program))
+            let (onward, way, links) = (Some(onward), None, Vec::new());
+            Ok((IpsecMaps { settings, peers, known, exchanges, windows, books, hook, onward, way, links }, program))
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -42,15 +79,31 @@ pub(crate) struct IpsecMaps {
     exchanges: Map,
     windows: Shared,
     books: Books,
-    joined_unmarked: bool,
-    /// With it the program would leave the card.
-    _link: Option<OwnedFd>,
+    /// Where packets are judged.
+    hook: Hook,
+    onward: Option<io::Result<Onward>>,
+    /// The interface whose other end is the stack's, if the kernel hands on by itself.
+    way: Option<u32>,
+    /// With them the programs would leave their places.
+    links: Vec<OwnedFd>,
 }
 
 impl IpsecMaps {
-    /// The same, of a program that `link` holds at `hook`.
-    pub(super) fn at(self, hook: Hook, link: Option<OwnedFd>) -> IpsecMaps {
-        IpsecMaps { joined_unmarked: hook.hides_joined(), _link: link, ..self }
+    /// The same, of a program that `link` holds in its place.
+    pub(super) fn held_by(mut self, link: Option<OwnedFd>) -> IpsecMaps {
+        self.links.extend(link);
+        self
+    }
+
+    /// From now on the kernel hands on by itself what needs no daemon.
+    ///
+    /// # Errors
+    /// It cannot; then all comes to the socket as before.
+    pub(super) fn open_way(&mut self, port: &PacketPort, way: &Way<'_>) -> io::Result<()> {
+        let onward = self.onward.take().ok_or(io::ErrorKind::AlreadyExists)??;
+        self.links.push(onward.stand(self.hook, port, way)?);
+        self.way = Some(way.outer);
+        Ok(())
     }
 
     /// What it counts.
@@ -84,7 +137,13 @@ impl Books {
 impl Maps for IpsecMaps {
     // What finds no room in a map, of which each has as many places as there may be entries, the program takes for unknown.
     fn describe(&mut self, settings: &[u8; SETTINGS_LEN]) {
-        let settings = if self.joined_unmarked { kernel::with_joined_unmarked(*settings) } else { *settings };
+        let mut settings = *settings;
+        if self.hook.hides_joined() {
+            settings = kernel::with_joined_unmarked(settings);
+        }
+        if let Some(outer) = self.way {
+            settings = kernel::with_way_onward(settings, outer, self.hook != Hook::Socket);
+        }
         let _ = self.settings.put(&[0; 4], &settings);
     }
 
@@ -117,6 +176,11 @@ impl Maps for IpsecMaps {
 
     fn counts(&self, peer: u32) -> Count {
         self.books.of(peer)
+    }
+
+    fn passed(&self, peer: u32) -> u64 {
+        let at = peer as usize * kernel::BOOKS_WORDS + kernel::PASSED_AT;
+        self.books.0.words().get(at).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 }
 

@@ -1,4 +1,5 @@
 //! The program in the kernel, for the socket and for the card, and its twin judge the same packets: honest, forged, replayed, cut and changed ones.
+//! What the kernel hands to the stack by itself is what the twin would have.
 //!
 //! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
 
@@ -27,6 +28,13 @@ const FRAMES_DEFAULT: u64 = 20_000;
 const OVER: Option<DropReason> = Some(DropReason::ShieldIkeBudget);
 /// Few: what passes on trial must not hide what does not.
 const RATE: u32 = 1;
+/// Bytes of an Ethernet and an IPv6 header.
+const HEADERS_LEN: usize = 54;
+/// Stands for the outer end of a pair; nothing is sent there in a test run.
+const OUTER: u32 = 1;
+// Verdicts of a program behind the sockets, from linux/bpf.h and linux/pkt_cls.h.
+const NEXT: u32 = u32::MAX;
+const REDIRECT: u32 = 7;
 
 /// Bytes in front of what an IP packet carries.
 fn ip_header(from: IpAddr, to: IpAddr, protocol: u8, len: usize) -> Vec<u8> {
@@ -69,12 +77,23 @@ fn shield_of(peers: Vec<PeerSettings>) -> Shield {
     Shield::new(Settings { peers, spis: SPIS, rates, ..Settings::default() })
 }
 
+fn keys_of(peer: usize, end: End) -> Option<PairKeys> {
+    [Some(keys(end, 2)), Some(keys(end, 1)), None][peer].clone()
+}
+
+/// This host's.
+fn own_shield() -> Shield {
+    let peers = (0..3).map(|peer| PeerSettings { address: address(PEERS[peer]), keys: keys_of(peer, End::A) });
+    shield_of(peers.collect())
+}
+
 /// Both, and the peers' own shields.
 struct Both {
     hook: Hook,
     program: Program,
     twin: Shield,
     books: Books,
+    onward: Option<Onward>,
     senders: Vec<Shield>,
     clock: Clock,
     random: Generator,
@@ -85,12 +104,17 @@ struct Both {
 
 impl Both {
     fn open(hook: Hook, seed: u64) -> Both {
-        let (maps, program) = load(hook).expect("root may load a program");
+        Both::open_with_way(hook, seed, None)
+    }
+
+    /// The same, where the kernel hands on to the stack by this way.
+    fn open_with_way(hook: Hook, seed: u64, way: Option<u32>) -> Both {
+        let (mut maps, program) = load(hook).expect("root may load a program");
         let books = maps.books();
-        let keys_of = |peer: usize, end| [Some(keys(end, 2)), Some(keys(end, 1)), None][peer].clone();
-        let peers = (0..3).map(|peer| PeerSettings { address: address(PEERS[peer]), keys: keys_of(peer, End::A) });
-        let mut twin = shield_of(peers.collect());
-        twin.set_outpost(Box::new(maps.at(hook, None)));
+        let onward = maps.onward.take().expect("tried").expect("this kernel takes it");
+        maps.way = way;
+        let mut twin = own_shield();
+        twin.set_outpost(Box::new(maps));
         let sender = |peer| {
             let own = own_beside(address(PEERS[peer]));
             shield_of(vec![PeerSettings { address: own, keys: keys_of(peer, End::B) }])
@@ -102,6 +126,7 @@ impl Both {
             program,
             twin,
             books,
+            onward: way.map(|_| onward),
             senders: (0..3).map(sender).collect(),
             clock: Clock::new(),
             random: Generator::from_seed(bytes),
@@ -122,8 +147,13 @@ impl Both {
         self.associations.push((peer, spi, start));
     }
 
-    /// A packet of an association, sealed by the peer's own shield: the next one, an old one, or one from far ahead.
     fn honest(&mut self) -> Vec<u8> {
+        self.plain_and_sealed().1
+    }
+
+    /// A packet of an association, as the peer's stack made it and sealed by its shield: the next one, an old one, or one from far
+    /// ahead.
+    fn plain_and_sealed(&mut self) -> (Vec<u8>, Vec<u8>) {
         let which = self.number(self.associations.len() as u32) as usize;
         let (how, back, in_udp) = (self.number(60), self.number(1500), self.number(2) == 0);
         let (peer, spi, next) = self.associations[which];
@@ -137,10 +167,14 @@ impl Both {
         esp.extend(sequence.to_be_bytes());
         esp.resize(40, 0xa5);
         let (from, to) = (address(PEERS[peer]), own_beside(address(PEERS[peer])));
-        let plain = if in_udp { datagram(from, to, [4500, 4500], &esp) } else { packet(from, to, 50, &esp) };
-        let (mut frames, mut sink) = (vec![(plain, Meta::plain())], Collected::new());
+        let mut plain = if in_udp { datagram(from, to, [4500, 4500], &esp) } else { packet(from, to, 50, &esp) };
+        if in_udp && sequence % 2 == 0 {
+            let at = plain.len() - esp.len() - 2;
+            plain[at..at + 2].copy_from_slice(&(sequence as u16 & 0x7fff | 1).to_be_bytes());
+        }
+        let (mut frames, mut sink) = (vec![(plain.clone(), Meta::plain())], Collected::new());
         self.senders[peer].process(self.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
-        sink.take().remove(0).1
+        (plain, sink.take().remove(0).1)
     }
 
     /// Of a peer or a stranger: something that is no ESP, or ESP that nobody sealed.
@@ -196,6 +230,26 @@ impl Both {
         (passes, counted.first().map(|(reason, _)| *reason))
     }
 
+    /// What becomes of a frame to this host where the kernel hands on by itself.
+    fn fate(&self, frame: &[u8]) -> Fate {
+        let onward = self.onward.as_ref().expect("a way");
+        let (passes, dropped) = self.kernel(frame, 0);
+        let hears = match self.hook {
+            Hook::Socket => passes,
+            Hook::Xdp | Hook::XdpGeneric => passes && onward.at_socket.try_on(frame, 0).expect("a verdict"),
+        };
+        if let Some(reason) = dropped {
+            return Fate::Dropped(reason);
+        }
+        let verdict = onward.program.try_changing(frame);
+        match verdict.unwrap_or_else(|error| panic!("{error}: {frame:02x?}")) {
+            (NEXT, _) if hears => Fate::Heard,
+            (NEXT, _) => Fate::NotKept,
+            (REDIRECT, bytes) if !hears => Fate::Onward(bytes),
+            (verdict, _) => panic!("{verdict}, and the daemon hears it: {hears}: {frame:02x?}"),
+        }
+    }
+
     /// What the twin drops the same frame for.
     fn twin(&mut self, frame: &[u8]) -> Option<DropReason> {
         let dropped = |twin: &Shield| {
@@ -209,6 +263,24 @@ impl Both {
         let after = dropped(&self.twin);
         DropReason::ALL.iter().copied().find(|reason| before[*reason as usize] != after[*reason as usize])
     }
+}
+
+/// What becomes of a frame in the kernel.
+enum Fate {
+    Dropped(DropReason),
+    /// The daemon decides.
+    Heard,
+    /// It is none of IPsec.
+    NotKept,
+    /// It went to the stack like this.
+    Onward(Vec<u8>),
+}
+
+/// What goes on to the stack of a frame from the wire.
+fn past(shield: &mut Shield, now: bump::Now, frame: &[u8]) -> Option<Vec<u8>> {
+    let (mut frames, mut sink) = (vec![(frame.to_vec(), Meta::plain())], Collected::new());
+    shield.process(now, Side::WIRE, &mut Frames::new(&mut frames), &mut sink);
+    sink.take().pop().map(|(_, bytes, _)| bytes)
 }
 
 fn packet(from: IpAddr, to: IpAddr, protocol: u8, payload: &[u8]) -> Vec<u8> {
@@ -292,6 +364,64 @@ fn kernel_and_twin_agree_about_ipsec_in_front_of_the_card() {
         return;
     }
     agree(Hook::Xdp);
+}
+
+/// A shield without any help sees every frame; the kernel and its twin share them, and the same comes to the stack.
+#[test]
+fn what_the_kernel_hands_on_a_shield_alone_would_have() {
+    if is_skipped("what_the_kernel_hands_on_a_shield_alone_would_have") {
+        return;
+    }
+    [Hook::Socket, Hook::Xdp].into_iter().for_each(hand_on);
+}
+
+fn hand_on(hook: Hook) {
+    let mut both = Both::open_with_way(hook, setting("RINGWALL_TWIN_SEED", 1), Some(OUTER));
+    let mut alone = own_shield();
+    let (mut onward, mut heard, mut restored) = (0, 0, 0);
+    for turn in 0..setting("RINGWALL_TWIN_FRAMES", FRAMES_DEFAULT) {
+        if turn % 1_000 == 999 {
+            both.associations.remove(0);
+            both.associate((turn / 1_000 % 3) as usize);
+        }
+        let (mut plain, mut frame) = match turn % 4 {
+            0 => (None, both.frame().0),
+            _ => {
+                let (plain, sealed) = both.plain_and_sealed();
+                (Some(plain), sealed)
+            }
+        };
+        // The kernel tries no program of this kind on a packet whose IP header is cut; the others have had those above.
+        if frame.len() < HEADERS_LEN {
+            continue;
+        }
+        // The test run's own device has this address.
+        [plain.as_mut(), Some(&mut frame)].into_iter().flatten().for_each(|frame| frame[..6].fill(0));
+        let now = both.clock.now();
+        let shown = || format!("{turn}: {frame:02x?}");
+        match both.fate(&frame) {
+            Fate::Onward(bytes) => {
+                assert_eq!(past(&mut alone, now, &frame).as_ref(), Some(&bytes), "{}", shown());
+                restored += u64::from(plain.as_ref() == Some(&bytes));
+                assert!(plain.is_none_or(|plain| plain == bytes), "as the peer's stack made it: {}", shown());
+                onward += 1;
+            }
+            Fate::Heard => {
+                assert_eq!(past(&mut both.twin, now, &frame), past(&mut alone, now, &frame), "{}", shown());
+                heard += 1;
+            }
+            Fate::Dropped(DropReason::ShieldReplay) => assert_eq!(past(&mut alone, now, &frame), None, "{}", shown()),
+            // Who is bounded by a budget is bounded by the kernel's first.
+            Fate::Dropped(_) | Fate::NotKept => {}
+        }
+    }
+    assert!(onward > 1_000 && heard > 100 && restored > 1_000, "{onward} onward, {restored} restored, {heard} heard");
+    let report = both.twin.report();
+    assert_eq!(report.iter().map(|peer| peer.counters.passed_in_kernel).sum::<u64>(), onward);
+    assert!(report[2].counters.passed_in_kernel == 0, "nothing proves who sends without a shield");
+    let mut ledger = Ledger::new();
+    both.twin.add_to_ledger(&mut ledger);
+    assert_eq!(ledger.balance(), 0);
 }
 
 /// Datagrams that the kernel joined look like a long one, and the second may be honest.
