@@ -21,19 +21,19 @@ INLINE int take(struct books *of, const struct settings *own, enum budget which)
 
 // Whether this is the second packet of its association. What was confirmed is remembered, until the daemon knows it.
 INLINE int confirms(u32 peer, u32 spi, u32 sequence) {
-    u32 place = ((spi ^ (peer << 16 | peer >> 16)) * GOLDEN) >> (32 - CANDIDATE_BITS);
+    u32 mixed = (spi ^ (peer << 16 | peer >> 16)) * GOLDEN, place = mixed >> (32 - CANDIDATE_BITS), distance;
+    u16 rest = mixed;
     struct candidate *entry = find(&candidates, &place);
-    u64 distance;
     int is_near;
 
     if (!entry)
         return 1;
     distance = entry->sequence > sequence ? entry->sequence - sequence : sequence - entry->sequence;
-    is_near = entry->peer == peer && entry->spi == spi && distance <= NEAR_PACKETS;
+    is_near = entry->peer == peer && entry->rest == rest && distance <= NEAR_PACKETS;
     if (is_near && !distance)
         return 0;
     entry->peer = peer;
-    entry->spi = spi;
+    entry->rest = rest;
     entry->sequence = sequence;
     return is_near;
 }
@@ -59,7 +59,7 @@ INLINE enum reason judge_turned(const struct settings *own, const struct peer *p
         spis[epoch] = name.spi = turn_back(peer->keys[epoch], index, sequence);
         if (name.spi < LOWEST_SPI)
             return GOOD;
-        association = find(&known, &name);
+        association = find_known(of, &name);
         if (association) {
             struct window *window = window_of(association);
             return own->layers & WINDOW_LAYER && window && is_used(window, sequence) ? REPLAYED : GOOD;
@@ -82,7 +82,7 @@ INLINE enum reason judge_turned(const struct settings *own, const struct peer *p
 INLINE enum reason judge_plain(const struct settings *own, const struct peer *peer, struct books *of, u32 spi) {
     struct name name = {peer->number, spi};
 
-    if (find(&known, &name))
+    if (find_known(of, &name))
         return GOOD;
     if (!is_in_range(own, spi))
         return RANGE;
@@ -172,7 +172,7 @@ int shield(context *packet) {
 #ifndef XDP
     if (kind == IS_ESP && peer) {
         struct onward onward = {};
-        if (goes_onward(packet, own, peer, &found, &onward))
+        if (goes_onward(packet, own, peer, of, &found, &onward))
             return DROP;
     }
 #endif

@@ -35,7 +35,7 @@ struct settings {
     u32 judged; // in front of the card, so that the socket only asks who passes it on
 };
 
-enum { EPOCHS_MAX = 2 };
+enum { EPOCHS_MAX = 2, KEY_WORDS = 4, SIEVE_WORDS = 8 };
 
 // What is known of an address, which is the key of its map; IPv4 stands as ::ffff:a.b.c.d.
 struct peer {
@@ -43,7 +43,7 @@ struct peer {
     u8 has_shield, epochs;
     u8 has_laps; // an association may be past 2^31 packets
     u8 reserved;
-    u64 keys[EPOCHS_MAX][2]; // of SipHash, each half little-endian
+    u64 keys[EPOCHS_MAX][KEY_WORDS]; // the two halves of SipHash's key, the numbers of the first round, those of the last
 };
 
 struct name { u32 peer, spi; };
@@ -55,7 +55,8 @@ enum { BLOCK_PACKETS = 32, BLOCKS = 2 * WINDOW_PACKETS / BLOCK_PACKETS, ATTEMPTS
 // A block is its number, above, and the bits of the packets in it that have passed.
 struct window { u64 highest; u64 blocks[BLOCKS]; };
 
-struct candidate { u32 peer, spi; u64 sequence; };
+// Its place and `rest` together are its SPI.
+struct candidate { u16 peer, rest; u32 sequence; };
 enum { CANDIDATE_BITS = 16, GOLDEN = 0x9e3779b1 };
 
 // How a message of IKE is known, and by what: two SPIs, or one and the end of a cookie (`ike.rs`).
@@ -63,7 +64,10 @@ enum standing { RUNNING = 1, OPENED, ANSWERED, COOKIE };
 struct exchange { u32 peer, standing; u64 initiator, other; };
 
 // One entry for each peer; number 0 is that of strangers. A budget is full at the time that stands here.
-struct books { u64 dropped[REASONS]; u64 full_at_ns[BUDGETS]; u64 passed; };
+// Each known SPI has its bit in `sieve`. Most forged ones have none there, and are spared the map, where each would wait for another
+// place of 4 MiB.
+struct books { u64 dropped[REASONS]; u64 full_at_ns[BUDGETS]; u64 passed; u64 sieve[SIEVE_WORDS]; };
+enum { SIEVE_WORD_BITS = 64 };
 
 // What says whether it is kept begins a header: so much of IPv4, so much of IPv6.
 enum { IPV4_KEPT_LEN = 10, IPV6_KEPT_LEN = 7 };
@@ -331,25 +335,33 @@ INLINE int esp_of(context *packet, const struct found *found, struct esp *esp) {
     return 0;
 }
 
-// The round function of the permutation: eleven bytes, of which the first eight are in `s` already.
+// The function of a round in the middle of the permutation: eleven bytes, of which the first eight are in `s` already.
 INLINE u16 round_of(struct state s, u32 number, u16 half) {
     return finish(&s, 11, number << 16 | big16(half));
 }
 
+// That of the first round and of the last.
+INLINE u16 hash_of(u64 numbers, u16 half) {
+    return ((u32)numbers * half + (u32)(numbers >> 32)) >> 16;
+}
+
 // What stands behind `index`; below LOWEST_SPI if the walk goes on, which is the daemon's affair.
-INLINE u32 turn_back(const u64 key[2], u32 index, u32 sequence) {
+INLINE u32 turn_back(const u64 key[KEY_WORDS], u32 index, u32 sequence) {
     struct state s = begin(key);
-    u16 left = index >> 16, right = index, before;
-    int number;
+    u16 left = index >> 16, right = index;
 
     absorb(&s, (u64)big32(sequence) << 32);
-#pragma unroll
-    for (number = 3; number >= 0; number--) {
-        before = left;
-        left = right ^ round_of(s, number, left);
-        right = before;
-    }
+    right ^= hash_of(key[3], left);
+    left ^= round_of(s, 2, right);
+    right ^= round_of(s, 1, left);
+    left ^= hash_of(key[2], right);
     return (u32)left << 16 | right;
+}
+
+INLINE struct association *find_known(const struct books *of, const struct name *name) {
+    u32 bit = name->spi % (SIEVE_WORDS * SIEVE_WORD_BITS);
+
+    return of->sieve[bit / SIEVE_WORD_BITS] >> bit % SIEVE_WORD_BITS & 1 ? find(&known, name) : 0;
 }
 
 INLINE u64 *block_of(struct window *window, u32 sequence) { return &window->blocks[sequence / BLOCK_PACKETS % BLOCKS]; }
@@ -381,8 +393,8 @@ INLINE int is_used(struct window *window, u32 sequence) {
 struct onward { struct window *window; struct esp esp; u32 spi; };
 
 // Whether the third program hands the packet to the stack: the next one, or a late one, of an association whose window it sees.
-INLINE int goes_onward(context *packet, const struct settings *own, const struct peer *peer, const struct found *found,
-                       struct onward *onward) {
+INLINE int goes_onward(context *packet, const struct settings *own, const struct peer *peer, const struct books *of,
+                       const struct found *found, struct onward *onward) {
     struct name name = {peer->number, 0};
     u32 index, sequence;
     int epoch;
@@ -402,7 +414,7 @@ INLINE int goes_onward(context *packet, const struct settings *own, const struct
         name.spi = turn_back(peer->keys[epoch], index, sequence);
         if (name.spi < LOWEST_SPI)
             return 0;
-        association = find(&known, &name);
+        association = find_known(of, &name);
         if (!association)
             continue;
         onward->spi = big32(name.spi);

@@ -58,11 +58,11 @@ int pass_on(context *packet) {
     if (!own || has_tag(packet) || may_be_joined(packet, 0) || find_packet(packet, &found) != IS_ESP)
         return NEXT;
     peer = find(&peers, found.source);
-    if (!peer || !goes_onward(packet, own, peer, &found, &onward))
+    if (!peer)
         return NEXT;
     number = peer->number;
     of = find(&books, &number);
-    if (!of)
+    if (!of || !goes_onward(packet, own, peer, of, &found, &onward))
         return NEXT;
     if (!enter(onward.window, big32(onward.esp.sequence)) || !put_spi(packet, &found, &onward)) {
         __sync_fetch_and_add(&of->dropped[REPLAYED], 1);

@@ -9,7 +9,7 @@ use bump::DropReason;
 
 use super::ike::{Name, Standing};
 use super::limits::{CANDIDATES, EPOCHS_MAX, IKE_KNOWN_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
-use super::permutation::KEY_LEN;
+use super::permutation::DIRECTION_KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;
 use crate::{Hook, MapShape};
@@ -65,7 +65,7 @@ const OUTER_AT: usize = 16 + 2 * BUDGETS * 8;
 /// Bytes of an address; IPv4 stands as `::ffff:a.b.c.d`.
 pub const ADDRESS_LEN: usize = 16;
 /// Bytes of what is known of a peer.
-pub const PEER_LEN: usize = 8 + EPOCHS_MAX * KEY_LEN;
+pub const PEER_LEN: usize = 8 + EPOCHS_MAX * DIRECTION_KEY_LEN;
 /// Bytes of an association's name: its peer's number and its SPI.
 pub const NAME_LEN: usize = 8;
 /// Bytes of what is known of an association.
@@ -74,10 +74,20 @@ pub const ASSOCIATION_LEN: usize = 4;
 pub const IKE_NAME_LEN: usize = 24;
 /// Words of eight bytes of a window.
 pub const WINDOW_WORDS: usize = WORDS;
-/// Words of eight bytes of the counters and budgets of a peer, and of how many of its packets were handed on.
-pub const BOOKS_WORDS: usize = PASSED_AT + 1;
-/// The word in which the last of these stands.
+/// Words of eight bytes of the counters and budgets of a peer, of how many of its packets were handed on, and of the sieve.
+pub const BOOKS_WORDS: usize = SIEVE_AT + SIEVE_WORDS;
+/// The word in which it stands how many packets were handed on.
 pub const PASSED_AT: usize = COUNTED.len() + BUDGETS;
+/// The first word of the sieve, which has a bit for each known SPI; who finds none there looks for none.
+pub const SIEVE_AT: usize = PASSED_AT + 1;
+const SIEVE_WORDS: usize = 8;
+
+/// Where an SPI has its bit: the word of the sieve, and the bit alone. Several may have the same.
+#[must_use]
+pub(super) fn sieve_bit(spi: u32) -> (usize, u64) {
+    let bit = spi as usize % (SIEVE_WORDS * u64::BITS as usize);
+    (bit / u64::BITS as usize, 1 << (bit % u64::BITS as usize))
+}
 
 /// Place of the map of what the operator decided.
 pub const SETTINGS: usize = 0;
@@ -99,7 +109,7 @@ pub const MAPS: [MapShape; 7] = [
     MapShape::any(NAME_LEN, ASSOCIATION_LEN, (PEERS_MAX * KNOWN_MAX) as u32),
     MapShape::shared(WINDOW_WORDS * 8, KERNEL_WINDOWS_MAX),
     // The program's own.
-    MapShape::places(16, CANDIDATES as u32),
+    MapShape::places(8, CANDIDATES as u32),
     MapShape::shared(BOOKS_WORDS * 8, PEERS_MAX as u32 + 1),
     // That there is an entry is all that it says.
     MapShape::any(IKE_NAME_LEN, 1, (PEERS_MAX * Standing::COUNT * IKE_KNOWN_MAX) as u32),
@@ -153,14 +163,14 @@ pub fn address(address: IpAddr) -> [u8; ADDRESS_LEN] {
 
 /// A peer, as the program reads it: the keys of what it sends under, the likeliest first, or none if it has no shield.
 #[must_use]
-pub(super) fn peer(number: u32, keys: Option<&[[u8; KEY_LEN]]>, has_laps: bool) -> [u8; PEER_LEN] {
+pub(super) fn peer(number: u32, keys: Option<&[[u8; DIRECTION_KEY_LEN]]>, has_laps: bool) -> [u8; PEER_LEN] {
     let mut out = [0; PEER_LEN];
     out[..4].copy_from_slice(&number.to_ne_bytes());
     let keys_or_none = keys.unwrap_or_default();
     out[4] = u8::from(keys.is_some());
     out[5] = keys_or_none.len().min(EPOCHS_MAX) as u8;
     out[6] = u8::from(has_laps);
-    for (place, key) in out[8..].chunks_exact_mut(KEY_LEN).zip(keys_or_none) {
+    for (place, key) in out[8..].chunks_exact_mut(DIRECTION_KEY_LEN).zip(keys_or_none) {
         place.copy_from_slice(key);
     }
     out

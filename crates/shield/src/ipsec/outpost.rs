@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::ike::Name;
 use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use super::limits::KERNEL_WINDOWS_MAX;
-use super::permutation::KEY_LEN;
+use super::permutation::DIRECTION_KEY_LEN;
 use super::settings::Settings;
 use super::window::{WORDS, Window};
 use crate::Words;
@@ -25,6 +25,9 @@ pub trait Maps: Send {
 
     /// Enters an association, or replaces it.
     fn put_known(&mut self, name: &[u8; NAME_LEN], association: &[u8; ASSOCIATION_LEN]);
+
+    /// Replaces a word of the sieve of the peer with this number.
+    fn put_sieve(&mut self, peer: u32, word: usize, bits: u64);
 
     /// Forgets an association.
     fn remove_known(&mut self, name: &[u8; NAME_LEN]);
@@ -48,25 +51,31 @@ pub trait Maps: Send {
 /// The kernel, as it is told.
 pub struct Outpost {
     maps: Box<dyn Maps>,
-    /// The window of each association that has one the kernel sees, by peer and SPI.
-    slots: BTreeMap<(u32, u32), u32>,
+    /// Each known association, by peer and SPI, with its window if it has one that the kernel sees.
+    known: BTreeMap<(u32, u32), Option<u32>>,
     free: Vec<u32>,
 }
 
 impl fmt::Debug for Outpost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outpost with {} windows", self.slots.len())
+        write!(f, "Outpost with {} associations", self.known.len())
     }
 }
 
 impl Outpost {
     pub(super) fn new(mut maps: Box<dyn Maps>, settings: &Settings) -> Outpost {
         maps.describe(&kernel::settings(settings));
-        Outpost { maps, slots: BTreeMap::new(), free: (0..KERNEL_WINDOWS_MAX).rev().collect() }
+        Outpost { maps, known: BTreeMap::new(), free: (0..KERNEL_WINDOWS_MAX).rev().collect() }
     }
 
     /// The peer with this number has this address, sends under `keys`, and may be in a later lap.
-    pub(super) fn put_peer(&mut self, address: IpAddr, number: u32, keys: Option<&[[u8; KEY_LEN]]>, has_laps: bool) {
+    pub(super) fn put_peer(
+        &mut self,
+        address: IpAddr,
+        number: u32,
+        keys: Option<&[[u8; DIRECTION_KEY_LEN]]>,
+        has_laps: bool,
+    ) {
         self.maps.put_peer(&kernel::address(address), &kernel::peer(number, keys, has_laps));
     }
 
@@ -74,10 +83,11 @@ impl Outpost {
     pub(super) fn learn(&mut self, peer: u32, spi: u32, highest: u64) -> Option<Window> {
         self.forget(peer, spi);
         let slot = self.free.pop();
-        self.slots.extend(slot.map(|slot| ((peer, spi), slot)));
+        self.known.insert((peer, spi), slot);
+        self.sift(peer, spi);
         let memory = slot.and_then(|slot| self.maps.window(slot)).filter(|memory| memory.words().len() >= WORDS);
         let window = memory.map(|memory| Window::within(memory, highest));
-        // Last, so that nobody enters anything before.
+        // Last, so that nobody enters anything before. Who finds nothing in the sieve does not look for it here.
         self.maps.put_known(&kernel::name(peer, spi), &kernel::association(slot.filter(|_| window.is_some())));
         window
     }
@@ -85,7 +95,16 @@ impl Outpost {
     /// An association is not known any more.
     pub(super) fn forget(&mut self, peer: u32, spi: u32) {
         self.maps.remove_known(&kernel::name(peer, spi));
-        self.free.extend(self.slots.remove(&(peer, spi)));
+        self.free.extend(self.known.remove(&(peer, spi)).flatten());
+        self.sift(peer, spi);
+    }
+
+    /// Makes the word of the peer's sieve in which `spi` has its bit say which SPIs are known.
+    fn sift(&mut self, peer: u32, spi: u32) {
+        let (word, _) = kernel::sieve_bit(spi);
+        let of_peer = self.known.range((peer, 0)..=(peer, u32::MAX)).map(|((_, spi), _)| kernel::sieve_bit(*spi));
+        let bits = of_peer.filter(|(its_word, _)| *its_word == word).fold(0, |bits, (_, bit)| bits | bit);
+        self.maps.put_sieve(peer, word, bits);
     }
 
     /// Messages of IKE are known by this.

@@ -155,6 +155,11 @@ impl Maps for IpsecMaps {
         let _ = self.known.put(name, association);
     }
 
+    fn put_sieve(&mut self, peer: u32, word: usize, bits: u64) {
+        let at = peer as usize * kernel::BOOKS_WORDS + kernel::SIEVE_AT + word;
+        self.books.0.words().get(at).into_iter().for_each(|place| place.store(bits, Ordering::Release));
+    }
+
     fn remove_known(&mut self, name: &[u8; NAME_LEN]) {
         // One that is new is not there.
         let _ = self.known.remove(name);

@@ -177,6 +177,22 @@ impl Both {
         (plain, sink.take().remove(0).1)
     }
 
+    /// A packet of ESP, sealed by the shield of the peer that sends it.
+    fn sealed(&mut self, peer: usize, spi: u32, sequence: u32) -> Vec<u8> {
+        let mut esp = [spi.to_be_bytes(), sequence.to_be_bytes()].concat();
+        esp.resize(40, 0);
+        let from = address(PEERS[peer]);
+        let (mut frames, mut sink) =
+            (vec![(packet(from, own_beside(from), 50, &esp), Meta::plain())], Collected::new());
+        self.senders[peer].process(self.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
+        sink.take().remove(0).1
+    }
+
+    /// Whether both let it through. As in the daemon, the twin sees what the kernel does.
+    fn show(&mut self, frame: &[u8]) -> bool {
+        self.kernel(frame, 0).0 && self.twin(frame).is_none()
+    }
+
     /// Of a peer or a stranger: something that is no ESP, or ESP that nobody sealed.
     fn other(&mut self) -> Vec<u8> {
         let senders = [PEERS[0], PEERS[1], PEERS[2], STRANGERS[0], STRANGERS[1]];
@@ -454,31 +470,55 @@ fn a_flood_does_not_keep_an_association_from_being_learned() {
         esp[0] |= 0x40;
         packet(address(PEERS[0]), address(OWN), 50, &esp)
     };
-    // As in the daemon, the twin sees what the kernel lets through.
-    let show = |both: &mut Both, frame: &[u8]| both.kernel(frame, 0).0 && both.twin(frame).is_none();
     for _ in 0..10_000 {
         let forged = forge(&mut both);
-        show(&mut both, &forged);
+        both.show(&forged);
     }
     let before = known(&both);
     let mut lost = 0;
     for _ in 0..20 {
         both.associations[0].2 += 1;
         let (peer, spi, sequence) = both.associations[0];
-        let mut esp = [spi.to_be_bytes(), sequence.to_be_bytes()].concat();
-        esp.resize(40, 0);
-        let plain = packet(address(PEERS[peer]), address(OWN), 50, &esp);
-        let (mut frames, mut sink) = (vec![(plain, Meta::plain())], Collected::new());
-        both.senders[peer].process(both.clock.now(), Side::STACK, &mut Frames::new(&mut frames), &mut sink);
-        let sealed = sink.take().remove(0).1;
-        lost += usize::from(!show(&mut both, &sealed));
+        let sealed = both.sealed(peer, spi, sequence);
+        lost += usize::from(!both.show(&sealed));
         for _ in 0..25 {
             let forged = forge(&mut both);
-            show(&mut both, &forged);
+            both.show(&forged);
         }
     }
     assert_eq!(known(&both), before + 1);
     assert!(lost <= 2, "{lost} of 20 were lost");
+}
+
+/// All associations of a peer with a shield have the same bit in its sieve. One more is learned than are remembered.
+#[test]
+fn forgetting_an_association_leaves_those_beside_it_known() {
+    const PEER: usize = 1;
+    const SAME_BIT: u32 = 512;
+    if is_skipped("forgetting_an_association_leaves_those_beside_it_known") {
+        return;
+    }
+    let mut both = Both::open(Hook::Socket, 9);
+    let spi = |number: u32| SPIS.start() + number * SAME_BIT;
+    let known_max = limits::KNOWN_MAX as u32;
+    for number in 0..=known_max {
+        for sequence in 1..=4 {
+            let sealed = both.sealed(PEER, spi(number), sequence);
+            both.show(&sealed);
+        }
+    }
+    assert_eq!(both.twin.report()[PEER].known, limits::KNOWN_MAX);
+    // So far ahead that no packet is near another, which would prove an association that is not known.
+    let far = |turn: u32| turn * 100_000;
+    let forgotten = (1..=5).filter(|turn| {
+        let sealed = both.sealed(PEER, spi(0), far(*turn));
+        !both.kernel(&sealed, 0).0
+    });
+    assert!(forgotten.count() >= 1, "the first is known still");
+    for number in 1..=known_max {
+        let sealed = both.sealed(PEER, spi(number), far(1));
+        assert!(both.kernel(&sealed, 0).0, "{number} is not known any more");
+    }
 }
 
 /// A message of IKE with these SPIs.
