@@ -143,17 +143,17 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Sets them up.
+    /// Sets them up for the part of the experiment with this name: two of them in one run have sites of their own.
     ///
     /// # Errors
     /// They cannot be set up.
-    pub fn open(run: &Run, program: &Path, receive: Receive) -> Result<Hosts, Failure> {
+    pub fn open(run: &Run, program: &Path, receive: Receive, part: &str) -> Result<Hosts, Failure> {
         let receivers = || Kind::ALL.into_iter().flat_map(|kind| kind.receivers().map(|receiver| (kind, receiver)));
         let hosts = receivers().map(|(_, (name, _))| name).chain(["g", "b", "c"]).collect();
         let lan = Lan::create(run, &LanPlan { hosts, ..LanPlan::default() })?;
         let sites = Sites {
-            modern: Site::found_as(run, program, "-saturation", None)?,
-            paper: Site::found_as(run, program, "-saturation-paper", Some(PaperKeys::Rsa(RSA_BITS)))?,
+            modern: Site::found_as(run, program, &format!("-{part}"), None)?,
+            paper: Site::found_as(run, program, &format!("-{part}-paper"), Some(PaperKeys::Rsa(RSA_BITS)))?,
         };
         let mut guarded = Vec::new();
         for (kind, (name, layers)) in receivers() {

@@ -39,7 +39,7 @@ const LAYERS: [Layers; 2] = [Layers::Kernel, Layers::None];
 /// # Errors
 /// The hosts cannot be set up, or the lab is interrupted.
 pub fn streams(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program, receive)?;
+    let hosts = Hosts::open(run, program, receive, "streams")?;
     let lines = || std::iter::once(None).chain(suites::measured().map(Some));
     let mut found: Vec<(usize, Option<Suite>, Vec<Option<Measured>>)> =
         SIZES.into_iter().flat_map(|size| lines().map(move |suite| (size, suite, Vec::new()))).collect();
@@ -134,7 +134,7 @@ fn figure_of(suite: Suite) -> String {
 /// # Errors
 /// As [`streams`].
 pub fn beside(run: &Run, program: &Path, schedule: Schedule, receive: Receive) -> Result<Vec<Row>, Failure> {
-    let hosts = Hosts::open(run, program, receive)?;
+    let hosts = Hosts::open(run, program, receive, "beside")?;
     let mut found: Vec<(Place, Vec<Option<Measured>>)> =
         Place::all(schedule.quick).map(|place| (place, Vec::new())).collect();
     for pair in 0..schedule.pairs {
