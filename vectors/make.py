@@ -1292,22 +1292,15 @@ def cll_dhcp_file(alpha):
 
 def shield_direction_key(pair_key, sender):
     label = b"ringwall shield ipsec" + sender
-    return b"".join(struct.pack("<Q", siphash_2_4(pair_key, label + bytes([word]))) for word in range(4))
-
-
-def shield_round(key, number_of_round, half, sequence):
-    """SipHash in the middle, a multiplication in the first round and the last."""
-    if number_of_round in (1, 2):
-        return siphash_2_4(key[:16], struct.pack("!QHB", sequence, half, number_of_round)) & 0xFFFF
-    factor, summand = struct.unpack("<II", key[16:24] if number_of_round == 0 else key[24:])
-    return (factor * half + summand) % 2**32 >> 16
+    return b"".join(struct.pack("<Q", siphash_2_4(pair_key, label + bytes([half]))) for half in (0, 1))
 
 
 def shield_once(key, number, sequence):
     """Four rounds of a Feistel network."""
     left, right = number >> 16, number & 0xFFFF
     for number_of_round in range(4):
-        left, right = right, left ^ shield_round(key, number_of_round, right, sequence)
+        message = struct.pack("!QHB", sequence, right, number_of_round)
+        left, right = right, left ^ (siphash_2_4(key, message) & 0xFFFF)
     return left << 16 | right
 
 

@@ -35,7 +35,7 @@ struct settings {
     u32 judged; // in front of the card, so that the socket only asks who passes it on
 };
 
-enum { EPOCHS_MAX = 2, KEY_WORDS = 4, SIEVE_WORDS = 8 };
+enum { EPOCHS_MAX = 2, SIEVE_WORDS = 8 };
 
 // What is known of an address, which is the key of its map; IPv4 stands as ::ffff:a.b.c.d.
 struct peer {
@@ -43,7 +43,7 @@ struct peer {
     u8 has_shield, epochs;
     u8 has_laps; // an association may be past 2^31 packets
     u8 reserved;
-    u64 keys[EPOCHS_MAX][KEY_WORDS]; // the two halves of SipHash's key, the numbers of the first round, those of the last
+    u64 keys[EPOCHS_MAX][2]; // of SipHash, each half little-endian
 };
 
 struct name { u32 peer, spi; };
@@ -58,6 +58,7 @@ struct window { u64 highest; u64 blocks[BLOCKS]; };
 // Its place and `rest` together are its SPI.
 struct candidate { u16 peer, rest; u32 sequence; };
 enum { CANDIDATE_BITS = 16, GOLDEN = 0x9e3779b1 };
+_Static_assert(CANDIDATE_BITS >= 16, "the place and the rest say all of an SPI");
 
 // How a message of IKE is known, and by what: two SPIs, or one and the end of a cookie (`ike.rs`).
 enum standing { RUNNING = 1, OPENED, ANSWERED, COOKIE };
@@ -335,26 +336,24 @@ INLINE int esp_of(context *packet, const struct found *found, struct esp *esp) {
     return 0;
 }
 
-// The function of a round in the middle of the permutation: eleven bytes, of which the first eight are in `s` already.
+// The round function of the permutation: eleven bytes, of which the first eight are in `s` already.
 INLINE u16 round_of(struct state s, u32 number, u16 half) {
     return finish(&s, 11, number << 16 | big16(half));
 }
 
-// That of the first round and of the last.
-INLINE u16 hash_of(u64 numbers, u16 half) {
-    return ((u32)numbers * half + (u32)(numbers >> 32)) >> 16;
-}
-
 // What stands behind `index`; below LOWEST_SPI if the walk goes on, which is the daemon's affair.
-INLINE u32 turn_back(const u64 key[KEY_WORDS], u32 index, u32 sequence) {
+INLINE u32 turn_back(const u64 key[2], u32 index, u32 sequence) {
     struct state s = begin(key);
-    u16 left = index >> 16, right = index;
+    u16 left = index >> 16, right = index, before;
+    int number;
 
     absorb(&s, (u64)big32(sequence) << 32);
-    right ^= hash_of(key[3], left);
-    left ^= round_of(s, 2, right);
-    right ^= round_of(s, 1, left);
-    left ^= hash_of(key[2], right);
+#pragma unroll
+    for (number = 3; number >= 0; number--) {
+        before = left;
+        left = right ^ round_of(s, number, left);
+        right = before;
+    }
     return (u32)left << 16 | right;
 }
 

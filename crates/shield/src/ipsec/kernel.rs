@@ -9,7 +9,7 @@ use bump::DropReason;
 
 use super::ike::{Name, Standing};
 use super::limits::{CANDIDATES, EPOCHS_MAX, IKE_KNOWN_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
-use super::permutation::DIRECTION_KEY_LEN;
+use super::permutation::KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;
 use crate::{Hook, MapShape};
@@ -65,7 +65,7 @@ const OUTER_AT: usize = 16 + 2 * BUDGETS * 8;
 /// Bytes of an address; IPv4 stands as `::ffff:a.b.c.d`.
 pub const ADDRESS_LEN: usize = 16;
 /// Bytes of what is known of a peer.
-pub const PEER_LEN: usize = 8 + EPOCHS_MAX * DIRECTION_KEY_LEN;
+pub const PEER_LEN: usize = 8 + EPOCHS_MAX * KEY_LEN;
 /// Bytes of an association's name: its peer's number and its SPI.
 pub const NAME_LEN: usize = 8;
 /// Bytes of what is known of an association.
@@ -163,14 +163,14 @@ pub fn address(address: IpAddr) -> [u8; ADDRESS_LEN] {
 
 /// A peer, as the program reads it: the keys of what it sends under, the likeliest first, or none if it has no shield.
 #[must_use]
-pub(super) fn peer(number: u32, keys: Option<&[[u8; DIRECTION_KEY_LEN]]>, has_laps: bool) -> [u8; PEER_LEN] {
+pub(super) fn peer(number: u32, keys: Option<&[[u8; KEY_LEN]]>, has_laps: bool) -> [u8; PEER_LEN] {
     let mut out = [0; PEER_LEN];
     out[..4].copy_from_slice(&number.to_ne_bytes());
     let keys_or_none = keys.unwrap_or_default();
     out[4] = u8::from(keys.is_some());
     out[5] = keys_or_none.len().min(EPOCHS_MAX) as u8;
     out[6] = u8::from(has_laps);
-    for (place, key) in out[8..].chunks_exact_mut(DIRECTION_KEY_LEN).zip(keys_or_none) {
+    for (place, key) in out[8..].chunks_exact_mut(KEY_LEN).zip(keys_or_none) {
         place.copy_from_slice(key);
     }
     out

@@ -14,7 +14,7 @@ pub const IKE_KNOWN_MAX: usize = 32;
 pub const EPOCHS_MAX: usize = 2;
 /// Laps that an inbound packet is tried under: those of associations that have sent more than 2^31 packets.
 pub const LAPS_MAX: usize = 4;
-/// Indexes that were met once and wait to be met again, for all peers together: 1 MiB. A flood of 200,000 forged packets a
+/// Indexes that were met once and wait to be met again, for all peers together: 1 MiB here, half of it in the kernel. A flood of 200,000 forged packets a
 /// second replaces each within a third of a second.
 pub const CANDIDATES: usize = 1 << 16;
 /// Sequence numbers below the highest that are told apart. Receivers of ESP have 32 to 1024 (RFC 4303, section 3.4.3).
@@ -32,3 +32,4 @@ pub const HEADERS_MAX: usize = 8;
 
 const _: () = assert!(NEAR_PACKETS > WINDOW_PACKETS, "a window lies within what is near");
 const _: () = assert!(CANDIDATES.is_power_of_two());
+const _: () = assert!(CANDIDATES == 1 << 16 && PEERS_MAX <= u16::MAX as usize, "as a candidate is in the kernel");

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::ike::Name;
 use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use super::limits::KERNEL_WINDOWS_MAX;
-use super::permutation::DIRECTION_KEY_LEN;
+use super::permutation::KEY_LEN;
 use super::settings::Settings;
 use super::window::{WORDS, Window};
 use crate::Words;
@@ -73,7 +73,7 @@ impl Outpost {
         &mut self,
         address: IpAddr,
         number: u32,
-        keys: Option<&[[u8; DIRECTION_KEY_LEN]]>,
+        keys: Option<&[[u8; KEY_LEN]]>,
         has_laps: bool,
     ) {
         self.maps.put_peer(&kernel::address(address), &kernel::peer(number, keys, has_laps));

@@ -10,7 +10,7 @@ use super::candidates::{Candidate, Candidates};
 use super::ike::Exchanges;
 use super::limits::{EPOCHS_MAX, KNOWN_MAX, LAPS_MAX, OUTBOUND_MAX};
 use super::outpost::Outpost;
-use super::permutation::{DIRECTION_KEY_LEN, Permutation};
+use super::permutation::{KEY_LEN, Permutation};
 use super::report::PeerCounters;
 use super::settings::{EpochKey, Layers, PeerSettings, Rates, Settings};
 use super::window::{Place, Window, extended};
@@ -59,7 +59,7 @@ struct Keys {
     /// Place of the epoch that is sent under.
     send: usize,
     /// The keys of what the peer sends, in the same order.
-    inbound: Zeroizing<Vec<[u8; DIRECTION_KEY_LEN]>>,
+    inbound: Zeroizing<Vec<[u8; KEY_LEN]>>,
 }
 
 /// An association that is known.

@@ -1,12 +1,11 @@
 //! The index on the wire: a keyed permutation of the real SPI, another one for every sequence number (docs/protocol.md, section
 //! 20).
 //!
-//! The numbers 256 to 2^32 - 1 are permuted among themselves: four rounds of a Feistel network over two halves of 16 bits, and
-//! whatever falls among the reserved numbers 0 to 255 (RFC 4303, section 2.1) goes round again (Black and Rogaway's cycle
-//! walking). The function of the two rounds in the middle is SipHash-2-4, that of the first and the last a multiplication: a
-//! pairwise independent hash is all that a strong pseudorandom permutation wants there (Naor and Reingold, 1999), for far more
-//! than the handful of SPIs that one sequence number ever sees. Who watches learns nothing about the next packet's index. The
-//! caller vouches that `index` and `spi` are not reserved.
+//! The numbers 256 to 2^32 - 1 are permuted among themselves: four rounds of a Feistel network over two halves of 16 bits, whose
+//! round function is SipHash-2-4, and whatever falls among the reserved numbers 0 to 255 (RFC 4303, section 2.1) goes round
+//! again (Black and Rogaway's cycle walking). Four rounds with a pseudorandom function are a strong pseudorandom permutation
+//! (Luby and Rackoff) for far more than the handful of SPIs that one sequence number ever sees. Who watches learns nothing about
+//! the next packet's index. The caller vouches that `index` and `spi` are not reserved.
 
 use std::hash::Hasher;
 
@@ -18,10 +17,7 @@ pub const KEY_LEN: usize = 16;
 /// The lowest number that names an association.
 pub const LOWEST: u32 = 256;
 
-/// Bytes of the key of one direction: that of the rounds in the middle, the numbers of the first round, those of the last.
-pub(super) const DIRECTION_KEY_LEN: usize = 4 * WORD_LEN;
-
-const WORD_LEN: usize = 8;
+const ROUNDS: u8 = 4;
 const LABEL: &[u8] = b"ringwall shield ipsec";
 
 /// Which of the two ends of a pair.
@@ -55,19 +51,7 @@ impl End {
 #[derive(Clone)]
 pub struct Permutation {
     keyed: SipHasher24,
-    first: Hash,
-    last: Hash,
 }
-
-/// A pairwise independent hash from 16 bits to 16 (Dietzfelbinger, 1996).
-#[derive(Clone, Copy)]
-struct Hash {
-    factor: u32,
-    summand: u32,
-}
-
-/// The function of the rounds in the middle, for one sequence number.
-struct Rounds(SipHasher24);
 
 impl std::fmt::Debug for Permutation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,35 +63,29 @@ impl Permutation {
     /// Those of what `sender` sends under the pair's key of an epoch.
     #[must_use]
     pub fn new(pair_key: &[u8; KEY_LEN], sender: End) -> Permutation {
-        let key = Permutation::key(pair_key, sender);
-        let mut of_rounds = Zeroizing::new([0; KEY_LEN]);
-        of_rounds.copy_from_slice(&key[..KEY_LEN]);
-        let hash = |number: usize| Hash::of(&key[number * WORD_LEN..][..WORD_LEN]);
-        Permutation { keyed: SipHasher24::new_with_key(&of_rounds), first: hash(2), last: hash(3) }
+        Permutation { keyed: SipHasher24::new_with_key(&Permutation::key(pair_key, sender)) }
     }
 
     /// The key of what `sender` sends under the pair's key of an epoch.
-    pub(super) fn key(pair_key: &[u8; KEY_LEN], sender: End) -> Zeroizing<[u8; DIRECTION_KEY_LEN]> {
-        let mut key = Zeroizing::new([0; DIRECTION_KEY_LEN]);
-        for (number, word) in (0_u8..).zip(key.chunks_exact_mut(WORD_LEN)) {
+    pub(super) fn key(pair_key: &[u8; KEY_LEN], sender: End) -> Zeroizing<[u8; KEY_LEN]> {
+        let half = |number: u8| {
             let mut hasher = SipHasher24::new_with_key(pair_key);
             hasher.write(LABEL);
             hasher.write(&[sender.letter(), number]);
-            word.copy_from_slice(&hasher.finish().to_le_bytes());
-        }
+            hasher.finish().to_le_bytes()
+        };
+        let mut key = Zeroizing::new([0; KEY_LEN]);
+        key[..8].copy_from_slice(&half(0));
+        key[8..].copy_from_slice(&half(1));
         key
     }
 
     /// What stands on the wire in place of `spi` in the packet with this sequence number of 64 bits.
     #[must_use]
     pub fn seal(&self, spi: u32, sequence: u64) -> u32 {
-        let rounds = self.rounds(sequence);
         walk(spi, |number| {
-            let (mut left, mut right) = halves(number);
-            left ^= self.first.at(right);
-            right ^= rounds.at(1, left);
-            left ^= rounds.at(2, right);
-            right ^= self.last.at(left);
+            let (left, right) = (0..ROUNDS)
+                .fold(halves(number), |(left, right), round| (right, left ^ self.round(sequence, round, right)));
             join(left, right)
         })
     }
@@ -115,40 +93,17 @@ impl Permutation {
     /// The SPI that stands behind `index` in the packet with this sequence number.
     #[must_use]
     pub fn open(&self, index: u32, sequence: u64) -> u32 {
-        let rounds = self.rounds(sequence);
         walk(index, |number| {
-            let (mut left, mut right) = halves(number);
-            right ^= self.last.at(left);
-            left ^= rounds.at(2, right);
-            right ^= rounds.at(1, left);
-            left ^= self.first.at(right);
+            let (left, right) = (0..ROUNDS)
+                .rev()
+                .fold(halves(number), |(left, right), round| (right ^ self.round(sequence, round, left), left));
             join(left, right)
         })
     }
 
-    fn rounds(&self, sequence: u64) -> Rounds {
+    fn round(&self, sequence: u64, round: u8, half: u16) -> u16 {
         let mut hasher = self.keyed;
         hasher.write(&sequence.to_be_bytes());
-        Rounds(hasher)
-    }
-}
-
-impl Hash {
-    /// The hash of two numbers of four bytes, little-endian.
-    fn of(word: &[u8]) -> Hash {
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        let (factor, summand) = word.split_at(WORD_LEN / 2);
-        Hash { factor: number(factor), summand: number(summand) }
-    }
-
-    fn at(self, half: u16) -> u16 {
-        (self.factor.wrapping_mul(u32::from(half)).wrapping_add(self.summand) >> 16) as u16
-    }
-}
-
-impl Rounds {
-    fn at(&self, round: u8, half: u16) -> u16 {
-        let mut hasher = self.0;
         let [high, low] = half.to_be_bytes();
         hasher.write(&[high, low, round]);
         hasher.finish() as u16
