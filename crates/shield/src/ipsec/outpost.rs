@@ -69,13 +69,7 @@ impl Outpost {
     }
 
     /// The peer with this number has this address, sends under `keys`, and may be in a later lap.
-    pub(super) fn put_peer(
-        &mut self,
-        address: IpAddr,
-        number: u32,
-        keys: Option<&[[u8; KEY_LEN]]>,
-        has_laps: bool,
-    ) {
+    pub(super) fn put_peer(&mut self, address: IpAddr, number: u32, keys: Option<&[[u8; KEY_LEN]]>, has_laps: bool) {
         self.maps.put_peer(&kernel::address(address), &kernel::peer(number, keys, has_laps));
     }
 
