@@ -772,8 +772,10 @@ def broadcast_file(authority, alpha, omega):
     unproved = []
     for at, asker in enumerate(askers):
         nonce = fixed(f"question {at}", 16)
-        question = ethernet(alpha.mac, asker, ETHERTYPE_CLL) + bytes([TYPE_QUESTION, 0]) + bytes(16) + nonce + bytes(12)
+        time = struct.pack("!Q", GROUP_TIME_MS + at)
+        question = ethernet(alpha.mac, asker, ETHERTYPE_CLL) + bytes([TYPE_QUESTION, 0]) + bytes(16) + nonce + time + bytes(4)
         out.put(f"question.{at}.nonce", nonce)
+        out.put(f"question.{at}.time", time)
         out.put(f"question.{at}.frame", with_group_tag(question, authority.site_key))
         head = group_head(TYPE_ANNOUNCEMENT, incarnation, GROUP_TIME_MS + 2, at, at, len(askers))
         unproved.append(ethernet(asker, alpha.mac, ETHERTYPE_CLL) + head + nonce + counted(alpha.certificate))
@@ -835,15 +837,19 @@ class Resumption:
         return self.ticket_number + AESGCM(key).encrypt(nonce, content, self.ticket_number)
 
     def message(self, kind, side, arp_message, ticket, asked):
-        """With binder and site tag, whose place is zero while the binder is made."""
+        """With binder, in a reply with signature, and with site tag, whose place is zero while these are made."""
         own, peer = self.hosts[side], self.hosts[1 - side]
         unbound = bytes([kind, 0]) + bytes(16) + arp_message + struct.pack("!Q", self.timestamps_ms[side]) + self.nonce
         unbound += self.offers[side].emit() + self.share[side] + ticket
         label = [b"ringwall cll 2 resumption request", b"ringwall cll 2 resumption reply"][side]
         key = expand(self.secret, b"ringwall cll 2 binder")
         binder = hmac.new(key, counted(label) + asked + without_tag(unbound), hashlib.sha256).digest()
+        message = unbound + binder
+        if side == 1:
+            signed = b"ringwall cll 2 resumption signature" + asked + without_tag(message)
+            message += counted(own.key.sign(signed))
         header = ethernet(peer.mac, own.mac, ETHERTYPE_CLL)
-        return with_tag(unbound + binder, self.before.authority.site_key, header)
+        return with_tag(message, self.before.authority.site_key, header)
 
     def frame(self, side):
         header = ethernet(self.hosts[1 - side].mac, self.hosts[side].mac, ETHERTYPE_CLL)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
+use bump::{Bump, ClockTrust, DropReason, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Wall};
 use cll::{Cll, Settings};
 use wire::EtherType;
 use wire::cll::Compression;
@@ -119,7 +119,7 @@ impl Pair {
 }
 
 fn work(host: &mut Cll, sink: &mut Collected) {
-    let mut keys = Generator::from_seed([2; 32]);
+    let mut keys = ErasingGenerator::from_seed(&[2; 32]);
     while let Some((ticket, job)) = host.next_job() {
         host.complete(now(), ticket, job.run(&mut keys), sink);
     }

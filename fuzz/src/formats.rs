@@ -4,7 +4,7 @@ use wire::arp::{self, Arp};
 use wire::cll::broadcast::HASH_LEN;
 use wire::cll::dhcp::{DhcpFrame, set_tag, tagged_parts as tagged_parts_of_dhcp};
 use wire::cll::handshake::tagged_parts;
-use wire::cll::resumption::{Grant, bound_part};
+use wire::cll::resumption::Grant;
 use wire::cll::{
     Announcement, Challenge, DataHeader, GroupFrame, Handshake, InnerHeader, PacketType, Resolution as Resolved,
     Resumption, Rollover, train,
@@ -193,7 +193,7 @@ pub fn cll_broadcast(data: &[u8]) {
 pub fn cll_resumption(data: &[u8]) {
     if let Ok(message) = Resumption::parse(data) {
         assert_eq!(message.emit(), data);
-        assert_eq!([bound_part(data), &message.binder].concat(), data);
+        assert_eq!([message.bound_part(data), &message.binder].concat(), message.signed_part(data));
         assert_eq!(tagged_parts(data).concat().len() + message.site_tag.len(), data.len());
     }
     if let Ok(grant) = Grant::parse(data) {

@@ -23,7 +23,7 @@ pub use fate::{Drop, DropReason, Fate, Ledger};
 pub use frame::{Batch, Checksum, Frame, Gso, GsoKind, Meta, Side, VlanTag};
 pub use lane::{Control, Lane, LaneId, Outbox};
 pub use mailbox::Mailbox;
-pub use random::Generator;
+pub use random::{ErasingGenerator, Generator, SecretSource};
 pub use sink::Sink;
 pub use time::{ClockTrust, Instant, Now, Wall};
 pub use whole::Whole;

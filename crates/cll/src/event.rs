@@ -7,7 +7,7 @@ use bump::DropReason;
 use wire::MacAddress;
 
 use crate::migration::ProvedHost;
-use crate::ticket::{HeldTicket, IssuingKey};
+use crate::ticket::{HeldTicket, IssuingKey, TicketId};
 
 /// Why an association ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,10 +318,20 @@ pub enum Effect {
     },
     /// Remember, beyond the end of this program, that this host has proved itself.
     Remember(ProvedHost),
+    /// Remember, beyond the end of this program, what this host's clock showed in a handshake that was verified: what it said
+    /// before is a recording.
+    RememberTime {
+        /// Whose clock.
+        mac: MacAddress,
+        /// What it showed, in milliseconds since 1970.
+        unix_ms: u64,
+    },
     /// Keep this ticket for the next run, in the place of another of the same peer (paper, section 7.1).
     KeepTicket(Box<HeldTicket>),
     /// Forget the ticket of this peer.
     ForgetTicket(MacAddress),
     /// Keep these keys of tickets for the next run, in the place of those before; newest first.
     KeepTicketKeys(Vec<IssuingKey>),
+    /// Keep, for the next run, that our ticket of this number is not taken any more.
+    KeepSpent(TicketId),
 }

@@ -61,7 +61,7 @@ pub use migration::{Management, Migration, Policy, ProvedHost};
 pub use observed::PlainReport;
 pub use self_test::SelfTestError;
 pub use settings::{Broadcasting, Dhcp, DhcpServer, Legacy, Requirement, Settings, Weaken};
-pub use ticket::{HeldTicket, IssuingKey, Remembered};
+pub use ticket::{HeldTicket, IssuingKey, Remembered, TicketId};
 
 /// The link layer of one interface, on one thread.
 pub type Cll = Whole<Control, Lane>;

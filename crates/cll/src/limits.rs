@@ -18,6 +18,15 @@ const _: () = assert!(
 pub const LIFETIME_MIN: Duration = Duration::from_secs(15 * 60);
 /// Lifetime claimed by default (paper, Table 1: 30 minutes).
 pub const LIFETIME_DEFAULT: Duration = Duration::from_secs(30 * 60);
+/// Longest lifetime of an association, whatever both sides claim.
+pub const LIFETIME_MAX: Duration = Duration::from_secs(24 * 3600);
+/// A used association gets new keys by a rollover after this, however long it may live: from then on a key that leaked
+/// opens nothing new.
+pub const REKEY_AFTER: Duration = Duration::from_secs(24 * 60);
+const _: () = assert!(
+    REKEY_AFTER.as_secs() == LIFETIME_DEFAULT.as_secs() * 4 / 5,
+    "by default both rules for a rollover, this one and four fifths of the lifetime, say the same"
+);
 /// An association that carries nothing for this long ends by default.
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// The shortest time that may be configured for that. Shorter ones would have associations end between two frames of
@@ -91,6 +100,8 @@ const _: () = assert!(
 
 /// Peers with an association. A peer needs a certificate, so only a very large site reaches this.
 pub const PEERS_MAX: usize = 4096;
+/// Peers of which there are only candidates, beside those with an association.
+pub const CANDIDATE_PEERS_MAX: usize = 1024;
 /// Candidates of one peer.
 pub const CANDIDATES_PER_PEER_MAX: usize = 4;
 /// Handshakes that this host has open at a time; a sweep of a /24 by its own stack fits.
@@ -114,8 +125,15 @@ pub const TICKET_KEYS: usize = 2;
 pub const RESUMPTIONS_PER_SECOND: u32 = 400;
 /// Resumptions of others that may be answered in one go.
 pub const RESUMPTIONS_BURST: u32 = 800;
-/// Requests of others that are being answered or remembered.
-pub const ANSWERS_MAX: usize = 1024;
+/// Requests of others that are being answered or remembered. When it is full, the oldest remembered reply makes room:
+/// a repetition of its request is then judged anew.
+pub const ANSWERS_MAX: usize = 8192;
+const _: () = assert!(
+    ANSWERS_MAX as u64
+        >= (ANSWERS_PER_SECOND + STRANGERS_ANSWERED_PER_SECOND) as u64 * ANSWER_CACHED.as_secs()
+            + (ANSWERS_BURST + STRANGERS_ANSWERED_BURST) as u64,
+    "handshakes at the full rate have room for as long as they are remembered"
+);
 /// Senders whose last timestamp is remembered.
 pub const STAMPS_MAX: usize = 8192;
 /// Key pairs prepared ahead, so that a handshake does not wait for one (paper, section 7.2).
@@ -136,22 +154,32 @@ pub const STRANGERS_ANSWERED_PER_SECOND: u32 = 50;
 /// Handshakes of strangers that may be answered in one go: new hosts come by the room, not by the site.
 pub const STRANGERS_ANSWERED_BURST: u32 = 100;
 /// Handshakes of one source address that are answered in a second. This holds for hosts that have proved themselves before and once more
-/// for strangers, as does [`CHALLENGES_PER_SECOND`].
+/// for strangers, as does [`CHALLENGES_PER_SECOND`]. Challenges have the same share beside it.
 pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 4;
 /// Source addresses whose handshakes are counted apart.
 pub const SOURCES_MAX: usize = 1024;
-/// Challenges sent in a second.
+/// Challenges sent in a second to strangers, and as many again for requests that are not the newest of their sender,
+/// which recordings never are.
 pub const CHALLENGES_PER_SECOND: u32 = 200;
+/// Challenges sent in a second to hosts that have proved themselves before, for the newest request of each. A challenge is
+/// two HMACs and a frame shorter than the request. The share of each host is the bound that matters: in so many seconds
+/// all hosts that there can be have been challenged once.
+pub const CHALLENGES_OF_PROVED_PER_SECOND: u32 = 4000;
+/// Hosts whose challenges, or whose questions about groups, are counted apart.
+pub const CHALLENGED_SOURCES_MAX: usize = PEERS_MAX;
 /// Replies to our own handshakes that are judged in a second, each with three verifications: of hosts that have proved themselves before,
 /// and as many of strangers. An honest host replies once; whoever hears our question can reply to it as often as he likes.
 pub const REPLIES_PER_SECOND: u32 = SIGNATURES_PER_SECOND;
 /// Replies that may be judged in one go: one to each handshake that can be open.
 pub const REPLIES_BURST: u32 = REPLIES_PER_SECOND;
 const _: () = assert!(REPLIES_BURST as usize >= HANDSHAKES_OPEN_MAX, "what is asked in one go is answered in one go");
-/// Handshakes started in a second because of unknown indices.
-pub const UNKNOWN_PER_SECOND: u32 = 8;
+/// Handshakes started in a second because of unknown indices, with hosts that have proved themselves before.
+pub const UNKNOWN_PER_SECOND: u32 = 6;
+/// The same with strangers, whose addresses may all be spoofed.
+pub const UNKNOWN_OF_STRANGERS_PER_SECOND: u32 = 2;
 const _: () = assert!(
-    UNKNOWN_PER_SECOND as u64 * HANDSHAKE_GIVE_UP.as_secs() <= HANDSHAKES_OPEN_MAX as u64 / 2,
+    (UNKNOWN_PER_SECOND + UNKNOWN_OF_STRANGERS_PER_SECOND) as u64 * HANDSHAKE_GIVE_UP.as_secs()
+        <= HANDSHAKES_OPEN_MAX as u64 / 2,
     "a flood of unknown indices from forged addresses leaves room for the handshakes that our own stack asks for"
 );
 /// Handshakes signed by this host in a second, for whatever cause.

@@ -60,7 +60,7 @@ impl Scene {
 
     fn key_pair(&self, side: &str) -> KeyPair {
         let exponent = self.bytes(&format!("{side}.exponent")).try_into().expect("32 bytes");
-        KeyPair::of_profile(Profile::Paper, exponent).expect("a key pair")
+        KeyPair::of_profile(Profile::Paper, &exponent).expect("a key pair")
     }
 
     /// The keys that a side derives from the vectors' own messages.

@@ -22,6 +22,11 @@ impl Revoked {
         self.list.as_deref()
     }
 
+    /// When the authority signed it, in seconds since 1970; 0 without a list.
+    pub(crate) fn issued_unix_s(&self) -> u64 {
+        self.list.as_ref().map_or(0, |list| list.issued_unix())
+    }
+
     /// Whether `certificate` is on it.
     pub(crate) fn names(&self, certificate: &HostCertificate) -> bool {
         self.list.as_ref().is_some_and(|list| list.names(certificate))

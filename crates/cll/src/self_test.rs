@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use bump::Generator;
+use bump::SecretSource;
 use identity::agreement::KeyPair;
 use shield::Nonces;
 use wire::arp::{Arp, Operation};
@@ -24,7 +24,7 @@ pub type SelfTestError = String;
 const BROKEN: &str = "the cryptographic library does not work on this machine";
 
 /// Opens a handshake, answers it, judges the answer, and sends one frame each way, all within this function.
-pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), SelfTestError> {
+pub(crate) fn run(settings: &Arc<Settings>, keys: &mut dyn SecretSource) -> Result<(), SelfTestError> {
     let certificate = settings.identity.certificate();
     // A host without an IPv4 address asks by hardware address.
     let first = certificate.addresses().first().copied();
@@ -57,8 +57,9 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut Generator) -> Result<(), 
     exchange(&answered.keys, &finished.keys)
 }
 
-fn key_pair(settings: &Settings, keys: &mut Generator) -> Result<KeyPair, SelfTestError> {
-    KeyPair::of_profile(settings.profile(), keys.bytes()).map_err(|error| error.to_string())
+fn key_pair(settings: &Settings, keys: &mut dyn SecretSource) -> Result<KeyPair, SelfTestError> {
+    let secret = keys.secret().ok_or("the kernel gives no randomness")?;
+    KeyPair::of_profile(settings.profile(), &secret).map_err(|error| error.to_string())
 }
 
 fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &KeyPair) -> Vec<u8> {

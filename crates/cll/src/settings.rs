@@ -187,6 +187,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Hosts that proved themselves in an earlier run.
     pub proved: Vec<ProvedHost>,
+    /// The newest time that hosts have said in a handshake of an earlier run, in milliseconds since 1970.
+    pub heard: Vec<(MacAddress, u64)>,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,
     /// How it speaks DHCP.
@@ -229,6 +231,7 @@ impl Settings {
             broadcasting: Broadcasting::default(),
             policy: Policy::default(),
             proved: Vec::new(),
+            heard: Vec::new(),
             pass: Vec::new(),
             dhcp: Dhcp::default(),
             weaken: Weaken::default(),

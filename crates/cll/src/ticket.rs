@@ -15,7 +15,8 @@ use wire::cll::resumption::TICKET_LEN_MAX;
 use zeroize::Zeroizing;
 
 /// The number in front of a ticket, which names it.
-pub(crate) type TicketId = [u8; ID_LEN];
+/// The number of a ticket, drawn at random by its issuer.
+pub type TicketId = [u8; ID_LEN];
 
 /// The first byte of both forms; another says that another version wrote it.
 const FORM: u8 = 1;
@@ -218,6 +219,8 @@ pub struct Remembered {
     pub tickets: Vec<HeldTicket>,
     /// The keys of this host's own tickets, newest first.
     pub keys: Vec<IssuingKey>,
+    /// Numbers of this host's own tickets that are not taken any more, the oldest first.
+    pub spent: Vec<TicketId>,
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {

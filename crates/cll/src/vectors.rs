@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, Checksum, ClockTrust, Generator, Instant, Lane as _, Mailbox, Meta, Now, Side, Wall};
+use bump::{
+    Bump, Checksum, ClockTrust, ErasingGenerator, Generator, Instant, Lane as _, Mailbox, Meta, Now, Side, Wall,
+};
 use identity::aead::Suite;
 use identity::agreement::KeyPair;
 use identity::schedule::Schedule;
@@ -139,7 +141,7 @@ impl Party {
     }
 
     fn key_pair(&self) -> KeyPair {
-        KeyPair::from_random(self.private).expect("a key pair")
+        KeyPair::from_random(&self.private).expect("a key pair")
     }
 
     fn lane(&self) -> Lane {
@@ -459,7 +461,7 @@ fn a_host_answers_the_requests() {
         let mut sink = Collected::new();
         let settings = Settings::clone(&scene.responder.settings);
         let mut host = crate::start(started, settings, Generator::from_seed([1; 32]), &mut sink);
-        let mut keys = Generator::from_seed([2; 32]);
+        let mut keys = ErasingGenerator::from_seed(&[2; 32]);
         let at = now(START_UNIX_S);
         let mut batch = [(scene.vectors.bytes("request.frame").to_vec(), Meta::plain())];
         let parsed = Handshake::parse(scene.request()).expect("a request");
@@ -538,7 +540,7 @@ impl Roll {
     }
 
     fn key_pair(&self, name: &str) -> KeyPair {
-        KeyPair::from_random(self.array(&format!("{name}.x25519_private"))).expect("a key pair")
+        KeyPair::from_random(&self.array(&format!("{name}.x25519_private"))).expect("a key pair")
     }
 
     fn unsigned(&self, kind: Kind, name: &str, party: &Party) -> Vec<u8> {

@@ -8,9 +8,12 @@ use std::time::Duration;
 use bump::DropReason;
 use cll::{HeldTicket, Settings};
 use common::{Lan, Site, datagram, ip, mac, request, settings};
+use identity::agreement::KeyPair;
+use identity::ticket::ResumptionSecret;
 use wire::EtherType;
-use wire::cll::PacketType;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::cll::resumption::{Kind, Resumption};
+use wire::cll::{Offer, PacketType};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -402,8 +405,61 @@ fn a_stolen_file_on_another_machine_is_refused_by_the_addresses() {
     assert!(!lan.hosts[thief].established_with(2));
 }
 
+/// A thief on the path has a copy of the holder's ticket file and a key of the site, and no private key of anybody. Before replies
+/// were signed, the holder took him for the issuer and sealed to him.
 #[test]
-fn a_replayed_request_is_answered_from_the_cache_then_refused_and_after_a_restart_makes_a_candidate() {
+fn who_has_a_copy_of_the_holders_tickets_is_not_the_issuer_to_it() {
+    let mut lan = pair();
+    let stolen = lan.hosts[0].disk.tickets[&mac(2)].to_bytes();
+    let secret = ResumptionSecret::from_bytes(stolen[25..57].try_into().unwrap());
+    lan.restart(0);
+    lan.wire = Box::new(|_, _, _| false);
+    lan.ask(0, 2);
+    let asked = frame_of(&lan, PacketType::ResumptionRequest);
+    let request = Resumption::parse(&asked[ETHERNET_LEN..]).unwrap();
+    let pair = KeyPair::from_random(&[99; 32]).unwrap();
+    let reply = |binder, signature| Resumption {
+        kind: Kind::Reply(signature),
+        site_tag: [0; 16],
+        resolution: request.resolution.reply(mac(2), None),
+        timestamp_ms: request.timestamp_ms,
+        nonce: request.nonce,
+        offer: Offer { receiver_index: 8, ..request.offer },
+        key_share: pair.public(),
+        binder,
+    };
+    let unbound = reply([0; 32], &[]).emit_unbound();
+    let [before, after] = tagged_parts(&asked[ETHERNET_LEN..]);
+    let hash = identity::hash::sha256(&[before, after]);
+    let binder = secret.binder(b"ringwall cll 2 resumption reply", &[&hash, &unbound[..2], &unbound[18..]]);
+    // Whatever he signs with, it is not the issuer's key.
+    let own_signature = lan.hosts[0].settings.identity.sign(b"anything").unwrap();
+    for signature in [&[][..], &[0; 64], &own_signature] {
+        let message = reply(binder, signature).emit();
+        let mut frame = [&asked[6..12], &mac(2).0, &asked[12..14], &message].concat();
+        retag(&lan, &mut frame);
+        lan.inject(0, frame);
+    }
+    assert_eq!(lan.hosts[0].drops(DropReason::BadSignature), 3, "the binder was right, so only that refuses it");
+    assert!(!lan.hosts[0].established_with(2));
+}
+
+/// The keys of tickets outlive a restart, and so must what was done with them.
+#[test]
+fn a_used_ticket_stays_used_after_a_restart_of_its_issuer() {
+    let mut lan = pair();
+    lan.restart(0);
+    lan.ask(0, 2);
+    assert!(is_resumed(&lan, 0));
+    let used = frame_of(&lan, PacketType::ResumptionRequest);
+    let before = lan.hosts[1].drops(DropReason::TicketSpent);
+    lan.restart(1);
+    lan.inject(1, used);
+    assert_eq!(lan.hosts[1].drops(DropReason::TicketSpent), before + 1);
+}
+
+#[test]
+fn a_replayed_request_is_answered_from_the_cache_then_refused_also_after_a_restart() {
     let mut lan = pair();
     lan.restart(0);
     lan.ask(0, 2);
@@ -417,12 +473,17 @@ fn a_replayed_request_is_answered_from_the_cache_then_refused_and_after_a_restar
     lan.inject(1, request.clone());
     assert_eq!(lan.hosts[1].drops(DropReason::HandshakeStale), 1);
     assert_eq!(lan.hosts[0].cll.control.peers(lan.at), association, "nothing changed");
-    // It can know no better: a candidate, that nobody confirms.
     lan.restart(1);
     lan.seen.clear();
     lan.inject(1, request.clone());
-    assert_eq!(lan.hosts[1].cll.control.peers(lan.at).iter().filter(|peer| peer.state == "candidate").count(), 1);
+    assert!(lan.hosts[1].cll.control.peers(lan.at).is_empty(), "its ticket was used, which is on disk");
+    lan.inject(1, request.clone());
+    assert_eq!(lan.hosts[1].drops(DropReason::TicketSpent), 2);
+    // A daemon that was killed has not written what came last: a candidate, that nobody confirms.
+    lan.hosts[1].disk.spent.clear();
+    lan.restart(1);
     lan.inject(1, request);
+    assert_eq!(lan.hosts[1].cll.control.peers(lan.at).iter().filter(|peer| peer.state == "candidate").count(), 1);
     lan.send(0, datagram(1, 2, b"where are you"));
     lan.pass(seconds(2));
     talk(&mut lan);

@@ -250,8 +250,15 @@ fn certificates_are_judged_again() {
     talk(&mut lan, seconds(66));
     let reached = rollovers(&lan, 1);
     assert!(reached >= 2);
-    talk(&mut lan, seconds(40));
-    assert_eq!(rollovers(&lan, 1), reached, "its certificate is over");
+    lan.pass(seconds(10));
+    let before = [0, 1].map(|host| lan.hosts[host].payloads(EtherType::IPV4).len());
+    for _ in 0..40 {
+        lan.send(0, datagram(1, 2, b"certificate over"));
+        lan.send(1, datagram(2, 1, b"certificate over"));
+        lan.pass(seconds(1));
+    }
+    assert_eq!([0, 1].map(|host| lan.hosts[host].payloads(EtherType::IPV4).len()), before, "what it proved is over");
+    assert!(!lan.hosts[0].established_with(2) && !lan.hosts[1].established_with(1));
     assert!(lan.hosts[1].drops(DropReason::BadCertificate) > 0);
 }
 

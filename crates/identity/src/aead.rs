@@ -163,7 +163,7 @@ enum Cipher {
 /// Key and initialisation vector of one direction; what both ends share.
 struct FrameKey {
     cipher: Cipher,
-    iv: [u8; 12],
+    iv: Zeroizing<[u8; 12]>,
 }
 
 impl FrameKey {
@@ -176,11 +176,11 @@ impl FrameKey {
             }
             (_, None) => Cipher::Aegis(Zeroizing::new(key.try_into().map_err(|_| length)?)),
         };
-        Ok(FrameKey { cipher, iv })
+        Ok(FrameKey { cipher, iv: Zeroizing::new(iv) })
     }
 
     fn nonce(&self, sequence: u64) -> [u8; 12] {
-        let mut nonce = self.iv;
+        let mut nonce = *self.iv;
         for (byte, number) in nonce[4..].iter_mut().zip(sequence.to_be_bytes()) {
             *byte ^= number;
         }

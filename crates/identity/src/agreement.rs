@@ -51,9 +51,8 @@ impl KeyPair {
     ///
     /// # Errors
     /// [`KeyError::Refused`] when the library refuses the bytes, which happens for no 32 random bytes.
-    pub fn from_random(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let bytes = Zeroizing::new(bytes);
-        let private = PrivateKey::from_private_key(&X25519, &*bytes).map_err(|_| KeyError::Refused)?;
+    pub fn from_random(bytes: &[u8; 32]) -> Result<Self, KeyError> {
+        let private = PrivateKey::from_private_key(&X25519, bytes).map_err(|_| KeyError::Refused)?;
         let computed = private.compute_public_key().map_err(|_| KeyError::Refused)?;
         let public = computed.as_ref().try_into().map_err(|_| KeyError::Refused)?;
         Ok(KeyPair(Pair::X25519 { private, public }))
@@ -63,12 +62,10 @@ impl KeyPair {
     ///
     /// # Errors
     /// As there, and [`KeyError::Unsupported`] in a build without the paper profile.
-    pub fn of_profile(profile: Profile, bytes: [u8; 32]) -> Result<Self, KeyError> {
+    pub fn of_profile(profile: Profile, bytes: &[u8; 32]) -> Result<Self, KeyError> {
         match profile {
             Profile::Modern => KeyPair::from_random(bytes),
-            Profile::Paper => {
-                paper::GroupKeyPair::from_random(&Zeroizing::new(bytes)).map(|pair| KeyPair(Pair::Group14(pair)))
-            }
+            Profile::Paper => paper::GroupKeyPair::from_random(bytes).map(|pair| KeyPair(Pair::Group14(pair))),
         }
     }
 
@@ -119,8 +116,8 @@ mod tests {
 
     #[test]
     fn both_sides_reach_the_secret_of_rfc_7748() {
-        let alice = KeyPair::from_random(array(ALICE)).expect("key");
-        let bob = KeyPair::from_random(array(BOB)).expect("key");
+        let alice = KeyPair::from_random(&array(ALICE)).expect("key");
+        let bob = KeyPair::from_random(&array(BOB)).expect("key");
         assert_eq!(alice.public(), array::<32>(ALICE_PUBLIC));
         assert_eq!(bob.public(), array::<32>(BOB_PUBLIC));
         for shared in [alice.agree(bob.public()), bob.agree(alice.public())] {
@@ -130,7 +127,7 @@ mod tests {
 
     #[test]
     fn points_of_low_order_are_refused() {
-        let alice = KeyPair::from_random(array(ALICE)).expect("key");
+        let alice = KeyPair::from_random(&array(ALICE)).expect("key");
         let mut one = [0; 32];
         one[0] = 1;
         // The last one is the prime itself, another way to write zero.
@@ -143,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_share_of_another_agreement_is_refused() {
-        let alice = KeyPair::from_random(array(ALICE)).expect("key");
+        let alice = KeyPair::from_random(&array(ALICE)).expect("key");
         assert_eq!(alice.agree(&[2; 256]).map(drop), Err(BadKeyShare));
-        if let Ok(other) = KeyPair::of_profile(Profile::Paper, [7; 32]) {
+        if let Ok(other) = KeyPair::of_profile(Profile::Paper, &[7; 32]) {
             assert_eq!(other.agree(alice.public()).map(drop), Err(BadKeyShare));
             assert_eq!(alice.agree(other.public()).map(drop), Err(BadKeyShare));
         }
@@ -153,7 +150,7 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_printed() {
-        let alice = KeyPair::from_random(array(ALICE)).expect("key");
+        let alice = KeyPair::from_random(&array(ALICE)).expect("key");
         let shared = alice.agree(&array::<32>(BOB_PUBLIC)).expect("shared");
         assert_eq!(format!("{alice:?} {shared:?}"), "KeyPair(redacted) SharedSecret(redacted)");
     }

@@ -34,6 +34,8 @@ pub const TICKET: &str = "RINGWALL TICKET";
 /// The label of a key under which a host seals the tickets that it issues: when it was made, in seconds since 1970 and 8 bytes,
 /// network order, and 32 bytes of key.
 pub const TICKET_KEY: &str = "RINGWALL TICKET KEY";
+/// The label of the numbers of tickets that their issuer does not take any more, 16 bytes each.
+pub const SPENT_TICKETS: &str = "RINGWALL SPENT TICKETS";
 
 /// The label of what a machine keeps while it enrols by token: the number of the token in 8 bytes, network order, and the private
 /// half of the X25519 key that its identity is sealed to.

@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn another_transcript_gives_unrelated_keys() {
-        let one = KeyPair::from_random([1; 32]).expect("key");
-        let shared = one.agree(KeyPair::from_random([2; 32]).expect("key").public()).expect("shared");
+        let one = KeyPair::from_random(&[1; 32]).expect("key");
+        let shared = one.agree(KeyPair::from_random(&[2; 32]).expect("key").public()).expect("shared");
         let keys = |transcript: [u8; 32]| *Schedule::new(&shared, &transcript).expand::<32>(&[b"key"]);
         assert_eq!(keys([3; 32]), keys([3; 32]));
         assert_ne!(keys([3; 32]), keys([4; 32]));

@@ -21,7 +21,7 @@ pub const OVERHEAD: usize = KEY_LEN + TAG_LEN;
 /// # Errors
 /// [`KeyError::Refused`] when the library fails, which it does for no 32 random bytes.
 pub fn public_half(private: [u8; KEY_LEN]) -> Result<[u8; KEY_LEN], KeyError> {
-    KeyPair::from_random(private)?.public().try_into().map_err(|_| KeyError::Refused)
+    KeyPair::from_random(&private)?.public().try_into().map_err(|_| KeyError::Refused)
 }
 
 /// Seals `plaintext` to the owner of `receiver`: the encapsulated key, then the ciphertext with its tag. `info` names the use,

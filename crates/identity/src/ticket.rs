@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn keys_need_the_secret_the_agreement_and_the_transcript() {
-        let pair = |seed: u8| KeyPair::from_random([seed; 32]).expect("a key pair");
+        let pair = |seed: u8| KeyPair::from_random(&[seed; 32]).expect("a key pair");
         let shared = |seed: u8| pair(1).agree(pair(seed).public()).expect("shared");
         let key = |secret: u8, peer: u8, transcript: u8| {
             let secret = ResumptionSecret::from_bytes([secret; 32]);

@@ -175,3 +175,64 @@ fn ecdsa_fixed(der: &[u8]) -> Vec<u8> {
     }
     fixed
 }
+
+/// Authorities below one root, as a company has them: only the one of the form of a DHCP server's makes hosts with a lease, and that
+/// one only for addresses that it is constrained to.
+#[test]
+fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
+    const LEASES: &str = "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n\
+        nameConstraints=critical,permitted;IP:10.0.0.0/255.255.255.0\n";
+    let changed = |from: &str, to: &str| LEASES.replace(from, to);
+    let authorities = [
+        ("leases", LEASES.to_owned()),
+        ("unconstrained", changed("nameConstraints=critical,permitted;IP:10.0.0.0/255.255.255.0\n", "")),
+        ("names", changed("IP:10.0.0.0/255.255.255.0", "DNS:printers.example")),
+        ("both", changed("permitted;IP", "permitted;DNS:printers.example,permitted;IP")),
+        ("excluding", changed("permitted;IP:10.0.0.0/255.255.255.0", "excluded;IP:192.0.2.0/255.255.255.0")),
+        ("uncritical", changed("nameConstraints=critical,", "nameConstraints=")),
+        ("longer", changed(",pathlen:0", "")),
+        ("signer", changed("keyCertSign", "keyCertSign,digitalSignature")),
+    ];
+    let directory = tempfile::tempdir().expect("directory");
+    let at = directory.path();
+    for key in ["root.key", "sub.key", "host.key"] {
+        openssl(at, &["genpkey", "-algorithm", "ED25519", "-out", key]);
+    }
+    fs::write(at.join("site.cnf"), CONFIGURATION).expect("written");
+    openssl(
+        at,
+        &"req -config site.cnf -x509 -extensions authority -key root.key -subj /CN=lab -days 30 -out root.crt"
+            .split(' ')
+            .collect::<Vec<_>>(),
+    );
+    let root = pem::single(&read(at, "root.crt"), pem::CERTIFICATE).expect("a certificate");
+    let anchor = TrustAnchor::from_der(&root).expect("an authority");
+    for (number, (name, extensions)) in authorities.iter().enumerate() {
+        let subject = format!("/CN=dhcp {number}/serialNumber=00b{number}");
+        let authority = sign(at, "sub.key", &subject, ["root.crt", "root.key"], extensions);
+        for (address, is_within) in [("10.0.0.1", true), ("10.9.9.1", false)] {
+            let names = format!(
+                "keyUsage=critical,digitalSignature\nsubjectAltName=@names\n[names]\n\
+                 otherName.0=1.3.6.1.5.5.7.8.12;FORMAT:HEX,OCTETSTRING:020000000001\nIP.0={address}\n"
+            );
+            fs::write(at.join("sub.crt"), &authority).expect("written");
+            let host = sign(at, "host.key", "/CN=a/serialNumber=00aa", ["sub.crt", "sub.key"], &names);
+            let der = |text: &str| pem::single(text, pem::CERTIFICATE).expect("a certificate");
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+            let verdict = anchor.verify(&[&der(&host)[..], &der(&authority)].concat(), now).map(drop);
+            let expected = if *name == "leases" && is_within { Ok(()) } else { Err(Refusal::NotPermitted) };
+            assert_eq!(verdict, expected, "{name}, {address}");
+        }
+    }
+}
+
+/// A certificate for `key` that `issuer`, a certificate and its key, signs with these extensions; in PEM.
+fn sign(at: &Path, key: &str, subject: &str, issuer: [&str; 2], extensions: &str) -> String {
+    fs::write(at.join("extensions"), extensions).expect("written");
+    openssl(at, &["req", "-config", "site.cnf", "-new", "-key", key, "-subj", subject, "-out", "asked.csr"]);
+    let [certificate, issuer_key] = issuer;
+    let signing = ["x509", "-req", "-in", "asked.csr", "-CA", certificate, "-CAkey", issuer_key, "-CAcreateserial"];
+    let granting = ["-days", "20", "-extfile", "extensions", "-out", "granted.crt"];
+    openssl(at, &[&signing[..], &granting].concat());
+    read(at, "granted.crt")
+}

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         row_after(args, "sign", || fill(&key, &mut random), || used(key.sign(&message))),
         row(args, "verify", || used(verify())),
         row(args, "certificate_verify", || used(identity.anchor().verify(certificate.der(), valid_at))),
-        row(args, "key_pair", || used(KeyPair::of_profile(profile, [9; 32]))),
+        row(args, "key_pair", || used(KeyPair::of_profile(profile, &[9; 32]))),
         row(args, "agree", || used(mine.agree(peer.public()))),
         row(args, "derive", || derive(&shared)),
         row(args, "site_tag", || used(site_key.frame_tag(b"handshake", &[&message]))),
@@ -118,7 +118,7 @@ fn certificate_profile(identity: &HostIdentity) -> Profile {
 }
 
 fn key_pair(profile: Profile, random: &mut Generator) -> Result<KeyPair, Failure> {
-    KeyPair::of_profile(profile, random.bytes()).map_err(Failure::new)
+    KeyPair::of_profile(profile, &random.bytes()).map_err(Failure::new)
 }
 
 /// As many derivations as one association of one lane takes: key, vector and spinning nonce, both ways.

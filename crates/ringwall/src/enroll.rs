@@ -19,7 +19,7 @@ use identity::certificate::utc_text;
 use identity::token::Token;
 use sarp::applicant::{Applicant, News, Settings};
 use serde_json::json;
-use system::clock::{Clock, random_seed};
+use system::clock::Clock;
 use system::port::{PacketOptions, PacketPort, Receiver, Sender};
 use system::takeover::{self, Card, Kept, state};
 use system::wait::{PollFd, PollFlags, wait};
@@ -30,6 +30,7 @@ use crate::config::duration::parse_time;
 use crate::config::{Config, DEFAULT_FILE};
 use crate::failure::Failure;
 use crate::output::{complain, say};
+use crate::randomness;
 use crate::site::EnrollCommand;
 
 /// After so many tries without an answer the operator hears of it.
@@ -159,8 +160,7 @@ fn enrol(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
     let overwrite = if arguments.force { Overwrite::Force } else { Overwrite::Never };
     // Nobody is asked for an identity that cannot be put down.
     drop(Staged::new(&place.out, "", Secrecy::Secret, overwrite)?);
-    let mut random = generator()?;
-    let applying = begin(arguments, token, &place, &mut random)?;
+    let applying = begin(arguments, token, &place)?;
     let settings = Settings {
         mac: place.card.mac,
         key: token.key(),
@@ -168,23 +168,13 @@ fn enrol(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
         sealing_key: applying.sealing_key(),
         request: applying.request().to_vec(),
     };
-    let mut errand = Errand::open(arguments, place, applying, settings, random)?;
+    let mut errand = Errand::open(arguments, place, applying, settings, randomness::generator()?)?;
     let identity = errand.run(token, overwrite)?;
     errand.finish(&identity)
 }
 
-fn generator() -> Result<Generator, Failure> {
-    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
-    Ok(Generator::from_seed(seed))
-}
-
 /// The keys of this enrolment: those that are on disk already, or new ones, which then are.
-fn begin(
-    arguments: &TokenArguments,
-    token: &Token,
-    place: &Place,
-    generator: &mut Generator,
-) -> Result<Applying, Failure> {
+fn begin(arguments: &TokenArguments, token: &Token, place: &Place) -> Result<Applying, Failure> {
     if place.kept.exists() {
         let kept = Applying::from_pem(&files::read(&place.kept)?).map_err(|error| error.with_file(&place.kept));
         match kept {
@@ -197,11 +187,8 @@ fn begin(
             }
         }
     }
-    let mut random = |bytes: &mut [u8]| {
-        for chunk in bytes.chunks_mut(32) {
-            chunk.copy_from_slice(&generator.bytes::<32>()[..chunk.len()]);
-        }
-    };
+    let mut secrets = randomness::secrets()?;
+    let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
     let applying = Applying::begin(token, place.card.mac, &arguments.ip, &mut random)?;
     files::write(&place.kept, &applying.to_pem(), Secrecy::Secret, Overwrite::Force)?;
     Ok(applying)

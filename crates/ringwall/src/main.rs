@@ -12,6 +12,7 @@ mod host;
 mod metrics;
 mod output;
 mod protocol;
+mod randomness;
 mod shield;
 mod site;
 

@@ -15,7 +15,6 @@ use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
 use authority::repository::etcd::{Access, BadAccess};
 use authority::{Directory, Entry, Random, Request, enrolment};
-use bump::Generator;
 use clap::{Args, Subcommand};
 use identity::Profile;
 use identity::certificate::{CertificateRequest, Role, utc_text};
@@ -27,6 +26,7 @@ use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyAr
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::renewing::RenewArguments;
 use crate::failure::Failure;
+use crate::randomness;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_DIRECTORY: &str = "/etc/ringwall/site";
@@ -411,14 +411,8 @@ impl Surroundings<'_> {
 }
 
 fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
-    let seed = system::clock::random_seed()
-        .map_err(|error| Failure::new(format!("the kernel gives no random bytes: {error}; nothing was made")))?;
-    let mut generator = Generator::from_seed(seed);
-    let mut random = |bytes: &mut [u8]| {
-        for chunk in bytes.chunks_mut(32) {
-            chunk.copy_from_slice(&generator.bytes::<32>()[..chunk.len()]);
-        }
-    };
+    let mut secrets = randomness::secrets()?;
+    let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
     let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
     run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output: &mut std::io::stdout().lock() })
 }
@@ -719,7 +713,7 @@ mod tests {
     fn run(place: &Path, line: &str) -> Result<String, String> {
         let line = line.replace('@', &place.display().to_string());
         let parsed = Line::try_parse_from(std::iter::once("ringwall").chain(line.split(' ')));
-        let mut generator = Generator::from_seed(identity::hash::sha256(&[line.as_bytes()]));
+        let mut generator = bump::Generator::from_seed(identity::hash::sha256(&[line.as_bytes()]));
         let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
         let mut output = Vec::new();
         let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random: &mut random, output: &mut output };

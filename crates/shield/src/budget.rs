@@ -1,6 +1,6 @@
 //! Token buckets: how much of something costly strangers may cause in a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bump::Instant;
@@ -105,9 +105,126 @@ impl<B> Apart<B> {
     }
 }
 
+/// A budget of so much for each source and so much for all, for those who have proved themselves and for strangers.
+#[derive(Debug)]
+struct Shares {
+    all: Apart<Bucket>,
+    per_source: Apart<PerSource>,
+}
+
+impl Shares {
+    fn take(&mut self, now: Instant, source: MacAddress, is_proved: bool) -> bool {
+        self.per_source.of(is_proved).take(now, source) && self.all.of(is_proved).take(now)
+    }
+}
+
+/// What may be caused by messages that carry their sender's time under a tag that outsiders cannot make.
+#[derive(Clone, Copy, Debug)]
+pub struct RecencyRates {
+    /// Of one source, in a second.
+    pub per_source: u32,
+    /// Sources that are counted apart.
+    pub sources_max: usize,
+    /// Of all sources that have proved themselves, in a second.
+    pub proved: u32,
+    /// Of all other sources, and of all messages that are not the newest of their source, in a second.
+    pub others: u32,
+}
+
+/// Budgets for such messages. The newest of each source has a budget apart from older ones: an outsider has nothing but
+/// recordings, and a recording is never newer than what its sender says now. So recordings exhaust the budget of older
+/// messages, which an honest host needs only if its clock was set back.
+#[derive(Debug)]
+pub struct ByRecency {
+    newest: BTreeMap<MacAddress, u64>,
+    by_time: BTreeSet<(u64, MacAddress)>,
+    sources_max: usize,
+    of_newest: Shares,
+    of_older: Shares,
+}
+
+impl ByRecency {
+    /// Full budgets, and nothing heard yet.
+    #[must_use]
+    pub fn new(rates: RecencyRates) -> ByRecency {
+        let shares = |proved: u32| Shares {
+            all: Apart { proved: Bucket::new(proved, proved), strangers: Bucket::new(rates.others, rates.others) },
+            per_source: Apart::new(|| PerSource::new(rates.per_source, rates.sources_max)),
+        };
+        ByRecency {
+            newest: BTreeMap::new(),
+            by_time: BTreeSet::new(),
+            sources_max: rates.sources_max,
+            of_newest: shares(rates.proved),
+            of_older: shares(rates.others),
+        }
+    }
+
+    /// `source` said something at `time`, in whatever unit its messages have.
+    pub fn hear(&mut self, source: MacAddress, time: u64) {
+        match self.newest.get(&source) {
+            Some(known) if *known >= time => return,
+            Some(known) => _ = self.by_time.remove(&(*known, source)),
+            // The source that was silent for longest loses the least.
+            None if self.newest.len() >= self.sources_max => {
+                self.by_time.pop_first().map(|(_, oldest)| self.newest.remove(&oldest));
+            }
+            None => {}
+        }
+        self.newest.insert(source, time);
+        self.by_time.insert((time, source));
+    }
+
+    /// Takes a token for a message that `source` made at `time`. The same message again is as new as before.
+    pub fn take(&mut self, now: Instant, source: MacAddress, is_proved: bool, time: u64) -> bool {
+        let is_newest = self.newest.get(&source).is_none_or(|newest| time >= *newest);
+        if is_newest {
+            self.hear(source, time);
+        }
+        let shares = if is_newest { &mut self.of_newest } else { &mut self.of_older };
+        shares.take(now, source, is_proved)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RATES: RecencyRates = RecencyRates { per_source: 4, sources_max: 8, proved: 100, others: 10 };
+
+    fn mac(last: u8) -> MacAddress {
+        MacAddress([2, 0, 0, 0, 0, last])
+    }
+
+    #[test]
+    fn older_messages_leave_the_newest_of_every_source_its_share() {
+        let mut budget = ByRecency::new(RATES);
+        let now = Instant::from_millis(1_000_000);
+        (1..=4).for_each(|source| budget.hear(mac(source), 1000));
+        let recorded = (0..400).filter(|n| budget.take(now, mac(1 + (n % 4) as u8), true, 500 + n)).count();
+        assert_eq!(recorded, 10, "recordings of all sources share one budget");
+        assert!((1..=4).all(|source| budget.take(now, mac(source), true, 1001)));
+    }
+
+    #[test]
+    fn ascending_recordings_end_with_the_first_message_of_today() {
+        let mut budget = ByRecency::new(RATES);
+        let now = Instant::from_millis(1_000_000);
+        assert_eq!((0..50).filter(|n| budget.take(now, mac(1), true, 500 + n)).count(), 4);
+        // Refused once, because its share is used up; known as the newest from then on.
+        assert!(!budget.take(now, mac(1), true, 2000));
+        let later = now + Duration::from_secs(1);
+        assert_eq!((0..50).filter(|n| budget.take(later, mac(1), true, 600 + n)).count(), 4, "of the older ones");
+        assert!(budget.take(later, mac(1), true, 2000));
+    }
+
+    #[test]
+    fn the_table_of_sources_is_bounded_and_forgets_the_one_silent_for_longest() {
+        let mut budget = ByRecency::new(RATES);
+        (1..=9).for_each(|source| budget.hear(mac(source), u64::from(source)));
+        assert_eq!((budget.newest.len(), budget.by_time.len()), (8, 8));
+        assert!(!budget.newest.contains_key(&mac(1)));
+    }
 
     #[test]
     fn strangers_leave_those_who_have_proved_themselves_theirs() {

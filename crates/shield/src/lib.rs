@@ -20,7 +20,7 @@ pub mod sarp;
 pub mod spin;
 pub mod window;
 
-pub use budget::{Apart, Bucket, PerSource};
+pub use budget::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
 pub use checks::{Checks, Layers, NonceKeys, Nonces, Refusal, Switches};
 pub use hook::Hook;
 pub use map::{Keys, MapShape};

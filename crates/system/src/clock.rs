@@ -1,7 +1,6 @@
-//! The clocks and the randomness that bumps are handed.
+//! The clocks that bumps are handed.
 #![allow(unsafe_code)]
 
-use std::io;
 use std::time::Duration;
 
 use bump::{ClockTrust, Instant, Now, Wall};
@@ -75,28 +74,6 @@ fn kernel_is_synchronised() -> bool {
     result >= 0 && result != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0
 }
 
-/// 32 bytes from the kernel's generator, to seed our own.
-///
-/// # Errors
-/// The kernel has no generator, which no supported one lacks.
-pub fn random_seed() -> io::Result<[u8; 32]> {
-    let mut seed = [0_u8; 32];
-    let mut filled = 0;
-    while filled < seed.len() {
-        let rest = &mut seed[filled..];
-        // SAFETY: the pointer and the length describe `rest`, which outlives the call.
-        let count = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-        match usize::try_from(count) {
-            Ok(count) => filled += count,
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error),
-            },
-        }
-    }
-    Ok(seed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,10 +103,5 @@ mod tests {
         assert!((86_399..=86_400).contains(&(unix_s(right) - unix_s(back))));
         assert!(back.since_boot >= right.since_boot);
         assert_eq!((unix_s(first), first.wall.expect("it has one").trust), (0, ClockTrust::Wrong));
-    }
-
-    #[test]
-    fn two_seeds_differ() {
-        assert_ne!(random_seed().expect("kernel"), random_seed().expect("kernel"));
     }
 }

@@ -1,7 +1,7 @@
 //! Linux, and the only room with unsafe code.
 //!
 //! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out), [`wait`],
-//! [`clock`] and [`priority`] (what a run loop needs beside them), [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
+//! [`clock`], [`random`] and [`priority`] (what a run loop needs beside them), [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
 //! and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`] (programs in the kernel; [`xdp`]: in
 //! front of a card's receive path).
 //!
@@ -19,6 +19,7 @@ pub mod null;
 pub mod port;
 pub mod priority;
 pub mod privilege;
+pub mod random;
 pub mod takeover;
 pub mod tap_device;
 pub mod wait;

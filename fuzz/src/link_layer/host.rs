@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::sink::Collected;
-use bump::{Bump, ClockTrust, Control as _, Generator, Instant, Lane as _, Ledger, Now, Side, Ticket, Wall};
+use bump::{Bump, ClockTrust, Control as _, ErasingGenerator, Generator, Instant, Lane as _, Ledger, Now, Side, Ticket, Wall};
 use cll::limits::{CANDIDATES_PER_PEER_MAX, HANDSHAKES_OPEN_MAX, HELD_BYTES_MAX};
-use cll::{Cll, Effect, Event, HeldTicket, IssuingKey, Job, Remembered, Settings};
+use cll::{Cll, Effect, Event, HeldTicket, IssuingKey, Job, Remembered, Settings, TicketId};
 use identity::aead::Suite;
 use wire::MacAddress;
 use wire::cll::Compression;
@@ -36,9 +36,9 @@ pub(super) struct Host {
     pub(super) shouted: BTreeMap<Vec<u8>, u32>,
     /// What its stack was given last.
     pub(super) last_delivered: Vec<u8>,
-    keys: Generator,
+    keys: ErasingGenerator,
     /// What outlives the program.
-    disk: (BTreeMap<MacAddress, HeldTicket>, Vec<IssuingKey>),
+    disk: (BTreeMap<MacAddress, HeldTicket>, Vec<IssuingKey>, Vec<TicketId>),
     clock_error_s: Option<i64>,
     lives: u8,
 }
@@ -56,7 +56,7 @@ impl Host {
             opened: BTreeSet::new(),
             shouted: BTreeMap::new(),
             last_delivered: Vec::new(),
-            keys: Generator::from_seed([100 + number as u8; 32]),
+            keys: ErasingGenerator::from_seed(&[100 + number as u8; 32]),
             disk: Default::default(),
             clock_error_s,
             lives: 0,
@@ -78,7 +78,9 @@ impl Host {
         self.jobs.clear();
         let now = self.now(at);
         self.cll = start(&self.settings, number, self.lives, now);
-        let remembered = Remembered { tickets: self.disk.0.values().cloned().collect(), keys: self.disk.1.clone() };
+        let (tickets, keys, spent) = &self.disk;
+        let remembered =
+            Remembered { tickets: tickets.values().cloned().collect(), keys: keys.clone(), spent: spent.clone() };
         cll::remember(&mut self.cll, now, remembered, &mut Collected::new());
     }
 
@@ -103,8 +105,12 @@ impl Host {
                 Effect::KeepTicket(ticket) => _ = self.disk.0.insert(ticket.mac(), *ticket),
                 Effect::ForgetTicket(mac) => _ = self.disk.0.remove(&mac),
                 Effect::KeepTicketKeys(keys) => self.disk.1 = keys,
+                Effect::KeepSpent(id) => self.disk.2.push(id),
                 // A list of the peer's making is not signed by the site, and what is remembered is not read again here.
-                Effect::PermanentNeighbour { .. } | Effect::CheckRevocationList { .. } | Effect::Remember(_) => {}
+                Effect::PermanentNeighbour { .. }
+                | Effect::CheckRevocationList { .. }
+                | Effect::Remember(_)
+                | Effect::RememberTime { .. } => {}
             }
         }
         self.check_limits();

@@ -312,7 +312,7 @@ impl Control {
             self.forget_ticket(call, held);
         }
         let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
-        self.freshness.remember(mac, reply.timestamp_ms, opening.nonce);
+        self.remember_stamp(call, mac, reply.timestamp_ms, opening.nonce);
         let own = self.offer(opening.receiver_index);
         let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &reply.offer);
         let asked = opening.started;

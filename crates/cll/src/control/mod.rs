@@ -37,7 +37,7 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
-use shield::{Apart, Bucket, PerSource};
+use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
@@ -103,11 +103,11 @@ pub struct Control {
     freshness: Freshness,
     answer_budget: Apart<Bucket>,
     answer_budget_per_source: Apart<PerSource>,
-    challenge_budget: Apart<Bucket>,
+    challenge_budget: ByRecency,
     reply_budget: Apart<Bucket>,
     reply_budget_per_source: Apart<PerSource>,
     signature_budget: Bucket,
-    unknown_budget: Bucket,
+    unknown_budget: Apart<Bucket>,
     unknown_asked: BTreeMap<MacAddress, Instant>,
     key_pairs: Vec<KeyPair>,
     key_pairs_ordered: bool,
@@ -118,6 +118,16 @@ pub struct Control {
 
 fn answers_per_source() -> PerSource {
     PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
+}
+
+/// A budget of so much in a second, of which a second's worth may come in one go.
+fn steady(per_second: u32) -> Bucket {
+    Bucket::new(per_second, per_second)
+}
+
+fn by_recency(proved: u32, others: u32) -> ByRecency {
+    let (per_source, sources_max) = (limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::CHALLENGED_SOURCES_MAX);
+    ByRecency::new(RecencyRates { per_source, sources_max, proved, others })
 }
 
 /// One call into control: when, and where its results go.
@@ -174,6 +184,8 @@ impl Control {
     /// A control without associations. `random` is for nonces and indices, never for keys.
     #[must_use]
     pub fn new(now: Now, settings: Arc<Settings>, mut random: Generator) -> Control {
+        let mut challenge_budget = by_recency(limits::CHALLENGES_OF_PROVED_PER_SECOND, limits::CHALLENGES_PER_SECOND);
+        settings.heard.iter().for_each(|&(mac, unix_ms)| challenge_budget.hear(mac, unix_ms));
         Control {
             broadcasts: Broadcasts::new(&mut random, now, &settings),
             wire_mtu: settings.wire_mtu,
@@ -183,7 +195,7 @@ impl Control {
             neighbours: Neighbours::new(settings.identity.certificate()),
             own_origin: Origin::of(settings.identity.certificate()),
             probes: BTreeMap::new(),
-            probe_budget: Bucket::new(limits::PROBES_PER_SECOND, limits::PROBES_PER_SECOND),
+            probe_budget: steady(limits::PROBES_PER_SECOND),
             claims_told: Bucket::new(1, limits::CLAIMS_TOLD_BURST),
             dhcp: Dhcp::new(now, &settings, random.bytes()),
             settings,
@@ -200,11 +212,14 @@ impl Control {
                 strangers: Bucket::new(limits::STRANGERS_ANSWERED_PER_SECOND, limits::STRANGERS_ANSWERED_BURST),
             },
             answer_budget_per_source: Apart::new(answers_per_source),
-            challenge_budget: Apart::new(|| Bucket::new(limits::CHALLENGES_PER_SECOND, limits::CHALLENGES_PER_SECOND)),
+            challenge_budget,
             reply_budget: Apart::new(|| Bucket::new(limits::REPLIES_PER_SECOND, limits::REPLIES_BURST)),
             reply_budget_per_source: Apart::new(answers_per_source),
-            signature_budget: Bucket::new(limits::SIGNATURES_PER_SECOND, limits::SIGNATURES_PER_SECOND),
-            unknown_budget: Bucket::new(limits::UNKNOWN_PER_SECOND, limits::UNKNOWN_PER_SECOND),
+            signature_budget: steady(limits::SIGNATURES_PER_SECOND),
+            unknown_budget: Apart {
+                proved: steady(limits::UNKNOWN_PER_SECOND),
+                strangers: steady(limits::UNKNOWN_OF_STRANGERS_PER_SECOND),
+            },
             unknown_asked: BTreeMap::new(),
             key_pairs: Vec::new(),
             key_pairs_ordered: false,
@@ -222,11 +237,11 @@ impl Control {
         self.order_key_pairs(out);
     }
 
-    /// A handshake with ourselves, to be called once before the first frame. `keys` is the generator for key pairs.
+    /// A handshake with ourselves, to be called once before the first frame. Its key pairs come from `keys`.
     ///
     /// # Errors
     /// What does not work, in words.
-    pub fn self_test(&self, keys: &mut Generator) -> Result<(), crate::SelfTestError> {
+    pub fn self_test(&self, keys: &mut dyn bump::SecretSource) -> Result<(), crate::SelfTestError> {
         crate::self_test::run(&self.settings, keys)
     }
 
@@ -365,27 +380,29 @@ impl Control {
         }
     }
 
-    /// The shorter of both claims, but never below the minimum (paper, section 5.2); and never beyond a leased certificate of the peer,
-    /// since the address may be another's from then on.
+    /// The shorter of both claims within the limits (paper, section 5.2); and never beyond the certificate of either side:
+    /// what a certificate proves ends with it.
     fn agreed_lifetime(&self, now: Now, peer: &HostCertificate, own: &Offer, peers: &Offer) -> Duration {
         let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
-        let agreed = shorter.max(self.settings.lifetime_min);
-        if !peer.is_leased() {
-            return agreed;
-        }
-        // It was issued after it began, so it has no longer to live than its period, whatever our clock shows.
-        let unix_s = self.certificate_time(now).unix_s().max(peer.not_before_unix());
-        let certified_s = peer.not_after_unix().saturating_sub(unix_s).saturating_add(1);
-        agreed.min(Duration::from_secs(certified_s))
+        let agreed = shorter.max(self.settings.lifetime_min).min(limits::LIFETIME_MAX);
+        let time = self.certificate_time(now);
+        let certified = |certificate: &HostCertificate| {
+            // It was issued after it began, so it has no longer to live than its period, whatever our clock shows.
+            let unix_s = time.unix_s().max(certificate.not_before_unix());
+            Duration::from_secs(certificate.not_after_unix().saturating_sub(unix_s).saturating_add(1))
+        };
+        agreed.min(certified(peer)).min(certified(self.settings.identity.certificate()))
     }
 
-    /// The time against which certificates are judged. A clock that is behind our own certificate's first second is certainly
-    /// wrong: all that is known is that it is later.
+    /// The time against which certificates are judged. A clock that is behind what the authority has signed, our own
+    /// certificate's first second or the list of revoked certificates, is certainly wrong: all that is known is that it is
+    /// later.
     fn certificate_time(&self, now: Now) -> CertificateTime {
         let wall_unix_s = now.trusted_unix_ms().unwrap_or(0) / 1000;
         let issued_unix_s = self.settings.identity.certificate().not_before_unix();
-        if wall_unix_s < issued_unix_s {
-            CertificateTime::NotBefore(issued_unix_s)
+        let signed_unix_s = issued_unix_s.max(self.revoked.issued_unix_s());
+        if wall_unix_s < signed_unix_s {
+            CertificateTime::NotBefore(signed_unix_s)
         } else {
             CertificateTime::Shown(wall_unix_s)
         }
@@ -450,20 +467,34 @@ impl Control {
     /// Lets a replaced association open frames for a while, and ends the one that did so before.
     fn retire(&mut self, call: &mut Call<'_>, association: Association) {
         let grace = call.now.since_boot + limits::OUTGOING_GRACE;
-        let until = if association.certificate.is_leased() { grace.min(association.expires) } else { grace };
+        let until = grace.min(association.expires);
         if let Some(before) = self.peers.add_leaving(association, until) {
             self.peers.forget(&before);
             self.stop_receiving(call, &before);
         }
     }
 
+    /// Makes room for an association with `newcomer` that is confirmed, at the cost of the least useful one.
     fn make_room(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
-        if self.peers.len() < limits::PEERS_MAX || self.peers.get(newcomer).is_some() {
+        let is_known = self.peers.current_by_mac(newcomer).is_some();
+        if is_known || self.peers.established() < limits::PEERS_MAX {
             return;
         }
         if let Some(mac) = self.peers.least_useful() {
             for association in self.peers.take_all(mac) {
                 self.stop_all(call, &association, EndCause::Evicted);
+            }
+        }
+    }
+
+    /// Makes room for a candidate. A replayed request makes one too, so it takes nothing from a confirmed association.
+    fn make_room_for_candidate(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
+        if self.peers.len() < limits::PEERS_MAX + limits::CANDIDATE_PEERS_MAX || self.peers.get(newcomer).is_some() {
+            return;
+        }
+        if let Some(mac) = self.peers.oldest_unconfirmed() {
+            for association in self.peers.take_all(mac) {
+                self.stop_receiving(call, &association);
             }
         }
     }

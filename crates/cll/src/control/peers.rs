@@ -17,7 +17,8 @@ use wire::cll::handshake::LANES_MAX;
 
 use crate::keys::{SendKey, TicketSecrets};
 use crate::limits::{
-    CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, SILENCE_MAX, SIMULTANEOUS,
+    CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER, SILENCE_MAX,
+    SIMULTANEOUS,
 };
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
@@ -118,10 +119,10 @@ impl Association {
         owes
     }
 
-    /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four fifths of its life. The host
-    /// with the lower address waits a sixteenth longer, so that as a rule only one side asks.
+    /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four fifths of its life and
+    /// [`REKEY_AFTER`] at the latest. The host with the lower address waits a sixteenth longer, so that as a rule only one side asks.
     pub(crate) fn wants_successor(&self, now: Instant, own_mac: MacAddress, rekey_every: Option<Duration>) -> bool {
-        let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8));
+        let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8).min(REKEY_AFTER));
         let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };
         self.in_use && now.since(self.born) >= due + patience
     }
@@ -404,9 +405,21 @@ impl Peers {
         all
     }
 
-    /// The peer whose association has been unused for longest, to make room.
+    /// How many peers have an association in use.
+    pub(crate) fn established(&self) -> usize {
+        self.by_mac.values().filter(|peer| peer.current.is_some()).count()
+    }
+
+    /// The peer whose association in use was silent for longest, to make room.
     pub(crate) fn least_useful(&self) -> Option<MacAddress> {
-        let last_use = |peer: &Peer| peer.current.as_ref().and_then(|current| current.last_opened);
-        self.by_mac.iter().min_by_key(|(_, peer)| last_use(peer)).map(|(mac, _)| *mac)
+        let in_use = self.by_mac.iter().filter_map(|(mac, peer)| Some((mac, peer.current.as_ref()?.last_opened)));
+        in_use.min_by_key(|(_, last_opened)| *last_opened).map(|(mac, _)| *mac)
+    }
+
+    /// The peer without an association in use that has waited for longest for one.
+    pub(crate) fn oldest_unconfirmed(&self) -> Option<MacAddress> {
+        let youngest = |peer: &Peer| peer.associations().map(|association| association.born).max();
+        let unconfirmed = self.by_mac.iter().filter(|(_, peer)| peer.current.is_none());
+        unconfirmed.min_by_key(|(_, peer)| youngest(peer)).map(|(mac, _)| *mac)
     }
 }

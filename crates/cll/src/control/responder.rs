@@ -1,8 +1,9 @@
 //! Handshakes of others that we answer (paper, section 5.2): cheap checks first, one job for all the public key work, the
 //! stack's own ARP reply, and a candidate that waits for its first frame.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Now, Side};
@@ -15,7 +16,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use super::freshness::{Age, Stamp};
 use super::peers::Birth;
 use super::{Call, Control, Task};
-use crate::event::Event;
+use crate::event::{Effect, Event};
 use crate::job::{Answer, Answered, JobKind, Refusal};
 use crate::keys::AssociationKeys;
 use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
@@ -28,6 +29,15 @@ pub(super) struct AnswerId {
     pub(super) nonce: [u8; NONCE_LEN],
     pub(super) timestamp_ms: u64,
     pub(super) cookie: [u8; COOKIE_LEN],
+}
+
+impl AnswerId {
+    /// All that may be known of one host.
+    fn all_of(mac: MacAddress) -> RangeInclusive<AnswerId> {
+        let first = AnswerId { mac, nonce: [0; NONCE_LEN], timestamp_ms: 0, cookie: [0; COOKIE_LEN] };
+        let last = AnswerId { mac, nonce: [0xff; NONCE_LEN], timestamp_ms: u64::MAX, cookie: [0xff; COOKIE_LEN] };
+        first..=last
+    }
 }
 
 /// What an answer waits for.
@@ -49,10 +59,22 @@ struct AnswerEntry {
     state: State,
 }
 
+impl AnswerEntry {
+    /// When something is to be done about it.
+    fn due(&self) -> Instant {
+        match self.state {
+            State::Stack { silent_at: Some(silent_at), .. } => silent_at.min(self.forget_at),
+            _ => self.forget_at,
+        }
+    }
+}
+
 /// All requests that are being answered or remembered.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     by_id: BTreeMap<AnswerId, AnswerEntry>,
+    /// The same, by when something is to be done.
+    by_due: BTreeSet<(Instant, AnswerId)>,
 }
 
 /// A request whose cheap parts are right, about to be judged.
@@ -67,19 +89,51 @@ pub(super) struct Asked<'a> {
 }
 
 impl Answers {
-    /// Whether one more request can be judged and remembered.
-    pub(super) fn has_room(&self) -> bool {
-        self.by_id.len() < ANSWERS_MAX
+    /// Makes room for one more. The oldest remembered reply goes: should its request be repeated, it is judged anew. False
+    /// if all are still being answered.
+    pub(super) fn make_room(&mut self) -> bool {
+        if self.by_id.len() < ANSWERS_MAX {
+            return true;
+        }
+        let is_remembered =
+            |id: &AnswerId| self.by_id.get(id).is_some_and(|entry| matches!(entry.state, State::Duplicates { .. }));
+        let oldest = self.by_due.iter().map(|(_, id)| *id).find(is_remembered);
+        oldest.and_then(|id| self.remove(id)).is_some()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.by_id
-            .values()
-            .map(|entry| match entry.state {
-                State::Stack { silent_at: Some(silent_at), .. } => silent_at.min(entry.forget_at),
-                _ => entry.forget_at,
-            })
-            .min()
+        self.by_due.first().map(|(due, _)| *due)
+    }
+
+    fn insert(&mut self, id: AnswerId, entry: AnswerEntry) {
+        self.remove(id);
+        self.by_due.insert((entry.due(), id));
+        self.by_id.insert(id, entry);
+    }
+
+    fn remove(&mut self, id: AnswerId) -> Option<AnswerEntry> {
+        let entry = self.by_id.remove(&id)?;
+        self.by_due.remove(&(entry.due(), id));
+        Some(entry)
+    }
+
+    /// Puts another state in the place of the one that there is.
+    fn set_state(&mut self, id: AnswerId, state: State) {
+        if let Some(entry) = self.remove(id) {
+            self.insert(id, AnswerEntry { state, ..entry });
+        }
+    }
+
+    /// What is due at `now`.
+    fn due(&self, now: Instant) -> Vec<AnswerId> {
+        self.by_due.iter().take_while(|(due, _)| *due <= now).map(|(_, id)| *id).collect()
+    }
+
+    /// What waits for our stack to answer the host at `mac` for `own_ip`.
+    fn waiting_for_stack(&self, mac: MacAddress, own_ip: IpAddr) -> Vec<AnswerId> {
+        let waits =
+            |entry: &AnswerEntry| entry.question.target_ip() == own_ip && matches!(entry.state, State::Stack { .. });
+        self.by_id.range(AnswerId::all_of(mac)).filter(|(_, entry)| waits(entry)).map(|(id, _)| *id).collect()
     }
 }
 
@@ -112,7 +166,7 @@ impl Control {
         match self.age_of(call.now, id) {
             Age::Fresh => self.judge_request(call, id, &request, frame),
             Age::Replay => Err(DropReason::HandshakeStale),
-            Age::Unknown => self.challenge(call, header.source, nonce),
+            Age::Unknown => self.challenge(call, id),
         }
     }
 
@@ -150,9 +204,9 @@ impl Control {
         let entry = self.answers.by_id.get_mut(&id)?;
         match &mut entry.state {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
-            State::Stack { silent_at, .. } => {
-                *silent_at = Some(now + STACK_ANSWER_MAX);
-                let question = entry.question;
+            State::Stack { reply, .. } => {
+                let (question, reply) = (entry.question, std::mem::take(reply));
+                self.answers.set_state(id, State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) });
                 self.send_resolution_up(call, &question, false);
                 Some(Fate::Consumed)
             }
@@ -167,15 +221,13 @@ impl Control {
         }
     }
 
-    pub(super) fn challenge(
-        &mut self,
-        call: &mut Call<'_>,
-        sender: MacAddress,
-        nonce: [u8; NONCE_LEN],
-    ) -> Result<Fate, DropReason> {
+    /// Asks the sender of this request to prove that it lives.
+    pub(super) fn challenge(&mut self, call: &mut Call<'_>, id: AnswerId) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
+        let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
         let is_proved = self.is_proved(sender);
-        if !self.challenge_budget.of(is_proved).take(now) {
+        let within = self.challenge_budget.take(now, sender, is_proved, timestamp_ms);
+        if !(within || self.settings.weaken.budgets) {
             return Err(DropReason::HandshakeBudget);
         }
         let cookie = self.freshness.cookie(now, sender, &nonce);
@@ -197,7 +249,7 @@ impl Control {
         let is_proved = self.is_proved(id.mac);
         let within =
             self.answer_budget_per_source.of(is_proved).take(now, id.mac) && self.answer_budget.of(is_proved).take(now);
-        if !self.answers.has_room() || !(within || self.settings.weaken.budgets) {
+        if !(within || self.settings.weaken.budgets) || !self.answers.make_room() {
             return Err(DropReason::HandshakeBudget);
         }
         let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
@@ -226,7 +278,7 @@ impl Control {
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
         let forget_at = call.now.since_boot + ANSWER_CACHED;
-        self.answers.by_id.insert(id, AnswerEntry { question, forget_at, state });
+        self.answers.insert(id, AnswerEntry { question, forget_at, state });
         Ok(Fate::Held)
     }
 
@@ -254,9 +306,9 @@ impl Control {
 
     /// The verdict on a request.
     pub(super) fn request_judged(&mut self, call: &mut Call<'_>, id: AnswerId, result: Result<Box<Answered>, Refusal>) {
-        let Some(entry) = self.answers.by_id.remove(&id) else { return };
+        let Some(entry) = self.answers.remove(id) else { return };
         let State::Verdict { request_frame, own, peers, is_fresh } = entry.state else { return };
-        match result.and_then(|answered| self.spend_ticket(answered)) {
+        match result.and_then(|answered| self.spend_ticket(call, answered)) {
             Err(refusal) => {
                 self.peers.return_index(own.receiver_index);
                 self.ask_for_handshake(call, id, refusal.reason);
@@ -270,12 +322,25 @@ impl Control {
                 Ok(()) => {
                     self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
                     if is_fresh {
-                        self.freshness.remember(id.mac, id.timestamp_ms, id.nonce);
+                        self.remember_stamp(call, id.mac, id.timestamp_ms, id.nonce);
                     }
                     self.accept_request(call, id, entry.question, (own, peers), *answered);
                 }
             },
         }
+    }
+
+    /// What a verified sender's clock showed: recordings of what it said before are worth nothing from now on.
+    pub(super) fn remember_stamp(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        unix_ms: u64,
+        nonce: [u8; NONCE_LEN],
+    ) {
+        self.freshness.remember(mac, unix_ms, nonce);
+        self.challenge_budget.hear(mac, unix_ms);
+        call.out.effect(Effect::RememberTime { mac, unix_ms });
     }
 
     /// The sender is who it says. The answer makes a candidate and nothing else.
@@ -312,13 +377,13 @@ impl Control {
             self.send_resolution_up(call, &question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.by_id.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, state });
+        self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, state });
     }
 
     /// Makes an association that opens frames and seals none before one was opened.
     pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth, keys: AssociationKeys) {
         let now = call.now.since_boot;
-        self.make_room(call, birth.certificate.mac());
+        self.make_room_for_candidate(call, birth.certificate.mac());
         let association = self.peers.bear(now, birth);
         let association_id = association.id;
         self.install_receivers(call, &association, keys.receive, true);
@@ -333,15 +398,7 @@ impl Control {
 
     /// Our stack answered the host at `mac` for its address: sends the replies that waited for that. False if none did.
     pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, mac: MacAddress, own_ip: IpAddr) -> bool {
-        let waiting: Vec<AnswerId> = self
-            .answers
-            .by_id
-            .iter()
-            .filter(|(id, entry)| {
-                id.mac == mac && entry.question.target_ip() == own_ip && matches!(entry.state, State::Stack { .. })
-            })
-            .map(|(id, _)| *id)
-            .collect();
+        let waiting = self.answers.waiting_for_stack(mac, own_ip);
         for id in &waiting {
             self.send_reply(call, *id);
         }
@@ -354,9 +411,7 @@ impl Control {
         let State::Stack { reply, .. } = &mut entry.state else { return };
         let mut reply = std::mem::take(reply);
         self.send_message(call, id.mac, &mut reply);
-        if let Some(entry) = self.answers.by_id.get_mut(&id) {
-            entry.state = State::Duplicates { reply, last_sent: now };
-        }
+        self.answers.set_state(id, State::Duplicates { reply, last_sent: now });
     }
 
     /// This host has other addresses than those that were asked for.
@@ -366,7 +421,7 @@ impl Control {
     }
 
     pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
-        let Some(entry) = self.answers.by_id.remove(&id) else { return };
+        let Some(entry) = self.answers.remove(id) else { return };
         if let State::Verdict { request_frame, own, .. } = entry.state {
             self.peers.return_index(own.receiver_index);
             let fate = Fate::Dropped(DropReason::JobLost);
@@ -377,22 +432,26 @@ impl Control {
     /// Forgets answers whose time is over, and names a stack that gives none.
     pub(super) fn expire_answers(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
-        let mut over = Vec::new();
-        for (id, entry) in &mut self.answers.by_id {
-            if let State::Stack { silent_at, .. } = &mut entry.state
-                && silent_at.take_if(|at| *at <= now).is_some()
+        for id in self.answers.due(now) {
+            let Some(entry) = self.answers.by_id.get_mut(&id) else { continue };
+            let (question, is_over) = (entry.question, entry.forget_at <= now);
+            if let State::Stack { reply, silent_at: Some(at) } = &mut entry.state
+                && *at <= now
             {
-                call.out.event(Event::StackSilent { ip: entry.question.target_ip() });
-                if let IpAddr::V6(gone) = entry.question.target_ip() {
-                    self.neighbours.forget_own(gone);
-                }
+                let reply = std::mem::take(reply);
+                self.answers.set_state(id, State::Stack { reply, silent_at: None });
+                self.stack_is_silent(call, question.target_ip());
             }
-            if entry.forget_at <= now {
-                over.push(*id);
+            if is_over {
+                self.answer_job_lost(call, id);
             }
         }
-        for id in over {
-            self.answer_job_lost(call, id);
+    }
+
+    fn stack_is_silent(&mut self, call: &mut Call<'_>, ip: IpAddr) {
+        call.out.event(Event::StackSilent { ip });
+        if let IpAddr::V6(gone) = ip {
+            self.neighbours.forget_own(gone);
         }
     }
 }

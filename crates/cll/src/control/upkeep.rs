@@ -111,7 +111,7 @@ impl Control {
         if self.unknown_asked.contains_key(&mac) || self.unknown_asked.len() >= UNKNOWN_ASKED_MAX {
             return;
         }
-        if self.unknown_budget.take(now) {
+        if self.unknown_budget.of(self.is_proved(mac)).take(now) {
             self.unknown_asked.insert(mac, now);
             // What cannot be opened now is asked for again by the peer's next frame.
             let _ = self.open_for_mac(call, mac);

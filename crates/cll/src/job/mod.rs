@@ -14,7 +14,7 @@ mod rollover;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bump::{DropReason, Generator};
+use bump::{DropReason, SecretSource};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::ticket::TicketKey;
@@ -198,11 +198,11 @@ impl Job {
         !matches!(self.0, JobKind::PrepareKeyPairs(..) | JobKind::MakeTicketKey)
     }
 
-    /// Does the work. `keys` is the generator for key pairs and for nothing else.
+    /// Does the work. Private keys and keys of tickets come from `secrets`.
     #[must_use]
-    pub fn run(self, keys: &mut Generator) -> Completion {
+    pub fn run(self, secrets: &mut dyn SecretSource) -> Completion {
         Completion(match self.0 {
-            JobKind::PrepareKeyPairs(profile, count) => CompletionKind::KeyPairs(prepare(profile, count, keys)),
+            JobKind::PrepareKeyPairs(profile, count) => CompletionKind::KeyPairs(prepare(profile, count, secrets)),
             JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
             JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
@@ -211,15 +211,17 @@ impl Job {
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
             JobKind::Dhcp(job) => CompletionKind::Dhcp(Box::new(job.run())),
-            JobKind::MakeTicketKey => CompletionKind::TicketKey(TicketKey::from_bytes(keys.bytes())),
+            JobKind::MakeTicketKey => secrets
+                .secret()
+                .map_or(CompletionKind::Lost, |secret| CompletionKind::TicketKey(TicketKey::from_bytes(*secret))),
             JobKind::AnswerResumption(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishResumption(job) => CompletionKind::Finished(job.run().map(Box::new)),
         })
     }
 }
 
-fn prepare(profile: Profile, count: usize, keys: &mut Generator) -> Vec<KeyPair> {
-    (0..count).filter_map(|_| KeyPair::of_profile(profile, keys.bytes()).ok()).collect()
+fn prepare(profile: Profile, count: usize, secrets: &mut dyn SecretSource) -> Vec<KeyPair> {
+    (0..count).filter_map(|_| KeyPair::of_profile(profile, &*secrets.secret()?).ok()).collect()
 }
 
 impl SignRequest {

@@ -1,8 +1,11 @@
-//! The slow half of a resumption (docs/protocol.md, section 25): a ticket opened, a binder, a key agreement, and certificates
-//! judged again. No signature is made or checked but the authority's under the certificates.
+//! The slow half of a resumption (docs/protocol.md, section 25): a ticket opened, a binder, a key agreement, one signature, and
+//! certificates judged again.
 //!
 //! The binder shows that the peer has the secret of the ticket, which only the holder of the ticket and its issuer ever had. The
 //! new keys come from that secret and from fresh key shares, so a ticket that is stolen later opens nothing.
+//!
+//! The issuer also signs its reply: whoever copied the holder's tickets from its disk is not the issuer to the holder. The holder
+//! signs nothing, so whoever copied the issuer's ticket key can be any holder to the issuer until the key is replaced.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use identity::ticket::{ResumptionSecret, TicketKey};
 use wire::MacAddress;
 use wire::cll::Resolution;
 use wire::cll::handshake::tagged_parts;
-use wire::cll::resumption::{Kind, Resumption, bound_part};
+use wire::cll::resumption::{Kind, Resumption, append_signature};
 
 use super::{Answered, CertificateTime, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive_from};
@@ -26,6 +29,7 @@ use crate::ticket::{Content, HeldTicket, Proof, id_of, name_of};
 
 const REQUEST_LABEL: &[u8] = b"ringwall cll 2 resumption request";
 const REPLY_LABEL: &[u8] = b"ringwall cll 2 resumption reply";
+const SIGNATURE_LABEL: &[u8] = b"ringwall cll 2 resumption signature";
 const TRANSCRIPT_LABEL: &[u8] = b"ringwall cll 2 resumption transcript";
 
 /// What every judgement needs beside the messages.
@@ -64,12 +68,13 @@ impl AnswerResumption {
         let request = parse(&self.request)?;
         let Kind::Request(ticket) = request.kind else { return Err(Refusal::new(DropReason::Malformed, "no request")) };
         let content = self.open_ticket(ticket)?;
-        if !content.secret.verify(REQUEST_LABEL, &tagged_parts(bound_part(&self.request)), &request.binder) {
+        if !content.secret.verify(REQUEST_LABEL, &tagged_parts(request.bound_part(&self.request)), &request.binder) {
             return Err(bad_binder());
         }
         let peer = self.origins.judge(&content.certificate, &request.resolution)?;
         let peers = accept(&self.origins.settings, request.offer)?;
         let reply = bind_reply(&content.secret, &self.request, self.unbound_reply);
+        let reply = self.origins.sign_reply(&self.request, reply)?;
         let exchange = Exchange { secret: &content.secret, request: &self.request, reply: &reply };
         let (own, sending) = (self.own, Direction::FromResponder);
         let (keys, transcript) = exchange.keys(&self.key_pair, request.key_share, sending, own, peers)?;
@@ -98,12 +103,15 @@ impl AnswerResumption {
 impl FinishResumption {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
         let reply = parse(&self.reply)?;
+        let Kind::Reply(signature) = reply.kind else { return Err(Refusal::new(DropReason::Malformed, "no reply")) };
         let secret = &self.held.secret;
-        let [before, after] = tagged_parts(bound_part(&self.reply));
+        let [before, after] = tagged_parts(reply.bound_part(&self.reply));
         if !secret.verify(REPLY_LABEL, &[&hash_without_tag(&self.request), before, after], &reply.binder) {
             return Err(bad_binder());
         }
         let peer = self.origins.judge(self.held.issuer.der(), &reply.resolution)?;
+        let signed = signed_reply(&self.request, reply.signed_part(&self.reply));
+        peer.verify_signature(&signed, signature).map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
         if self.asked_ip.is_some_and(|asked| asked != reply.resolution.sender_ip()) {
             return Err(Refusal::new(
                 DropReason::CertificateAddress,
@@ -129,6 +137,19 @@ impl Origins {
         }
         Ok(peer)
     }
+
+    /// Appends our signature to a bound reply.
+    fn sign_reply(&self, request: &[u8], mut bound: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+        let signature = self.settings.identity.sign(&signed_reply(request, &bound));
+        append_signature(&mut bound, &signature.map_err(|error| Refusal::new(DropReason::JobLost, error))?);
+        Ok(bound)
+    }
+}
+
+/// What a reply's signature covers: the request, and all of the reply before the signature but its site tag.
+fn signed_reply(request: &[u8], bound: &[u8]) -> Vec<u8> {
+    let [before, after] = tagged_parts(bound);
+    [SIGNATURE_LABEL, &hash_without_tag(request), before, after].concat()
 }
 
 fn misbound(peer: &HostCertificate, ip: IpAddr, mac: MacAddress) -> Refusal {

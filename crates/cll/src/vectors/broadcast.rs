@@ -80,7 +80,8 @@ fn questions_and_announcements_are_made_and_judged_alike() {
         let announcement = Announcement::parse(bytes).expect("an announcement");
         assert_eq!((announcement.emit().as_slice(), announcement.nonce), (bytes, nonce));
         let asked = Header { destination: header.source, source: header.destination, ethertype: header.ethertype };
-        let mut question = [&asked.emit()[..], &Question { site_tag: [0; 16], nonce }.emit()].concat();
+        let time_ms = u64::from_be_bytes(vectors.array(&format!("question.{at}.time")));
+        let mut question = [&asked.emit()[..], &Question { site_tag: [0; 16], nonce, time_ms }.emit()].concat();
         tag(&identity, &mut question);
         assert_eq!(question, vectors.bytes(&format!("question.{at}.frame")));
         let check = CheckAnnouncement {

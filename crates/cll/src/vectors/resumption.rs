@@ -57,7 +57,7 @@ impl Resumed {
     }
 
     fn key_pair(&self, name: &str) -> KeyPair {
-        KeyPair::from_random(self.array(&format!("{name}.x25519_private"))).expect("a key pair")
+        KeyPair::from_random(&self.array(&format!("{name}.x25519_private"))).expect("a key pair")
     }
 
     fn secret(&self) -> ResumptionSecret {
@@ -102,7 +102,7 @@ impl Resumed {
             origins: self.origins(issuer),
             ticket_keys: vec![TicketKey::from_bytes([7; 32]), TicketKey::from_bytes(self.array("ticket_key"))],
             request: self.message("request").to_vec(),
-            unbound_reply: self.unbound(Part::Reply, "responder", &like),
+            unbound_reply: self.unbound(Part::Reply(&[]), "responder", &like),
             own: Chosen { offer: self.offer("responder"), suite: issuer.settings.send_suite },
             key_pair: self.key_pair("responder"),
         };

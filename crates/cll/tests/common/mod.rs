@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, Checksum, ClockTrust, DropReason, Generator, Instant, Ledger, Meta, Now, Side, Wall};
-use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings};
+use bump::{
+    Bump, Checksum, ClockTrust, DropReason, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Wall,
+};
+use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings, TicketId};
 use dhcp::link::{self, Link};
 use identity::certificate::Role;
 use identity::dhcp_key::{DhcpMaster, client_id};
@@ -189,7 +191,7 @@ pub struct Host {
     pub is_busy: bool,
     /// What outlives the program.
     pub disk: Disk,
-    keys: Generator,
+    keys: ErasingGenerator,
 }
 
 impl Host {
@@ -226,11 +228,12 @@ impl Host {
     }
 }
 
-/// The disk of a host: tickets of peers, and the keys of its own.
+/// The disk of a host: tickets of peers, the keys of its own, and which of those were used.
 #[derive(Clone, Default)]
 pub struct Disk {
     pub tickets: BTreeMap<MacAddress, HeldTicket>,
     pub keys: Vec<IssuingKey>,
+    pub spent: Vec<TicketId>,
 }
 
 impl Disk {
@@ -239,12 +242,17 @@ impl Disk {
             Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), *ticket),
             Effect::ForgetTicket(mac) => _ = self.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => self.keys = keys,
-            Effect::PermanentNeighbour { .. } | Effect::Remember(_) | Effect::CheckRevocationList { .. } => {}
+            Effect::KeepSpent(id) => self.spent.push(id),
+            Effect::PermanentNeighbour { .. }
+            | Effect::Remember(_)
+            | Effect::RememberTime { .. }
+            | Effect::CheckRevocationList { .. } => {}
         }
     }
 
     fn read(&self) -> Remembered {
-        Remembered { tickets: self.tickets.values().cloned().collect(), keys: self.keys.clone() }
+        let tickets = self.tickets.values().cloned().collect();
+        Remembered { tickets, keys: self.keys.clone(), spent: self.spent.clone() }
     }
 }
 
@@ -297,7 +305,7 @@ impl Lan {
             loses_jobs: false,
             is_busy: false,
             disk: Disk::default(),
-            keys: Generator::from_seed([100 + number as u8; 32]),
+            keys: ErasingGenerator::from_seed(&[100 + number as u8; 32]),
         });
         self.settle();
         number

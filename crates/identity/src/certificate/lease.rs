@@ -10,6 +10,8 @@
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{BasicConstraints, KeyUsage, KeyUsages, NameConstraints};
 
 use super::subject::{Role, template_serial};
 use super::{HostCertificate, Refusal};
@@ -51,13 +53,37 @@ pub(super) fn of_validated(host: HostCertificate, issuer: &[u8], chain: &[u8]) -
     if host.role() != Role::Host || host.addresses().is_empty() || !host.ipv6_addresses().is_empty() {
         return Err(Refusal::NotPermitted);
     }
-    let subject_serial = |der: &[u8]| {
-        let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
-        template_serial(certificate.tbs_certificate().subject())
-    };
-    let base_serial = subject_serial(host.der())?;
-    let origin = Origin { base_serial, server_serial: subject_serial(issuer)? };
+    let read = |der: &[u8]| Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"));
+    let (leased, issuer) = (read(host.der())?, read(issuer)?);
+    if !gives_leases(&issuer) {
+        return Err(Refusal::NotPermitted);
+    }
+    let subject_serial = |certificate: &Certificate| template_serial(certificate.tbs_certificate().subject());
+    let origin = Origin { base_serial: subject_serial(&leased)?, server_serial: subject_serial(&issuer)? };
     Ok(host.leased(origin, chain))
+}
+
+/// Whether the site's authority made this one to give leases: it issues no further authority, signs certificates and nothing else,
+/// and is constrained to addresses, all of it critical. Where the site's authority is that of a whole company, others below it
+/// make certificates of other kinds, for any name.
+fn gives_leases(issuer: &Certificate) -> bool {
+    let content = issuer.tbs_certificate();
+    let is_last = matches!(
+        content.get_extension::<BasicConstraints>(),
+        Ok(Some((true, basic))) if basic.ca && basic.path_len_constraint == Some(0)
+    );
+    let only_signs = matches!(
+        content.get_extension::<KeyUsage>(),
+        Ok(Some((true, usage))) if usage.0 == KeyUsages::KeyCertSign
+    );
+    let is_for_addresses = matches!(
+        content.get_extension::<NameConstraints>(),
+        Ok(Some((true, names))) if names.permitted_subtrees.as_ref().is_some_and(|permitted| {
+            !permitted.is_empty()
+                && permitted.iter().all(|subtree| matches!(subtree.base, GeneralName::IpAddress(_)))
+        })
+    );
+    is_last && only_signs && is_for_addresses
 }
 
 #[cfg(test)]

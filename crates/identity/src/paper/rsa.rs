@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use chacha20::ChaCha20Rng;
 use digest::{Digest, FixedOutputReset, Update};
-use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use ripemd::Ripemd160;
 use rsa::pkcs1::{DecodeRsaPrivateKey, DecodeRsaPublicKey, EncodeRsaPrivateKey, EncodeRsaPublicKey};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Clock};
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, ClockTrust, Generator, Instant, Meta, Now, Side, Wall};
+use bump::{Bump, ClockTrust, ErasingGenerator, Generator, Instant, Meta, Now, Side, Wall};
 use cll::{Cll, Settings};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
@@ -61,7 +61,7 @@ struct Pair {
     ends: [Cll; 2],
     source: MacAddress,
     at: Instant,
-    keys: Generator,
+    keys: ErasingGenerator,
 }
 
 impl Pair {
@@ -76,7 +76,7 @@ impl Pair {
             cll::start(now(at), settings, Generator::from_seed(seed), &mut Collected::new())
         };
         let source = identities[0].certificate().mac();
-        let mut pair = Pair { ends: [start(0), start(1)], source, at, keys: Generator::from_seed([7; 32]) };
+        let mut pair = Pair { ends: [start(0), start(1)], source, at, keys: ErasingGenerator::from_seed(&[7; 32]) };
         let first = pair.send(1);
         pair.at = pair.at + PAUSE;
         // The first frame makes the receiver ask, and the answer proves the sender.

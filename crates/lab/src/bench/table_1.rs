@@ -85,7 +85,7 @@ fn frames(runs: Runs, suite: Suite, kind: &str, confidential: bool) -> Result<Op
 
 /// Key pairs, shared secrets and the keys of an association.
 fn agreement(runs: Runs, profile: Profile) -> Result<Vec<Row>, Failure> {
-    let pair = |byte| KeyPair::of_profile(profile, [byte; 32]).map_err(failed);
+    let pair = |byte| KeyPair::of_profile(profile, &[byte; 32]).map_err(failed);
     let (one, other) = (pair(5)?, pair(6)?);
     let shared = one.agree(other.public()).map_err(failed)?;
     let made = rate(runs, || pair(7).map(used))?;

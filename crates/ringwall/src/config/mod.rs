@@ -482,6 +482,11 @@ impl Config {
             let what = format!("cll.lifetime_s = {} is too short", self.cll.lifetime_s);
             return Err(Failure::file(file, what, &format!("use at least {shortest}")));
         }
+        let longest = cll::limits::LIFETIME_MAX.as_secs();
+        if self.cll.lifetime_s > longest {
+            let what = format!("cll.lifetime_s = {} is too long", self.cll.lifetime_s);
+            return Err(Failure::file(file, what, &format!("use at most {longest}")));
+        }
         let shortest = cll::limits::IDLE_MIN.as_secs();
         if self.cll.idle_s < shortest && self.host.profile != Profile::Lab {
             let what = format!("cll.idle_s = {} is too short", self.cll.idle_s);
@@ -799,6 +804,7 @@ mod tests {
             ("[host]\ninterface = \"eth0\"\n[cll]\nsend_suite = \"des\"\n", "host.toml", "aes-256-gcm"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nethertype = 1500\n", "host.toml", "0x07d0"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 10\n", "host.toml", "at least 900"),
+            ("[host]\ninterface = \"eth0\"\n[cll]\nlifetime_s = 86401\n", "host.toml", "at most 86400"),
             ("[host]\ninterface = \"eth0\"\n[cll]\nidle_s = 59\n", "host.toml", "at least 60"),
             ("[host]\ninterface = \"eth0\"\n[cll]\npass = [\"ipx\"]\n", "host.toml", "lldp"),
             (

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bump::{Bump, Generator, Instant, Ledger, Now, Sink};
+use bump::{Bump, Instant, Ledger, Now, Sink};
 use cll::{Cll, CompressionReport, Effect, LeaseReport, PeerReport, PlainReport};
 use sarp::akd::Records;
 use shield::ipsec::PeerReport as PairReport;
 use system::null::NullBump;
+use system::random::KernelSource;
 
 use super::order::Order;
 
@@ -123,18 +124,18 @@ pub(crate) trait Guard: Bump {
 }
 
 impl Guard for Cll {
-    /// The generator for keys, and for nothing else.
-    type Tools = Generator;
+    /// Where private keys come from.
+    type Tools = KernelSource;
 
-    fn run_job(job: cll::Job, keys: &mut Generator) -> cll::Completion {
+    fn run_job(job: cll::Job, keys: &mut KernelSource) -> cll::Completion {
         job.run(keys)
     }
 
-    fn self_test(&self, keys: &mut Generator) -> Result<(), String> {
+    fn self_test(&self, keys: &mut KernelSource) -> Result<(), String> {
         self.control.self_test(keys)
     }
 
-    fn is_urgent(job: &cll::Job, _keys: &Generator) -> bool {
+    fn is_urgent(job: &cll::Job, _keys: &KernelSource) -> bool {
         job.is_urgent()
     }
 

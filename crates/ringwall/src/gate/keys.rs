@@ -6,13 +6,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use bump::Generator;
 use scrub::Keys;
 use scrub::keys::KEY_LEN;
-use system::clock::random_seed;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::randomness;
 
 /// Bytes of the file: the keys one behind the other.
 const FILE_LEN: usize = 3 * KEY_LEN;
@@ -45,8 +44,8 @@ fn read(mut file: File) -> io::Result<Keys> {
 }
 
 fn make(file: &Path) -> Result<Keys, Failure> {
-    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
-    let bytes = Zeroizing::new(Generator::from_seed(*Zeroizing::new(seed)).bytes::<FILE_LEN>());
+    let mut bytes = Zeroizing::new([0; FILE_LEN]);
+    randomness::secrets()?.fill(&mut bytes[..]);
     let written = || {
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
         opened.write_all(&bytes[..])

@@ -311,8 +311,13 @@ impl Ward for Interface {
                     revocations.take(from, &der, journal);
                 }
             }
+            Effect::RememberTime { mac, unix_ms } => {
+                if let Some(progress) = &mut self.progress {
+                    progress.remember_time(mac, unix_ms);
+                }
+            }
             // Of no use without the files.
-            Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) => {}
+            Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) | Effect::KeepSpent(_) => {}
         }
     }
 
@@ -337,6 +342,9 @@ impl Ward for Interface {
         self.follow_revocations(snapshot, journal, link);
         if let Some(expiry) = &mut self.expiry {
             expiry.look(snapshot.now, journal);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.save_times(snapshot.now.since_boot, journal);
         }
         self.write_tickets(journal);
     }

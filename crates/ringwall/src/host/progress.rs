@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use bump::Instant;
 use cll::{Instruction, Migration, Policy, ProvedHost};
+use wire::MacAddress;
 
 use super::known::Known;
 use super::reports;
@@ -45,6 +47,24 @@ impl Progress {
         if let Err(failure) = self.known.remember(host) {
             journal
                 .note("peers-kept", &format!("a host that proved itself is forgotten with the next start: {failure}"));
+        }
+    }
+
+    /// The newest time that each host has said in a handshake.
+    pub(super) fn heard(&self) -> Vec<(MacAddress, u64)> {
+        self.known.heard().collect()
+    }
+
+    /// A host has said this time in a handshake that was verified.
+    pub(super) fn remember_time(&mut self, mac: MacAddress, unix_ms: u64) {
+        self.known.remember_time(mac, unix_ms);
+    }
+
+    /// Writes such times now and then.
+    pub(super) fn save_times(&mut self, now: Instant, journal: &mut Journal) {
+        if let Err(failure) = self.known.save_times(now) {
+            journal
+                .note("peers-kept", &format!("what hosts' clocks showed is forgotten with the next start: {failure}"));
         }
     }
 

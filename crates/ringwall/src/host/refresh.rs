@@ -14,7 +14,6 @@ use identity::certificate::Role;
 use identity::own_keys::{OwnKey, OwnKeys};
 use identity::signing::SigningKey;
 use identity::{HostIdentity, KeyError, Profile};
-use system::clock::random_seed;
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -120,7 +119,7 @@ impl Refresh {
         if self.every.is_none_or(|every| age < every) {
             return false;
         }
-        let made = random_seed().ok().and_then(|seed| OwnKey::from_seed(&seed, clock_unix_s).ok());
+        let made = system::random::seed().ok().and_then(|seed| OwnKey::from_seed(&seed, clock_unix_s).ok());
         self.keys.next = made;
         let is_kept = self.keys.next.is_some() && self.save();
         if !is_kept {

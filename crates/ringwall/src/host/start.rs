@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::Generator;
 use cll::Remembered;
 use identity::HostIdentity;
 use identity::token::NumberKey;
@@ -16,12 +15,13 @@ use shield::ipsec::Shield;
 use shield::kernel::Own;
 use shield::sarp::Keeps;
 use system::bpf::Program;
-use system::clock::{Clock, random_seed};
+use system::clock::Clock;
 use system::ingress;
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
 use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOptions};
 use system::privilege::{self, Capability};
+use system::random::KernelSource;
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::xdp;
 use wire::EtherType;
@@ -38,6 +38,7 @@ use super::tickets::TicketFiles;
 use crate::config::{Config, HookName, Mode, OnExit, RealTime, Trains};
 use crate::daemon::{Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
+use crate::randomness::generator;
 use crate::shield::KeyWatch;
 
 /// The smallest MTU on which a kernel speaks IPv6 (RFC 8200, section 5).
@@ -121,6 +122,7 @@ impl Start<'_> {
         let kept = kept_tickets(config, &identity);
         let mut settings = link_layer(config, self.file, identity, supervisor.ward().wire_mtu())?;
         settings.proved = progress.proved().to_vec();
+        settings.heard = progress.heard();
         let mut ports = ports.tap()?;
         let mut cll = cll::start(self.clock.now(), settings, generator()?, &mut ports.sinks());
         // There is one lane, and no key yet.
@@ -136,7 +138,7 @@ impl Start<'_> {
             cll::revoke(&mut cll, self.clock.now(), Arc::clone(list), &mut ports.sinks());
         }
         supervisor.ward_mut().keep_progress(progress, expiry, revocations);
-        let tools = Tools { here: generator()?, beside: vec![generator()?] };
+        let tools = Tools { here: KernelSource, beside: vec![KernelSource] };
         serve(cll, tools, load, ports, self.clock, supervisor)
     }
 
@@ -292,11 +294,6 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
 /// Threads on which a distributor signs: one for each processor, as far as it can feed them.
 fn signing_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
-}
-
-fn generator() -> Result<Generator, Failure> {
-    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
-    Ok(Generator::from_seed(seed))
 }
 
 fn take(config: &Config) -> Result<Taken, Failure> {

@@ -4,17 +4,18 @@
 //! One directory for each interface, with a file for each peer's ticket and one for the keys of this host's own; all for root
 //! only. A file is written whole or not at all, and what a killed daemon had begun goes at the next start. What cannot be read
 //! is removed: it costs its peer a handshake. Nothing here is a traffic key, and nothing here lets anybody read what was
-//! sealed before or will be after.
+//! sealed before. Whoever copies the file with the keys, together with the site key, can come back to this host in the name of
+//! any peer until the keys are replaced, and read what this host then sends it (docs/threats.md).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use authority::files::{self, Overwrite, Secrecy};
-use cll::limits::{TICKET_KEYS, TICKETS_HELD_MAX};
-use cll::{Effect, HeldTicket, IssuingKey, Remembered};
+use cll::limits::{TICKET_KEYS, TICKETS_HELD_MAX, TICKETS_SPENT_MAX};
+use cll::{Effect, HeldTicket, IssuingKey, Remembered, TicketId};
 use identity::HostIdentity;
 use identity::pem;
 use wire::MacAddress;
@@ -26,12 +27,17 @@ use crate::failure::Failure;
 /// Files that are written in one turn, a second; each waits for the disk.
 const FILES_PER_TURN: usize = 16;
 const KEYS: &str = "keys.pem";
+/// Numbers of tickets that are not taken any more, one behind the other.
+const SPENT: &str = "spent.pem";
 const REMEDY: &str = "make host.state_dir writable for root, or set cll.resumption = false";
 
 /// The directory, and what is still to be written there.
 pub(super) struct TicketFiles {
     directory: PathBuf,
     keys: Option<Vec<IssuingKey>>,
+    /// The oldest first.
+    spent: VecDeque<TicketId>,
+    spent_is_new: bool,
     /// What is to be kept of each peer; `None` to forget it.
     tickets: BTreeMap<MacAddress, Option<Box<HeldTicket>>>,
 }
@@ -50,11 +56,19 @@ impl TicketFiles {
         let refused = |error: io::Error| Failure::file(&directory, error, REMEDY);
         make_directory(&directory).and_then(|()| files::remove_staged(&directory)).map_err(refused)?;
         let names = names_in(&directory).map_err(refused)?;
-        let files = TicketFiles { directory: directory.clone(), keys: None, tickets: BTreeMap::new() };
+        let mut files = TicketFiles {
+            directory: directory.clone(),
+            keys: None,
+            spent: VecDeque::new(),
+            spent_is_new: false,
+            tickets: BTreeMap::new(),
+        };
+        files.spent = files.read_spent();
         let keys = files.read_keys();
         let tickets =
             names.iter().filter_map(|name| files.read_ticket(name, identity)).take(TICKETS_HELD_MAX).collect();
-        Ok(Some((files, Remembered { tickets, keys })))
+        let spent = files.spent.iter().copied().collect();
+        Ok(Some((files, Remembered { tickets, keys, spent })))
     }
 
     fn read_keys(&self) -> Vec<IssuingKey> {
@@ -64,9 +78,16 @@ impl TicketFiles {
         keys.filter_map(|block| IssuingKey::from_bytes(&block.bytes)).take(TICKET_KEYS).collect()
     }
 
+    fn read_spent(&self) -> VecDeque<TicketId> {
+        let file = self.directory.join(SPENT);
+        let bytes = files::read(&file).ok().and_then(|text| pem::single(&text, pem::SPENT_TICKETS).ok());
+        let bytes = bytes.unwrap_or_default();
+        bytes.as_chunks().0.iter().copied().take(TICKETS_SPENT_MAX).collect()
+    }
+
     /// The ticket in the file of this name. One that is damaged, or of another site or host, is removed.
     fn read_ticket(&self, name: &str, identity: &HostIdentity) -> Option<HeldTicket> {
-        if name == KEYS {
+        if name == KEYS || name == SPENT {
             return None;
         }
         let file = self.directory.join(name);
@@ -86,9 +107,17 @@ impl TicketFiles {
             Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), Some(ticket.clone())),
             Effect::ForgetTicket(mac) => _ = self.tickets.insert(*mac, None),
             Effect::KeepTicketKeys(keys) => self.keys = Some(keys.clone()),
-            Effect::PermanentNeighbour { .. } | Effect::Remember(_) | Effect::CheckRevocationList { .. } => {
-                return false;
+            Effect::KeepSpent(id) => {
+                self.spent.push_back(*id);
+                if self.spent.len() > TICKETS_SPENT_MAX {
+                    self.spent.pop_front();
+                }
+                self.spent_is_new = true;
             }
+            Effect::PermanentNeighbour { .. }
+            | Effect::Remember(_)
+            | Effect::RememberTime { .. }
+            | Effect::CheckRevocationList { .. } => return false,
         }
         true
     }
@@ -108,6 +137,10 @@ impl TicketFiles {
         if let Some(keys) = self.keys.take() {
             let text = Zeroizing::new(keys.iter().map(key_block).collect::<String>());
             self.put(KEYS, &text)?;
+        }
+        if std::mem::take(&mut self.spent_is_new) {
+            let numbers = self.spent.iter().flatten().copied().collect::<Vec<u8>>();
+            self.put(SPENT, &pem::encode(pem::SPENT_TICKETS, &numbers))?;
         }
         for _ in 0..files_max {
             let Some((mac, ticket)) = self.tickets.pop_first() else { break };

@@ -5,15 +5,13 @@
 
 use std::path::PathBuf;
 
-use bump::Generator;
 use clap::{Args, Subcommand};
 use shield::ipsec::limits::EPOCHS_MAX;
-use system::clock::random_seed;
-use zeroize::Zeroizing;
 
 use super::key_file::{Epoch, KeyFile};
 use crate::failure::Failure;
 use crate::output::say;
+use crate::randomness;
 
 /// `ringwall shield keys …`
 #[derive(Subcommand, Debug)]
@@ -61,14 +59,9 @@ impl KeysCommand {
     }
 }
 
-fn generator() -> Result<Generator, Failure> {
-    let seed = random_seed().map_err(|error| Failure::new(format!("the kernel gives no randomness: {error}")))?;
-    Ok(Generator::from_seed(*Zeroizing::new(seed)))
-}
-
 impl Both {
     fn make(&self) -> Result<(), Failure> {
-        let [a, b] = KeyFile::pair(&mut generator()?);
+        let [a, b] = KeyFile::pair(&mut randomness::secrets()?);
         a.write(&self.first, false)?;
         b.write(&self.second, false).inspect_err(|_| {
             // Half a pair is of no use and in the way of the next attempt.
@@ -93,7 +86,7 @@ impl Both {
             ));
         }
         let number = first.epochs.last().map_or(1, |epoch| epoch.number.saturating_add(1));
-        let epoch = Epoch::fresh(number, &mut generator()?);
+        let epoch = Epoch::fresh(number, &mut randomness::secrets()?);
         for (end, file) in [(&mut first, &self.first), (&mut second, &self.second)] {
             end.epochs.push(epoch.clone());
             end.write(file, true)?;

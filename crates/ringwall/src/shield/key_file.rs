@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use bump::Generator;
+use bump::ErasingGenerator;
 use serde::{Deserialize, Serialize};
 use shield::ipsec::limits::EPOCHS_MAX;
 use shield::ipsec::{End, EpochKey, KEY_LEN, PairKeys};
@@ -63,8 +63,9 @@ impl Drop for Epoch {
 
 impl Epoch {
     /// A key of its own.
-    pub(super) fn fresh(number: u32, generator: &mut Generator) -> Epoch {
-        let bytes = Zeroizing::new(generator.bytes::<KEY_LEN>());
+    pub(super) fn fresh(number: u32, secrets: &mut ErasingGenerator) -> Epoch {
+        let mut bytes = Zeroizing::new([0; KEY_LEN]);
+        secrets.fill(&mut bytes[..]);
         let mut key = String::with_capacity(2 * KEY_LEN);
         for byte in bytes.iter() {
             for digit in [byte >> 4, byte & 0x0f] {
@@ -90,8 +91,8 @@ impl Epoch {
 
 impl KeyFile {
     /// The files of both ends of a new pair.
-    pub(super) fn pair(generator: &mut Generator) -> [KeyFile; 2] {
-        let first = Epoch::fresh(1, generator);
+    pub(super) fn pair(secrets: &mut ErasingGenerator) -> [KeyFile; 2] {
+        let first = Epoch::fresh(1, secrets);
         [Letter::A, Letter::B].map(|end| KeyFile { end, send: 1, epochs: vec![first.clone()] })
     }
 
@@ -198,7 +199,7 @@ mod tests {
     fn both_ends_read_the_same_keys() {
         let directory = tempfile::tempdir().expect("a directory");
         let files = ["a", "b"].map(|name| directory.path().join(name));
-        let pair = KeyFile::pair(&mut Generator::from_seed([1; 32]));
+        let pair = KeyFile::pair(&mut ErasingGenerator::from_seed(&[1; 32]));
         for (file, end) in files.iter().zip(&pair) {
             end.write(file, false).expect("written");
             assert!(end.write(file, false).is_err(), "nothing is written over");

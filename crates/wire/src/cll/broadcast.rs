@@ -36,7 +36,8 @@ pub const QUESTION_LEN: usize = 46;
 /// Bytes of the head.
 const HEAD_LEN: usize = 40;
 /// What brings a question to the shortest Ethernet frame, so that no card pads it.
-const QUESTION_FILL: usize = QUESTION_LEN - SIGNED_FROM - NONCE_LEN;
+const QUESTION_FILL: usize = QUESTION_LEN - TIME_AT - size_of::<u64>();
+const TIME_AT: usize = SIGNED_FROM + NONCE_LEN;
 
 /// Bytes of an incarnation.
 pub const INCARNATION_LEN: usize = 8;
@@ -146,6 +147,8 @@ pub struct Question {
     pub site_tag: [u8; SITE_TAG_LEN],
     /// To be repeated in the announcement.
     pub nonce: [u8; NONCE_LEN],
+    /// What the asker's clock showed, in milliseconds since 1970.
+    pub time_ms: u64,
 }
 
 impl Head {
@@ -275,12 +278,12 @@ impl Question {
     /// Truncated, no question, a field without meaning, or bytes after its end.
     pub fn parse(bytes: &[u8]) -> Result<Question, Error> {
         let (site_tag, mut reader) = begin(bytes, PacketType::Question)?;
-        let nonce = reader.array()?;
+        let (nonce, time_ms) = (reader.array()?, reader.u64()?);
         if reader.array()? != [0; QUESTION_FILL] {
             return Err(Error::Invalid(Field::CllBroadcast));
         }
         if reader.rest().is_empty() {
-            Ok(Question { site_tag, nonce })
+            Ok(Question { site_tag, nonce, time_ms })
         } else {
             Err(Error::Trailing(Field::CllBroadcast))
         }
@@ -292,7 +295,8 @@ impl Question {
         let mut out = [0; QUESTION_LEN];
         out[0] = PacketType::Question.first_byte();
         out[SITE_TAG_AT..SIGNED_FROM].copy_from_slice(&self.site_tag);
-        out[SIGNED_FROM..SIGNED_FROM + NONCE_LEN].copy_from_slice(&self.nonce);
+        out[SIGNED_FROM..TIME_AT].copy_from_slice(&self.nonce);
+        out[TIME_AT..TIME_AT + 8].copy_from_slice(&self.time_ms.to_be_bytes());
         out
     }
 }
@@ -349,8 +353,9 @@ mod tests {
             (0x29, &[3; 16][..], &[0, 5, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc][..])
         );
         assert_eq!(bytes[63..], [0, 3, 0xdd, 0xdd, 0xdd]);
-        let bytes = Question { site_tag: [1; 16], nonce: [3; 16] }.emit();
-        assert_eq!((bytes[0], &bytes[18..34], &bytes[34..]), (0x2a, &[3; 16][..], &[0; 12][..]));
+        let bytes = Question { site_tag: [1; 16], nonce: [3; 16], time_ms: 0x0102_0304_0506_0708 }.emit();
+        assert_eq!((bytes[0], &bytes[18..34]), (0x2a, &[3; 16][..]));
+        assert_eq!(bytes[34..], [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0]);
     }
 
     /// Counted by hand on a drawing: three leaves are (0 1) 2, five are ((0 1)(2 3)) 4.
@@ -373,7 +378,7 @@ mod tests {
             assert!(Announcement::parse(&bytes[..len]).is_err(), "{len} bytes");
         }
         assert_eq!(Announcement::parse(&[&bytes[..], &[0]].concat()), Err(Error::Trailing(Field::CllBroadcast)));
-        let question = Question { site_tag: [1; 16], nonce: [3; 16] };
+        let question = Question { site_tag: [1; 16], nonce: [3; 16], time_ms: 4 };
         assert_eq!(Question::parse(&question.emit()), Ok(question));
         assert_eq!(Question::parse(&[&question.emit()[..], &[0]].concat()), Err(Error::Trailing(Field::CllBroadcast)));
     }
@@ -386,7 +391,7 @@ mod tests {
             bad[at] = value;
             assert!(GroupFrame::parse(&bad).is_err(), "byte {at}: {value:#x}");
         }
-        let mut question = Question { site_tag: [1; 16], nonce: [3; 16] }.emit();
+        let mut question = Question { site_tag: [1; 16], nonce: [3; 16], time_ms: 4 }.emit();
         question[45] = 1;
         assert_eq!(Question::parse(&question), Err(Error::Invalid(Field::CllBroadcast)));
     }

@@ -1,4 +1,4 @@
-//! Resumption: two hosts that had an association come back to one in a single exchange, without a signature (section 7.1 of the
+//! Resumption: two hosts that had an association come back to one in a single exchange with one signature (section 7.1 of the
 //! paper stores associations on disk to tolerate a reboot; here only a ticket is stored, which leads to fresh keys).
 //!
 //! ```text
@@ -11,13 +11,13 @@
 //!  84  key share, 32
 //!          request                                    reply
 //! 116  length of the ticket 2, ticket            116  binder, 32
-//!   .  binder, 32
+//!   .  binder, 32                                148  length of the signature 2, signature
 //! ```
 //!
 //! The ticket itself comes earlier and sealed, as the payload of a data frame with the inner EtherType
 //! [`InnerHeader::CONTROL`](super::InnerHeader::CONTROL): [`Grant`].
 
-use super::handshake::{Offer, append_counted, read_counted};
+use super::handshake::{Offer, SIGNATURE_LEN_MAX, append_counted, read_counted};
 use super::resolution::{NEIGHBOUR_EXTRA, Resolution};
 use super::{NONCE_LEN, PacketType, SITE_TAG_LEN, VERSION};
 use crate::reader::Reader;
@@ -44,8 +44,8 @@ const _: () = assert!(
 pub enum Kind<'a> {
     /// A request, with the ticket that its responder issued.
     Request(&'a [u8]),
-    /// A reply.
-    Reply,
+    /// A reply, with its sender's signature.
+    Reply(&'a [u8]),
 }
 
 /// A resumption request or reply. Nothing in it is proved.
@@ -91,11 +91,15 @@ impl<'a> Resumption<'a> {
             PacketType::ResumptionRequest => {
                 Kind::Request(read_counted(&mut reader, Field::CllTicket, TICKET_LEN_MAX)?)
             }
-            PacketType::ResumptionReply => Kind::Reply,
+            PacketType::ResumptionReply => Kind::Reply(&[]),
             _ => return Err(Error::Invalid(Field::CllHeader)),
         };
         reader.now_reading(Field::CllResumption);
         let binder = reader.array()?;
+        let kind = match kind {
+            Kind::Reply(_) => Kind::Reply(read_counted(&mut reader, Field::CllSignature, SIGNATURE_LEN_MAX)?),
+            request => request,
+        };
         if !reader.rest().is_empty() {
             return Err(Error::Trailing(Field::CllResumption));
         }
@@ -107,7 +111,28 @@ impl<'a> Resumption<'a> {
     pub fn emit(&self) -> Vec<u8> {
         let mut out = self.emit_unbound();
         out.extend_from_slice(&self.binder);
+        if let Kind::Reply(signature) = self.kind {
+            append_counted(&mut out, signature);
+        }
         out
+    }
+
+    /// The part of `message`, from which this was read, that the binder covers besides the site tag, which stands outside.
+    #[must_use]
+    pub fn bound_part<'m>(&self, message: &'m [u8]) -> &'m [u8] {
+        let signed = self.signed_part(message);
+        &signed[..signed.len().saturating_sub(BINDER_LEN)]
+    }
+
+    /// The part of `message`, from which this reply was read, that its signature covers besides the site tag: all before it. All
+    /// of a request, which has none.
+    #[must_use]
+    pub fn signed_part<'m>(&self, message: &'m [u8]) -> &'m [u8] {
+        let signature_len = match self.kind {
+            Kind::Request(_) => 0,
+            Kind::Reply(signature) => 2 + signature.len(),
+        };
+        &message[..message.len().saturating_sub(signature_len)]
     }
 
     /// The message without its binder, which is to follow.
@@ -115,7 +140,7 @@ impl<'a> Resumption<'a> {
     pub fn emit_unbound(&self) -> Vec<u8> {
         let packet_type = match self.kind {
             Kind::Request(_) => PacketType::ResumptionRequest,
-            Kind::Reply => PacketType::ResumptionReply,
+            Kind::Reply(_) => PacketType::ResumptionReply,
         };
         let mut out = Vec::with_capacity(FIXED_LEN + 2 + TICKET_LEN_MAX + BINDER_LEN);
         out.extend_from_slice(&[packet_type.first_byte(), 0]);
@@ -132,10 +157,9 @@ impl<'a> Resumption<'a> {
     }
 }
 
-/// The part of a message that its binder covers besides the site tag, which stands outside: all but the binder.
-#[must_use]
-pub fn bound_part(message: &[u8]) -> &[u8] {
-    &message[..message.len().saturating_sub(BINDER_LEN)]
+/// Appends its signature to a reply.
+pub fn append_signature(reply: &mut Vec<u8>, signature: &[u8]) {
+    append_counted(reply, signature);
 }
 
 /// "With this ticket you may come back": what travels inside an association.
@@ -188,7 +212,7 @@ mod tests {
     use crate::cll::{Agreement, Compression};
 
     fn example(kind: Kind<'_>) -> Resumption<'_> {
-        let operation = if kind == Kind::Reply { Operation::Reply } else { Operation::Request };
+        let operation = if matches!(kind, Kind::Reply(_)) { Operation::Reply } else { Operation::Request };
         Resumption {
             kind,
             site_tag: [0x11; 16],
@@ -227,9 +251,12 @@ mod tests {
         assert_eq!(bytes[84..116], [0x33; 32]);
         assert_eq!(bytes[116..123], [0, 5, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc]);
         assert_eq!(bytes[123..], [0x44; 32]);
-        assert_eq!(bound_part(&bytes).len(), 123);
-        let bytes = example(Kind::Reply).emit();
-        assert_eq!((bytes[0], bytes.len(), &bytes[116..]), (0x2d, 148, &[0x44; 32][..]));
+        let request = Resumption::parse(&bytes).expect("a request");
+        assert_eq!((request.bound_part(&bytes).len(), request.signed_part(&bytes).len()), (123, 155));
+        let bytes = example(Kind::Reply(&[0xdd; 3])).emit();
+        assert_eq!((bytes[0], &bytes[116..148], &bytes[148..]), (0x2d, &[0x44; 32][..], &[0, 3, 0xdd, 0xdd, 0xdd][..]));
+        let reply = Resumption::parse(&bytes).expect("a reply");
+        assert_eq!((reply.bound_part(&bytes).len(), reply.signed_part(&bytes).len()), (116, 148));
         let neighbour = Neighbour {
             operation: Operation::Reply,
             sender_mac: MacAddress([2, 0, 0, 0, 0, 1]),
@@ -237,7 +264,7 @@ mod tests {
             target_mac: MacAddress([2, 0, 0, 0, 0, 2]),
             target_ip: "fe80::2".parse().expect("an address"),
         };
-        let six = Resumption { resolution: neighbour.into(), ..example(Kind::Reply) };
+        let six = Resumption { resolution: neighbour.into(), ..example(Kind::Reply(&[0xdd; 3])) };
         assert_eq!(six.emit()[70..], bytes[46..], "all behind IPv6 addresses stands 24 bytes further");
         assert_eq!(Resumption::parse(&six.emit()), Ok(six));
         let grant = Grant { lifetime_s: 0x0102, ticket: &[7, 8, 9] };
@@ -246,7 +273,7 @@ mod tests {
 
     #[test]
     fn every_truncation_and_every_trailing_byte_is_refused() {
-        for message in [example(Kind::Request(&[0xcc; 5])), example(Kind::Reply)] {
+        for message in [example(Kind::Request(&[0xcc; 5])), example(Kind::Reply(&[0xdd; 3]))] {
             let bytes = message.emit();
             assert_eq!(Resumption::parse(&bytes), Ok(message));
             for len in 0..bytes.len() {
@@ -278,7 +305,7 @@ mod tests {
     proptest! {
         #[test]
         fn mutated_bytes_that_parse_emit_themselves(at in 0_usize..220, value: u8, cut in 0_usize..220, reply: bool) {
-            let message = example(if reply { Kind::Reply } else { Kind::Request(&[7; 40]) });
+            let message = example(if reply { Kind::Reply(&[8; 9]) } else { Kind::Request(&[7; 40]) });
             let mut bytes = message.emit();
             let at = at % bytes.len();
             bytes[at] = value;

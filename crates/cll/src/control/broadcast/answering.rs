@@ -1,7 +1,7 @@
 //! Who asks for our certificate and for what our clock shows: the answer is announced under a signature.
 //!
-//! A question costs us a signature at most, often shared with other questions, and only within budgets; who asks must have
-//! the site key.
+//! A question costs us a signature at most, often shared with other questions, and only within budgets. The tag shows that
+//! the asker has the site key. The asker's time in it keeps recordings from the budget of live questions.
 
 use bump::{DropReason, Fate};
 use wire::cll::Question;
@@ -19,8 +19,7 @@ impl Control {
         }
         self.check_group_tag(frame)?;
         let is_proved = self.is_proved(header.source);
-        let may_ask = self.broadcasts.answer_budget_per_source.of(is_proved).take(now, header.source)
-            && self.broadcasts.answer_budget.of(is_proved).take(now)
+        let may_ask = self.broadcasts.answer_budget.take(now, header.source, is_proved, question.time_ms)
             && self.queue_answer(header.source, question.nonce);
         if !may_ask {
             return Err(DropReason::GroupBudget);

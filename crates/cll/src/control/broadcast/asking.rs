@@ -96,7 +96,8 @@ impl Control {
         let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
         asked.due = call.now.since_boot + GROUP_ASK_AGAIN * (1 << asked.questions.min(8));
         asked.questions += 1;
-        let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce };
+        let time_ms = call.now.wall.map_or(0, |wall| wall.unix_ms);
+        let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce, time_ms };
         let header = Header { destination: mac, source: self.settings.mac, ethertype: self.settings.ethertype };
         let mut frame = [&header.emit()[..], &question.emit()].concat();
         tag(&self.settings.identity, &mut frame);

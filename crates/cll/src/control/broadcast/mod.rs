@@ -21,13 +21,13 @@ use std::collections::BTreeMap;
 
 use bump::{DropReason, Fate, Generator, Instant, Now, Side, time};
 use identity::certificate::HostCertificate;
-use shield::{Apart, Bucket, PerSource};
+use shield::{Apart, Bucket, ByRecency, PerSource};
 use wire::MacAddress;
 use wire::cll::PacketType;
 use wire::cll::handshake::tagged_parts;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::{Call, Control, Task, answers_per_source};
+use super::{Call, Control, Task, by_recency};
 use crate::event::Event;
 use crate::job::broadcast::{Outcome, TAG_LABEL, Work};
 use crate::job::{CompletionKind, JobKind, Refusal};
@@ -53,8 +53,7 @@ pub(super) enum Duty {
 pub(super) struct Broadcasts {
     clock: Clock,
     sending: Sending,
-    answer_budget: Apart<Bucket>,
-    answer_budget_per_source: Apart<PerSource>,
+    answer_budget: ByRecency,
     senders: Senders,
     asked: BTreeMap<MacAddress, Asked>,
     question_budget: Apart<Bucket>,
@@ -71,8 +70,7 @@ impl Broadcasts {
         Broadcasts {
             clock: Clock::new(random, now),
             sending: Sending::new(&settings.broadcasting),
-            answer_budget: Apart::new(|| Bucket::new(answers, answers)),
-            answer_budget_per_source: Apart::new(answers_per_source),
+            answer_budget: by_recency(answers, answers),
             senders: Senders::new(now.since_boot),
             asked: BTreeMap::new(),
             question_budget: Apart::new(|| Bucket::new(questions, questions)),

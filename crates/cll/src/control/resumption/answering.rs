@@ -1,4 +1,4 @@
-//! Resumptions of others that we answer: cheap checks first, then one job without a signature, then a candidate.
+//! Resumptions of others that we answer: cheap checks first, then one job with one signature, then a candidate.
 //!
 //! A request can be replayed to a host that has restarted since, because then nothing is remembered of it. That makes a
 //! candidate which nobody promotes, for the price of a key agreement, within a budget; so no challenge is needed.
@@ -66,7 +66,7 @@ impl Control {
     pub(in crate::control) fn ask_for_handshake(&mut self, call: &mut Call<'_>, id: AnswerId, reason: DropReason) {
         if matches!(reason, DropReason::TicketUnknown | DropReason::TicketExpired | DropReason::TicketSpent) {
             // Where the budget has no challenge left, the holder's timer does the same.
-            let _ = self.challenge(call, id.mac, id.nonce);
+            let _ = self.challenge(call, id);
         }
     }
 
@@ -81,9 +81,9 @@ impl Control {
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let is_proved = self.is_proved(id.mac);
-        if !self.answers.has_room()
-            || !self.answer_budget_per_source.of(is_proved).take(now, id.mac)
+        if !self.answer_budget_per_source.of(is_proved).take(now, id.mac)
             || !self.resumptions.budget.of(is_proved).take(now)
+            || !self.answers.make_room()
         {
             return Err(DropReason::HandshakeBudget);
         }
@@ -104,7 +104,7 @@ impl Control {
 
     fn unbound_reply(&self, call: &Call<'_>, request: &Resumption<'_>, own: Offer, key_pair: &KeyPair) -> Vec<u8> {
         Resumption {
-            kind: Kind::Reply,
+            kind: Kind::Reply(&[]),
             site_tag: [0; SITE_TAG_LEN],
             resolution: self.reply_to(&request.resolution),
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
@@ -117,12 +117,16 @@ impl Control {
     }
 
     /// A ticket is good for one association. Two requests with it may have been judged at the same time.
-    pub(in crate::control) fn spend_ticket(&mut self, answered: Box<Answered>) -> Result<Box<Answered>, Refusal> {
+    pub(in crate::control) fn spend_ticket(
+        &mut self,
+        call: &mut Call<'_>,
+        answered: Box<Answered>,
+    ) -> Result<Box<Answered>, Refusal> {
         let Some(id) = answered.proof.ticket else { return Ok(answered) };
         if self.resumptions.is_spent(&id) && !self.settings.weaken.freshness {
             return Err(Refusal::new(DropReason::TicketSpent, "the ticket was used a moment ago"));
         }
-        self.resumptions.spend(id);
+        self.spend(call, id);
         Ok(answered)
     }
 }

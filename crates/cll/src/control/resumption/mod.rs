@@ -6,7 +6,7 @@
 //!
 //! A request with a ticket takes the place of the first handshake request, and the handshake takes over where it is refused or
 //! not answered for a second. All else, ARP, candidates, promotion and budgets, is that of the handshake. Whoever has a
-//! ticket is not believed before its binder is right, and is judged again by its certificate.
+//! ticket is not believed before its binder is right, and is judged again by its certificate; the issuer signs its reply.
 
 mod answering;
 mod asking;

@@ -79,10 +79,6 @@ impl Resumptions {
         self.spent.known.contains(id)
     }
 
-    pub(super) fn spend(&mut self, id: TicketId) {
-        self.spent.enter(id);
-    }
-
     /// All keys that may open a ticket of ours.
     pub(super) fn keys(&self) -> Vec<TicketKey> {
         self.keys.iter().map(|issuing| issuing.key.clone()).collect()
@@ -132,11 +128,18 @@ impl Control {
         let is_of_use = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
         self.resumptions.keys = remembered.keys.into_iter().filter(is_of_use).take(TICKET_KEYS).collect();
         self.resumptions.key_since = now.since_boot;
+        remembered.spent.into_iter().for_each(|id| self.resumptions.spent.enter(id));
         for ticket in remembered.tickets {
             let mac = ticket.mac();
             let forgotten = if self.is_of_use(&ticket, unix_s) { self.resumptions.hold(ticket) } else { Some(mac) };
             forgotten.into_iter().for_each(|mac| out.effect(Effect::ForgetTicket(mac)));
         }
+    }
+
+    /// This ticket of ours is not taken any more, also not after a restart.
+    pub(super) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
+        self.resumptions.spent.enter(id);
+        call.out.effect(Effect::KeepSpent(id));
     }
 
     /// Tickets of peers that this host holds.
@@ -202,7 +205,7 @@ impl Control {
         let content = Content { span, secret, issuer: name_of(own), certificate: current.certificate.der().to_vec() };
         let Ok(ticket) = key.seal(self.random.bytes(), &content.emit()) else { return };
         if let Some(before) = id_of(&ticket).and_then(|id| self.resumptions.given.insert(mac, id)) {
-            self.resumptions.spend(before);
+            self.spend(call, before);
         }
         if self.resumptions.given.len() > TICKETS_SPENT_MAX {
             // The peer's older ticket is then taken beside its newer one.

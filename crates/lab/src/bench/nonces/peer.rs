@@ -10,8 +10,9 @@ use bump::{Batch, Bump, Generator, Meta, Side};
 use cll::{Cll, Settings};
 use identity::HostIdentity;
 use identity::aead::Suite;
-use system::clock::{self, Clock};
+use system::clock::Clock;
 use system::port::{PacketPort, Receiver, Sender};
+use system::random::{self, KernelSource};
 use wire::arp::{Arp, Operation};
 use wire::ethernet::{HEADER_LEN, Header, MIN_LEN};
 use wire::{EtherType, MacAddress};
@@ -36,7 +37,7 @@ pub struct Peer {
     pub port: PacketPort,
     link: Cll,
     clock: Clock,
-    keys: Generator,
+    keys: KernelSource,
     /// MTU of what it seals.
     pub mtu: usize,
 }
@@ -67,7 +68,7 @@ impl Peer {
         let mtu = usize::from(settings.inner_mtu());
         let (mut clock, mut sink) = (Clock::new(), Collected::new());
         let link = cll::start(clock.now(), settings, generator()?, &mut sink);
-        let mut peer = Peer { port, link, clock, keys: generator()?, mtu };
+        let mut peer = Peer { port, link, clock, keys: KernelSource, mtu };
         peer.work(&mut sink);
         peer.say(sink);
         Ok(peer)
@@ -184,7 +185,7 @@ impl Peer {
 }
 
 fn generator() -> Result<Generator, Failure> {
-    clock::random_seed().map(Generator::from_seed).map_err(Failure::io("drawing a seed"))
+    random::seed().map(|seed| Generator::from_seed(*seed)).map_err(Failure::io("drawing a seed"))
 }
 
 fn is_arp(frame: &[u8]) -> bool {

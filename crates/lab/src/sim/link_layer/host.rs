@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::frame::Frames;
-use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
-use cll::{Cll, Completion, Effect, HeldTicket, IssuingKey, Job, Legacy, Remembered, Settings, Weaken};
+use bump::{Bump, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
+use cll::{Cll, Completion, Effect, HeldTicket, IssuingKey, Job, Legacy, Remembered, Settings, TicketId, Weaken};
 use identity::HostIdentity;
 use wire::MacAddress;
 use wire::cll::handshake::LANES_MAX;
@@ -55,7 +55,7 @@ pub struct Host {
     disk: Disk,
     clocks: Clocks,
     random: Generator,
-    keys: Generator,
+    keys: ErasingGenerator,
     port_full_one_in: u64,
 }
 
@@ -87,7 +87,7 @@ impl Host {
             disk: Disk::default(),
             clocks: Clocks::new(plan.clock, random),
             random: Generator::from_seed(random.bytes()),
-            keys: Generator::from_seed(random.bytes()),
+            keys: ErasingGenerator::from_seed(&random.bytes()),
             port_full_one_in: scenario.faults.port_full_one_in,
             plan,
         }
@@ -187,11 +187,13 @@ impl Host {
 struct Disk {
     tickets: BTreeMap<MacAddress, HeldTicket>,
     keys: Vec<IssuingKey>,
+    spent: Vec<TicketId>,
 }
 
 impl Disk {
     fn read(&self) -> Remembered {
-        Remembered { tickets: self.tickets.values().cloned().collect(), keys: self.keys.clone() }
+        let tickets = self.tickets.values().cloned().collect();
+        Remembered { tickets, keys: self.keys.clone(), spent: self.spent.clone() }
     }
 }
 
@@ -204,7 +206,8 @@ fn drain(cll: &mut Cll, stack: &mut Stack, disk: &mut Disk, ports: Ports<'_>) ->
             Effect::KeepTicket(ticket) => _ = disk.tickets.insert(ticket.mac(), *ticket),
             Effect::ForgetTicket(mac) => _ = disk.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => disk.keys = keys,
-            Effect::CheckRevocationList { .. } | Effect::Remember(_) => {}
+            Effect::KeepSpent(id) => disk.spent.push(id),
+            Effect::CheckRevocationList { .. } | Effect::Remember(_) | Effect::RememberTime { .. } => {}
         }
     }
     outcome

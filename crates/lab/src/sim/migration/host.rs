@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::frame::Frames;
-use bump::{Bump, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
+use bump::{Bump, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
 use cll::{Cll, Completion, Effect, Instruction, Job, Migration, Policy, ProvedHost, Settings};
 use identity::HostIdentity;
 use wire::MacAddress;
@@ -40,7 +40,7 @@ pub struct Host {
     plant: Option<Plant>,
     clocks: Clocks,
     random: Generator,
-    keys: Generator,
+    keys: ErasingGenerator,
 }
 
 impl Host {
@@ -70,7 +70,7 @@ impl Host {
             plant,
             clocks: Clocks::new(Clock::Off(random.below(400) as i64 - 200), random),
             random: Generator::from_seed(random.bytes()),
-            keys: Generator::from_seed(random.bytes()),
+            keys: ErasingGenerator::from_seed(&random.bytes()),
         }
     }
 

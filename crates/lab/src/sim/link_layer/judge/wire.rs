@@ -117,7 +117,7 @@ impl Judge {
         let Ok(resumption) = Resumption::parse(message) else {
             return self.violate(at, host, "unreadable frame on the wire", "resumption");
         };
-        let is_request = resumption.kind != Kind::Reply;
+        let is_request = matches!(resumption.kind, Kind::Request(_));
         self.offers(at, host, is_request, resumption.nonce, resumption.offer.receiver_index);
     }
 
