@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bump::DropReason;
 use identity::site_key::SiteKey;
-use wire::cll::{Announcement, GroupFrame};
+use wire::cll::GroupFrame;
 
 use super::super::*;
 use super::{Exchange, Message, Model, counted};
