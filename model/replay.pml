@@ -5,14 +5,14 @@
  * lost stamps, cached answers and the secret of its cookies. A step of time is 15 s, the epoch of a cookie.
  *
  * Asserted: no request that was signed once makes a second candidate.
- *   (as it is)     holds, also over restarts
- *   -DNO_COOKIE    a responder that believes what it cannot judge: SPIN finds the replay after a restart
- *   -DSHORT_CACHE  accepted requests are forgotten before the cookie is: SPIN finds the second candidate
- *   -DCLOCK_BACK   the responder starts with a clock that is behind: SPIN finds a recording that its clock
- *                  takes for new. It makes a candidate, under which nothing is sent and which nobody promotes.
+ * expect base: holds (also over restarts)
+ * expect NO_COOKIE: found (a responder that believes what it cannot judge: a replay after its restart)
+ * expect SHORT_CACHE: found (an accepted request is forgotten before its cookie is: a second candidate)
+ * expect CLOCK_BACK: found (a responder that starts with a clock that is behind takes a recording for new. It makes a
+ *   candidate, under which nothing is sent and which nobody promotes)
  */
 #define TOLERANCE 2 /* shortened from 8, so that the search ends; what matters is that it is longer than an epoch */
-#define END 9
+#define END 8
 #define SIGNED 3
 #ifdef SHORT_CACHE
 #define CACHED 1
@@ -33,8 +33,10 @@ bool answered;            /* a challenge is there that the initiator may answer 
 byte challenge_life, challenge_epoch, nonce;
 
 #define wall (now - behind)
+#define newer(i) ((known && r[i].time > last_time) || (!known && r[i].time > start + TOLERANCE))
+#define near(i) (r[i].time <= wall + TOLERANCE && wall <= r[i].time + TOLERANCE)
 
-inline accept(i) {
+inline take(i) {
     r[i].accepted++;
     assert(r[i].accepted <= 1);
     r[i].cached = true;
@@ -55,15 +57,14 @@ inline judge(i) {
             if
             :: r[i].cookie ->
                 if
-                :: r[i].life == life && (r[i].epoch == now || r[i].epoch + 1 == now) -> accept(i)
+                :: r[i].life == life && (r[i].epoch == now || r[i].epoch + 1 == now) -> take(i)
                 :: else -> challenge_life = life; challenge_epoch = now; answered = false
                 fi
             :: else ->
                 if
-                :: ((known && r[i].time > last_time) || (!known && r[i].time > start + TOLERANCE))
-                   && r[i].time <= wall + TOLERANCE && wall <= r[i].time + TOLERANCE -> accept(i)
+                :: newer(i) && near(i) -> take(i)
 #ifdef NO_COOKIE
-                :: !known && r[i].time <= wall + TOLERANCE && wall <= r[i].time + TOLERANCE -> accept(i)
+                :: !known && near(i) -> take(i)
 #endif
                 :: else -> challenge_life = life; challenge_epoch = now; answered = false
                 fi
