@@ -1,7 +1,7 @@
 # `make help` says what there is. What takes more than a line stands in packaging/.
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz sim bench install clean
+.PHONY: help demo test fuzz sim bench model install clean
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ sim: ## The LAN in memory: ARGS="--seed 1 --runs 1000"
 
 bench: ## The papers' tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces" or "peers"
 	@packaging/lab.sh bench $(or $(ARGS),cll)
+
+model: ## Check the models of model/ and print each query's verdict (ARGS="--quick"); installs Verifpal below target/
+	@packaging/model.sh $(ARGS)
 
 install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh

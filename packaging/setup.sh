@@ -14,8 +14,9 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
 # Independent makers and readers of what we write: certificates, capture files, golden vectors. Then further DHCP servers,
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
 # who looks at what is behind a gateway (nmap, p0f), the IPsec that a shield stands in front of (strongSwan), a network stack that
-# stands behind a gateway and reads what it lets through (lwIP), and the compiler of the program in the kernel, to compare.
-test_packages="openssl strace tshark nmap p0f liblwip-dev clang-14 \
+# stands behind a gateway and reads what it lets through (lwIP), the compiler of the program in the kernel, to compare, and the
+# checker of models (SPIN).
+test_packages="openssl spin strace tshark nmap p0f liblwip-dev clang-14 \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-relay dhcpcd-base etcd-server \
     strongswan-starter strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins \
     libstrongswan-standard-plugins"

@@ -2,6 +2,7 @@
 //! is made again here by the code that runs in the daemon, and what the other program made is read, judged and opened.
 
 mod broadcast;
+mod model;
 mod resumption;
 
 use std::collections::BTreeMap;
