@@ -48,18 +48,17 @@ fn renews(site: &mut Site, number: u8, xid: u32) {
 /// came in ten minutes after it: the lease was over by then.
 #[test]
 fn a_host_that_changes_its_key_keeps_its_lease() {
-    let firsts: [fn() -> (Vec<u8>, MessageType); 3] = [
-        || (discover(CLIENT, 8), MessageType::Discover),
-        || (request(CLIENT, 8, ip(20)), MessageType::Request),
-        || (renewal(CLIENT, 8, ip(20)), MessageType::Request),
+    let firsts = [
+        (discover(CLIENT, 8), MessageType::Discover),
+        (request(CLIENT, 8, ip(20)), MessageType::Request),
+        (renewal(CLIENT, 8, ip(20)), MessageType::Request),
     ];
-    for first in firsts {
+    for (frame, kind) in firsts {
         let mut site = site();
         site.lease(CLIENT, 7, ip(20));
         assert!(site.lan.change_key(CLIENT, 200));
         site.lan.run(SECOND);
         assert!(site.events(CLIENT).contains(&Event::OwnKeyChanged));
-        let (frame, kind) = first();
         site.says(CLIENT, frame);
         assert_eq!(site.heard(SERVER), [kind], "the first message under the new key");
         for xid in 10..14 {
