@@ -1228,7 +1228,9 @@ def sdhcp_file(authority, alpha):
         out.put(f"{word}.relayed", dhcp_frame(*frame, relayed, options + option(OPTION_PROOF, proof) + option(82, b"\x01\x01\x07")))
         if word == "request":
             lease = number + fixed("s-dhcp lease", 16) + bytes([2]) + leased + bytes(4) + number + claim + proof[49:]
-            out.comment("What the server asks a distributor about it: the data, without header and tag.")
+            check = number + fixed("s-dhcp check", 16) + bytes([1]) + NO_ADDRESS + bytes(4) + number
+            out.comment("What the server asks a distributor, whose key it is and then for the address: data without header and tag.")
+            out.put("check.data", check)
             out.put("lease.data", lease)
     return out.text()
 

@@ -133,6 +133,15 @@ impl Delivery<'_> {
     }
 }
 
+/// What goes to a host that can open it, and to nobody else.
+fn sealed(receiver: &[u8; identity::sealing::KEY_LEN], bundle: &Bundle) -> Result<String, Error> {
+    let answer = identity::renewal::seal(receiver, &bundle.to_pem())?;
+    if answer.len() as u64 > crate::limits::MAX_FILE_LEN {
+        return Err(Error::BundleTooLong);
+    }
+    Ok(answer)
+}
+
 impl Directory {
     /// Makes a new site in `path`, which must be missing or empty. An existing site is never replaced, not even by force:
     /// that would lock out every host.
@@ -178,10 +187,11 @@ impl Directory {
         &self.site
     }
 
-    /// Issues for a request that a host made, and writes the bundle for it (0600, since it holds the site key).
+    /// Issues for a request that a host made, and writes the bundle for it (0600): sealed for the host, if the request names what to
+    /// seal to (CLL paper, section 6.2), else in clear.
     ///
     /// # Errors
-    /// As [`Site::issue`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`]; or what the operating system
+    /// As [`Site::issue`], but in a site of the paper profile only without a key to seal to; [`Error::BundleTooLong`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`]; or what the operating system
     /// says. After an error nothing was handed out.
     pub fn issue(
         &self,
@@ -193,9 +203,15 @@ impl Directory {
     ) -> Result<Entry, Error> {
         let lock = self.lock()?;
         let entries = self.admit_to_file(request, delivery, unix_s)?;
-        let bundle = self.site.issue(request, proved, random, unix_s)?;
+        let bundle = match proved.answer_key() {
+            Some(_) => self.site.issue_to_be_sealed(request, proved, random, unix_s)?,
+            None => self.site.issue(request, proved, random, unix_s)?,
+        };
         let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
-        let output = delivery.stage(&bundle.to_pem())?;
+        let output = match proved.answer_key() {
+            Some(receiver) => delivery.stage(&sealed(&receiver, &bundle)?)?,
+            None => delivery.stage(&bundle.to_pem())?,
+        };
         self.record(entries, &bundle, renewal, || output.commit(), &lock)
     }
 

@@ -22,16 +22,21 @@ pub struct KeyAndRequest {
     pub request_pem: String,
 }
 
-/// Makes an Ed25519 key and a request for what `request` says. The period in `request` is the manager's to decide and does
+/// Makes an Ed25519 key and a request for what `request` says, which names what the answer is to be sealed to. The period in `request` is the manager's to decide and does
 /// not travel.
 ///
 /// # Errors
 /// Only when the encoder fails.
 pub fn request(request: &Request, random: &mut Random<'_>) -> Result<KeyAndRequest, Error> {
     let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
-    let extensions = vec![names_extension(request.names())?];
+    let extensions = vec![names_extension(request.names())?, answers(&key_der)?];
     let request_pem = signed_request(request.name(), request.role(), extensions, &key_der)?;
     Ok(KeyAndRequest { key_pem: pem::encode(pem::PRIVATE_KEY, &key_der), request_pem })
+}
+
+/// Names in a request what the answer is to be sealed to.
+fn answers(key_der: &[u8]) -> Result<CustomExtension, Error> {
+    Ok(CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, AnswerKey::of(key_der).to_spki()?))
 }
 
 /// A request (PKCS#10, in PEM) signed with the key in `key_der`.
@@ -54,8 +59,7 @@ pub fn renewal(identity_pem: &str) -> Result<String, Error> {
     let identity = HostIdentity::from_pem(identity_pem)?;
     let certificate = identity.certificate();
     let key_der = private_key(identity_pem)?;
-    let answers = CustomExtension::from_oid_content(SECOND_KEY_EXTENSION, AnswerKey::of(&key_der).to_spki()?);
-    let extensions = vec![names_extension(certificate.names())?, answers];
+    let extensions = vec![names_extension(certificate.names())?, answers(&key_der)?];
     signed_request(certificate.name(), certificate.role(), extensions, &key_der)
 }
 
@@ -67,7 +71,8 @@ pub fn renewal(identity_pem: &str) -> Result<String, Error> {
 pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
     let before = HostIdentity::from_pem(identity_pem)?;
     let key_der = private_key(identity_pem)?;
-    let bundle = opened(&key_der, answer_pem)?;
+    let not_ours = Error::NoRenewal("it is not sealed for this host's key");
+    let bundle = opened(&key_der, answer_pem).ok_or(not_ours)?;
     let (text, after) = install(&pem::encode(pem::PRIVATE_KEY, &key_der), &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
     if before.anchor().der() != after.anchor().der() {
@@ -82,28 +87,33 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     Ok((text, after))
 }
 
-fn opened(key_der: &[u8], answer_pem: &str) -> Result<Zeroizing<String>, Error> {
-    if !is_sealed(answer_pem) {
-        return Ok(Zeroizing::new(answer_pem.to_owned()));
+/// What is in an answer; `None` if it is sealed for another key.
+fn opened(key_der: &[u8], answer_pem: &str) -> Option<Zeroizing<String>> {
+    if is_sealed(answer_pem) {
+        return AnswerKey::of(key_der).open(answer_pem).ok();
     }
-    let opened = AnswerKey::of(key_der).open(answer_pem);
-    opened.map_err(|_| Error::NoRenewal("it is not sealed for this host's key"))
+    Some(Zeroizing::new(answer_pem.to_owned()))
 }
 
-/// The host's own key in an identity file, which has been read as one.
+/// The host's own key in a file.
 fn private_key(identity_pem: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
     let blocks = pem::blocks(identity_pem)?;
     let key = blocks.into_iter().find(|block| block.label == pem::PRIVATE_KEY);
     key.map(|block| block.bytes).ok_or(Error::Pem(PemError::WrongLabel(pem::PRIVATE_KEY)))
 }
 
-/// Puts the host's key and the bundle that came back together. An expired certificate is refused; one whose period has not
+/// Opens the bundle that came back, and puts the host's key and it together. A bundle that is not sealed is taken as well: its
+/// request named nothing to seal to. An expired certificate is refused; one whose period has not
 /// begun is not, because a host that was just set up often has no clock yet.
 ///
 /// # Errors
-/// [`Error::Identity`] when the parts do not fit or the certificate has expired.
+/// [`Error::SealedForOther`]; [`Error::Identity`] when the parts do not fit, or [`Error::Expired`].
 pub fn install(key_pem: &str, bundle_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
-    let (text, identity) = join(key_pem, bundle_pem)?;
+    let bundle = match is_sealed(bundle_pem) {
+        true => opened(&private_key(key_pem)?, bundle_pem).ok_or(Error::SealedForOther)?,
+        false => Zeroizing::new(bundle_pem.to_owned()),
+    };
+    let (text, identity) = join(key_pem, &bundle)?;
     match identity.check_validity(unix_s) {
         Err(refusal @ Refusal::Expired { .. }) => Err(Error::Expired(refusal)),
         _ => Ok((text, identity)),

@@ -118,6 +118,8 @@ pub enum Error {
     SameKey,
     /// What came back was not sealed for this machine.
     NotSealed,
+    /// The bundle is sealed for another key than the one that is to open it.
+    SealedForOther,
     /// What came back is of another authority than the token.
     OtherAuthority,
     /// It is for another host.
@@ -178,7 +180,7 @@ impl fmt::Display for Error {
             }
             Error::Request(error) => write!(f, "{error}; have the host make a new request"),
             Error::KeysOfPaperSite => {
-                f.write_str("a site of the paper profile makes its hosts' keys itself; issue without a request")
+                f.write_str("a site of the paper profile makes a key for each host, which this request names nothing to seal to; have the host make one with 'ringwall host enroll request', or issue without a request")
             }
             Error::NoPaperSite => f.write_str(
                 "the site is of the modern profile and has neither DSA nor short RSA keys; found one with 'site init --profile paper'",
@@ -257,6 +259,9 @@ impl Error {
             Error::BundleTooLong => f.write_str("the identity is too long to be fetched; enrol the host by file"),
             Error::NoHost(name) => write!(f, "no host {name:?} is in the repository; see 'ringwall site list'"),
             Error::SameKey => f.write_str("the request is for the key that the host has; have it make a new one"),
+            Error::SealedForOther => {
+                f.write_str("the bundle is sealed for another key; give the key file that was made with its request")
+            }
             Error::NotSealed => f.write_str("what came back is not sealed for this machine; ask for another token"),
             Error::OtherAuthority => {
                 f.write_str("what came back is of another authority than the token; ask the manager what is wrong there")

@@ -147,8 +147,22 @@ impl Site {
         if self.profile() == Profile::Paper {
             return Err(Error::KeysOfPaperSite);
         }
-        let key = HostKey { kind: proved.key_kind(), bytes: proved.public_key().to_vec() };
-        self.issue_for(request, &key, None, random, unix_s)
+        self.issue_for(request, &key_of(proved), None, random, unix_s)
+    }
+
+    /// As [`issue`](Site::issue), and in a site of the paper profile a second key for the host, which is in the bundle. So the bundle is
+    /// only to be handed out sealed.
+    pub(crate) fn issue_to_be_sealed(
+        &self,
+        request: &Request,
+        proved: &CertificateRequest,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Bundle, Error> {
+        let second = self.second_key(request, random)?;
+        let second_block = second.as_ref().map(|second| second.as_slice());
+        let bundle = self.issue_for(request, &key_of(proved), second_block, random, unix_s)?;
+        Ok(Bundle { second_key: second, ..bundle })
     }
 
     /// Makes a host's key (Ed25519, and a second one in a paper site) and certificate in one step and returns them with the bundle's other parts, as the one
@@ -219,7 +233,7 @@ impl Site {
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         let (anchor, site_key) = (self.anchor.clone(), self.site_key.clone());
-        Ok(Bundle { certificate: verified, anchor, site_key, sarp: None, dhcp: ForDhcp::default() })
+        Ok(Bundle { certificate: verified, anchor, site_key, second_key: None, sarp: None, dhcp: ForDhcp::default() })
     }
 
     /// The certificate, in DER, with which the DHCP server that `server` names makes those of its clients: a second authority
@@ -288,11 +302,12 @@ impl fmt::Debug for Site {
 }
 
 /// What goes back to a host that asked: all of its identity but the private key. It holds the site key, so it is secret.
-#[derive(Debug)]
 pub struct Bundle {
     certificate: Verified<HostCertificate>,
     anchor: TrustAnchor,
     site_key: SiteKey,
+    /// The key that a site of the paper profile makes for a host that made the other one itself.
+    second_key: Option<Zeroizing<Vec<u8>>>,
     sarp: Option<ForSarp>,
     dhcp: ForDhcp,
 }
@@ -343,6 +358,12 @@ impl ForSarp {
     }
 }
 
+impl fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bundle").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
+}
+
 impl Bundle {
     /// The same bundle with what S-ARP needs beside it.
     #[must_use]
@@ -376,6 +397,9 @@ impl Bundle {
         let mut text = pem::encode(pem::CERTIFICATE, self.certificate.der());
         text.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
         text.push_str(&self.site_key.to_pem());
+        if let Some(second) = &self.second_key {
+            text.push_str(&pem::encode(pem::PAPER_KEY, second));
+        }
         if let Some(sarp) = &self.sarp {
             sarp.add_to(&mut text);
         }
@@ -422,6 +446,10 @@ impl Period {
 pub(crate) struct HostKey {
     pub(crate) kind: KeyKind,
     pub(crate) bytes: Vec<u8>,
+}
+
+fn key_of(proved: &CertificateRequest) -> HostKey {
+    HostKey { kind: proved.key_kind(), bytes: proved.public_key().to_vec() }
 }
 
 impl PublicKeyData for HostKey {

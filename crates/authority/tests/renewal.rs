@@ -1,6 +1,7 @@
 //! Who gets another certificate for the key that he has, and what he takes for one.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +13,9 @@ use authority::repository::Subnet;
 use authority::{Directory, Error, Request, enrolment};
 use identity::certificate::{CertificateRequest, Role};
 use identity::dhcp_key::client_id;
+use identity::signing::ed25519_pkcs8_from_seed;
 use identity::{HostIdentity, Profile, pem};
+use rcgen::{CertificateParams, CustomExtension, DistinguishedName, DnType, KeyPair};
 use tempfile::TempDir;
 use wire::MacAddress;
 use zeroize::Zeroizing;
@@ -122,16 +125,28 @@ fn a_recorded_request_gives_nothing_secret_to_anybody_but_its_host() {
     }
 }
 
+/// As another program writes it: a request for what `wanted` says, with nothing to seal to.
+fn plain_request(wanted: &Request) -> CertificateRequest {
+    let pair = KeyPair::try_from(ed25519_pkcs8_from_seed(&[30; 32]).expect("a seed").as_slice()).expect("a key");
+    let names = wanted.names().to_extension_value().expect("names");
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, wanted.name());
+    params.custom_extensions = vec![CustomExtension::from_oid_content(&[2, 5, 29, 17], names)];
+    let signed = params.serialize_request(&pair).expect("signed");
+    CertificateRequest::from_der(signed.der()).expect("read")
+}
+
 #[test]
 fn a_request_that_names_no_key_for_the_answer_is_not_answered() {
     let stage = Stage::set(Role::Host);
     let c = Request::new("c", MacAddress([2, 0, 0, 0, 0, 3]), vec![]).expect("request");
-    // That of the host's enrolment, which the manager has seen, and perhaps others.
-    let enrolled = enrolment::request(&c, &mut random(30)).expect("requested");
-    let enrolled = CertificateRequest::from_pem(&enrolled.request_pem).expect("signed");
+    let enrolled = plain_request(&c);
     let file = stage.place.path().join("c.bundle");
     let delivery = Delivery { output: &file, overwrite: Overwrite::Never, sharing: Sharing::Refused };
     stage.site.issue(&c, &enrolled, &delivery, &mut random(31), NOW_UNIX_S).expect("issued");
+    let blocks = pem::blocks(&fs::read_to_string(&file).expect("there")).expect("a bundle");
+    assert!(blocks.iter().any(|block| block.label == pem::SITE_KEY), "in clear, since there is nobody to seal to");
     let refused = stage.site.renew(&enrolled, DAY, &mut random(32), LATER_UNIX_S).map(drop).expect_err("refused");
     assert!(refused.to_string().contains("names no key that the answer"), "{refused}");
 }

@@ -377,23 +377,23 @@ drop_reasons! {
         "Look for the machine that forges it.";
 
     // A shield in front of IPsec.
-    ShieldStranger, "shield-stranger", "IKE or ESP of a host that is no peer of the shield.",
+    ShieldStranger, "shield-stranger", "IKE, ESP or AH of a host that is no peer of the shield.",
         "List it in shield.peers, or set shield.strangers to pass for peers whose address is not known before.";
     ShieldUnreadable, "shield-unreadable", "A packet to IPsec in which none can be read: cut short, of a contradictory length, a reserved SPI, or behind too many headers.",
         "Nothing: no correct sender makes such a packet.";
-    ShieldSpi, "shield-spi", "ESP under an SPI that is not known, and as many of those as may have passed this second.",
+    ShieldSpi, "shield-spi", "ESP or AH under an SPI that is not known, and as many of those as may have passed this second.",
         "Look for a flood of forged packets; if all of a peer's packets end here, both ends have different keys or the same end (`ringwall shield keys`).";
-    ShieldRange, "shield-range", "ESP under an SPI outside of those that this host's IPsec stack gives out.",
+    ShieldRange, "shield-range", "ESP or AH under an SPI outside of those that this host's IPsec stack gives out.",
         "As for shield-spi; or shield.spi_min and shield.spi_max are not those of the stack.";
-    ShieldReplay, "shield-replay", "ESP whose sequence number has passed already or is too old to tell.",
+    ShieldReplay, "shield-replay", "ESP or AH whose sequence number has passed already or is too old to tell.",
         "Look for a replay, or for a link that delays packets by thousands.";
-    ShieldFar, "shield-far", "ESP whose sequence number is far ahead of all before, and no second packet near it has come.",
+    ShieldFar, "shield-far", "ESP or AH whose sequence number is far ahead of all before, and no second packet near it has come.",
         "Nothing if rare: it happens after a long loss.";
     ShieldIkeBudget, "shield-ike-budget", "More IKE of one peer than may pass in a second.",
         "Look for a flood; raise shield.ike_per_second if it is honest.";
     ShieldKeepaliveBudget, "shield-keepalive-budget", "More keepalives of one peer than may pass in a second.",
         "Look for a flood; raise shield.keepalives_per_second if they are honest.";
-    ShieldFragmentBudget, "shield-fragment-budget", "More later fragments of UDP or ESP of one peer than may pass in a second.",
+    ShieldFragmentBudget, "shield-fragment-budget", "More later fragments of UDP, ESP or AH of one peer than may pass in a second.",
         "Look for a flood; raise shield.fragments_per_second if they are honest.";
 }
 

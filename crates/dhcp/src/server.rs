@@ -1,5 +1,9 @@
 //! This host as a DHCP server: only proved requests reach its server program, and a REQUEST only after a key distributor has
 //! agreed to the address, so that the program never commits a lease that is then refused.
+//!
+//! - `whose.rs`: whose key a message is checked under, and whether a distributor still says so.
+
+mod whose;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -17,6 +21,9 @@ use wire::sarp::data::LeaseAction;
 
 use crate::proof::{Claimed, Proving, Stamped};
 use crate::{Lease, end_of, limits, stamp};
+
+use whose::Asked;
+pub use whose::{Checked, Checking, Waiting};
 
 /// A relay that may put its own fields into clients' messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,7 @@ pub struct Settings {
     pub order: Order,
 }
 
-/// A client whose key a distributor has vouched for.
+/// A client whose key a distributor has told.
 #[derive(Debug)]
 struct KnownClient {
     record: Verified<HostRecord>,
@@ -78,23 +85,6 @@ struct Exchange {
     at: Instant,
 }
 
-/// A client's message whose signature is to be checked under a key that is here.
-#[derive(Debug)]
-pub struct Checking {
-    /// The message.
-    pub claimed: Claimed,
-    record: Verified<HostRecord>,
-}
-
-impl Checking {
-    /// Checks the signature; the message comes back if it is right.
-    #[must_use]
-    pub fn run(self) -> Option<Claimed> {
-        let is_right = self.record.verify_signature(&self.claimed.signed_bytes(), &self.claimed.signature).is_ok();
-        is_right.then_some(self.claimed)
-    }
-}
-
 /// What a distributor is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
@@ -115,7 +105,9 @@ pub struct Question {
 pub enum Step {
     /// Check its signature here.
     Check(Box<Checking>),
-    /// Ask a distributor first.
+    /// Ask a distributor whose key is its client's now, [`Waiting::question`], while it waits.
+    AskWhose(Box<Waiting>),
+    /// Ask a distributor for the address first.
     Ask(Box<Question>),
     /// Hand this to the server program, and tell a distributor of the second.
     Deliver(Vec<u8>, Option<Box<Question>>),
@@ -141,8 +133,11 @@ pub struct Server {
     leases: BTreeMap<Ipv4Addr, Lease>,
     budget_per_source: PerSource<MacAddress>,
     check_budget: Bucket,
+    check_budget_per_client: PerSource<u64>,
     reply_budget: Bucket,
     question_budget: Bucket,
+    question_budget_per_client: PerSource<u64>,
+    asked: Asked,
 }
 
 impl Server {
@@ -158,8 +153,11 @@ impl Server {
             leases: BTreeMap::new(),
             budget_per_source: PerSource::new(limits::MESSAGES_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX),
             check_budget: bucket(limits::CLIENT_CHECKS_PER_SECOND),
+            check_budget_per_client: PerSource::new(limits::CHECKS_PER_CLIENT_PER_SECOND, limits::CLIENTS_MAX),
             reply_budget: bucket(limits::REPLIES_PER_SECOND),
             question_budget: bucket(limits::QUESTIONS_PER_SECOND),
+            question_budget_per_client: PerSource::new(limits::QUESTIONS_PER_CLIENT_PER_SECOND, limits::CLIENTS_MAX),
+            asked: Asked::default(),
         }
     }
 
@@ -186,10 +184,9 @@ impl Server {
         if !self.budget_per_source.take(now, message.ethernet().source) {
             return Err(DropReason::DhcpBudget);
         }
-        match self.key_of(now, claimed.claim.who) {
-            Some(record) if self.check_budget.take(now) => Ok(Step::Check(Box::new(Checking { claimed, record }))),
-            Some(_) => Err(DropReason::DhcpBudget),
-            None => self.ask(now, claimed),
+        match self.key_of(claimed.claim.who) {
+            Some(record) => self.check(now, claimed, record, false),
+            None => self.ask_whose(now, Waiting::for_a_key(claimed)),
         }
     }
 
@@ -246,42 +243,56 @@ impl Server {
         claim.server.is_unspecified() || self.settings.addresses.contains(&claim.server)
     }
 
-    fn key_of(&self, now: Instant, host: u64) -> Option<Verified<HostRecord>> {
+    /// The key that a distributor said last was the client's.
+    fn key_of(&self, host: u64) -> Option<Verified<HostRecord>> {
+        self.clients.get(&host).map(|client| client.record.clone())
+    }
+
+    /// The same, as long as it counts while no distributor answers.
+    fn key_without_asking(&self, now: Instant, host: u64) -> Option<&Verified<HostRecord>> {
         let client = self.clients.get(&host)?;
         let is_good = client.is_vouched && now.since(client.learnt_at) < limits::CLIENT_GOOD_FOR;
-        is_good.then(|| client.record.clone())
+        is_good.then_some(&client.record)
     }
 
-    /// What a distributor is asked about a message before it may come in.
+    /// Whether one more question is asked for a client whose signature was right.
+    fn may_ask(&mut self, now: Instant, host: u64) -> bool {
+        self.question_budget_per_client.take(now, host) && self.question_budget.take(now)
+    }
+
+    /// What a distributor is asked about an address before the REQUEST for it may come in.
     fn ask(&mut self, now: Instant, claimed: Claimed) -> Result<Step, DropReason> {
-        if !self.question_budget.take(now) {
+        let (host, address) = (claimed.claim.who, claimed.claim.wanted().unwrap_or(Ipv4Addr::UNSPECIFIED));
+        if !self.may_ask(now, host) {
             return Err(DropReason::DhcpBudget);
         }
-        let is_order = self.settings.order == Order::AtRequest;
-        let binds = is_order && claimed.claim.kind == MessageType::Request && self.is_for_us(&claimed.claim);
-        let action = if binds { LeaseAction::Bind } else { LeaseAction::Check };
-        let address = claimed.claim.wanted().filter(|_| binds).unwrap_or(Ipv4Addr::UNSPECIFIED);
-        let host = claimed.claim.who;
-        Ok(Step::Ask(Box::new(Question { action, host, address, lease_s: 0, claimed: Some(claimed) })))
+        let (action, claimed) = (LeaseAction::Bind, Some(claimed));
+        Ok(Step::Ask(Box::new(Question { action, host, address, lease_s: 0, claimed })))
     }
 
-    /// A message whose signature is right under a key that was here. A REQUEST for an address that the host has already is a
-    /// renewal and goes through (section 3.5.2); the distributor hears of it with the answer.
-    ///
-    /// # Errors
-    /// Why it must not come in all the same.
-    pub fn verified(&mut self, now: Instant, stamp: Option<u64>, claimed: Claimed) -> Result<Step, DropReason> {
-        let claim = &claimed.claim;
+    /// Whether this asks for an address that its host has already: a renewal.
+    fn is_renewal(&self, now: Instant, claim: &Claim) -> bool {
         let held = claim.wanted().and_then(|address| self.leases.get(&address));
-        let is_renewal = held.is_some_and(|lease| lease.host == claim.who && lease.holds(now));
-        let is_first = claim.kind == MessageType::Request && self.is_for_us(claim) && !is_renewal;
-        if is_first && self.settings.order == Order::AtRequest {
+        held.is_some_and(|lease| lease.host == claim.who && lease.holds(now))
+    }
+
+    /// Whether the message is a REQUEST for which a distributor is asked to bind an address, which only the key that the
+    /// repository has now can make it do.
+    fn binds(&self, now: Instant, claim: &Claim) -> bool {
+        let is_first = claim.kind == MessageType::Request && self.is_for_us(claim) && !self.is_renewal(now, claim);
+        is_first && self.settings.order == Order::AtRequest
+    }
+
+    /// A message whose signature is right, under a key that nothing is to be asked about any more.
+    fn pass(&mut self, now: Instant, stamp: Option<u64>, claimed: Claimed) -> Result<Step, DropReason> {
+        if self.binds(now, &claimed.claim) {
             return self.ask(now, claimed);
         }
+        let is_renewal = self.is_renewal(now, &claimed.claim);
         self.admit(now, stamp, &claimed, is_renewal)
     }
 
-    /// A distributor has agreed, and says whose key it is.
+    /// A distributor has bound the address that a message asks for, and says whose key it is.
     ///
     /// # Errors
     /// Why the message that waited must not come in all the same.
@@ -289,12 +300,11 @@ impl Server {
         &mut self,
         now: Instant,
         stamp: Option<u64>,
-        action: LeaseAction,
         claimed: &Claimed,
         record: Verified<HostRecord>,
     ) -> Result<Step, DropReason> {
         self.learn(now, claimed.claim.who, record);
-        self.admit(now, stamp, claimed, action == LeaseAction::Bind)
+        self.admit(now, stamp, claimed, true)
     }
 
     /// A distributor has agreed to what an ACK gives that waits. It is [`outgoing`](Server::outgoing) now like any other.
@@ -531,26 +541,34 @@ mod tests {
         proving.run(&key(1)).expect("signed")
     }
 
-    fn asked(step: Result<Step, DropReason>) -> Claimed {
-        match step {
-            Ok(Step::Ask(question)) => question.claimed.expect("a client's message"),
-            other => panic!("not asked: {other:?}"),
+    /// Goes on until a distributor is asked to bind the address; of the client it says `record(1)`.
+    fn asked_at(server: &mut Server, stamp: u64, frame: &[u8]) -> Claimed {
+        let mut step = server.incoming(NOW, Some(stamp), frame);
+        loop {
+            step = match step {
+                Ok(Step::AskWhose(waiting)) => server.told(NOW, Some(stamp), *waiting, record(1)),
+                Ok(Step::Check(checking)) => server.checked(NOW, Some(stamp), checking.run()),
+                Ok(Step::Ask(question)) => return question.claimed.expect("a client's message"),
+                other => panic!("not asked: {other:?}"),
+            }
         }
+    }
+
+    fn asked(server: &mut Server, frame: &[u8]) -> Claimed {
+        asked_at(server, STAMP, frame)
+    }
+
+    fn is_asked_whose(server: &mut Server, frame: &[u8]) -> bool {
+        matches!(server.incoming(NOW, Some(STAMP), frame), Ok(Step::AskWhose(_)))
     }
 
     #[test]
     fn of_two_copies_that_are_under_way_at_once_one_comes_in() {
         let mut server = server();
         let frame = request(7, STAMP);
-        let copies = [(); 2].map(|()| asked(server.incoming(NOW, Some(STAMP), &frame)));
-        assert!(matches!(
-            server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &copies[0], record(1)),
-            Ok(Step::Deliver(..))
-        ));
-        assert_eq!(
-            server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &copies[1], record(1)).err(),
-            Some(DropReason::DhcpStale)
-        );
+        let copies = [(); 2].map(|()| asked(&mut server, &frame));
+        assert!(matches!(server.agreed(NOW, Some(STAMP), &copies[0], record(1)), Ok(Step::Deliver(..))));
+        assert_eq!(server.agreed(NOW, Some(STAMP), &copies[1], record(1)).err(), Some(DropReason::DhcpStale));
         // A third is known for what it is before anybody is asked or a signature is checked.
         assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
         // After a step back of everybody's clock stamps begin again.
@@ -559,15 +577,21 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_forgets_the_key_and_not_what_was_heard() {
+    fn a_refusal_takes_the_last_word_back_and_not_what_was_heard() {
         let mut server = server();
         let frame = request(7, STAMP);
-        let claimed = asked(server.incoming(NOW, Some(STAMP), &frame));
-        assert!(server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &claimed, record(1)).is_ok());
+        let claimed = asked(&mut server, &frame);
+        assert!(server.agreed(NOW, Some(STAMP), &claimed, record(1)).is_ok());
         let (action, address) = (LeaseAction::Extend, Ipv4Addr::new(10, 0, 0, 7));
+        let untold = |server: &mut Server, stamp| {
+            let claimed =
+                Claimed { claim: Claim { kind: MessageType::Discover, stamp, ..claimed.claim }, ..claimed.clone() };
+            server.not_told(NOW, Some(STAMP), Waiting { claimed, tried: Some((record(1), true)) })
+        };
+        assert!(matches!(untold(&mut server, STAMP + 1), Ok(Step::Deliver(..))));
         server.refused(&Question { action, host: 1, address, lease_s: 60, claimed: None });
+        assert_eq!(untold(&mut server, STAMP + 2).err(), Some(DropReason::DhcpNoAnswer));
         assert_eq!(server.incoming(NOW, Some(STAMP), &frame).err(), Some(DropReason::DhcpStale));
-        asked(server.incoming(NOW, Some(STAMP), &request(7, STAMP + 1)));
     }
 
     #[test]
@@ -576,7 +600,7 @@ mod tests {
         server.begin_stamps(STAMP);
         let old = server.incoming(NOW, Some(STAMP), &request(7, STAMP - 1));
         assert_eq!(old.err(), Some(DropReason::DhcpStale));
-        asked(server.incoming(NOW, Some(STAMP), &request(7, STAMP)));
+        assert!(is_asked_whose(&mut server, &request(7, STAMP)));
         let far = server.incoming(NOW, Some(STAMP), &request(7, STAMP + (31 << 32)));
         assert_eq!(far.err(), Some(DropReason::DhcpStale), "beyond the window");
         let early = server.incoming(NOW, None, &request(7, STAMP));
@@ -588,22 +612,86 @@ mod tests {
     fn a_message_that_waited_while_the_clock_went_back_does_not_come_in() {
         let mut server = server();
         let ahead = STAMP + (86_400 << 32);
-        let waiting = asked(server.incoming(NOW, Some(ahead), &request(7, ahead)));
+        let waiting = asked_at(&mut server, ahead, &request(7, ahead));
         server.begin_stamps(STAMP);
-        let late = server.agreed(NOW, Some(STAMP), LeaseAction::Bind, &waiting, record(1));
+        let late = server.agreed(NOW, Some(STAMP), &waiting, record(1));
         assert_eq!(late.err(), Some(DropReason::DhcpStale));
         assert!(matches!(server.incoming(NOW, Some(STAMP), &request(7, STAMP + 1)), Ok(Step::Check(_))));
+    }
+
+    /// A flood in a client's name: what it costs distributors, and what is left of the client's key.
+    #[test]
+    fn wrong_signatures_are_asked_about_once_in_an_interval_and_leave_the_key() {
+        let mut server = server();
+        let claimed = asked(&mut server, &request(7, STAMP));
+        assert!(server.agreed(NOW, Some(STAMP), &claimed, record(1)).is_ok());
+        let mut asked = 0;
+        for number in 0..1000 {
+            // Half a second each: no budget of sources hides what is asked.
+            let now = NOW + Duration::from_millis(500) * number;
+            let mut forged = request(8, STAMP + 1);
+            let at = forged.len() - 40;
+            forged[at] ^= 1;
+            let Ok(Step::Check(checking)) = server.incoming(now, Some(STAMP), &forged) else { panic!("{number}") };
+            match server.checked(now, Some(STAMP), checking.run()) {
+                Ok(Step::AskWhose(waiting)) => {
+                    asked += 1;
+                    let told = server.told(now, Some(STAMP), *waiting, record(1));
+                    assert_eq!(told.err(), Some(DropReason::DhcpSignature));
+                }
+                other => assert_eq!(other.err(), Some(DropReason::DhcpSignature)),
+            }
+        }
+        assert_eq!(asked, 249, "500 s, once in two; the first question was the client's own");
+    }
+
+    /// The same in the names of clients that are not known, or that there are not.
+    #[test]
+    fn unknown_clients_leave_the_questions_of_those_that_are_known() {
+        let mut server = server();
+        let mut asked = 0;
+        for who in 1000..1500 {
+            let mut claimed = asked_for(7);
+            claimed.claim.who = who;
+            asked += u32::from(server.ask_whose(NOW, Waiting::for_a_key(claimed)).is_ok());
+        }
+        assert_eq!(asked, limits::UNPROVED_QUESTIONS_PER_SECOND);
+        let known = (0..limits::QUESTIONS_PER_SECOND).filter(|who| server.may_ask(NOW, u64::from(*who))).count();
+        assert_eq!(known, limits::QUESTIONS_PER_SECOND as usize);
+    }
+
+    #[test]
+    fn a_client_takes_no_more_than_its_share_of_questions() {
+        let mut server = server();
+        let taken = (0..100).filter(|_| server.may_ask(NOW, 7)).count();
+        assert_eq!(taken, limits::QUESTIONS_PER_CLIENT_PER_SECOND as usize);
+        assert!(server.may_ask(NOW, 8));
+    }
+
+    #[test]
+    fn a_key_that_changed_while_a_message_waited_is_tried() {
+        let mut server = server();
+        let claimed = asked(&mut server, &request(7, STAMP));
+        assert!(server.agreed(NOW, Some(STAMP), &claimed, record(2)).is_ok());
+        // Signed by key 1, checked under key 2, which is a former one.
+        let (now, frame) = (NOW + limits::UNPROVED_QUESTION_INTERVAL, request(7, STAMP + 1));
+        let Ok(Step::Check(checking)) = server.incoming(now, Some(STAMP), &frame) else { panic!("no check") };
+        let Ok(Step::AskWhose(waiting)) = server.checked(now, Some(STAMP), checking.run()) else { panic!("unasked") };
+        let Ok(Step::Check(checking)) = server.told(now, Some(STAMP), *waiting, record(1)) else { panic!("untried") };
+        assert!(matches!(server.checked(now, Some(STAMP), checking.run()), Ok(Step::Ask(_))));
+        // Another message was under way under the former key meanwhile.
+        let Ok(Step::Check(late)) = server.check(now, claimed, record(2), false) else { panic!("no check") };
+        assert!(matches!(server.checked(now, Some(STAMP), late.run()), Ok(Step::Check(_))));
     }
 
     #[test]
     fn all_tables_are_bounded() {
         let mut server = server();
         for number in 0..limits::CLIENTS_MAX as u64 + 10 {
-            let mut claimed = asked(server.ask(NOW + Duration::from_secs(number), asked_for(7)));
+            let mut claimed = asked_for(7);
             claimed.claim.who = number;
             claimed.claim.xid = number as u32;
-            let _ =
-                server.agreed(NOW + Duration::from_secs(number), Some(STAMP), LeaseAction::Bind, &claimed, record(1));
+            let _ = server.agreed(NOW + Duration::from_secs(number), Some(STAMP), &claimed, record(1));
         }
         assert_eq!(server.clients.len(), limits::CLIENTS_MAX);
         assert_eq!(server.began_at, STAMP + 1, "who is forgotten cannot be replayed");

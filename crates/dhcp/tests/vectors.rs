@@ -10,13 +10,17 @@ use bump::Instant;
 use dhcp::client::Outcome;
 use dhcp::server::{Relay, Step};
 use dhcp::{Client, Server, client, server};
+use identity::Verified;
 use identity::certificate::TrustAnchor;
+use identity::distributor::{DistributorKey, HostRecord};
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
 use wire::MacAddress;
+use wire::arp::{Arp, Operation};
 use wire::dhcp::View;
 use wire::dhcp::proof::{Claim, Proof};
-use wire::sarp::data::{Lease, LeaseAction};
+use wire::sarp::data::{Answer, Lease, LeaseAction, Record};
+use wire::sarp::{Kind, Message, seal};
 
 const DHCP: &str = include_str!("../../../vectors/s-dhcp.txt");
 const SITE: &str = include_str!("../../../vectors/site.txt");
@@ -75,6 +79,20 @@ impl Vectors {
     }
 }
 
+/// What a distributor, whose key is sigma's, says of alpha.
+fn record(vectors: &Vectors) -> Verified<HostRecord> {
+    let (alpha, distributor) = (vectors.key("alpha.seed"), vectors.key("sigma.seed"));
+    let rest = Record { algorithm: 1, mac: None, key: alpha.record_key().unwrap().1 }.emit();
+    let data = Answer { fraction: 0, host: 9, nonce: [0; 16], rest: &rest }.emit();
+    let (sender_ip, target_ip) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+    let (sender_mac, target_mac) = (MacAddress::ZERO, MacAddress::ZERO);
+    let arp = Arp { operation: Operation::Reply, sender_mac, sender_ip, target_mac, target_ip };
+    let unsigned = Message { arp, kind: Kind::LeaseAgreed, seconds: 1, data: &data, signature: &[] }.signed_bytes();
+    let sealed = seal(unsigned.clone(), &distributor.sign(&unsigned).unwrap());
+    let key = DistributorKey::new(1, distributor.record_key().unwrap().1).unwrap();
+    key.verify(&Message::parse(&sealed).unwrap()).unwrap().record().unwrap()
+}
+
 #[test]
 fn a_client_writes_and_reads_what_the_vectors_have() {
     let vectors = vectors();
@@ -91,11 +109,23 @@ fn a_client_writes_and_reads_what_the_vectors_have() {
     }
 }
 
+fn whose(data: &Lease<'_>) -> (LeaseAction, u64, Ipv4Addr, u32, bool) {
+    (data.action, data.host, data.address, data.seconds, data.claim.is_none())
+}
+
 #[test]
 fn a_server_asks_as_the_vectors_have_it() {
     let vectors = vectors();
     for request in ["request.wire", "request.relayed"] {
-        let step = vectors.server().incoming(NOW, Some(vectors.number("stamp")), &vectors.0[request]);
+        let (mut server, stamp) = (vectors.server(), Some(vectors.number("stamp")));
+        let step = server.incoming(NOW, stamp, &vectors.0[request]);
+        let Ok(Step::AskWhose(waiting)) = step else { panic!("{request}: {step:?}") };
+        let (asked, data) = (waiting.question(), Lease::parse(&vectors.0["check.data"]).unwrap());
+        assert_eq!((asked.action, asked.host, asked.address, asked.lease_s, asked.claimed.is_none()), whose(&data));
+        assert_eq!(data.emit(), vectors.0["check.data"]);
+        let step = server.told(NOW, stamp, *waiting, record(&vectors));
+        let Ok(Step::Check(checking)) = step else { panic!("{request}: {step:?}") };
+        let step = server.checked(NOW, stamp, checking.run());
         let Ok(Step::Ask(question)) = step else { panic!("{request}: {step:?}") };
         let claimed = question.claimed.unwrap();
         assert_eq!((question.action, question.host), (LeaseAction::Bind, vectors.number("alpha.number")));

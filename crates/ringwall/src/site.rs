@@ -54,9 +54,10 @@ pub(crate) enum SiteCommand {
     /// For a DHCP server of mode "cll", which makes the certificates of the addresses that it gives:
     ///   ringwall site issue --name d --mac 02:00:00:00:00:09 --ip 10.0.0.9 --role dhcp --serves 10.0.0.128/25 --out d.pem
     ///
-    /// For a request that the host made with 'ringwall host enroll request'; the bundle holds the site key:
+    /// For a request that the host made with 'ringwall host enroll request'; the bundle is sealed for that host:
     ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
     ///
+    /// Without a request the host's key is made here, and the file holds it and the site's secrets in clear.
     /// Name, MAC and IP given beside --request must equal those in it. A role beyond host must be granted by --role.
     #[command(verbatim_doc_comment)]
     Issue(IssueArguments),
@@ -166,13 +167,13 @@ pub(crate) enum RepositoryCommand {
 pub(crate) enum EnrollCommand {
     /// Make a key and a request for the manager
     ///
-    /// The key stays here; the request is no secret. The manager answers it with 'ringwall site issue --request'.
+    /// The key stays here; the request is no secret. What comes back is sealed for this key. The manager answers it with 'ringwall site issue --request'.
     ///
     /// Example: ringwall host enroll request --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 \
     ///     --key a.key.pem --out a.csr.pem
     #[command(verbatim_doc_comment)]
     Request(RequestArguments),
-    /// Put the key and the bundle that came back together
+    /// Open the bundle that came back and put the key and it together
     ///
     /// Example: ringwall host enroll install --key a.key.pem --bundle a.bundle.pem --out /etc/ringwall/identity.pem
     #[command(verbatim_doc_comment)]
@@ -234,10 +235,10 @@ pub(crate) struct IssueArguments {
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
     /// In a site of the paper profile, the length of the host's DSA key: 512 or 1024, which is what it gets without this
-    #[arg(long, value_name = "BITS", value_parser = parse_key_length, conflicts_with = "request")]
+    #[arg(long, value_name = "BITS", value_parser = parse_key_length)]
     dsa_bits: Option<KeyLength>,
     /// In a site of the paper profile, an RSA key for mode cll instead of the DSA key, of 1024, 1536 or 2048 bits
-    #[arg(long, value_name = "BITS", value_parser = parse_rsa_bits, conflicts_with_all = ["request", "dsa_bits"])]
+    #[arg(long, value_name = "BITS", value_parser = parse_rsa_bits, conflicts_with = "dsa_bits")]
     rsa_bits: Option<u16>,
     /// What that RSA key hashes with: sha1, sha256 or ripemd160
     #[arg(long, value_name = "HASH", value_parser = parse_rsa_hash, default_value = "sha1", requires = "rsa_bits")]
@@ -439,22 +440,54 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
         sharing: sharing(arguments.allow_shared_addresses),
     };
     let Surroundings { unix_s, random, .. } = surroundings;
-    let entry = match &arguments.request {
+    let (entry, holds) = match &arguments.request {
         Some(file) => {
             let proved = read_request(file)?;
             let granted = granted(arguments, file, &proved)?;
-            directory.issue(&granted, &proved, &delivery, *random, *unix_s)?
+            (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, Holds::of(&proved))
         }
-        None => directory.issue_identity(&asked(arguments)?, &delivery, *random, *unix_s)?,
+        None => (directory.issue_identity(&asked(arguments)?, &delivery, *random, *unix_s)?, Holds::KeyInClear),
     };
     let out = arguments.out.display();
     let mut value = entry_json(&entry);
     value["file"] = json!(arguments.out);
+    value["sealed"] = json!(holds == Holds::Sealed);
     surroundings.print(
         arguments.json,
         &value,
-        &format!("issued {}\nwritten to {out}; it is secret", entry_text(&entry)),
+        &format!("issued {}\nwritten to {out}; {}", entry_text(&entry), holds.in_words()),
     )
+}
+
+/// What a file for a host gives away to whoever reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// Nothing: the host's key alone opens it.
+    Sealed,
+    /// The secrets of the site.
+    BundleInClear,
+    /// These, and the host's private key.
+    KeyInClear,
+}
+
+impl Holds {
+    fn of(proved: &CertificateRequest) -> Holds {
+        if proved.answer_key().is_some() { Holds::Sealed } else { Holds::BundleInClear }
+    }
+
+    fn in_words(self) -> &'static str {
+        match self {
+            Holds::Sealed => "it is sealed for the host's key, and nobody else can open it",
+            Holds::BundleInClear => {
+                "it is secret\nwarning: it holds the site's secrets in clear, since the request names nothing to seal to; \
+                 one of `ringwall host enroll request` does"
+            }
+            Holds::KeyInClear => {
+                "it is secret\nwarning: it holds the host's private key and the site's secrets in clear; with a key that the host \
+                 makes itself (`ringwall host enroll request`, `site issue --request`) what leaves here is sealed"
+            }
+        }
+    }
 }
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -556,18 +589,17 @@ fn install(arguments: &InstallArguments, surroundings: &mut Surroundings<'_>) ->
 /// What the manager asks for without a request file. Clap has made sure that name and address are there.
 fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     let name = arguments.name.as_deref().unwrap_or_default();
-    let mut request = Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?;
+    furnished(Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?, arguments)
+}
+
+/// The same with what the manager gives, whatever the host asks for.
+fn furnished(mut request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
     if let Some(length) = arguments.dsa_bits {
         request = request.with_paper_key(PaperKey::Dsa(length));
     }
     if let Some(key) = arguments.rsa_bits.and_then(|bits| RsaKey::new(bits, arguments.rsa_hash)) {
         request = request.with_paper_key(PaperKey::Rsa(key));
     }
-    furnished(request, arguments)
-}
-
-/// The same with what the manager gives, whatever the host asks for.
-fn furnished(request: Request, arguments: &IssueArguments) -> Result<Request, Failure> {
     let IssueArguments { role, days, ip6, subnet, serves, .. } = arguments;
     let request = request.with_role(*role).with_validity(DAY * *days)?.with_ipv6(ip6.clone())?;
     Ok(request.with_subnets(subnet.clone())?.with_served(serves.clone())?)
@@ -774,6 +806,54 @@ mod tests {
         assert!(load(&place.path().join("b.pem")).certificate().is_router());
     }
 
+    /// One block, which is none of those that an identity is made of.
+    fn assert_sealed(file: &Path) {
+        let text = fs::read_to_string(file).expect("there");
+        let blocks = identity::pem::blocks(&text).expect("a file");
+        let labels: Vec<_> = blocks.iter().map(|block| block.label.as_str()).collect();
+        assert_eq!(labels, ["RINGWALL SEALED BUNDLE"]);
+    }
+
+    /// The CLL paper, section 6.2. The bundle was in clear: site key, request key and DHCP key.
+    #[test]
+    fn a_bundle_is_of_use_to_the_host_that_asked_and_to_nobody_else() {
+        let place = new_site();
+        for name in ["a", "b"] {
+            let ask = format!("enroll request --name a --mac 02:00:00:00:00:01 --key @/{name}.key --out @/{name}.csr");
+            run(place.path(), &ask).expect("requested");
+        }
+        let issue = "site issue --dir @/site --request @/a.csr --subnet 10.0.0.0/24 --out @/a.bundle";
+        let printed = run(place.path(), issue).expect("issued");
+        assert!(
+            printed.ends_with("a.bundle; it is sealed for the host's key, and nobody else can open it\n"),
+            "{printed}"
+        );
+        assert_sealed(&place.path().join("a.bundle"));
+        let stolen = "enroll install --key @/b.key --bundle @/a.bundle --out @/stolen.pem";
+        assert!(run(place.path(), stolen).expect_err("another key").contains("sealed for another key"));
+        assert!(!place.path().join("stolen.pem").exists());
+        run(place.path(), "enroll install --key @/a.key --bundle @/a.bundle --out @/a.pem").expect("installed");
+        assert!(load(&place.path().join("a.pem")).dhcp_key().is_some());
+        // Another key for the same host comes in the same way.
+        run(place.path(), "site rekey --dir @/site a --request @/b.csr --out @/b.bundle").expect("another key");
+        assert_sealed(&place.path().join("b.bundle"));
+        run(place.path(), "enroll install --key @/b.key --bundle @/b.bundle --out @/b.pem").expect("installed");
+    }
+
+    #[test]
+    fn what_is_handed_out_in_clear_is_said_to_be() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        let printed = run(place.path(), issue).expect("issued");
+        assert!(printed.contains("\nwarning: ") && printed.contains("host enroll request"), "{printed}");
+        let mode =
+            |name| std::os::unix::fs::MetadataExt::mode(&fs::metadata(place.path().join(name)).expect("there")) & 0o777;
+        assert_eq!(mode("a.pem"), 0o600);
+        let json: Value = serde_json::from_str(&run(place.path(), &format!("{issue} --force --json")).expect("issued"))
+            .expect("json");
+        assert_eq!(json["sealed"], json!(false));
+    }
+
     #[test]
     fn a_request_leaves_no_key_behind_when_it_fails() {
         let place = new_site();
@@ -795,7 +875,7 @@ mod tests {
         run(place.path(), "site issue --dir @/site --request @/a.csr --out @/a.bundle").expect("issued");
         let refused =
             run(place.path(), "enroll install --key @/b.key --bundle @/a.bundle --out @/a.pem").expect_err("key");
-        assert!(refused.contains("b.key and ") && refused.contains("PRIVATE KEY does not belong"), "{refused}");
+        assert!(refused.contains("b.key and ") && refused.contains("sealed for another key; "), "{refused}");
         assert!(!refused.contains('\n') && !place.path().join("a.pem").exists());
     }
 
@@ -933,11 +1013,21 @@ mod tests {
         assert!(load(&place.path().join("a.pem")).certificate().signs_as_the_cll_paper());
         let refused = run(place.path(), &format!("{issue} --rsa-bits 512")).expect_err("length");
         assert!(refused.contains("1024, 1536 or 2048"), "{refused}");
-        let ask = "enroll request --name b --mac 02:00:00:00:00:02 --key @/b.key --out @/b.csr";
+        let ask = "enroll request --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2 --key @/b.key --out @/b.csr";
         run(place.path(), ask).expect("requested");
-        let refused =
-            run(place.path(), "site issue --dir @/site --request @/b.csr --out @/b.bundle").expect_err("a request");
-        assert!(refused.contains("makes its hosts' keys itself; issue without a request"), "{refused}");
+        // The host makes its own key, the site the second one, and both keys' secrets are the host's alone on the way.
+        for (option, number) in [("", Some(4)), (" --dsa-bits 512", Some(3)), (" --rsa-bits 1024", None)] {
+            let grant = format!("site issue --dir @/site --request @/b.csr --out @/b.bundle --force{option}");
+            assert!(run(place.path(), &grant).expect("granted").contains("sealed for the host's key"), "{option}");
+            assert_sealed(&place.path().join("b.bundle"));
+            let put = "enroll install --key @/b.key --bundle @/b.bundle --out @/b.pem --force";
+            run(place.path(), put).expect("installed");
+            let identity = load(&place.path().join("b.pem"));
+            assert_eq!(identity.certificate().record_key().map(|(number, _)| number), number, "{option}");
+            assert_eq!(identity.certificate().signs_as_the_cll_paper(), number.is_none());
+        }
+        let rekey = "site rekey --dir @/site b --request @/b.csr --out @/b.bundle --force";
+        assert!(run(place.path(), rekey).expect_err("which key").contains("paper profile"));
         let modern = new_site();
         let refused = run(modern.path(), &format!("{issue} --dsa-bits 512")).expect_err("modern");
         assert!(refused.contains("'site init --profile paper'") && !refused.contains('\n'), "{refused}");

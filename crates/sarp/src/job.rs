@@ -55,8 +55,9 @@ pub(crate) enum CompletionKind {
     Checked(bool),
     Learnt(Option<Box<Verified<Statement>>>),
     DhcpProved(Result<Vec<u8>, DropReason>),
-    /// The message whose proof is right.
-    DhcpChecked(Option<Box<Claimed>>),
+    /// A DHCP server's reply whose proof is right.
+    ReplyChecked(Option<Box<Claimed>>),
+    RequestChecked(Box<dhcp::server::Checked>),
     Prepared,
     /// The worker died or was too busy.
     Lost,
@@ -115,8 +116,8 @@ impl Job {
             JobKind::Check { record, message } => CompletionKind::Checked(check(&record, &message)),
             JobKind::Learn { key, message } => CompletionKind::Learnt(learn(&key, &message)),
             JobKind::ProveDhcp { key, proving } => CompletionKind::DhcpProved(proving.run(&key)),
-            JobKind::CheckReply(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
-            JobKind::CheckRequest(checking) => CompletionKind::DhcpChecked(checking.run().map(Box::new)),
+            JobKind::CheckReply(checking) => CompletionKind::ReplyChecked(checking.run().map(Box::new)),
+            JobKind::CheckRequest(checking) => CompletionKind::RequestChecked(Box::new(checking.run())),
             JobKind::Answer(answering) => CompletionKind::Signed(answering.run(records, found)),
             JobKind::Prepare { key, random } => {
                 key.prepare(&random, PAIRS_PER_BATCH);

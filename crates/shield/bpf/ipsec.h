@@ -72,7 +72,7 @@ enum { SIEVE_WORD_BITS = 64 };
 
 // What says whether it is kept begins a header: so much of IPv4, so much of IPv6.
 enum { IPV4_KEPT_LEN = 10, IPV6_KEPT_LEN = 7 };
-enum { ETHERNET_LEN = 14, IPV4_LEN = 20, IPV6_LEN = 40, UDP_LEN = 8, UDP_CHECKSUM_AT = 6, ESP_LEN = 8 };
+enum { ETHERNET_LEN = 14, IPV4_LEN = 20, IPV6_LEN = 40, UDP_LEN = 8, UDP_CHECKSUM_AT = 6, ESP_LEN = 8, AH_FRONT_LEN = 4 };
 enum { IPV4 = 0x0800, IPV6 = 0x86dd };
 enum { UDP = 17, ROUTING = 43, FRAGMENTED = 44, ESP = 50, AUTHENTICATION = 51, OPTIONS = 60, MOBILITY = 135, HIP = 139, SHIM6 = 140 };
 enum { IKE_PORT = 500, NAT_TRAVERSAL_PORT = 4500 };
@@ -141,6 +141,9 @@ INLINE enum kind find_in_udp(context *packet, struct found *found, u32 start, u3
 INLINE enum kind find_content(context *packet, struct found *found, u8 protocol, u32 start, u32 end, int is_first) {
     if (protocol == ESP)
         return find_esp(found, start, end);
+    // SPI and sequence number as in ESP, four bytes further on.
+    if (protocol == AUTHENTICATION)
+        return find_esp(found, start + AH_FRONT_LEN, end);
     if (protocol == UDP)
         return find_in_udp(packet, found, start, end, is_first);
     return NO_IPSEC;
@@ -168,7 +171,7 @@ INLINE enum kind find_v4(context *packet, struct found *found) {
         return NOT_KEPT;
     offset = header.fragment & big16(0x1fff);
     header_len = (header.version & 0x0f) * 4;
-    if (header.protocol != ESP) {
+    if (header.protocol != ESP && header.protocol != AUTHENTICATION) {
         if (header.protocol != UDP)
             return NOT_KEPT;
         if (!offset && !has_port(packet, ETHERNET_LEN + header_len))
@@ -216,7 +219,7 @@ INLINE enum kind find_v6(context *packet, struct found *found) {
 
         if (start > end)
             return CANNOT_READ;
-        if (next != FRAGMENTED && next != AUTHENTICATION && !is_options_like(next))
+        if (next != FRAGMENTED && !is_options_like(next))
             return find_content(packet, found, next, start, end, is_first);
         if (next == FRAGMENTED) {
             if (start + 8 > end || load(packet, start, head, 8))
@@ -230,7 +233,7 @@ INLINE enum kind find_v6(context *packet, struct found *found) {
         } else {
             if (start + 2 > end || load(packet, start, head, 2))
                 return CANNOT_READ;
-            start += next == AUTHENTICATION ? (head[1] + 2) * 4 : (head[1] + 1) * 8;
+            start += (head[1] + 1) * 8;
         }
         next = head[0];
     }
@@ -294,6 +297,8 @@ INLINE enum kind find_usual(context *packet, struct found *found) {
         return UNUSUAL;
     if (usual.ethertype == big16(IPV4)) {
         const struct ipv4 *ip = &usual.v4.ip;
+        if (ip->protocol == AUTHENTICATION)
+            return UNUSUAL;
         if (ip->protocol != ESP && ip->protocol != UDP)
             return NOT_KEPT;
         end = ETHERNET_LEN + big16(ip->total_len);

@@ -77,6 +77,11 @@ fn esp(spi: u32, sequence: u32) -> Vec<u8> {
     [&spi.to_be_bytes()[..], &sequence.to_be_bytes(), b"ciphertext and tag"].concat()
 }
 
+/// AH in front of `next`, with an ICV of 96 bits.
+fn ah(spi: u32, sequence: u32, next: u8, behind: &[u8]) -> Vec<u8> {
+    [&[next, 4, 0, 0][..], &spi.to_be_bytes(), &sequence.to_be_bytes(), &[0xcc; 12], behind].concat()
+}
+
 /// ESP in UDP from A to B.
 fn esp_in_udp(spi: u32, sequence: u32) -> Vec<u8> {
     datagram(A, B, [4500, 4500], &esp(spi, sequence))
@@ -159,6 +164,59 @@ fn raw_esp_and_ipv6_pass_as_well() {
         assert_eq!(word(&sealed, place), Permutation::new(&KEY, End::A).seal(SPI, sequence));
         assert_eq!(pass(&mut b, at(0), Side::WIRE, &sealed).expect("opened"), plain, "{sequence}");
     }
+}
+
+/// Passed unchecked from anybody in IPv4, and was looked through in IPv6. Its ICV covers the SPI, so that must be back when the stack
+/// sees it.
+#[test]
+fn ah_is_judged_as_esp_is() {
+    let inner = esp(SPI + 7, 1);
+    for (a, b, header) in [(A, B, None), ("fd00::1", "fd00::2", None), ("fd00::1", "fd00::2", Some(60))] {
+        let framed = |next, sequence, behind: &[u8]| match header {
+            Some(option) => {
+                packet(a, b, option, &[&[51, 0, 1, 4, 0, 0, 0, 0][..], &ah(SPI, sequence, next, behind)].concat())
+            }
+            None => packet(a, b, 51, &ah(SPI, sequence, next, behind)),
+        };
+        let mut sender = Shield::new(settings(b, Some(keys(End::A))));
+        let mut receiver = Shield::new(settings(a, Some(keys(End::B))));
+        for (sequence, next, behind) in [(1, 6, &[1; 40][..]), (2, 50, &inner), (3, 6, &[1; 40])] {
+            let plain = framed(next, sequence, behind);
+            let wire = pass(&mut sender, at(0), Side::STACK, &plain).expect("sealed");
+            assert_ne!(wire, plain);
+            let changed: Vec<usize> = (0..plain.len()).filter(|&at| plain[at] != wire[at]).collect();
+            let place = plain.len() - ah(SPI, sequence, next, behind).len() + 4;
+            assert!(changed.iter().all(|at| (place..place + 4).contains(at)), "only its SPI: {changed:?}");
+            assert_eq!(pass(&mut receiver, at(0), Side::WIRE, &wire), Some(plain));
+            if sequence == 3 {
+                assert_eq!(pass(&mut receiver, at(0), Side::WIRE, &wire), None);
+                assert_eq!(drops(&receiver, DropReason::ShieldReplay), 1);
+            }
+        }
+        // Forged ones cost the peer's budget of unknown SPIs, and no more come to the stack.
+        let forged = (0..1000_u32).filter(|number| {
+            let packet = packet(a, b, 51, &ah(0x4000_0000 + number * 7919, number * 100_000, 6, &[1; 40]));
+            pass(&mut receiver, at(0), Side::WIRE, &packet).is_some()
+        });
+        assert!(forged.count() <= 200);
+        assert!(drops(&receiver, DropReason::ShieldSpi) > 700);
+    }
+}
+
+#[test]
+fn ah_of_strangers_and_pieces_of_it_end() {
+    let (_, mut b) = shields();
+    assert!(pass(&mut b, at(0), Side::WIRE, &packet("10.0.0.9", B, 51, &ah(SPI, 1, 6, &[1; 40]))).is_none());
+    assert_eq!(drops(&b, DropReason::ShieldStranger), 1);
+    // Cut before its sequence number, and with an SPI that is reserved.
+    assert!(pass(&mut b, at(0), Side::WIRE, &packet(A, B, 51, &ah(SPI, 1, 6, &[])[..11])).is_none());
+    assert!(pass(&mut b, at(0), Side::WIRE, &packet(A, B, 51, &ah(200, 1, 6, &[]))).is_none());
+    assert_eq!(drops(&b, DropReason::ShieldUnreadable), 2);
+    // Later fragments have the budget of fragments, whoever says they are of AH.
+    let mut later = packet(A, B, 51, &[1; 40]);
+    later[14 + 7] = 9;
+    let passed = (0..20_000).filter(|_| pass(&mut b, at(0), Side::WIRE, &later).is_some()).count();
+    assert_eq!(drops(&b, DropReason::ShieldFragmentBudget) as usize, 20_000 - passed);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use identity::Profile;
 use identity::certificate::{CertificateRequest, Role};
 use identity::sealing;
 use identity::token::{NumberKey, Place, SEALING_INFO, Token};
@@ -191,6 +192,10 @@ impl Directory {
         }
         if proved.public_key() == host.key {
             return Err(Error::SameKey);
+        }
+        // Which second key it should have is not said here.
+        if self.site().profile() == Profile::Paper {
+            return Err(Error::KeysOfPaperSite);
         }
         let request = Request::new(name, proved.mac(), certified(&host))?.with_role(host.role);
         let request = request.with_validity(validity)?.with_subnets(host.subnets)?;

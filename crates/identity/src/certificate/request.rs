@@ -130,7 +130,7 @@ impl CertificateRequest {
         self.key.bytes()
     }
 
-    /// What the answer is to be sealed to, where the request names a key for it: one for renewal does.
+    /// What the answer is to be sealed to, where the request names a key for it: one that a host's own program makes does.
     #[must_use]
     pub fn answer_key(&self) -> Option<[u8; sealing::KEY_LEN]> {
         self.answer_key

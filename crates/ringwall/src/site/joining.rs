@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use wire::MacAddress;
 
 use super::{
-    DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, parse_role, read_request, sharing,
+    DAY, DEFAULT_DIRECTORY, Holds, Surroundings, entry_json, entry_text, overwrite, parse_role, read_request, sharing,
     whole_days,
 };
 use crate::config::duration::parse_time;
@@ -247,8 +247,9 @@ pub(super) fn rekey(arguments: &RekeyArguments, surroundings: &mut Surroundings<
     let mut value = entry_json(&entry);
     value["file"] = json!(out);
     let text = format!(
-        "{name} has another key, the old one is out\nits bundle is in {}; it is secret, install it at once",
-        out.display()
+        "{name} has another key, the old one is out\nits bundle is in {}, install it at once; {}",
+        out.display(),
+        Holds::of(&proved).in_words()
     );
     surroundings.print(*json, &value, &text)
 }

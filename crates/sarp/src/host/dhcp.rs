@@ -4,7 +4,7 @@
 
 use bump::{DropReason, Fate, Frame, Instant, Meta, Side, sink};
 use dhcp::client::Outcome;
-use dhcp::server::{Question, Reply, Step};
+use dhcp::server::{Checked, Question, Reply, Step, Waiting};
 use dhcp::{Claimed, Proving};
 use identity::Verified;
 use identity::distributor::Statement;
@@ -34,6 +34,8 @@ enum Held {
     Nothing,
     /// The client's message, which is in the question.
     Request,
+    /// The client's message, until it is known whose key the client's is.
+    Key(Box<Waiting>),
     /// The ACK of our server program (the paper's order).
     Ack(Vec<u8>),
 }
@@ -93,10 +95,7 @@ impl Host {
         let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let (proving, question) = match server.outgoing(now, stamp, frame)? {
             Reply::Sign(proving, question) => (proving, question),
-            Reply::Hold(question) => {
-                let is_asked = self.ask_about_lease(call, question, Held::Ack(frame.to_vec()));
-                return if is_asked { Ok(Fate::Held) } else { Err(DropReason::ControlBusy) };
-            }
+            Reply::Hold(question) => return Ok(self.ask_and_hold(call, question, Held::Ack(frame.to_vec()))),
         };
         if let Some(question) = question {
             self.tell_distributor(call, question);
@@ -132,10 +131,8 @@ impl Host {
                 let task = Task::CheckDhcp { frame: checking.claimed.frame.clone() };
                 self.start(JobKind::CheckRequest(checking), task)
             }
-            Step::Ask(question) => match self.ask_about_lease(call, *question, Held::Request) {
-                true => Fate::Held,
-                false => Fate::Dropped(DropReason::ControlBusy),
-            },
+            Step::AskWhose(waiting) => self.ask_and_hold(call, waiting.question(), Held::Key(waiting)),
+            Step::Ask(question) => self.ask_and_hold(call, *question, Held::Request),
             Step::Deliver(bare, question) => {
                 if let Some(question) = question {
                     self.tell_distributor(call, *question);
@@ -166,18 +163,29 @@ impl Host {
         self.ledger.release(call.now.since_boot, Side::STACK, fate, frame);
     }
 
-    /// The signature of somebody's DHCP message was checked. The frame was held.
-    pub(super) fn dhcp_checked(&mut self, call: &mut Call<'_>, frame: &[u8], claimed: Option<Box<Claimed>>) {
-        let now = call.now.since_boot;
-        let stamp = self.clock_bits(now);
+    /// The proof of a DHCP server's reply was checked. The frame was held.
+    pub(super) fn reply_checked(&mut self, call: &mut Call<'_>, frame: &[u8], claimed: Option<Box<Claimed>>) {
         let result = match claimed {
             None => Err(DropReason::DhcpSignature),
-            Some(claimed) if claimed.maker == wire::dhcp::proof::Maker::Server => self.reply_verified(call, &claimed),
-            Some(claimed) => match &mut self.dhcp_server {
-                Some(server) => server.verified(now, stamp, *claimed).map(|step| self.take_step(call, step)),
-                None => Err(DropReason::DhcpNotServer),
-            },
+            Some(claimed) => self.reply_verified(call, &claimed),
         };
+        self.release_dhcp(call, frame, result);
+    }
+
+    /// The signature of a client's message was checked. The frame was held.
+    pub(super) fn request_checked(&mut self, call: &mut Call<'_>, frame: &[u8], checked: Checked) {
+        let now = call.now.since_boot;
+        let stamp = self.clock_bits(now);
+        let result = match &mut self.dhcp_server {
+            Some(server) => server.checked(now, stamp, checked).map(|step| self.take_step(call, step)),
+            None => Err(DropReason::DhcpNotServer),
+        };
+        self.release_dhcp(call, frame, result);
+    }
+
+    /// A frame of the wire that was held has its fate, or is held on.
+    fn release_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8], result: Result<Fate, DropReason>) {
+        let now = call.now.since_boot;
         let fate = result.unwrap_or_else(|reason| self.refuse_dhcp(now, Side::WIRE, frame, reason));
         if fate != Fate::Held {
             self.ledger.release(now, Side::WIRE, fate, frame);
@@ -225,6 +233,11 @@ impl Host {
         }
     }
 
+    /// Asks a distributor, and holds what waits for its answer.
+    fn ask_and_hold(&mut self, call: &mut Call<'_>, question: Question, held: Held) -> Fate {
+        if self.ask_about_lease(call, question, held) { Fate::Held } else { Fate::Dropped(DropReason::ControlBusy) }
+    }
+
     fn ask_about_lease(&mut self, call: &mut Call<'_>, question: Question, held: Held) -> bool {
         self.last_lease_question += 1;
         let about = About::Lease(self.last_lease_question);
@@ -260,29 +273,41 @@ impl Host {
         let now = call.now.since_boot;
         let stamp = self.clock_bits(now);
         let Some(server) = &mut self.dhcp_server else { return };
-        let result = match (statement.record(), &question.claimed) {
-            (Some(record), Some(claimed)) if let Held::Ack(ack) = &held => {
-                server.agreed_to_ack(now, &claimed.claim, record);
-                self.own_reply(call, ack)
-            }
-            (Some(record), Some(claimed)) => {
-                let step = server.agreed(now, stamp, question.action, claimed, record);
-                step.map(|step| self.take_step(call, step))
-            }
-            (Some(_), None) => return,
-            (None, _) => {
-                server.refused(&question);
-                let (ip, host, why) = (question.address, question.host, statement.refusal());
-                self.event_of_stranger(now, Event::LeaseRefused { ip, host, why });
-                Err(DropReason::DhcpRefused)
-            }
+        let Some(record) = statement.record() else {
+            server.refused(&question);
+            let (ip, host, why) = (question.address, question.host, statement.refusal());
+            self.event_of_stranger(now, Event::LeaseRefused { ip, host, why });
+            return self.end_asking(now, question, held, Fate::Dropped(DropReason::DhcpRefused));
         };
-        self.end_asking(now, question, held, result.unwrap_or_else(Fate::Dropped));
+        match (held, &question.claimed) {
+            (Held::Key(waiting), _) => {
+                let frame = waiting.claimed.frame.clone();
+                let step = server.told(now, stamp, *waiting, record);
+                let result = step.map(|step| self.take_step(call, step));
+                self.release_dhcp(call, &frame, result);
+            }
+            (Held::Ack(ack), Some(claimed)) => {
+                server.agreed_to_ack(now, &claimed.claim, record);
+                let fate = self.own_reply(call, &ack).unwrap_or_else(Fate::Dropped);
+                self.end_asking(now, question, Held::Ack(ack), fate);
+            }
+            (held, Some(claimed)) => {
+                let step = server.agreed(now, stamp, claimed, record);
+                let fate = step.map(|step| self.take_step(call, step)).unwrap_or_else(Fate::Dropped);
+                self.end_asking(now, question, held, fate);
+            }
+            (_, None) => {}
+        }
     }
 
-    /// No distributor has answered. What a client waits for ends here; what the distributor must know is told again.
-    pub(super) fn lease_given_up(&mut self, now: Instant, number: u64) {
+    /// No distributor has answered. What a client waits for ends here, or goes on without; what the distributor must know is told
+    /// again.
+    pub(super) fn lease_given_up(&mut self, call: &mut Call<'_>, number: u64) {
         let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
+        let now = call.now.since_boot;
+        if let Held::Key(waiting) = held {
+            return self.goes_on_untold(call, *waiting);
+        }
         let lasts = |server: &dhcp::Server| server.is_leased(now, question.address, question.host);
         let must_be_told = match question.action {
             LeaseAction::Extend => self.dhcp_server.as_ref().is_some_and(lasts),
@@ -298,11 +323,21 @@ impl Host {
         self.end_asking(now, question, held, Fate::Dropped(DropReason::DhcpNoAnswer));
     }
 
+    /// No distributor says whose key a client's is.
+    fn goes_on_untold(&mut self, call: &mut Call<'_>, waiting: Waiting) {
+        let now = call.now.since_boot;
+        let (stamp, frame) = (self.clock_bits(now), waiting.claimed.frame.clone());
+        let Some(server) = &mut self.dhcp_server else { return };
+        let result = server.not_told(now, stamp, waiting).map(|step| self.take_step(call, step));
+        self.release_dhcp(call, &frame, result);
+    }
+
     fn end_asking(&mut self, now: Instant, question: Question, held: Held, fate: Fate) {
         match (held, question.claimed) {
             // It waits for another job now.
             _ if fate == Fate::Held => {}
             (Held::Request, Some(claimed)) => self.ledger.release(now, Side::WIRE, fate, &claimed.frame),
+            (Held::Key(waiting), _) => self.ledger.release(now, Side::WIRE, fate, &waiting.claimed.frame),
             (Held::Ack(frame), _) => self.ledger.release(now, Side::STACK, fate, &frame),
             _ => {}
         }
@@ -325,6 +360,14 @@ impl Host {
 }
 
 const _: () = assert!(
-    dhcp::limits::QUESTIONS_PER_SECOND <= limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND,
+    dhcp::limits::QUESTIONS_PER_SECOND + dhcp::limits::UNPROVED_QUESTIONS_PER_SECOND
+        <= limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND,
     "a distributor answers what one DHCP server asks"
+);
+const _: () = assert!(
+    dhcp::limits::UNPROVED_QUESTIONS_PER_SECOND as u128
+        * limits::ENQUIRY_REPEAT.as_millis()
+        * limits::ENQUIRY_TRIES as u128
+        <= limits::LEASE_ENQUIRIES_MAX as u128 * 1000 * 2 / 3,
+    "while no distributor answers, questions that anybody may cause leave places for others"
 );

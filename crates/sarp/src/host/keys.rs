@@ -44,7 +44,7 @@ impl Host {
     pub(super) fn ask_distributors(&mut self, call: &mut Call<'_>) -> bool {
         let now = call.now.since_boot;
         if let Some(about) = self.enquiries.given_up(now) {
-            self.give_up(now, about);
+            self.give_up(call, about);
             return true;
         }
         if self.time_request_at() <= now {
@@ -136,7 +136,8 @@ impl Host {
         }
     }
 
-    fn give_up(&mut self, now: Instant, about: About) {
+    fn give_up(&mut self, call: &mut Call<'_>, about: About) {
+        let now = call.now.since_boot;
         if !self.silence_reported {
             self.silence_reported = true;
             self.event(Event::DistributorsSilent);
@@ -150,7 +151,7 @@ impl Host {
                 let _ = self.ask_again(now, about);
                 return;
             }
-            About::Lease(number) => return self.lease_given_up(now, number),
+            About::Lease(number) => return self.lease_given_up(call, number),
         };
         for waiting in self.pending.take(sender) {
             let fate = Fate::Dropped(DropReason::SarpPendingExpired);

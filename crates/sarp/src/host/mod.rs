@@ -312,9 +312,10 @@ impl Host {
                 self.signatures += 1;
                 self.may_prepare = true;
             }
-            CompletionKind::Checked(_) | CompletionKind::Learnt(_) | CompletionKind::DhcpChecked(_) => {
-                self.verifications += 1;
-            }
+            CompletionKind::Checked(_)
+            | CompletionKind::Learnt(_)
+            | CompletionKind::ReplyChecked(_)
+            | CompletionKind::RequestChecked(_) => self.verifications += 1,
             CompletionKind::Prepared => self.may_prepare = true,
             CompletionKind::Signed(None) | CompletionKind::DhcpProved(Err(_)) | CompletionKind::Lost => {}
         }
@@ -344,8 +345,11 @@ impl Host {
                 self.release_if_framed(now, from, fate, &frame);
             }
             (Task::ProveDhcp { frame }, CompletionKind::DhcpProved(proved)) => self.dhcp_proved(call, &frame, proved),
-            (Task::CheckDhcp { frame }, CompletionKind::DhcpChecked(claimed)) => {
-                self.dhcp_checked(call, &frame, claimed);
+            (Task::CheckDhcp { frame }, CompletionKind::ReplyChecked(claimed)) => {
+                self.reply_checked(call, &frame, claimed);
+            }
+            (Task::CheckDhcp { frame }, CompletionKind::RequestChecked(checked)) => {
+                self.request_checked(call, &frame, *checked);
             }
             (task, _) => self.lost(now, task),
         }

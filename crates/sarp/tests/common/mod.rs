@@ -46,7 +46,7 @@ pub fn ip(number: u8) -> Ipv4Addr {
 pub const DISTRIBUTORS: [u8; 2] = [101, 102];
 pub const MASTER: [u8; 32] = [42; 32];
 
-fn signing_key(seed: u8) -> SigningKey {
+pub fn signing_key(seed: u8) -> SigningKey {
     SigningKey::from_pkcs8_der(&ed25519_pkcs8_from_seed(&[seed; 32]).unwrap()).unwrap()
 }
 
@@ -82,6 +82,11 @@ impl Records for Repository {
         match self.hosts.borrow_mut().get_mut(&ip) {
             Some(Lookup::Good { algorithm, key, .. }) if key == old && !self.fails => {
                 (*algorithm, *key) = (new.algorithm, new.key.to_vec());
+                if let Some((holder, _)) = self.leases.borrow().get(&ip)
+                    && let Some(member) = self.members.borrow_mut().get_mut(holder)
+                {
+                    (member.algorithm, member.key) = (new.algorithm, new.key.to_vec());
+                }
                 true
             }
             _ => false,

@@ -1,4 +1,5 @@
-//! Where a frame has its SPI, if it is IPsec at all: ESP in UDP (RFC 3948), raw ESP (RFC 4303), and what comes with them.
+//! Where a frame has its SPI, if it is IPsec at all: ESP in UDP (RFC 3948), raw ESP (RFC 4303), AH (RFC 4302), and what comes with
+//! them. Of several headers of IPsec the outermost counts, which the stack looks up first.
 //!
 //! Nothing here is trusted: every offset lies inside the frame, and what could be read in two ways is unreadable.
 
@@ -15,18 +16,21 @@ pub const IKE_PORT: u16 = 500;
 pub const NAT_TRAVERSAL_PORT: u16 = 4500;
 /// Number of the protocol ESP.
 pub const ESP: u8 = 50;
+/// Number of the protocol AH, which IPv6 has as an extension header.
+const AH: u8 = 51;
 
 const KEEPALIVE: [u8; 1] = [0xff];
 const NON_ESP_MARKER: [u8; 4] = [0; 4];
-/// SPI and sequence number, without which there is no ESP.
+/// SPI and sequence number, without which there is neither ESP nor AH.
 const ESP_HEADER_LEN: usize = 8;
+/// What stands in front of them in AH: next header, length, and two bytes of zeros (RFC 4302, section 2).
+const AH_FRONT_LEN: usize = 4;
 
-// IPv6 extension headers that stand in front of ESP or UDP (IANA, protocol numbers).
+// IPv6 extension headers that stand in front of IPsec or UDP (IANA, protocol numbers).
 const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
 const OPTIONS_LIKE: [u8; 6] = [0, 43, 60, 135, 139, 140];
 
-/// Where an ESP header is in a frame, in bytes from its first one.
+/// Where the header of ESP or AH is in a frame, in bytes from its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EspPlace {
     /// Of the SPI; the sequence number follows it.
@@ -47,13 +51,13 @@ pub struct IkePlace {
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// ESP.
+    /// ESP, or AH, which has the same two fields.
     Esp(EspPlace),
     /// IKE, on its own port or behind the marker.
     Ike(IkePlace),
     /// The single byte that keeps a translator's entry alive.
     Keepalive,
-    /// A later fragment of UDP or ESP, which does not say what it belongs to.
+    /// A later fragment of UDP, ESP or AH, which does not say what it belongs to.
     LaterFragment,
     /// It goes to IPsec and no IPsec can be read in it.
     Unreadable,
@@ -130,7 +134,6 @@ fn past_headers(frame: &[u8], mut carried: Carried) -> Option<Content> {
                 carried.is_first_fragment |= head[3] & 1 != 0;
                 8
             }
-            AUTHENTICATION => (units(1)? + 2) * 4,
             other if OPTIONS_LIKE.contains(&other) => (units(1)? + 1) * 8,
             _ => return Some(content(frame, carried)),
         };
@@ -141,17 +144,18 @@ fn past_headers(frame: &[u8], mut carried: Carried) -> Option<Content> {
 }
 
 fn later_fragment(protocol: u8) -> Content {
-    if matches!(protocol, protocol::UDP | ESP) { Content::LaterFragment } else { Content::Other }
+    if matches!(protocol, protocol::UDP | ESP | AH) { Content::LaterFragment } else { Content::Other }
 }
 
 /// Behind further headers there may be anything.
 fn later_fragment_v6(next: u8) -> Content {
-    if next == AUTHENTICATION || OPTIONS_LIKE.contains(&next) { Content::LaterFragment } else { later_fragment(next) }
+    if OPTIONS_LIKE.contains(&next) { Content::LaterFragment } else { later_fragment(next) }
 }
 
 fn content(frame: &[u8], carried: Carried) -> Content {
     match carried.protocol {
         ESP => esp(carried.start, carried.end, None),
+        AH => esp(carried.start + AH_FRONT_LEN, carried.end, None),
         protocol::UDP => in_udp(frame, carried).unwrap_or(Content::Unreadable),
         _ => Content::Other,
     }

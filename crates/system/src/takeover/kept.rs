@@ -13,7 +13,7 @@ pub enum Kept {
     Arp,
     /// ARP and DHCP over IPv4.
     ArpAndDhcp,
-    /// IKE and ESP over IPv4 and IPv6, and what may turn out to be those: later fragments, and IPv6 behind extension headers.
+    /// IKE, ESP and AH over IPv4 and IPv6, and what may turn out to be those: later fragments, and IPv6 behind extension headers.
     Ipsec,
 }
 
@@ -34,6 +34,7 @@ const IPV4: u32 = 0x0800;
 const UDP: u32 = 17;
 const IPV6: u32 = 0x86dd;
 const ESP: u32 = 50;
+const AH: u32 = 51;
 /// Ports of IKE, and of IKE and ESP behind a translator (RFC 7296, RFC 3948).
 const IKE: u32 = 500;
 const NAT_TRAVERSAL: u32 = 4500;
@@ -62,48 +63,49 @@ const ARP_OR_DHCP: &[Instruction] = &[
 ];
 
 /// Where the last two instructions of [`IPSEC`] are: it takes, or it does not.
-const TAKE: u8 = 32;
-const LEAVE: u8 = 33;
+const TAKE: u8 = 33;
+const LEAVE: u8 = 34;
 
 /// Instruction `at`: goes on at `then` if the value is `operand`, else at `otherwise`.
 const fn branch(at: u8, operand: u32, then: u8, otherwise: u8) -> Instruction {
     (JUMP_IF_EQUAL, then - at - 1, otherwise - at - 1, operand)
 }
 
-/// ESP and UDP of either port, from or to it; of UDP later fragments, too, and of IPv6 whatever is behind another header.
+/// ESP, AH and UDP of either port, from or to it; of UDP later fragments, too, and of IPv6 whatever is behind another header.
 const IPSEC: &[Instruction] = &[
     (LOAD_HALF, 0, 0, 12),
-    branch(1, IPV4, 2, 14),
+    branch(1, IPV4, 2, 15),
     (LOAD_BYTE, 0, 0, 23),
     branch(3, ESP, TAKE, 4),
-    branch(4, UDP, 5, LEAVE),
+    branch(4, AH, TAKE, 5),
+    branch(5, UDP, 6, LEAVE),
     (LOAD_HALF, 0, 0, 20),
-    (JUMP_IF_SET, TAKE - 7, 0, 0x1fff),
+    (JUMP_IF_SET, TAKE - 8, 0, 0x1fff),
     (LOAD_IP_HEADER_LEN, 0, 0, 14),
     (LOAD_HALF_AT_INDEX, 0, 0, 14),
-    branch(9, IKE, TAKE, 10),
-    branch(10, NAT_TRAVERSAL, TAKE, 11),
+    branch(10, IKE, TAKE, 11),
+    branch(11, NAT_TRAVERSAL, TAKE, 12),
     (LOAD_HALF_AT_INDEX, 0, 0, 16),
-    branch(12, IKE, TAKE, 13),
-    branch(13, NAT_TRAVERSAL, TAKE, LEAVE),
-    branch(14, IPV6, 15, LEAVE),
+    branch(13, IKE, TAKE, 14),
+    branch(14, NAT_TRAVERSAL, TAKE, LEAVE),
+    branch(15, IPV6, 16, LEAVE),
     (LOAD_BYTE, 0, 0, 20),
-    branch(16, UDP, 26, 17),
-    branch(17, 0, TAKE, 18),
-    branch(18, 43, TAKE, 19),
-    branch(19, 44, TAKE, 20),
-    branch(20, ESP, TAKE, 21),
-    branch(21, 51, TAKE, 22),
-    branch(22, 60, TAKE, 23),
-    branch(23, 135, TAKE, 24),
-    branch(24, 139, TAKE, 25),
-    branch(25, 140, TAKE, LEAVE),
+    branch(17, UDP, 27, 18),
+    branch(18, 0, TAKE, 19),
+    branch(19, 43, TAKE, 20),
+    branch(20, 44, TAKE, 21),
+    branch(21, ESP, TAKE, 22),
+    branch(22, AH, TAKE, 23),
+    branch(23, 60, TAKE, 24),
+    branch(24, 135, TAKE, 25),
+    branch(25, 139, TAKE, 26),
+    branch(26, 140, TAKE, LEAVE),
     (LOAD_HALF, 0, 0, 54),
-    branch(27, IKE, TAKE, 28),
-    branch(28, NAT_TRAVERSAL, TAKE, 29),
+    branch(28, IKE, TAKE, 29),
+    branch(29, NAT_TRAVERSAL, TAKE, 30),
     (LOAD_HALF, 0, 0, 56),
-    branch(30, IKE, TAKE, 31),
-    branch(31, NAT_TRAVERSAL, TAKE, LEAVE),
+    branch(31, IKE, TAKE, 32),
+    branch(32, NAT_TRAVERSAL, TAKE, LEAVE),
     (RETURN, 0, 0, WHOLE_FRAME),
     (RETURN, 0, 0, 0),
 ];
@@ -166,7 +168,7 @@ impl Kept {
                  meta protocol ip drop\n"
             }
             Kept::Ipsec => {
-                "meta protocol ip ip protocol 50 drop\n\
+                "meta protocol ip ip protocol { 50, 51 } drop\n\
                  meta protocol ip ip protocol 17 ip frag-off & 0x1fff != 0 drop\n\
                  meta protocol ip udp sport { 500, 4500 } drop\n\
                  meta protocol ip udp dport { 500, 4500 } drop\n\
@@ -248,7 +250,7 @@ mod tests {
         for protocol in 0..=255 {
             let mut four = udp(53, 5, 0);
             four[23] = protocol;
-            assert_eq!(takes(Kept::Ipsec, &four), protocol == 50, "IPv4 {protocol}");
+            assert_eq!(takes(Kept::Ipsec, &four), matches!(protocol, 50 | 51), "IPv4 {protocol}");
             let mut six = vec![0; 14 + 40 + 8];
             six[12..14].copy_from_slice(&[0x86, 0xdd]);
             six[20] = protocol;

@@ -218,9 +218,9 @@ impl<'a> Record<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LeaseAction {
-    /// To know whether the client signed and is good.
+    /// To know whether the client is good, and whose key is its.
     Check = 1,
-    /// The same, and that the client gets the address.
+    /// The same, and that the client, who signed for it, gets the address.
     Bind = 2,
     /// That the client has the address for this long from now on.
     Extend = 3,

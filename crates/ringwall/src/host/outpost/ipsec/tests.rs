@@ -155,7 +155,8 @@ impl Both {
     /// ahead.
     fn plain_and_sealed(&mut self) -> (Vec<u8>, Vec<u8>) {
         let which = self.number(self.associations.len() as u32) as usize;
-        let (how, back, in_udp) = (self.number(60), self.number(1500), self.number(2) == 0);
+        let (how, back, form) = (self.number(60), self.number(1500), self.number(3));
+        let in_udp = form == 0;
         let (peer, spi, next) = self.associations[which];
         let sequence = match how {
             0 => next.wrapping_add(1 << 20),
@@ -167,7 +168,11 @@ impl Both {
         esp.extend(sequence.to_be_bytes());
         esp.resize(40, 0xa5);
         let (from, to) = (address(PEERS[peer]), own_beside(address(PEERS[peer])));
-        let mut plain = if in_udp { datagram(from, to, [4500, 4500], &esp) } else { packet(from, to, 50, &esp) };
+        let mut plain = match form {
+            0 => datagram(from, to, [4500, 4500], &esp),
+            1 => packet(from, to, 50, &esp),
+            _ => packet(from, to, 51, &[&[6, 4, 0, 0][..], &esp].concat()),
+        };
         if in_udp && sequence % 2 == 0 {
             let at = plain.len() - esp.len() - 2;
             plain[at..at + 2].copy_from_slice(&(sequence as u16 & 0x7fff | 1).to_be_bytes());
@@ -199,7 +204,10 @@ impl Both {
         let from = address(senders[self.number(5) as usize]);
         let to = own_beside(from);
         let random = self.random.bytes::<40>();
-        match self.number(10) {
+        match self.number(13) {
+            10 => packet(from, to, 51, &random),
+            11 => later_fragment(packet(from, to, 51, &random)),
+            12 => packet(from, to, 60, &[&[51, 0, 0, 0, 0, 0, 0, 0][..], &random].concat()),
             0 => datagram(from, to, [500, 500], &random),
             1 => datagram(from, to, [4500, 4500], &[&[0; 4][..], &random].concat()),
             2 => datagram(from, to, [4500, 4500], &[0xff]),
