@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Now, Side};
+use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::MacAddress;
 use wire::arp::Operation;
@@ -46,6 +47,8 @@ struct AnswerEntry {
     /// What the request asks.
     question: Resolution,
     forget_at: Instant,
+    /// The site key under which it was last asked; the reply goes out under it.
+    under: Generation,
     state: State,
 }
 
@@ -64,6 +67,8 @@ pub(super) struct Asked<'a> {
     pub(super) peers: Offer,
     /// Whether its timestamp may be remembered.
     pub(super) is_fresh: bool,
+    /// The site key of its tag.
+    pub(super) under: Generation,
 }
 
 impl Answers {
@@ -98,21 +103,19 @@ impl Control {
             self.ask_stack_for(call, &request, frame);
         }
         addressed?;
-        if !self.is_own_site(frame, &request.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
+        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         if self.ours_goes_first(now, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Handshake { nonce, timestamp_ms, cookie, .. } = request;
         let id = AnswerId { mac: header.source, nonce, timestamp_ms, cookie };
-        if let Some(fate) = self.answer_duplicate(call, id) {
+        if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
         match self.age_of(call.now, id) {
-            Age::Fresh => self.judge_request(call, id, &request, frame),
+            Age::Fresh => self.judge_request(call, id, &request, frame, under),
             Age::Replay => Err(DropReason::HandshakeStale),
-            Age::Unknown => self.challenge(call, header.source, nonce),
+            Age::Unknown => self.challenge(call, header.source, nonce, under),
         }
     }
 
@@ -145,9 +148,10 @@ impl Control {
     }
 
     /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
-    pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
+    pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId, under: Generation) -> Option<Fate> {
         let now = call.now.since_boot;
         let entry = self.answers.by_id.get_mut(&id)?;
+        entry.under = under;
         match &mut entry.state {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { silent_at, .. } => {
@@ -161,7 +165,7 @@ impl Control {
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
                 let mut reply = reply.clone();
-                self.send_message(call, id.mac, &mut reply);
+                self.send_message(call, id.mac, &mut reply, Some(under));
                 Some(Fate::Answered)
             }
         }
@@ -172,6 +176,7 @@ impl Control {
         call: &mut Call<'_>,
         sender: MacAddress,
         nonce: [u8; NONCE_LEN],
+        under: Generation,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let is_proved = self.is_proved(sender);
@@ -180,7 +185,7 @@ impl Control {
         }
         let cookie = self.freshness.cookie(now, sender, &nonce);
         let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
-        self.send_message(call, sender, &mut message);
+        self.send_message(call, sender, &mut message, Some(under));
         call.out.event(Event::Challenged { mac: sender });
         Ok(Fate::Answered)
     }
@@ -192,6 +197,7 @@ impl Control {
         id: AnswerId,
         request: &Handshake<'_>,
         frame: &[u8],
+        under: Generation,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let is_proved = self.is_proved(id.mac);
@@ -208,7 +214,7 @@ impl Control {
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
-        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true };
+        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
     }
 
@@ -219,14 +225,14 @@ impl Control {
         asked: Asked<'_>,
         job: JobKind,
     ) -> Result<Fate, DropReason> {
-        let Asked { id, question, frame, own, peers, is_fresh } = asked;
+        let Asked { id, question, frame, own, peers, is_fresh, under } = asked;
         if !self.task(call.out, Task::Answer(id), job) {
             self.peers.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
         let forget_at = call.now.since_boot + ANSWER_CACHED;
-        self.answers.by_id.insert(id, AnswerEntry { question, forget_at, state });
+        self.answers.by_id.insert(id, AnswerEntry { question, forget_at, under, state });
         Ok(Fate::Held)
     }
 
@@ -259,7 +265,7 @@ impl Control {
         match result.and_then(|answered| self.spend_ticket(answered)) {
             Err(refusal) => {
                 self.peers.return_index(own.receiver_index);
-                self.ask_for_handshake(call, id, refusal.reason);
+                self.ask_for_handshake(call, id, refusal.reason, entry.under);
                 self.refuse(call, &request_frame, refusal);
             }
             Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
@@ -272,7 +278,7 @@ impl Control {
                     if is_fresh {
                         self.freshness.remember(id.mac, id.timestamp_ms, id.nonce);
                     }
-                    self.accept_request(call, id, entry.question, (own, peers), *answered);
+                    self.accept_request(call, id, (entry.question, entry.under), (own, peers), *answered);
                 }
             },
         }
@@ -283,7 +289,7 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         id: AnswerId,
-        question: Resolution,
+        (question, under): (Resolution, Generation),
         (own, peers): (Offer, Offer),
         answered: Answered,
     ) {
@@ -305,14 +311,14 @@ impl Control {
         self.add_candidate(call, birth, keys);
         let state = if question.is_by_hardware_address() {
             let mut reply = reply;
-            self.send_message(call, id.mac, &mut reply);
+            self.send_message(call, id.mac, &mut reply, Some(under));
             State::Duplicates { reply, last_sent: now }
         } else {
             // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
             self.send_resolution_up(call, &question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.by_id.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, state });
+        self.answers.by_id.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
     }
 
     /// Makes an association that opens frames and seals none before one was opened.
@@ -353,7 +359,8 @@ impl Control {
         let Some(entry) = self.answers.by_id.get_mut(&id) else { return };
         let State::Stack { reply, .. } = &mut entry.state else { return };
         let mut reply = std::mem::take(reply);
-        self.send_message(call, id.mac, &mut reply);
+        let under = entry.under;
+        self.send_message(call, id.mac, &mut reply, Some(under));
         if let Some(entry) = self.answers.by_id.get_mut(&id) {
             entry.state = State::Duplicates { reply, last_sent: now };
         }
