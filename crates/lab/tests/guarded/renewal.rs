@@ -77,15 +77,8 @@ fn a_site_key_changes_under_way_and_hosts_fetch_it_while_they_talk() {
     perform(&["a", "b", "c"], |stage| {
         let site = format!("{} site renew --dir {}", program().display(), text(stage.site.directory()));
         let through = format!("renew_through = \"{site} --request - --out -\"");
-        let identity =
-            |name: &str| stage.site.issue_for(stage.host(name), Role::Host, Duration::from_secs(400 * 86_400));
-        let mut guarded = Vec::new();
-        for name in ["a", "b"] {
-            let file = stage.file(&format!("identity-of-{name}.pem"));
-            std::fs::rename(identity(name)?, &file).expect("moved");
-            guarded.push(stage.guard(name, Plan::default().host(&through).identity(file))?);
-        }
-        let [near, far] = <[Guarded; 2]>::try_from(guarded).unwrap_or_else(|_| panic!("two"));
+        let plan = || Plan::default().host(&through);
+        let (near, far) = (stage.guard("a", plan())?, stage.guard("b", plan())?);
         reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
         let pings = start_pings(stage)?;
         let generation = |guarded: &Guarded| Ok::<_, Failure>(guarded.status()?["identity"]["shared_keys"].as_u64());
@@ -105,8 +98,7 @@ fn a_site_key_changes_under_way_and_hosts_fetch_it_while_they_talk() {
         assert!(said.contains(" 0% packet loss"), "{said}");
         assert_eq!(rollovers(&far)?, Some(0), "the association lives on, and no keys of it change");
         // A new association, under the new key alone.
-        let file = identity("c")?;
-        let _third = stage.guard("c", Plan::default().identity(file))?;
+        let _third = stage.guard("c", Plan::default())?;
         reach(&stage.host("c").namespace, stage.host("a").ip, SOON)?;
         // b is taken out, which makes another key; it gets none.
         stage.site.revoke("b")?;
