@@ -24,7 +24,7 @@ pub(crate) const TAG_LABEL: &[u8] = b"broadcast";
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Sign a batch of our messages.
-    Sign(Batch),
+    Sign(Box<Batch>),
     /// Check the signature over the root of a batch.
     CheckRoot(Box<CheckRoot>),
     /// Check the answer to our question.

@@ -30,12 +30,12 @@ fn batches_are_signed_alike() {
     let vectors = Vectors::read(BROADCAST);
     for (batch, count) in BATCHES {
         let frames = all(&vectors, batch, "unproved", count);
-        let work = Work::Sign(Batch {
+        let work = Work::Sign(Box::new(Batch {
             identity: alpha(),
             site_key: alpha().site_key().clone(),
             incarnation: vectors.array("incarnation"),
             frames,
-        });
+        }));
         let Outcome::Signed(Some(frames)) = work.run() else { panic!("{batch} is not signed") };
         assert_eq!(frames, all(&vectors, batch, "frame", count), "{batch}");
     }

@@ -18,7 +18,7 @@ pub(crate) enum Order {
     /// S-ARP: have the host's own key replaced; how that ends is in the report.
     ChangeKey(Arc<SigningKey>),
     /// S-ARP: the keys of the site are these from now on.
-    Share(Succession<SiteKey>),
+    Share(Box<Succession<SiteKey>>),
     /// The link layer: follow what an operator or the site says.
     Instruct(Instruction),
     /// A shield in front of IPsec: take other keys of its peers.

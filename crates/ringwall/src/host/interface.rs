@@ -164,7 +164,7 @@ impl Interface {
         if read.certificate().der() != in_force.certificate().der() {
             return Ok(Some("the certificate is in force with the next start of the daemon".to_owned()));
         }
-        link.order(Order::Share(read.site_keys().clone())).map_err(Failure::new)?;
+        link.order(Order::Share(Box::new(read.site_keys().clone()))).map_err(Failure::new)?;
         let line = shared_keys_line(&read);
         journal.note("shared-keys", &line);
         self.identity = Some(read);

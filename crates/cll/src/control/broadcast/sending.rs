@@ -196,7 +196,7 @@ impl Control {
         let (identity, incarnation) = (Arc::clone(&self.settings.identity), self.broadcasts.clock.incarnation());
         let Some(site_key) = self.site_keys.get(None).cloned() else { return };
         let batch = Batch { identity, site_key, incarnation, frames };
-        if self.broadcast_task(call, Duty::Batch, Work::Sign(batch)) {
+        if self.broadcast_task(call, Duty::Batch, Work::Sign(Box::new(batch))) {
             self.broadcasts.sending.under = Some(under);
         }
     }

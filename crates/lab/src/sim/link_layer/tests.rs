@@ -57,7 +57,6 @@ fn keys_are_replaced_under_load_without_a_loss() {
     assert!(report.renewals > 80 && report.deliveries > 50_000, "{} {}", report.renewals, report.deliveries);
 }
 
-/// Broke `Succession::accepted` by dropping the older key at the change, whoever sends with it still: frames to groups were lost.
 #[test]
 fn a_site_key_changes_under_load_and_the_old_one_is_worth_nothing() {
     let run = |seed| simulate_site_key(seed, Weaken::default(), false).expect("a site");

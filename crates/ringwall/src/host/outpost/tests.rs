@@ -370,7 +370,6 @@ fn what_has_a_tag_passes_once_and_again_only_after_a_while() {
     }
 }
 
-/// Broke `judge_tag` by leaving the other key out, then `expect` by keeping what was there before.
 #[test]
 fn tags_under_either_of_two_site_keys_pass_and_those_of_a_former_one_do_not() {
     if is_skipped("tags_under_either_of_two_site_keys_pass_and_those_of_a_former_one_do_not") {
