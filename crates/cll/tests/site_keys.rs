@@ -1,4 +1,5 @@
 //! One site key follows another while hosts talk (docs/protocol.md, section 3; record 0064).
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod common;
 
