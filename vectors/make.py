@@ -47,6 +47,7 @@ SENDS_LZ4, READS_LZ4 = 0x01, 0x10
 PAYLOAD_MIN = 13
 MAC_ADDRESS_OID = ObjectIdentifier("1.3.6.1.5.5.7.8.12")
 SECOND_KEY_OID = ObjectIdentifier("2.5.29.72")
+SHARED_KEYS_OID = ObjectIdentifier("2.25.1383560043")
 START_UNIX_S = 1_800_000_000
 DAY_S = 86_400
 
@@ -1146,6 +1147,34 @@ def renewal_file(alpha):
     return out.text()
 
 
+def shared_keys_file(authority, alpha):
+    """One site key follows another, and the request keys stay the only ones that there are."""
+    out = Vectors("One site key follows another: what alpha is given, and what it asks with (docs/protocol.md, section 3).")
+    no_end = 2**64 - 1
+    terms = [(7, 1_800_000_000, 1_800_700_000), (8, 1_800_600_000, no_end)]
+    keys = [authority.site_key, fixed("next site key")]
+    blocks = [struct.pack("!IQQ", *term) + key for term, key in zip(terms, keys)]
+    label = b"RINGWALL SITE KEY"
+    digests = [hashlib.sha256(struct.pack("!H", len(label)) + label + block).digest() for block in blocks]
+    statement = b"ringwall shared keys" + hashlib.sha256(alpha.certificate).digest() + b"".join(digests)
+    encoding = (serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    out.put("authority", authority.certificate)
+    out.put("certificate", alpha.certificate)
+    out.put("private_key", alpha.key.private_bytes(*encoding))
+    out.put("former.block", blocks[0])
+    out.put("next.block", blocks[1])
+    out.put("statement", statement)
+    out.put("signature", authority.key.sign(statement))
+    out.comment("The same message under either key.")
+    for name, key in zip(["former", "next"], keys):
+        out.put(f"{name}.tag", short_tag(key, b"handshake", b"message"))
+    out.comment("A request for the keys as they are now, of a host that has generation 7, and of one that has 0xffffffff.")
+    out.put("request", certificate_request(alpha, x509.UnrecognizedExtension(SHARED_KEYS_OID, bytes.fromhex("020107"))))
+    last = x509.UnrecognizedExtension(SHARED_KEYS_OID, bytes.fromhex("020500ffffffff"))
+    out.put("request_of_last", certificate_request(alpha, last))
+    return out.text()
+
+
 # ---- S-DHCP --------------------------------------------------------------------------------------------------------
 
 DHCP_REQUEST, DHCP_ACK, OPTION_PROOF = 3, 5, 233
@@ -1361,6 +1390,7 @@ def all_files():
     files["s-arp.txt"] = sarp_file(authority, alpha, omega)
     files["enrolment.txt"] = enrolment_file(authority, alpha)
     files["renewal.txt"] = renewal_file(alpha)
+    files["shared-keys.txt"] = shared_keys_file(authority, alpha)
     files["s-dhcp.txt"] = sdhcp_file(authority, alpha)
     files["cll-dhcp.txt"] = cll_dhcp_file(alpha)
     files["shield-ipsec.txt"] = shield_file()

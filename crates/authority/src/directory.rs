@@ -3,8 +3,8 @@
 //! ```text
 //! ca.crt.pem     the authority's certificate
 //! ca.key.pem     its key (0600)
-//! site.key.pem   the site key (0600)
-//! request.key.pem  the master of all request keys (0600)
+//! site.key.pem   the site keys in force (0600)
+//! request.key.pem  the masters of all request keys (0600)
 //! dhcp.key.pem   the master of all DHCP keys of the link layer (0600)
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
@@ -17,6 +17,7 @@ mod backup;
 mod enrolling;
 mod renewing;
 mod revoking;
+mod sharing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,13 +27,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use identity::Profile;
 use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified, utc_text};
-use identity::dhcp_key::{DhcpMaster, client_id};
+use identity::dhcp_key::{DhcpKey, DhcpMaster, client_id};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
 use identity::pem;
 use identity::site_key::SiteKey;
+use identity::{Profile, Succession};
 use tempfile::Builder;
 use wire::MacAddress;
 
@@ -46,6 +47,7 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
 pub use revoking::Revoked;
+pub use sharing::{Change, Pace};
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
@@ -172,7 +174,8 @@ impl Directory {
             return Err(Error::NoSite.with_file(path));
         }
         let site_key_text = files::read(&site_key)?;
-        let parsed = SiteKey::from_pem(&site_key_text).map_err(|error| Error::from(error).with_file(&site_key))?;
+        let parsed =
+            Succession::<SiteKey>::from_pem(&site_key_text).map_err(|error| Error::from(error).with_file(&site_key))?;
         let site =
             Site::from_pem(&files::read(&certificate)?, &files::read(&key)?, parsed).map_err(|error| match error {
                 Error::Authority(_) | Error::Pem(_) => error.with_file(&certificate),
@@ -365,35 +368,50 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<(Bundle, Option<Renewal>), Error> {
-        let dhcp = self.for_dhcp(bundle.certificate(), request, random)?;
-        let bundle = bundle.with_dhcp(dhcp);
-        let Some(host) = as_new_host(bundle.certificate(), request) else { return Ok((bundle, None)) };
+        let certificate = bundle.certificate().clone();
+        let dhcp = self.for_dhcp(&certificate, request, random)?;
+        let Some(host) = as_new_host(&certificate, request) else {
+            return Ok((self.site.bundle(certificate, None, dhcp)?, None));
+        };
         let store = self.repository()?;
         let number = match store.by_name(&host.name)? {
             Some(known) => known.number,
             None => store.add(&host, sharing, unix_s)?,
         };
-        let master = self.request_master(random)?;
-        let own_role = bundle.certificate().role();
-        let others = |role| self.others(role, &*store, &host.name, own_role, unix_s);
-        let sarp = ForSarp {
-            request_key: master.key_of(number),
-            distributors: others(Role::Distributor)?,
-            dhcp_servers: others(Role::DhcpServer)?,
-            master: (own_role == Role::Distributor).then_some(master),
-        };
-        Ok((bundle.with_sarp(sarp), Some(Renewal { store, host, sharing, unix_s })))
+        let sarp = self.for_sarp(&certificate, number, &*store, random, unix_s)?;
+        let bundle = self.site.bundle(certificate, Some(sarp), dhcp)?;
+        Ok((bundle, Some(Renewal { store, host, sharing, unix_s })))
     }
 
-    /// The site's secret for request keys; a site of an earlier version gets it now.
-    fn request_master(&self, random: &mut Random<'_>) -> Result<RequestMaster, Error> {
+    /// What the host of this number needs for S-ARP.
+    fn for_sarp(
+        &self,
+        certificate: &HostCertificate,
+        number: u64,
+        store: &dyn Store,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<ForSarp, Error> {
+        let masters = self.request_masters(random)?;
+        let (name, own_role) = (certificate.name(), certificate.role());
+        let others = |role| self.others(role, store, name, own_role, unix_s);
+        Ok(ForSarp {
+            request_keys: masters.map(|master| master.key_of(number)),
+            distributors: others(Role::Distributor)?,
+            dhcp_servers: others(Role::DhcpServer)?,
+            masters: (own_role == Role::Distributor).then_some(masters),
+        })
+    }
+
+    /// The site's secrets for request keys; a site of an earlier version gets one now.
+    fn request_masters(&self, random: &mut Random<'_>) -> Result<Succession<RequestMaster>, Error> {
         let path = self.path.join(REQUEST_MASTER);
         if !path.exists() {
             let master = RequestMaster::from_bytes(*random_bytes(random));
             files::write(&path, &master.to_pem(), Secrecy::Secret, Overwrite::Never)?;
-            return Ok(master);
+            return Ok(master.into());
         }
-        RequestMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
+        Succession::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
     /// What a host needs for DHCP under the link layer: its key if its certificate names no address, and a server what it serves
@@ -404,26 +422,37 @@ impl Directory {
         request: &Request,
         random: &mut Random<'_>,
     ) -> Result<ForDhcp, Error> {
-        let asks = certificate.is_base() && certificate.role() == Role::Host;
-        let serves = !request.served().is_empty();
-        if !asks && !serves {
-            return Ok(ForDhcp::default());
+        let keys = self.dhcp_keys(certificate, random)?;
+        if request.served().is_empty() {
+            return Ok(ForDhcp { keys, serving: None });
         }
-        let master = self.dhcp_master(random)?;
-        let key = asks.then(|| master.key_of(client_id(certificate)));
-        let authority = serves.then(|| self.site.lease_authority(certificate, request.served(), random)).transpose()?;
-        Ok(ForDhcp { key, serving: authority.map(|authority| (master, authority)) })
+        let masters = self.dhcp_masters(random)?;
+        let authority = self.site.lease_authority(certificate, request.served(), random)?;
+        Ok(ForDhcp { keys, serving: Some((masters, authority)) })
     }
 
-    /// The site's secret for DHCP keys; a site of an earlier version gets it now.
-    fn dhcp_master(&self, random: &mut Random<'_>) -> Result<DhcpMaster, Error> {
+    /// What a host that gets its address by DHCP proves itself with.
+    fn dhcp_keys(
+        &self,
+        certificate: &HostCertificate,
+        random: &mut Random<'_>,
+    ) -> Result<Option<Succession<DhcpKey>>, Error> {
+        if !certificate.is_base() || certificate.role() != Role::Host {
+            return Ok(None);
+        }
+        let client = client_id(certificate);
+        Ok(Some(self.dhcp_masters(random)?.map(|master| master.key_of(client))))
+    }
+
+    /// The site's secrets for DHCP keys; a site of an earlier version gets one now.
+    fn dhcp_masters(&self, random: &mut Random<'_>) -> Result<Succession<DhcpMaster>, Error> {
         let path = self.path.join(DHCP_MASTER);
         if !path.exists() {
             let master = DhcpMaster::from_bytes(*random_bytes(random));
             files::write(&path, &master.to_pem(), Secrecy::Secret, Overwrite::Never)?;
-            return Ok(master);
+            return Ok(master.into());
         }
-        DhcpMaster::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
+        Succession::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
     /// The certificates of the hosts of `role` but the one called `own_name`, which has `own_role`: of each host the newest, if that still has the role, its period is not
@@ -527,7 +556,7 @@ fn store_new(path: &Path, site: &Site, masters: &(RequestMaster, DhcpMaster), un
     let never = Overwrite::Never;
     files::write(&inside.join(CERTIFICATE), &site.certificate_pem(), Secrecy::Public, never)?;
     files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(SITE_KEY), &site.site_key().to_pem(), Secrecy::Secret, never)?;
+    files::write(&inside.join(SITE_KEY), &site.site_keys().to_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(REQUEST_MASTER), &masters.0.to_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(DHCP_MASTER), &masters.1.to_pem(), Secrecy::Secret, never)?;
     files::write(&inside.join(REVOKED), &revoking::first_list(site, unix_s)?, Secrecy::Public, never)?;

@@ -3,11 +3,11 @@
 
 pub mod by_token;
 
-use identity::certificate::{Role, SECOND_KEY_EXTENSION};
+use identity::certificate::{Role, SECOND_KEY_EXTENSION, SHARED_KEYS_EXTENSION};
 use identity::pem::{self, PemError};
 use identity::renewal::{AnswerKey, is_sealed};
 use identity::signing::ed25519_pkcs8_from_seed;
-use identity::{HostIdentity, Refusal};
+use identity::{Generation, HostIdentity, Refusal};
 use rcgen::{CertificateParams, CustomExtension, KeyPair, KeyUsagePurpose};
 use zeroize::Zeroizing;
 
@@ -56,24 +56,51 @@ fn signed_request(name: &str, role: Role, extensions: Vec<CustomExtension>, key_
 /// # Errors
 /// [`Error::Identity`], or what the encoder says of the key.
 pub fn renewal(identity_pem: &str) -> Result<String, Error> {
+    sealed_request(identity_pem, None)
+}
+
+/// A request for the keys alone that the host with this identity file shares with others, as they are now. Otherwise as
+/// [`renewal`].
+///
+/// # Errors
+/// As there.
+pub fn shared_keys(identity_pem: &str) -> Result<String, Error> {
+    let Generation(number) = HostIdentity::from_pem(identity_pem)?.generation();
+    sealed_request(identity_pem, Some(CustomExtension::from_oid_content(SHARED_KEYS_EXTENSION, der_integer(number))))
+}
+
+fn sealed_request(identity_pem: &str, more: Option<CustomExtension>) -> Result<String, Error> {
     let identity = HostIdentity::from_pem(identity_pem)?;
     let certificate = identity.certificate();
     let key_der = private_key(identity_pem)?;
-    let extensions = vec![names_extension(certificate.names())?, answers(&key_der)?];
+    let extensions = [names_extension(certificate.names())?, answers(&key_der)?].into_iter().chain(more).collect();
     signed_request(certificate.name(), certificate.role(), extensions, &key_der)
 }
 
+/// An INTEGER in DER (X.690, section 8.3): as short as it goes, with a zero in front of a number that would look negative.
+fn der_integer(number: u32) -> Vec<u8> {
+    let bytes = [&[0][..], &number.to_be_bytes()].concat();
+    let is_needless = |pair: &[u8]| pair[0] == 0 && pair[1] & 0x80 == 0;
+    let first = bytes.windows(2).take_while(|pair| is_needless(pair)).count();
+    let content = &bytes[first..];
+    [&[0x02, content.len() as u8][..], content].concat()
+}
+
 /// Opens what renews an identity file, puts it together with the key there, and checks that it does: same site, name, role and
-/// addresses, and a later end. A bundle that is not sealed is taken as well: the manager may have issued it by hand.
+/// addresses, and a later end, or newer shared keys for the certificate that it has. A bundle that is not sealed is taken as well: the manager may have issued it by hand.
 ///
 /// # Errors
-/// [`Error::NoRenewal`] with the reason, or as [`install`].
+/// [`Error::NoRenewal`] with the reason; [`Error::NothingNew`] if it is what the host has; or as [`install`].
 pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
     let before = HostIdentity::from_pem(identity_pem)?;
     let key_der = private_key(identity_pem)?;
     let not_ours = Error::NoRenewal("it is not sealed for this host's key");
     let bundle = opened(&key_der, answer_pem).ok_or(not_ours)?;
-    let (text, after) = install(&pem::encode(pem::PRIVATE_KEY, &key_der), &bundle, unix_s)?;
+    let mut own = pem::encode(pem::PRIVATE_KEY, &key_der);
+    if holds(&bundle, pem::CERTIFICATE, before.certificate().der())? {
+        own.push_str(&served_with(&before));
+    }
+    let (text, after) = install(&own, &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
     if before.anchor().der() != after.anchor().der() {
         return Err(Error::NoRenewal("it is of another authority"));
@@ -81,10 +108,31 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
         return Err(Error::NoRenewal("its certificate has another name, role or address"));
     }
-    if new.not_after_unix() <= old.not_after_unix() {
+    if after.generation() < before.generation() {
+        return Err(Error::NoRenewal("its shared keys are older than those that this host has"));
+    }
+    if new.der() != old.der() && new.not_after_unix() <= old.not_after_unix() {
         return Err(Error::NoRenewal("its certificate ends no later"));
     }
+    if new.der() == old.der() && after.generation() == before.generation() {
+        return Err(Error::NothingNew(before.generation()));
+    }
     Ok((text, after))
+}
+
+/// What a DHCP server of the link layer serves with. It goes with its certificate, and who asks for shared keys is not given it again.
+fn served_with(identity: &HostIdentity) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::new());
+    if let (Some(masters), Some(authority)) = (identity.dhcp_masters(), identity.dhcp_authority()) {
+        text.push_str(&masters.to_pem());
+        text.push_str(&pem::encode(pem::CERTIFICATE, authority));
+    }
+    text
+}
+
+fn holds(text: &str, label: &str, bytes: &[u8]) -> Result<bool, Error> {
+    let blocks = pem::blocks(text)?;
+    Ok(blocks.iter().any(|block| block.label == label && block.bytes.as_slice() == bytes))
 }
 
 /// What is in an answer; `None` if it is sealed for another key.

@@ -10,7 +10,7 @@ use identity::certificate::{RequestError, utc_text};
 use identity::limits::MAX_REVOKED;
 use identity::pem::PemError;
 use identity::revocation::BadRevocationList;
-use identity::{IdentityError, KeyError, Refusal};
+use identity::{Generation, IdentityError, KeyError, Refusal};
 use wire::MacAddress;
 
 use crate::repository::StoreError;
@@ -128,6 +128,8 @@ pub enum Error {
     NotRenewed(String, &'static str),
     /// The bundle does not renew the identity, for this reason.
     NoRenewal(&'static str),
+    /// The certificate in the bundle is that which the host has, and so are the shared keys, of this generation.
+    NothingNew(Generation),
     /// The file is no backup of a site.
     NoBackup,
     /// The error happened with this file.
@@ -273,6 +275,10 @@ impl Error {
             Error::NoRenewal(why) => {
                 write!(f, "the bundle does not renew this host's identity: {why}; ask the manager for the right one")
             }
+            Error::NothingNew(generation) => write!(
+                f,
+                "the bundle holds what this host has: its certificate ends no later, and its shared keys are of generation {generation}"
+            ),
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.
             _ => Ok(()),

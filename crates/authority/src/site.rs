@@ -11,13 +11,15 @@ use identity::certificate::{
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
 use identity::profile::{KeyLength, PaperKey};
+use identity::shared_keys::Statement;
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
 use identity::site_key::SiteKey;
-use identity::{HostIdentity, KeyError, Profile, new_key_block, new_rsa_key_block, pem};
+use identity::{HostIdentity, KeyError, Profile, Succession, new_key_block, new_rsa_key_block, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CidrSubnet, CustomExtension,
     DistinguishedName, DnType, DnValue, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
-    NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm, string::PrintableString,
+    NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm, SigningKey as _,
+    string::PrintableString,
 };
 use zeroize::Zeroizing;
 
@@ -33,7 +35,7 @@ const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
 pub struct Site {
     anchor: TrustAnchor,
     issuer: Issuer<'static, KeyPair>,
-    site_key: SiteKey,
+    site_keys: Succession<SiteKey>,
     key_pem: Zeroizing<String>,
 }
 
@@ -63,7 +65,7 @@ impl Site {
         check_validity(validity)?;
         let period = Period::starting(unix_s, validity)?;
         let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
-        let site_key = SiteKey::from_bytes(*random_bytes(random));
+        let site_keys = Succession::first(SiteKey::from_bytes(*random_bytes(random)));
         let key = KeyPair::try_from(key_der.as_slice())?;
 
         let mut params = base_params(name, period, random);
@@ -74,14 +76,14 @@ impl Site {
         let certificate = params.self_signed(&key)?;
         let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
-        Ok(Site { anchor, issuer: Issuer::new(params, key), site_key, key_pem })
+        Ok(Site { anchor, issuer: Issuer::new(params, key), site_keys, key_pem })
     }
 
-    /// Puts a site together from its three files: the authority's certificate, its key, and the site key, all PEM.
+    /// Puts a site together from its three files: the authority's certificate, its key, and its site keys, all PEM.
     ///
     /// # Errors
     /// [`Error::Authority`], [`Error::Key`] or [`Error::KeyOfAnotherAuthority`].
-    pub fn from_pem(certificate: &str, key: &str, site_key: SiteKey) -> Result<Self, Error> {
+    pub fn from_pem(certificate: &str, key: &str, site_keys: impl Into<Succession<SiteKey>>) -> Result<Self, Error> {
         let certificate_der = pem::single(certificate, pem::CERTIFICATE)?;
         let anchor = TrustAnchor::from_der(&certificate_der).map_err(Error::Authority)?;
         let key_der = pem::single(key, pem::PRIVATE_KEY).map_err(KeyError::from)?;
@@ -92,7 +94,8 @@ impl Site {
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(&anchor.site_name(), site_unit(anchor.profile()));
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
-        Ok(Site { anchor, issuer: Issuer::new(params, pair), site_key, key_pem })
+        let site_keys = site_keys.into();
+        Ok(Site { anchor, issuer: Issuer::new(params, pair), site_keys, key_pem })
     }
 
     /// The site's name.
@@ -113,10 +116,29 @@ impl Site {
         &self.anchor
     }
 
-    /// The key that all hosts share.
+    /// The keys that all hosts share.
+    #[must_use]
+    pub fn site_keys(&self) -> &Succession<SiteKey> {
+        &self.site_keys
+    }
+
+    /// The newest of them.
     #[must_use]
     pub fn site_key(&self) -> &SiteKey {
-        &self.site_key
+        self.site_keys.newest().1
+    }
+
+    /// From now on hosts are given these.
+    pub fn share(&mut self, site_keys: Succession<SiteKey>) {
+        self.site_keys = site_keys;
+    }
+
+    /// What the host with this certificate is given of the site alone, without what a repository knows of it.
+    ///
+    /// # Errors
+    /// A failure of the encoder.
+    pub fn share_with(&self, certificate: Verified<HostCertificate>) -> Result<Bundle, Error> {
+        self.bundle(certificate, None, ForDhcp::default())
     }
 
     /// The authority's certificate in PEM.
@@ -232,8 +254,23 @@ impl Site {
         params.custom_extensions.extend(second.map(second_key_extension).transpose()?);
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
-        let (anchor, site_key) = (self.anchor.clone(), self.site_key.clone());
-        Ok(Bundle { certificate: verified, anchor, site_key, second_key: None, sarp: None, dhcp: ForDhcp::default() })
+        self.bundle(verified, None, ForDhcp::default())
+    }
+
+    /// What the host with this certificate is given, with the authority's signature under what others have as well.
+    pub(crate) fn bundle(
+        &self,
+        certificate: Verified<HostCertificate>,
+        sarp: Option<ForSarp>,
+        dhcp: ForDhcp,
+    ) -> Result<Bundle, Error> {
+        let (anchor, site_keys) = (self.anchor.clone(), self.site_keys.clone());
+        let mut bundle = Bundle { certificate, anchor, site_keys, second_key: None, sarp, dhcp, signature: None };
+        let statement = bundle.statement();
+        if !statement.is_empty() {
+            bundle.signature = Some(self.issuer.key().sign(&statement.signed_bytes(&bundle.certificate))?);
+        }
+        Ok(bundle)
     }
 
     /// The certificate, in DER, with which the DHCP server that `server` names makes those of its clients: a second authority
@@ -305,29 +342,31 @@ impl fmt::Debug for Site {
 pub struct Bundle {
     certificate: Verified<HostCertificate>,
     anchor: TrustAnchor,
-    site_key: SiteKey,
+    site_keys: Succession<SiteKey>,
     /// The key that a site of the paper profile makes for a host that made the other one itself.
     second_key: Option<Zeroizing<Vec<u8>>>,
     sarp: Option<ForSarp>,
     dhcp: ForDhcp,
+    /// The authority's, under keys that have a term.
+    signature: Option<Vec<u8>>,
 }
 
 /// What a bundle holds for DHCP under the link layer (CLL paper, section 6).
 #[derive(Debug, Default)]
 pub struct ForDhcp {
     /// What a host that gets its address by DHCP proves itself to DHCP servers with.
-    pub key: Option<DhcpKey>,
+    pub keys: Option<Succession<DhcpKey>>,
     /// For a DHCP server: what all those keys are made from, and the certificate of its authority in DER.
-    pub serving: Option<(DhcpMaster, Vec<u8>)>,
+    pub serving: Option<(Succession<DhcpMaster>, Vec<u8>)>,
 }
 
 impl ForDhcp {
     fn add_to(&self, text: &mut String) {
-        if let Some(key) = &self.key {
-            text.push_str(&key.to_pem());
+        if let Some(keys) = &self.keys {
+            text.push_str(&keys.to_pem());
         }
-        if let Some((master, authority)) = &self.serving {
-            text.push_str(&master.to_pem());
+        if let Some((masters, authority)) = &self.serving {
+            text.push_str(&masters.to_pem());
             text.push_str(&pem::encode(pem::CERTIFICATE, authority));
         }
     }
@@ -337,23 +376,23 @@ impl ForDhcp {
 #[derive(Debug)]
 pub struct ForSarp {
     /// What the host proves itself to distributors with.
-    pub request_key: RequestKey,
+    pub request_keys: Succession<RequestKey>,
     /// The other distributors of the site.
     pub distributors: Vec<Verified<HostCertificate>>,
     /// The other DHCP servers of the site.
     pub dhcp_servers: Vec<Verified<HostCertificate>>,
     /// What all request keys are made from; for a distributor only.
-    pub master: Option<RequestMaster>,
+    pub masters: Option<Succession<RequestMaster>>,
 }
 
 impl ForSarp {
     fn add_to(&self, text: &mut String) {
-        text.push_str(&self.request_key.to_pem());
+        text.push_str(&self.request_keys.to_pem());
         for server in self.distributors.iter().chain(&self.dhcp_servers) {
             text.push_str(&pem::encode(pem::CERTIFICATE, server.der()));
         }
-        if let Some(master) = &self.master {
-            text.push_str(&master.to_pem());
+        if let Some(masters) = &self.masters {
+            text.push_str(&masters.to_pem());
         }
     }
 }
@@ -365,18 +404,14 @@ impl fmt::Debug for Bundle {
 }
 
 impl Bundle {
-    /// The same bundle with what S-ARP needs beside it.
-    #[must_use]
-    pub fn with_sarp(mut self, sarp: ForSarp) -> Bundle {
-        self.sarp = Some(sarp);
-        self
-    }
-
-    /// The same bundle with what DHCP needs beside it.
-    #[must_use]
-    pub fn with_dhcp(mut self, dhcp: ForDhcp) -> Bundle {
-        self.dhcp = dhcp;
-        self
+    fn statement(&self) -> Statement {
+        let mut statement = Statement::default();
+        statement.add(Some(&self.site_keys));
+        statement.add(self.sarp.as_ref().map(|sarp| &sarp.request_keys));
+        statement.add(self.dhcp.keys.as_ref());
+        statement.add(self.sarp.as_ref().and_then(|sarp| sarp.masters.as_ref()));
+        statement.add(self.dhcp.serving.as_ref().map(|(masters, _)| masters));
+        statement
     }
 
     /// The host's certificate.
@@ -396,7 +431,7 @@ impl Bundle {
     pub fn to_pem(&self) -> Zeroizing<String> {
         let mut text = pem::encode(pem::CERTIFICATE, self.certificate.der());
         text.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
-        text.push_str(&self.site_key.to_pem());
+        text.push_str(&self.site_keys.to_pem());
         if let Some(second) = &self.second_key {
             text.push_str(&pem::encode(pem::PAPER_KEY, second));
         }
@@ -404,6 +439,9 @@ impl Bundle {
             sarp.add_to(&mut text);
         }
         self.dhcp.add_to(&mut text);
+        if let Some(signature) = &self.signature {
+            text.push_str(&pem::encode(pem::SHARED_KEYS_SIGNATURE, signature));
+        }
         text
     }
 

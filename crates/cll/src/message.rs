@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use bump::{DropReason, Instant, Meta, Side};
+use shield::kernel::HintKeys;
 use wire::MacAddress;
 
 use crate::keys::{ReceiveKey, SendKey};
@@ -154,6 +155,8 @@ pub(crate) enum OrderKind {
     GiveUp(MacAddress),
     /// Go by these settings from now on: this host has another certificate.
     Settle(Arc<Settings>),
+    /// Tags have the hints of these keys from now on.
+    SiteKeys(HintKeys),
 }
 
 impl std::fmt::Debug for Order {
@@ -172,6 +175,7 @@ impl std::fmt::Debug for Order {
             OrderKind::Withdraw(..) => "Withdraw",
             OrderKind::GiveUp(_) => "GiveUp",
             OrderKind::Settle(_) => "Settle",
+            OrderKind::SiteKeys(_) => "SiteKeys",
         })
     }
 }

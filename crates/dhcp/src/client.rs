@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::{DropReason, Instant};
+use identity::Succession;
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::site_key::SiteKey;
 use shield::Bucket;
@@ -22,8 +23,8 @@ pub struct Settings {
     pub mac: MacAddress,
     /// The number of this host.
     pub host: u64,
-    /// The key of the site.
-    pub site_key: SiteKey,
+    /// The keys of the site.
+    pub site_keys: Succession<SiteKey>,
     /// The site's DHCP servers, as the enrolment names them.
     pub servers: Vec<Verified<HostCertificate>>,
     /// How far a stamp may be from the S-ARP clock.
@@ -110,6 +111,11 @@ impl Client {
         }
     }
 
+    /// The keys of the site are these from now on.
+    pub fn share(&mut self, site_keys: Succession<SiteKey>) {
+        self.settings.site_keys = site_keys;
+    }
+
     /// A message of our own DHCP client. `nonce` is a fresh one; a repetition keeps that of the first, so that an answer to
     /// either is good.
     ///
@@ -140,7 +146,7 @@ impl Client {
         }
         let nonce = self.remember(now, &message, nonce)?;
         let by = Stamped { who: self.settings.host, stamp, nonce };
-        Proving::new(Maker::Client, &message, frame, by, &self.settings.site_key)
+        Proving::new(Maker::Client, &message, frame, by, &self.settings.site_keys)
     }
 
     /// Notes what is asked; what is given back is no longer ours.
@@ -182,7 +188,7 @@ impl Client {
         if !self.exchanges.iter().any(|exchange| exchange.xid == message.xid() && exchange.is_open(now)) {
             return Err(DropReason::DhcpUnasked);
         }
-        let claimed = Claimed::read(Maker::Server, &message, frame, &self.settings.site_key)?;
+        let claimed = Claimed::read(Maker::Server, &message, frame, (&self.settings.site_keys, stamp))?;
         self.exchange(now, &claimed.claim).ok_or(DropReason::DhcpUnasked)?;
         let said_at = claimed.claim.stamp;
         if stamp.is_some_and(|ours| !stamp::are_near(ours, said_at, self.settings.window)) {
@@ -321,9 +327,9 @@ mod tests {
     /// A client that has asked for [`WANTED`], and the server that it believes if that has `role`.
     fn asked(role: Role) -> (Client, HostIdentity) {
         let server = identity(role);
-        let site_key = server.site_key().clone();
+        let site_keys = server.site_keys().clone();
         let servers = vec![server.certificate().clone()];
-        let settings = Settings { mac: ME, host: 1, site_key, servers, window: Duration::from_secs(30) };
+        let settings = Settings { mac: ME, host: 1, site_keys, servers, window: Duration::from_secs(30) };
         let mut client = Client::new(settings);
         let request = message(MessageType::Request, Ipv4Addr::UNSPECIFIED, &[50, 4, 10, 0, 0, 7]);
         client.outgoing(NOW, Some(5), [3; NONCE_LEN], &request).expect("it leaves");
@@ -335,7 +341,7 @@ mod tests {
         let who = key_name(server.certificate().record_key().expect("Ed25519").1);
         let by = Stamped { who, stamp: 6, nonce: [3; NONCE_LEN] };
         let view = View::new(frame).expect("a message");
-        let proving = Proving::new(Maker::Server, &view, frame, by, server.site_key()).expect("readable");
+        let proving = Proving::new(Maker::Server, &view, frame, by, server.site_keys()).expect("readable");
         proving.run(&server.record_signing_key()).expect("signed")
     }
 

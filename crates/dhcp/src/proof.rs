@@ -1,11 +1,14 @@
 //! Making and reading proofs. What costs a signature is kept apart from what does not, so that it can run elsewhere.
 
 use bump::DropReason;
+use identity::Succession;
 use identity::hash::sha256;
 use identity::signing::SigningKey;
 use identity::site_key::SiteKey;
 use wire::dhcp::proof::{Claim, Maker, NONCE_LEN, Proof};
 use wire::dhcp::{OPTION_PROOF, View};
+
+use crate::stamp;
 
 /// Keep the signatures of clients, of servers and of S-ARP messages apart.
 const LABELS: [(Maker, &[u8]); 2] =
@@ -50,10 +53,11 @@ impl Proving {
         message: &View<'_>,
         frame: &[u8],
         by: Stamped,
-        site_key: &SiteKey,
+        site_keys: &Succession<SiteKey>,
     ) -> Result<Proving, DropReason> {
         let Stamped { who, stamp, nonce } = by;
         let claim = claim_of(message, who, stamp, nonce)?;
+        let site_key = site_keys.sending(stamp::seconds(stamp)).1;
         let tag = site_key.tag(TAG_LABEL, &[&signed_bytes(maker, &claim)]);
         Ok(Proving { frame: frame.to_vec(), maker, claim, tag })
     }
@@ -85,12 +89,13 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// Reads the proof in a message. The tag says that a host of the site made it, and no more.
+    /// Reads the proof in a message, at this moment of the S-ARP clock where it shows one. The tag says that a host of the site made it,
+    /// and no more.
     pub(crate) fn read(
         maker: Maker,
         message: &View<'_>,
         frame: &[u8],
-        site_key: &SiteKey,
+        (site_keys, now): (&Succession<SiteKey>, Option<u64>),
     ) -> Result<Claimed, DropReason> {
         let option = message.option(OPTION_PROOF).ok_or(DropReason::DhcpUnsigned)?;
         let proof = Proof::parse(&option).map_err(|_| DropReason::DhcpMalformed)?;
@@ -98,7 +103,11 @@ impl Claimed {
             return Err(DropReason::DhcpMalformed);
         }
         let claim = claim_of(message, proof.who, proof.stamp, proof.nonce)?;
-        if !site_key.verify(TAG_LABEL, &[&signed_bytes(maker, &claim)], &proof.tag) {
+        let signed = signed_bytes(maker, &claim);
+        let is_tag_of = |site_key: &SiteKey| site_key.verify(TAG_LABEL, &[&signed], &proof.tag);
+        // Without a clock none of them is known to have ended.
+        let now_unix_s = now.map_or(0, stamp::seconds);
+        if !site_keys.accepted(now_unix_s).any(|(_, site_key)| is_tag_of(site_key)) {
             return Err(DropReason::DhcpTag);
         }
         Ok(Claimed { frame: frame.to_vec(), claim, maker, signature: proof.signature.to_vec() })

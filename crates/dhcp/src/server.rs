@@ -10,6 +10,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::{DropReason, Instant};
+use identity::Succession;
 use identity::Verified;
 use identity::distributor::HostRecord;
 use identity::site_key::SiteKey;
@@ -52,8 +53,8 @@ pub struct Settings {
     pub key_name: u64,
     /// The addresses of this host, which REQUESTs name where they mean it.
     pub addresses: Vec<Ipv4Addr>,
-    /// The key of the site.
-    pub site_key: SiteKey,
+    /// The keys of the site.
+    pub site_keys: Succession<SiteKey>,
     /// Relays that are believed.
     pub relays: Vec<Relay>,
     /// How far a stamp may be from the S-ARP clock.
@@ -170,6 +171,11 @@ impl Server {
         }
     }
 
+    /// The keys of the site are these from now on.
+    pub fn share(&mut self, site_keys: Succession<SiteKey>) {
+        self.settings.site_keys = site_keys;
+    }
+
     /// A client's message from the wire.
     ///
     /// # Errors
@@ -177,7 +183,7 @@ impl Server {
     pub fn incoming(&mut self, now: Instant, stamp: Option<u64>, frame: &[u8]) -> Result<Step, DropReason> {
         let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
         self.check_way(&message)?;
-        let claimed = Claimed::read(Maker::Client, &message, frame, &self.settings.site_key)?;
+        let claimed = Claimed::read(Maker::Client, &message, frame, (&self.settings.site_keys, stamp))?;
         let ours = stamp.ok_or(DropReason::SarpNoClock)?;
         self.check_time(ours, &claimed.claim)?;
         self.check_holder(now, &claimed.claim)?;
@@ -406,7 +412,7 @@ impl Server {
             return Err(DropReason::DhcpBudget);
         }
         let by = Stamped { who: self.settings.key_name, stamp, nonce: exchange.nonce };
-        let proving = Proving::new(Maker::Server, &message, frame, by, &self.settings.site_key)?;
+        let proving = Proving::new(Maker::Server, &message, frame, by, &self.settings.site_keys)?;
         let question = match (message.kind(), asked) {
             (MessageType::Ack, MessageType::Request) => Some(self.grant(now, &message, &exchange)?),
             (MessageType::Nak, _) => self.withdraw(&exchange),
@@ -517,10 +523,10 @@ mod tests {
     }
 
     fn server() -> Server {
-        let site_key = SiteKey::from_bytes([4; 32]);
+        let site_keys = SiteKey::from_bytes([4; 32]).into();
         let window = Duration::from_secs(30);
         let order = Order::AtRequest;
-        Server::new(Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window, order })
+        Server::new(Settings { key_name: 1, addresses: Vec::new(), site_keys, relays: Vec::new(), window, order })
     }
 
     /// A REQUEST of host 1 for 10.0.0.`last`, signed at `stamp`.
@@ -535,8 +541,8 @@ mod tests {
         frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
         frame.extend(udp_len.to_be_bytes());
         let frame = [&frame[..], &[0, 0], &bootp].concat();
-        let (site_key, window) = (SiteKey::from_bytes([4; 32]), Duration::from_secs(30));
-        let settings = client::Settings { mac: ME, host: 1, site_key, servers: Vec::new(), window };
+        let (site_keys, window) = (SiteKey::from_bytes([4; 32]).into(), Duration::from_secs(30));
+        let settings = client::Settings { mac: ME, host: 1, site_keys, servers: Vec::new(), window };
         let proving = client::Client::new(settings).outgoing(NOW, Some(stamp), [last; 16], &frame).expect("it leaves");
         proving.run(&key(1)).expect("signed")
     }
@@ -707,6 +713,6 @@ mod tests {
     fn asked_for(last: u8) -> Claimed {
         let frame = request(last, STAMP);
         let view = View::new(&frame).expect("a message");
-        Claimed::read(Maker::Client, &view, &frame, &SiteKey::from_bytes([4; 32])).expect("proved")
+        Claimed::read(Maker::Client, &view, &frame, (&SiteKey::from_bytes([4; 32]).into(), None)).expect("proved")
     }
 }

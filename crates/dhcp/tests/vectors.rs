@@ -60,7 +60,7 @@ impl Vectors {
         Client::new(client::Settings {
             mac: MacAddress(self.array("alpha.mac")),
             host: self.number("alpha.number"),
-            site_key: self.site_key(),
+            site_keys: self.site_key().into(),
             servers: vec![anchor.verify_whenever(&self.0["sigma.certificate"]).unwrap()],
             window: Duration::from_secs(30),
         })
@@ -72,7 +72,7 @@ impl Vectors {
             order: server::Order::AtRequest,
             key_name: self.number("sigma.key_name"),
             addresses: vec![Ipv4Addr::from(self.array::<4>("sigma.address"))],
-            site_key: self.site_key(),
+            site_keys: self.site_key().into(),
             relays: vec![relay],
             window: Duration::from_secs(30),
         })

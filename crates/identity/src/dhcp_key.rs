@@ -11,6 +11,7 @@ use wire::{Field, MacAddress};
 use zeroize::Zeroizing;
 
 use crate::certificate::HostCertificate;
+use crate::shared_keys::Shared;
 use crate::site_key::{LEN as KEY_LEN, SiteKey};
 use crate::{KeyError, pem};
 
@@ -64,6 +65,19 @@ impl DhcpMaster {
     }
 }
 
+impl Shared for DhcpMaster {
+    const LABEL: &'static str = pem::DHCP_MASTER;
+    const LEN: usize = KEY_LEN;
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.0.bytes().to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_block(bytes)
+    }
+}
+
 /// What one host proves its DHCP with, and its servers what they answer it; overwritten when dropped.
 #[derive(Clone)]
 pub struct DhcpKey {
@@ -93,10 +107,7 @@ impl DhcpKey {
     /// The key as one PEM block.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
-        let mut bytes = Zeroizing::new([0; BLOCK_LEN]);
-        bytes[..CLIENT_ID_LEN].copy_from_slice(&self.client.emit());
-        bytes[CLIENT_ID_LEN..].copy_from_slice(self.key.bytes());
-        pem::encode(pem::DHCP_KEY, &*bytes)
+        pem::encode(pem::DHCP_KEY, &self.to_bytes())
     }
 
     pub(crate) fn from_block(bytes: &[u8]) -> Result<DhcpKey, KeyError> {
@@ -105,6 +116,21 @@ impl DhcpKey {
         let client = ClientId::read(&mut reader).map_err(|_| length())?;
         let key = SiteKey::from_block(reader.rest()).map_err(|_| length())?;
         Ok(DhcpKey { client, key })
+    }
+}
+
+impl Shared for DhcpKey {
+    const LABEL: &'static str = pem::DHCP_KEY;
+    const LEN: usize = BLOCK_LEN;
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(self.client.emit().to_vec());
+        bytes.extend_from_slice(self.key.bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_block(bytes)
     }
 }
 

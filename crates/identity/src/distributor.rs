@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use crate::certificate::{BadSignature, HostCertificate, Role, Verified};
 use crate::profile::Profile;
 use crate::record_key::RecordKey;
+use crate::shared_keys::Shared;
 use crate::site_key::SiteKey;
 use crate::{KeyError, pem};
 
@@ -105,6 +106,19 @@ impl RequestMaster {
     }
 }
 
+impl Shared for RequestMaster {
+    const LABEL: &'static str = pem::REQUEST_MASTER;
+    const LEN: usize = crate::site_key::LEN;
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.0.bytes().to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_block(bytes)
+    }
+}
+
 /// What one host shares with the distributors of its site.
 #[derive(Clone, Debug)]
 pub struct RequestKey {
@@ -122,10 +136,7 @@ impl RequestKey {
     /// The key as one PEM block.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
-        let mut bytes = Zeroizing::new([0; REQUEST_KEY_LEN]);
-        bytes[..8].copy_from_slice(&self.host.to_be_bytes());
-        bytes[8..].copy_from_slice(self.key.bytes());
-        pem::encode(pem::REQUEST_KEY, &*bytes)
+        pem::encode(pem::REQUEST_KEY, &self.to_bytes())
     }
 
     pub(crate) fn from_block(bytes: &[u8]) -> Result<Self, KeyError> {
@@ -178,6 +189,21 @@ impl RequestKey {
     #[must_use]
     pub fn verify(&self, signed_bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         self.key.verify(REQUEST_LABEL, &[signed_bytes], tag)
+    }
+}
+
+impl Shared for RequestKey {
+    const LABEL: &'static str = pem::REQUEST_KEY;
+    const LEN: usize = REQUEST_KEY_LEN;
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(self.host.to_be_bytes().to_vec());
+        bytes.extend_from_slice(self.key.bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_block(bytes)
     }
 }
 

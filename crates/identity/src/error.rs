@@ -18,6 +18,8 @@ pub enum KeyError {
     Pem(PemError),
     /// Neither Ed25519, nor ECDSA on P-256, nor RSA of 2048 to 8192 bits, in PKCS#8.
     Unsupported,
+    /// The keys that hosts share are not one or two of different generations, or the newest one has an end.
+    Succession,
     /// The library refused to compute; with a valid key this means a message beyond its limits.
     Refused,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for KeyError {
             KeyError::Unsupported => {
                 f.write_str("the key is neither Ed25519, ECDSA P-256 nor RSA of 2048 to 8192 bits in PKCS#8")
             }
+            KeyError::Succession => f.write_str("the keys are not one or two that follow each other"),
             KeyError::Refused => f.write_str("the cryptographic library refused the operation"),
         }
     }

@@ -15,9 +15,10 @@ use crate::dhcp_key::{DhcpKey, DhcpMaster};
 use crate::distributor::{RequestKey, RequestMaster};
 use crate::pem::{self, Block, PemError};
 use crate::profile::Profile;
+use crate::shared_keys::{Shared, Statement, Succession};
 use crate::signing::SigningKey;
 use crate::site_key::SiteKey;
-use crate::{KeyError, limits};
+use crate::{Generation, KeyError, limits};
 
 /// One of the blocks of an identity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub enum IdentityBlock {
     DhcpMaster,
     /// The certificate with which a DHCP server makes others.
     DhcpAuthority,
+    /// The authority's signature under the keys that the host shares with others.
+    SharedKeysSignature,
 }
 
 impl fmt::Display for IdentityBlock {
@@ -63,6 +66,7 @@ impl fmt::Display for IdentityBlock {
             IdentityBlock::DhcpKey => "the RINGWALL DHCP KEY",
             IdentityBlock::DhcpMaster => "the RINGWALL DHCP MASTER",
             IdentityBlock::DhcpAuthority => "the CERTIFICATE of the DHCP server's authority",
+            IdentityBlock::SharedKeysSignature => "the RINGWALL SHARED KEYS SIGNATURE",
         })
     }
 }
@@ -86,6 +90,8 @@ pub enum IdentityError {
     KeyMismatch,
     /// The same for the second key of a paper site.
     PaperKeyMismatch,
+    /// The authority has not signed the keys that the host shares with others, or has for another host.
+    SharedKeysNotSigned,
 }
 
 impl fmt::Display for IdentityError {
@@ -105,6 +111,9 @@ impl fmt::Display for IdentityError {
             IdentityError::PaperKeyMismatch => f.write_str(
                 "the RINGWALL PAPER KEY does not belong to the host's CERTIFICATE; have the site issue the identity again",
             ),
+            IdentityError::SharedKeysNotSigned => f.write_str(
+                "the authority has not signed the keys that this host shares with others; have the site issue the identity again",
+            ),
         }
     }
 }
@@ -118,19 +127,19 @@ pub struct HostIdentity {
     key: Arc<SigningKey>,
     record_key: Arc<SigningKey>,
     handshake_key: Arc<SigningKey>,
-    site_key: SiteKey,
+    site_keys: Succession<SiteKey>,
     distributors: Vec<Verified<HostCertificate>>,
     dhcp_servers: Vec<Verified<HostCertificate>>,
-    request_key: Option<RequestKey>,
-    request_master: Option<RequestMaster>,
+    request_keys: Option<Succession<RequestKey>>,
+    request_masters: Option<Succession<RequestMaster>>,
     dhcp: Dhcp,
 }
 
 /// What an identity holds for DHCP under the link layer.
 #[derive(Clone, Default)]
 struct Dhcp {
-    key: Option<DhcpKey>,
-    master: Option<DhcpMaster>,
+    keys: Option<Succession<DhcpKey>>,
+    masters: Option<Succession<DhcpMaster>>,
     /// In DER.
     authority: Option<Vec<u8>>,
 }
@@ -148,7 +157,8 @@ impl HostIdentity {
         }
         let (authority, dhcp_authority) = sort_authorities(parts.authorities)?;
         let private_key = required(parts.private_key, IdentityBlock::PrivateKey)?;
-        let site_key = required(parts.site_key, IdentityBlock::SiteKey)?;
+        let site_keys = in_force(&parts.site_keys, IdentityBlock::SiteKey)?;
+        let site_keys = site_keys.ok_or(IdentityError::Missing(IdentityBlock::SiteKey))?;
 
         let anchor = TrustAnchor::from_der(&authority.bytes)
             .map_err(|refusal| IdentityError::Certificate(IdentityBlock::Authority, refusal))?;
@@ -161,22 +171,39 @@ impl HostIdentity {
         let taken = |wanted: bool| second.as_ref().filter(|_| wanted).unwrap_or(&key);
         let record_key = Arc::clone(taken(!certificate.signs_as_the_cll_paper()));
         let handshake_key = Arc::clone(taken(certificate.signs_as_the_cll_paper()));
-        let site_key = SiteKey::from_block(&site_key.bytes).map_err(refused(IdentityBlock::SiteKey))?;
-        let request_key = parts.request_key.map(|block| RequestKey::from_block(&block.bytes)).transpose();
-        let request_master = parts.request_master.map(|block| RequestMaster::from_block(&block.bytes)).transpose();
-        Ok(HostIdentity {
+        let identity = HostIdentity {
             certificate,
             anchor,
             key,
             record_key,
             handshake_key,
-            site_key,
+            site_keys,
             distributors,
             dhcp_servers,
-            request_key: request_key.map_err(refused(IdentityBlock::RequestKey))?,
-            request_master: request_master.map_err(refused(IdentityBlock::RequestMaster))?,
-            dhcp: Dhcp::of(parts.dhcp_key, parts.dhcp_master, dhcp_authority)?,
-        })
+            request_keys: in_force(&parts.request_keys, IdentityBlock::RequestKey)?,
+            request_masters: in_force(&parts.request_masters, IdentityBlock::RequestMaster)?,
+            dhcp: Dhcp::of(&parts.dhcp_keys, &parts.dhcp_masters, dhcp_authority)?,
+        };
+        identity.check_shared_keys(parts.signature.as_ref())?;
+        Ok(identity)
+    }
+
+    /// Keys that hosts share come with times by which all of them go, so the authority signs them. A site's first ones have none and
+    /// need no signature.
+    fn check_shared_keys(&self, signature: Option<&Block>) -> Result<(), IdentityError> {
+        let mut statement = Statement::default();
+        statement.add(Some(&self.site_keys));
+        statement.add(self.request_keys.as_ref());
+        statement.add(self.dhcp.keys.as_ref());
+        statement.add(self.request_masters.as_ref());
+        statement.add(self.dhcp.masters.as_ref());
+        let signature = match (signature, statement.is_empty()) {
+            (None, true) => return Ok(()),
+            (None, false) => return Err(IdentityError::Missing(IdentityBlock::SharedKeysSignature)),
+            (Some(signature), _) => signature,
+        };
+        let checked = statement.verify(&self.anchor, &self.certificate, &signature.bytes);
+        checked.map_err(|_| IdentityError::SharedKeysNotSigned)
     }
 
     /// The host's own certificate, as it goes into handshakes.
@@ -232,10 +259,22 @@ impl HostIdentity {
         &self.anchor
     }
 
-    /// The key that all hosts of the site share.
+    /// The keys that all hosts of the site share.
+    #[must_use]
+    pub fn site_keys(&self) -> &Succession<SiteKey> {
+        &self.site_keys
+    }
+
+    /// The newest of them. Which one counts when is theirs to say; this one is for a site that has one.
     #[must_use]
     pub fn site_key(&self) -> &SiteKey {
-        &self.site_key
+        self.site_keys.newest().1
+    }
+
+    /// Which keys of the site this host has.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.site_keys.newest().0.generation
     }
 
     /// The key distributors that the identity names, on a distributor itself among them.
@@ -250,28 +289,52 @@ impl HostIdentity {
         &self.dhcp_servers
     }
 
-    /// What the host proves itself to distributors with, if it was enrolled for S-ARP.
+    /// What the host proves itself to distributors with, if it was enrolled for S-ARP: the newest.
     #[must_use]
     pub fn request_key(&self) -> Option<&RequestKey> {
-        self.request_key.as_ref()
+        self.request_keys().map(|keys| keys.newest().1)
     }
 
-    /// What all request keys of the site are made from; only on a distributor.
+    /// All of those that are in force.
+    #[must_use]
+    pub fn request_keys(&self) -> Option<&Succession<RequestKey>> {
+        self.request_keys.as_ref()
+    }
+
+    /// What all request keys of the site are made from; only on a distributor. The newest.
     #[must_use]
     pub fn request_master(&self) -> Option<&RequestMaster> {
-        self.request_master.as_ref()
+        self.request_masters().map(|masters| masters.newest().1)
     }
 
-    /// What the host proves its DHCP with under the link layer, if it gets its address by DHCP.
+    /// All of those that are in force.
+    #[must_use]
+    pub fn request_masters(&self) -> Option<&Succession<RequestMaster>> {
+        self.request_masters.as_ref()
+    }
+
+    /// What the host proves its DHCP with under the link layer, if it gets its address by DHCP: the newest.
     #[must_use]
     pub fn dhcp_key(&self) -> Option<&DhcpKey> {
-        self.dhcp.key.as_ref()
+        self.dhcp_keys().map(|keys| keys.newest().1)
     }
 
-    /// What all DHCP keys of the site are made from; only on a DHCP server.
+    /// All of those that are in force.
+    #[must_use]
+    pub fn dhcp_keys(&self) -> Option<&Succession<DhcpKey>> {
+        self.dhcp.keys.as_ref()
+    }
+
+    /// What all DHCP keys of the site are made from; only on a DHCP server. The newest.
     #[must_use]
     pub fn dhcp_master(&self) -> Option<&DhcpMaster> {
-        self.dhcp.master.as_ref()
+        self.dhcp_masters().map(|masters| masters.newest().1)
+    }
+
+    /// All of those that are in force.
+    #[must_use]
+    pub fn dhcp_masters(&self) -> Option<&Succession<DhcpMaster>> {
+        self.dhcp.masters.as_ref()
     }
 
     /// The certificate, in DER, with which this DHCP server makes those of its clients.
@@ -299,11 +362,11 @@ impl HostIdentity {
             key: Arc::clone(&self.key),
             record_key: Arc::clone(&self.record_key),
             handshake_key: Arc::clone(&self.handshake_key),
-            site_key: self.site_key.clone(),
+            site_keys: self.site_keys.clone(),
             distributors: self.distributors.clone(),
             dhcp_servers: self.dhcp_servers.clone(),
-            request_key: self.request_key.clone(),
-            request_master: self.request_master.clone(),
+            request_keys: self.request_keys.clone(),
+            request_masters: self.request_masters.clone(),
             dhcp: self.dhcp.clone(),
         })
     }
@@ -327,16 +390,18 @@ struct Parts {
     hosts: Vec<Block>,
     authorities: Vec<Block>,
     private_key: Option<Block>,
-    site_key: Option<Block>,
-    request_key: Option<Block>,
-    request_master: Option<Block>,
+    site_keys: Vec<Block>,
+    request_keys: Vec<Block>,
+    request_masters: Vec<Block>,
     paper_key: Option<Block>,
-    dhcp_key: Option<Block>,
-    dhcp_master: Option<Block>,
+    dhcp_keys: Vec<Block>,
+    dhcp_masters: Vec<Block>,
+    signature: Option<Block>,
 }
 
 impl Parts {
     fn take(&mut self, block: Block) -> Result<(), IdentityError> {
+        let Some(block) = self.take_shared(block) else { return Ok(()) };
         let (slot, kind) = match block.label.as_str() {
             pem::CERTIFICATE if is_authority(&block.bytes) => {
                 self.authorities.push(block);
@@ -350,12 +415,8 @@ impl Parts {
                 return Ok(());
             }
             pem::PRIVATE_KEY => (&mut self.private_key, IdentityBlock::PrivateKey),
-            pem::SITE_KEY => (&mut self.site_key, IdentityBlock::SiteKey),
-            pem::REQUEST_KEY => (&mut self.request_key, IdentityBlock::RequestKey),
-            pem::REQUEST_MASTER => (&mut self.request_master, IdentityBlock::RequestMaster),
             pem::PAPER_KEY => (&mut self.paper_key, IdentityBlock::PaperKey),
-            pem::DHCP_KEY => (&mut self.dhcp_key, IdentityBlock::DhcpKey),
-            pem::DHCP_MASTER => (&mut self.dhcp_master, IdentityBlock::DhcpMaster),
+            pem::SHARED_KEYS_SIGNATURE => (&mut self.signature, IdentityBlock::SharedKeysSignature),
             _ => return Err(IdentityError::Foreign(block.label)),
         };
         if slot.replace(block).is_some() {
@@ -365,13 +426,39 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// Keeps the block if it is a key that hosts share; gives it back otherwise.
+    fn take_shared(&mut self, block: Block) -> Option<Block> {
+        let slot = match block.label.as_str() {
+            pem::SITE_KEY => &mut self.site_keys,
+            pem::REQUEST_KEY => &mut self.request_keys,
+            pem::REQUEST_MASTER => &mut self.request_masters,
+            pem::DHCP_KEY => &mut self.dhcp_keys,
+            pem::DHCP_MASTER => &mut self.dhcp_masters,
+            _ => return Some(block),
+        };
+        slot.push(block);
+        None
+    }
+}
+
+/// The keys of one kind, if there are any.
+fn in_force<K: Shared>(blocks: &[Block], kind: IdentityBlock) -> Result<Option<Succession<K>>, IdentityError> {
+    if blocks.is_empty() {
+        return Ok(None);
+    }
+    match Succession::from_blocks(blocks) {
+        Ok(keys) => Ok(Some(keys)),
+        Err(KeyError::Succession) => Err(IdentityError::Repeated(kind)),
+        Err(error) => Err(IdentityError::Key(kind, error)),
+    }
+}
+
 impl Dhcp {
-    fn of(key: Option<Block>, master: Option<Block>, authority: Option<Block>) -> Result<Dhcp, IdentityError> {
-        let key = key.map(|block| DhcpKey::from_block(&block.bytes)).transpose();
-        let master = master.map(|block| DhcpMaster::from_block(&block.bytes)).transpose();
+    fn of(keys: &[Block], masters: &[Block], authority: Option<Block>) -> Result<Dhcp, IdentityError> {
         Ok(Dhcp {
-            key: key.map_err(refused(IdentityBlock::DhcpKey))?,
-            master: master.map_err(refused(IdentityBlock::DhcpMaster))?,
+            keys: in_force(keys, IdentityBlock::DhcpKey)?,
+            masters: in_force(masters, IdentityBlock::DhcpMaster)?,
             authority: authority.map(|block| block.bytes.to_vec()),
         })
     }

@@ -8,7 +8,7 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
 //! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
@@ -30,6 +30,7 @@ pub mod renewal;
 pub mod revocation;
 pub mod schedule;
 pub mod sealing;
+pub mod shared_keys;
 pub mod signing;
 pub mod site_key;
 pub mod ticket;
@@ -42,6 +43,7 @@ pub use error::KeyError;
 pub use host::{HostIdentity, IdentityError};
 pub use paper::{PaperSuite, new_key_block, new_rsa_key_block};
 pub use profile::Profile;
+pub use shared_keys::{Generation, Succession, Term};
 
 /// Hexadecimal digits in tests.
 #[cfg(test)]

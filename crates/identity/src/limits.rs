@@ -18,8 +18,8 @@ pub const MAX_NAME_LEN: usize = 64;
 /// Longest PEM file that is read, in bytes; an identity with RSA-8192 keys stays below a third of it.
 pub const MAX_PEM_LEN: usize = 64 * 1024;
 
-/// Most blocks in one PEM file. An identity has at most eight and the certificates of the site's distributors and DHCP servers.
-pub const MAX_PEM_BLOCKS: usize = 24;
+/// Most blocks in one PEM file. An identity has at most fifteen and the certificates of the site's distributors and DHCP servers.
+pub const MAX_PEM_BLOCKS: usize = 32;
 
 /// Highest number of a host in a repository. Distributors keep some bytes for each number, so that whoever makes numbers up finds
 /// a limit.
@@ -28,7 +28,7 @@ pub const MAX_HOST_NUMBER: u64 = 262_144;
 pub const MAX_DISTRIBUTORS: usize = 8;
 /// Most DHCP servers of a site: two that stand in for each other are usual.
 pub const MAX_DHCP_SERVERS: usize = 8;
-const _: () = assert!(MAX_DISTRIBUTORS + MAX_DHCP_SERVERS + 8 <= MAX_PEM_BLOCKS, "an identity names all of them");
+const _: () = assert!(MAX_DISTRIBUTORS + MAX_DHCP_SERVERS + 15 <= MAX_PEM_BLOCKS, "an identity names all of them");
 
 /// Signatures of the paper profile whose exponentials are there ahead: more than a host signs in a second, 3 kB.
 pub const PAIRS_AHEAD_MAX: usize = 64;

@@ -15,7 +15,8 @@ pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
 pub const REVOCATION_LIST: &str = "X509 CRL";
 /// The label of a private key in PKCS#8, not encrypted.
 pub const PRIVATE_KEY: &str = "PRIVATE KEY";
-/// The label of a site key: 32 bytes, no structure around them.
+/// The label of a site key: 32 bytes; this and the other keys that hosts share may have a term in front (see
+/// [`shared_keys`](crate::shared_keys)).
 pub const SITE_KEY: &str = "RINGWALL SITE KEY";
 /// The label of a request key: the number of the host in 8 bytes, network order, and 32 bytes of key.
 pub const REQUEST_KEY: &str = "RINGWALL REQUEST KEY";
@@ -46,6 +47,9 @@ pub const SEALED_BUNDLE: &str = "RINGWALL SEALED BUNDLE";
 
 /// The label of a key that a host made for itself: see [`own_keys`](crate::own_keys).
 pub const HOST_KEY: &str = "RINGWALL HOST KEY";
+
+/// The label of the authority's signature under the keys that a host shares with others.
+pub const SHARED_KEYS_SIGNATURE: &str = "RINGWALL SHARED KEYS SIGNATURE";
 
 /// What a PEM text did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,18 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use rustls_pki_types::SignatureVerificationAlgorithm;
 use webpki::aws_lc_rs as algorithms;
 use x509_cert::Certificate;
 use x509_cert::crl::{CertificateList, RevokedCert};
 use x509_cert::der::{Decode, Encode};
 
-use crate::certificate::{HostCertificate, TrustAnchor, Verified};
+use crate::certificate::{BadSignature, HostCertificate, TrustAnchor, Verified};
 use crate::limits::{MAX_REVOCATION_LIST_LEN, MAX_REVOKED};
+
+/// What an authority signs with.
+const USABLE: [&dyn SignatureVerificationAlgorithm; 3] =
+    [algorithms::ED25519, algorithms::ECDSA_P256_SHA256, algorithms::RSA_PKCS1_2048_8192_SHA256];
 
 /// A list of certificates that are worth nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,12 +125,23 @@ impl TrustAnchor {
         Ok(Verified::vouch(list))
     }
 
+    /// Checks that the authority signed `message`, with the algorithm of its key.
+    ///
+    /// # Errors
+    /// [`BadSignature`], whatever is wrong with the signature.
+    pub(crate) fn verify_signature(&self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+        // A key of one kind is none to the other algorithms.
+        let signed = |known: &&dyn SignatureVerificationAlgorithm| {
+            known.verify_signature(self.public_key(), message, signature).is_ok()
+        };
+        USABLE.iter().any(signed).then_some(()).ok_or(BadSignature)
+    }
+
     /// `algorithm` is the whole AlgorithmIdentifier of the signature, in DER.
     fn check_signature(&self, algorithm: &[u8], signed: &[u8], signature: &[u8]) -> Result<(), BadRevocationList> {
         const HEADER_LEN: usize = 2;
-        let usable = [algorithms::ED25519, algorithms::ECDSA_P256_SHA256, algorithms::RSA_PKCS1_2048_8192_SHA256];
         let named = algorithm.get(HEADER_LEN..).unwrap_or_default();
-        let known = usable.into_iter().find(|known| known.signature_alg_id().as_ref() == named);
+        let known = USABLE.iter().find(|known| known.signature_alg_id().as_ref() == named);
         let known = known.ok_or(BadRevocationList::Malformed("signature algorithm"))?;
         known.verify_signature(self.public_key(), signed, signature).map_err(|_| BadRevocationList::BadSignature)
     }

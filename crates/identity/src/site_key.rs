@@ -13,6 +13,7 @@ use siphasher::sip::SipHasher24;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::shared_keys::Shared;
 use crate::{KeyError, pem};
 
 /// Bytes of a site key.
@@ -127,6 +128,19 @@ impl SiteKey {
     pub(crate) fn from_block(der: &[u8]) -> Result<Self, KeyError> {
         let bytes = der.try_into().map_err(|_| KeyError::Length { expected: LEN, found: der.len() })?;
         Ok(Self::from_bytes(bytes))
+    }
+}
+
+impl Shared for SiteKey {
+    const LABEL: &'static str = pem::SITE_KEY;
+    const LEN: usize = LEN;
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.bytes.to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        Self::from_block(bytes)
     }
 }
 

@@ -419,6 +419,9 @@ pub(crate) struct Identity {
     /// Until the certificate of the site's authority ends.
     #[serde(default)]
     pub(crate) authority_days_left: i64,
+    /// The generation of the keys that this host shares with others.
+    #[serde(default)]
+    pub(crate) shared_keys: u32,
 }
 
 /// The books. Every frame received has one fate.

@@ -3,13 +3,14 @@
 mod joining;
 mod keeping;
 mod renewing;
+mod sharing;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::directory::{Delivery, Sharing};
+use authority::directory::{Delivery, Pace, Sharing};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -25,6 +26,7 @@ use wire::MacAddress;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::renewing::RenewArguments;
+use self::sharing::RekeySharedArguments;
 use crate::failure::Failure;
 use crate::randomness;
 
@@ -85,6 +87,8 @@ pub(crate) enum SiteCommand {
     /// Link layer (mode "cll"): its certificates go on the site's list, revoked.crl.pem. Copy that to the hosts where
     /// cll.revocation_list names it; their daemons read it within seconds, end what they have with the host, and refuse it.
     ///
+    /// It still has the site key, so that changes as well, as 'site rekey-shared' does it; the host is given no other.
+    ///
     /// 'site issue' for the same name makes it good again, with another certificate.
     ///
     /// Example: ringwall site revoke --name a
@@ -129,6 +133,15 @@ pub(crate) enum SiteCommand {
     ///   ringwall site rekey desk-17 --request desk-17.csr --out desk-17.bundle
     #[command(verbatim_doc_comment)]
     Rekey(RekeyArguments),
+    /// Change the site key, which all hosts have, because somebody else may have it
+    ///
+    /// 'site revoke' does it by itself. Hosts fetch the new key with 'ringwall host renew', which a timer runs daily, and their
+    /// daemons take it without a pause. Until --after is over all of them send with the one before, and accept it for --grace longer. A host
+    /// that has not asked until then is shut out; it comes back by a pair of files ('ringwall host renew request --keys').
+    ///
+    /// Example: ringwall site rekey-shared --after 3d
+    #[command(verbatim_doc_comment)]
+    RekeyShared(RekeySharedArguments),
     /// Write the whole site to one new file: keys, record and repository
     ///
     /// Distributors may go on working. Of a repository in etcd a copy comes along.
@@ -277,6 +290,9 @@ pub(crate) struct RevokeArguments {
     /// Name of the host
     #[arg(long)]
     name: String,
+    /// Leave the site key as it is, although the host has it
+    #[arg(long)]
+    keep_shared_keys: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -370,6 +386,7 @@ impl SiteCommand {
             SiteCommand::Renew(arguments) => renewing::renew(&arguments, surroundings),
             SiteCommand::List(arguments) => list(&arguments, surroundings),
             SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
+            SiteCommand::RekeyShared(arguments) => sharing::rekey(&arguments, surroundings),
             SiteCommand::Token(arguments) => joining::token(&arguments, surroundings),
             SiteCommand::Pending(arguments) => joining::pending(&arguments, surroundings),
             SiteCommand::Approve(arguments) => joining::approve(&arguments, surroundings),
@@ -499,8 +516,8 @@ fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Resul
 }
 
 fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let RevokeArguments { dir, name, json } = arguments;
-    let directory = Directory::open(dir)?;
+    let RevokeArguments { dir, name, keep_shared_keys, json } = arguments;
+    let mut directory = Directory::open(dir)?;
     let revoked = directory.revoke(name, surroundings.unix_s)?;
     if !revoked.found() {
         let remedy = "see `ringwall site list` for the names that there are";
@@ -513,13 +530,20 @@ fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> R
     let believed = if serves { "; hosts whose identities name it believe it until these are issued again" } else { "" };
     let list = dir.join("revoked.crl.pem").display().to_string();
     let certificates = revoked.certificates;
-    let value = json!({
+    let mut value = json!({
         "name": name, "revoked": true, "in_repository": revoked.in_repository, "certificates": certificates, "list": list
     });
+    let shared = if *keep_shared_keys {
+        "it still has the site key; `ringwall site rekey-shared` changes it".to_owned()
+    } else {
+        let change = directory.rekey_shared(Pace::default(), surroundings.random, surroundings.unix_s)?;
+        value["site_key"] = sharing::value(&change);
+        sharing::text(&change)
+    };
     let copied = format!(
         "its certificates that were still good: {certificates}, now on {list}; copy that to the hosts of mode \"cll\""
     );
-    surroundings.print(*json, &value, &format!("{name} is revoked{believed}\n{copied} (cll.revocation_list)"))
+    surroundings.print(*json, &value, &format!("{name} is revoked{believed}\n{copied} (cll.revocation_list)\n{shared}"))
 }
 
 fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {

@@ -268,7 +268,7 @@ impl Client {
         let settings = dhcp::client::Settings {
             mac: mac(66),
             host: 1,
-            site_key: SiteKey::from_bytes([9; 32]),
+            site_keys: SiteKey::from_bytes([9; 32]).into(),
             servers: Vec::new(),
             window: sarp::limits::WINDOW,
         };

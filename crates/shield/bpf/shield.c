@@ -36,6 +36,8 @@ struct settings {
     u64 handshake_interval_ns; // for each message with a right tag: of handshakes
     u64 group_interval_ns; // and about groups
     u64 peer_interval_ns; // for each message of a peer when there is nothing left of that
+    u64 other_hint[2]; // another such key, while one site key follows another (record 0064)
+    u64 has_other_hint;
 };
 
 // What is known of one receiver index, which is the key of its map.
@@ -274,8 +276,13 @@ INLINE enum reason judge_tag(context *packet, const struct settings *own, struct
     if (wrong == GOOD || load(packet, at + TAG_AT, &tag, sizeof(tag)))
         return GOOD;
     hash = hash_of(own->hint, &tag);
-    if ((u32)hash != big32(tag.hint))
-        return wrong;
+    if ((u32)hash != big32(tag.hint)) {
+        if (!own->has_other_hint)
+            return wrong;
+        hash = hash_of(own->other_hint, &tag);
+        if ((u32)hash != big32(tag.hint))
+            return wrong;
+    }
     return judge_budget(own, books, source, wrong == GROUP_TAG, &tag, hash >> 32);
 }
 

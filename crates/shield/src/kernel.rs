@@ -52,8 +52,9 @@ pub const COUNTED: [DropReason; 14] = [
 pub type Count = [u64; COUNTED.len()];
 
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = INTERVALS_AT + 3 * 8;
+pub const SETTINGS_LEN: usize = FORMER_AT + HINT_KEY_LEN + 8;
 const INTERVALS_AT: usize = 24 + HINT_KEY_LEN;
+const FORMER_AT: usize = INTERVALS_AT + 3 * 8;
 /// Bytes of what is known of a receiver index.
 pub const RECEIVER_LEN: usize = 2 * 2 * 8 + 16;
 /// Bytes of a window.
@@ -66,6 +67,9 @@ pub const PEER_LEN: usize = 8;
 pub const WHOLE_SHARE: [u8; 8] = [0; 8];
 /// Bytes of the key of hints, which is one of SipHash as those of nonces are.
 pub const HINT_KEY_LEN: usize = KEY_LEN;
+/// The keys of hints, one for each site key in force: one, or two while one follows another.
+pub type HintKeys = Vec<Zeroizing<[u8; HINT_KEY_LEN]>>;
+
 /// Tags that share a line of a cache.
 const TAGS_IN_SET: usize = 8;
 /// Stands for no window.
@@ -136,8 +140,9 @@ pub struct Own {
     pub strangers_pass: bool,
     /// Several messages may have been joined and nothing says so; then only what is never joined is judged.
     pub joined_unmarked: bool,
-    /// Under which the tags of handshakes and of frames to groups have their hints.
-    pub hint_key: Zeroizing<[u8; HINT_KEY_LEN]>,
+    /// Under which the tags of handshakes and of frames to groups have their hints, the one that most have first. Of more than two
+    /// the others are not known to the kernel.
+    pub hint_keys: HintKeys,
     /// What passes of these.
     pub rates: Rates,
 }
@@ -153,8 +158,15 @@ impl Own {
         out[14..16].copy_from_slice(&self.ethertype.0.to_ne_bytes());
         out[16..20].copy_from_slice(&u32::from(self.strangers_pass).to_ne_bytes());
         out[20..24].copy_from_slice(&u32::from(self.joined_unmarked).to_ne_bytes());
-        out[24..INTERVALS_AT].copy_from_slice(&self.hint_key[..]);
-        for (place, interval) in out[INTERVALS_AT..].chunks_exact_mut(8).zip(self.rates.intervals_ns()) {
+        let mut hint_keys = self.hint_keys.iter();
+        if let Some(first) = hint_keys.next() {
+            out[24..INTERVALS_AT].copy_from_slice(&first[..]);
+        }
+        if let Some(second) = hint_keys.next() {
+            out[FORMER_AT..FORMER_AT + HINT_KEY_LEN].copy_from_slice(&second[..]);
+            out[FORMER_AT + HINT_KEY_LEN..].copy_from_slice(&1_u64.to_ne_bytes());
+        }
+        for (place, interval) in out[INTERVALS_AT..FORMER_AT].chunks_exact_mut(8).zip(self.rates.intervals_ns()) {
             place.copy_from_slice(&interval.to_ne_bytes());
         }
         out

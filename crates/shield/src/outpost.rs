@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use bump::{Ledger, Side};
 use wire::MacAddress;
+use zeroize::Zeroizing;
 
 use crate::checks::NonceKeys;
 use crate::kernel::{self, Count};
@@ -23,6 +24,9 @@ pub trait Outpost: Send {
 
     /// No frame with `index` is wanted any more, and its window is gone.
     fn dismiss(&mut self, index: u32);
+
+    /// Tags have the hints of these keys from now on.
+    fn expect(&mut self, hint_keys: &[Zeroizing<[u8; kernel::HINT_KEY_LEN]>]);
 
     /// How often it dropped a frame, for each of [`kernel::COUNTED`].
     fn dropped(&self) -> [u64; kernel::COUNTED.len()];
@@ -110,6 +114,11 @@ impl<M: Maps> Outpost for KernelPost<M> {
     fn dismiss(&mut self, index: u32) {
         self.maps.remove(index);
         self.free.extend(self.slots.remove(&index));
+    }
+
+    fn expect(&mut self, hint_keys: &[Zeroizing<[u8; kernel::HINT_KEY_LEN]>]) {
+        self.own.hint_keys = hint_keys.to_vec();
+        self.maps.describe(&self.own.emit());
     }
 
     fn dropped(&self) -> [u64; kernel::COUNTED.len()] {

@@ -92,9 +92,11 @@ impl Directory {
         if places.is_empty() {
             return Err(Error::NoDistributor);
         }
-        let master = self.request_master(random)?;
+        // What distributors have already; it lasts longer than a token where the site's manager does not haste.
+        let masters = self.request_masters(random)?;
+        let master = masters.sending(unix_s).1;
         // At random, so that a site that was restored from a backup does not make the token of a former one again.
-        let number = NumberKey::of(&master).number(*random_bytes(random));
+        let number = NumberKey::of(master).number(*random_bytes(random));
         let new = Enrolment {
             number,
             name: invitation.name.clone(),
@@ -107,7 +109,7 @@ impl Directory {
             progress: Progress::AwaitsHost,
         };
         enrolment::open(&*store, &new, unix_s)?;
-        Ok(Token::new(&master, number, self.site().anchor().der(), &invitation.name, &places))
+        Ok(Token::new(master, number, self.site().anchor().der(), &invitation.name, &places))
     }
 
     /// Every token that is not over, with who applies.

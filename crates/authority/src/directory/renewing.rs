@@ -17,7 +17,8 @@ use crate::{Error, Random, Request};
 
 impl Directory {
     /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives the bundle, sealed for that
-    /// host alone. Of the request only name, key, and what to seal to count.
+    /// host alone. Of the request only name, key, and what to seal to count. A host that asks for the keys alone that it shares with
+    /// others gets these ([`shared_keys`](Directory::shared_keys)).
     ///
     /// # Errors
     /// [`Error::NotRenewed`] with the reason, [`Error::SiteFull`], or what the operating system says. After an error nothing
@@ -29,6 +30,9 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<(Entry, String), Error> {
+        if proved.has_generation().is_some() {
+            return self.shared_keys(proved, random, unix_s);
+        }
         let refused = |why| Error::NotRenewed(proved.name().to_owned(), why);
         let receiver = proved.answer_key();
         let receiver =
@@ -78,7 +82,7 @@ impl Directory {
     }
 
     /// The certificates of a host that are neither over nor taken back, by age.
-    fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    pub(super) fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let listed = self.revocation_list()?;
         let is_live = |one: &Verified<HostCertificate>| {
             let is_listed = listed.as_ref().is_some_and(|list| list.names(one));

@@ -288,10 +288,19 @@ impl Control {
         }
     }
 
-    /// This host's certificate is renewed, without a lease.
+    /// This host's certificate is renewed, without a lease; or it has other keys that it shares with others.
     pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        self.dhcp.base = Arc::clone(&identity);
-        self.change_identity(&mut Call { now, sink, out }, identity);
+        let mut call = Call { now, sink, out };
+        let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
+        if before.certificate().der() != identity.certificate().der() {
+            self.change_identity(&mut call, identity);
+            return;
+        }
+        // Only what it shares with others is new. A lease goes on, and its certificate with it.
+        let certificate = self.settings.identity.certificate().clone();
+        if let Ok(identity) = identity.with_certificate(certificate) {
+            self.share(&mut call, identity);
+        }
     }
 
     /// From now on this host shows another certificate; true if that has other addresses. Peers see a newer certificate for the same
@@ -303,6 +312,7 @@ impl Control {
         for lane in 0..self.settings.lanes {
             call.order(lane, OrderKind::Settle(Arc::clone(&self.settings)));
         }
+        self.settle_site_keys(call);
         let certificate = self.settings.identity.certificate().clone();
         self.own_origin = Origin::of(&certificate);
         self.learn_certificate(call, &certificate);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant};
+use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::MacAddress;
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
@@ -76,6 +77,8 @@ pub(super) struct Opening {
     /// The ticket with which it is tried first.
     pub(super) resuming: Option<Arc<HeldTicket>>,
     pub(super) message: Vec<u8>,
+    /// The site key under which it is asked; that to send with where none is named.
+    under: Option<Generation>,
     pub(super) state: State,
 }
 
@@ -208,6 +211,7 @@ impl Control {
             key_pair: None,
             resuming: self.ticket_for(call.now, asked_ip, asked_mac),
             message: Vec::new(),
+            under: None,
             state: State::KeyPair,
         };
         self.openings.by_id.insert(id, opening);
@@ -285,7 +289,8 @@ impl Control {
         destination: MacAddress,
         mut message: Vec<u8>,
     ) {
-        self.send_message(call, destination, &mut message);
+        let under = self.openings.by_id.get(&id).and_then(|opening| opening.under);
+        self.send_message(call, destination, &mut message, under);
         let now = call.now.since_boot;
         if let Some(opening) = self.openings.by_id.get_mut(&id) {
             opening.message = message;
@@ -350,9 +355,7 @@ impl Control {
             return Err(DropReason::NotForUs);
         }
         let id = self.openings.by_nonce(&challenge.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.is_own_site(frame, &challenge.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
+        let under = self.site_key_of(frame, &challenge.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         let now = call.now.since_boot;
         let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         // A repeated challenge was met already. Signing again would make a second request with the same nonce, and the
@@ -366,6 +369,7 @@ impl Control {
         }
         opening.challenges += 1;
         opening.cookie = challenge.cookie;
+        opening.under = Some(under);
         let refused = opening.resuming.take();
         if let Some(held) = refused {
             self.forget_ticket(call, &held);
@@ -416,14 +420,16 @@ impl Control {
         let State::Reply(Repetition { interval, .. }) = opening.state else { return };
         opening.state = State::Reply(Repetition::after((interval * 2).min(RETRANSMIT_MAX), now));
         let destination = opening.destination;
+        // Perhaps the host that was asked has only the other one.
+        opening.under = self.site_keys.other_than(opening.under);
         if opening.resuming.is_some() {
             return self.ask_without_ticket(call, id);
         }
         if opening.message.is_empty() {
             return self.sign(call, id);
         }
-        let mut message = opening.message.clone();
-        self.send_message(call, destination, &mut message);
+        let (mut message, under) = (opening.message.clone(), opening.under);
+        self.send_message(call, destination, &mut message, under);
     }
 
     /// This host has other addresses than those with which it asked.

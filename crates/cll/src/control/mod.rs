@@ -10,6 +10,7 @@
 //! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`, `upkeep.rs`: associations and their age.
+//! - `site_keys.rs`: under which site key a message goes out, and under which ones it is heard.
 //! - `dhcp.rs`: DHCP, and the certificate that this host shows.
 
 mod broadcast;
@@ -24,6 +25,7 @@ mod replies;
 mod responder;
 mod resumption;
 mod rollover;
+mod site_keys;
 mod stack;
 mod upkeep;
 
@@ -33,10 +35,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
-use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
+use identity::{Generation, Verified};
 use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
@@ -65,6 +67,7 @@ use peers::{Association, Peers};
 use responder::Answers;
 use resumption::Resumptions;
 use rollover::{Rollovers, Sealed};
+use site_keys::SiteKeys;
 
 /// What a job under way belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +104,7 @@ pub struct Control {
     clear: Clear,
     lists: Lists,
     freshness: Freshness,
+    site_keys: SiteKeys,
     answer_budget: Apart<Bucket>,
     answer_budget_per_source: Apart<PerSource>,
     challenge_budget: ByRecency,
@@ -192,6 +196,7 @@ impl Control {
             clear: Clear::new(settings.rules()),
             lists: Lists::default(),
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
+            site_keys: site_keys::at_start(&settings.identity, certificate_time(&settings, &Revoked::default(), now).unix_s(), now),
             neighbours: Neighbours::new(settings.identity.certificate()),
             own_origin: Origin::of(settings.identity.certificate()),
             probes: BTreeMap::new(),
@@ -398,29 +403,34 @@ impl Control {
     /// certificate's first second or the list of revoked certificates, is certainly wrong: all that is known is that it is
     /// later.
     fn certificate_time(&self, now: Now) -> CertificateTime {
-        let wall_unix_s = now.trusted_unix_ms().unwrap_or(0) / 1000;
-        let issued_unix_s = self.settings.identity.certificate().not_before_unix();
-        let signed_unix_s = issued_unix_s.max(self.revoked.issued_unix_s());
-        if wall_unix_s < signed_unix_s {
-            CertificateTime::NotBefore(signed_unix_s)
-        } else {
-            CertificateTime::Shown(wall_unix_s)
-        }
+        certificate_time(&self.settings, &self.revoked, now)
     }
 
     fn is_own_site(&self, frame: &[u8], tag: &[u8; SITE_TAG_LEN]) -> bool {
-        let (ethernet, message) = frame.split_at(ETHERNET_LEN);
-        let [before, after] = tagged_parts(message);
-        let site_key = self.settings.identity.site_key();
-        site_key.verify_frame(b"handshake", &[ethernet, before, after], tag) || self.settings.weaken.site_tag
+        self.site_key_of(frame, tag).is_some()
     }
 
-    /// Tags `message` for `destination` and sends it.
-    fn send_message(&mut self, call: &mut Call<'_>, destination: MacAddress, message: &mut [u8]) {
+    /// Under which site key a message has its tag.
+    fn site_key_of(&self, frame: &[u8], tag: &[u8; SITE_TAG_LEN]) -> Option<Generation> {
+        let (ethernet, message) = frame.split_at(ETHERNET_LEN);
+        let [before, after] = tagged_parts(message);
+        let found = self.site_keys.verify(b"handshake", &[ethernet, before, after], tag);
+        found.or(self.settings.weaken.site_tag.then(|| self.settings.identity.generation()))
+    }
+
+    /// Tags `message` for `destination`, under the site key of this generation where one is named, and sends it.
+    fn send_message(
+        &mut self,
+        call: &mut Call<'_>,
+        destination: MacAddress,
+        message: &mut [u8],
+        under: Option<Generation>,
+    ) {
         let ethertype = self.settings.ethertype;
         let ethernet = Header { destination, source: self.settings.mac, ethertype }.emit();
         let [before, after] = tagged_parts(message);
-        let tag = self.settings.identity.site_key().frame_tag(b"handshake", &[&ethernet, before, after]);
+        let Some(site_key) = self.site_keys.get(under) else { return };
+        let tag = site_key.frame_tag(b"handshake", &[&ethernet, before, after]);
         set_site_tag(message, &tag);
         let frame = [&ethernet[..], message].concat();
         if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
@@ -645,6 +655,7 @@ impl bump::Control for Control {
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
+        self.follow_site_keys(&mut call);
         self.send_unproved(&mut call);
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
@@ -660,6 +671,7 @@ impl bump::Control for Control {
         let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
         let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
+        let upkeep = time::earlier(upkeep, self.site_keys.deadline());
         time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), upkeep)
     }
 
@@ -707,6 +719,18 @@ fn established(association: &Association) -> Event {
         return Event::Resumed { name, mac, initiated, receives, sends };
     }
     Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+}
+
+/// See [`Control::certificate_time`].
+fn certificate_time(settings: &Settings, revoked: &Revoked, now: Now) -> CertificateTime {
+    let wall_unix_s = now.trusted_unix_ms().unwrap_or(0) / 1000;
+    let issued_unix_s = settings.identity.certificate().not_before_unix();
+    let signed_unix_s = issued_unix_s.max(revoked.issued_unix_s());
+    if wall_unix_s < signed_unix_s {
+        CertificateTime::NotBefore(signed_unix_s)
+    } else {
+        CertificateTime::Shown(wall_unix_s)
+    }
 }
 
 /// The address for which a message of a handshake or resumption speaks, which is a claim.

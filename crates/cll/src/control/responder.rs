@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Now, Side};
+use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::MacAddress;
 use wire::arp::Operation;
@@ -56,6 +57,8 @@ struct AnswerEntry {
     /// What the request asks.
     question: Resolution,
     forget_at: Instant,
+    /// The site key under which it was last asked; the reply goes out under it.
+    under: Generation,
     state: State,
 }
 
@@ -86,6 +89,8 @@ pub(super) struct Asked<'a> {
     pub(super) peers: Offer,
     /// Whether its timestamp may be remembered.
     pub(super) is_fresh: bool,
+    /// The site key of its tag.
+    pub(super) under: Generation,
 }
 
 impl Answers {
@@ -152,21 +157,19 @@ impl Control {
             self.ask_stack_for(call, &request, frame);
         }
         addressed?;
-        if !self.is_own_site(frame, &request.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
+        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         if self.ours_goes_first(now, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Handshake { nonce, timestamp_ms, cookie, .. } = request;
         let id = AnswerId { mac: header.source, nonce, timestamp_ms, cookie };
-        if let Some(fate) = self.answer_duplicate(call, id) {
+        if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
         match self.age_of(call.now, id) {
-            Age::Fresh => self.judge_request(call, id, &request, frame),
+            Age::Fresh => self.judge_request(call, id, &request, frame, under),
             Age::Replay => Err(DropReason::HandshakeStale),
-            Age::Unknown => self.challenge(call, id),
+            Age::Unknown => self.challenge(call, id, under),
         }
     }
 
@@ -199,9 +202,10 @@ impl Control {
     }
 
     /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
-    pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId) -> Option<Fate> {
+    pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId, under: Generation) -> Option<Fate> {
         let now = call.now.since_boot;
         let entry = self.answers.by_id.get_mut(&id)?;
+        entry.under = under;
         match &mut entry.state {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { reply, .. } => {
@@ -215,14 +219,19 @@ impl Control {
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
                 let mut reply = reply.clone();
-                self.send_message(call, id.mac, &mut reply);
+                self.send_message(call, id.mac, &mut reply, Some(under));
                 Some(Fate::Answered)
             }
         }
     }
 
     /// Asks the sender of this request to prove that it lives.
-    pub(super) fn challenge(&mut self, call: &mut Call<'_>, id: AnswerId) -> Result<Fate, DropReason> {
+    pub(super) fn challenge(
+        &mut self,
+        call: &mut Call<'_>,
+        id: AnswerId,
+        under: Generation,
+    ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
         let is_proved = self.is_proved(sender);
@@ -232,7 +241,7 @@ impl Control {
         }
         let cookie = self.freshness.cookie(now, sender, &nonce);
         let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
-        self.send_message(call, sender, &mut message);
+        self.send_message(call, sender, &mut message, Some(under));
         call.out.event(Event::Challenged { mac: sender });
         Ok(Fate::Answered)
     }
@@ -244,6 +253,7 @@ impl Control {
         id: AnswerId,
         request: &Handshake<'_>,
         frame: &[u8],
+        under: Generation,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let is_proved = self.is_proved(id.mac);
@@ -260,7 +270,7 @@ impl Control {
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
-        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true };
+        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
     }
 
@@ -271,14 +281,14 @@ impl Control {
         asked: Asked<'_>,
         job: JobKind,
     ) -> Result<Fate, DropReason> {
-        let Asked { id, question, frame, own, peers, is_fresh } = asked;
+        let Asked { id, question, frame, own, peers, is_fresh, under } = asked;
         if !self.task(call.out, Task::Answer(id), job) {
             self.peers.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
         let forget_at = call.now.since_boot + ANSWER_CACHED;
-        self.answers.insert(id, AnswerEntry { question, forget_at, state });
+        self.answers.insert(id, AnswerEntry { question, forget_at, under, state });
         Ok(Fate::Held)
     }
 
@@ -311,7 +321,7 @@ impl Control {
         match result.and_then(|answered| self.spend_ticket(call, answered)) {
             Err(refusal) => {
                 self.peers.return_index(own.receiver_index);
-                self.ask_for_handshake(call, id, refusal.reason);
+                self.ask_for_handshake(call, id, refusal.reason, entry.under);
                 self.refuse(call, &request_frame, refusal);
             }
             Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
@@ -324,7 +334,7 @@ impl Control {
                     if is_fresh {
                         self.remember_stamp(call, id.mac, id.timestamp_ms, id.nonce);
                     }
-                    self.accept_request(call, id, entry.question, (own, peers), *answered);
+                    self.accept_request(call, id, (entry.question, entry.under), (own, peers), *answered);
                 }
             },
         }
@@ -348,7 +358,7 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         id: AnswerId,
-        question: Resolution,
+        (question, under): (Resolution, Generation),
         (own, peers): (Offer, Offer),
         answered: Answered,
     ) {
@@ -370,14 +380,14 @@ impl Control {
         self.add_candidate(call, birth, keys);
         let state = if question.is_by_hardware_address() {
             let mut reply = reply;
-            self.send_message(call, id.mac, &mut reply);
+            self.send_message(call, id.mac, &mut reply, Some(under));
             State::Duplicates { reply, last_sent: now }
         } else {
             // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
             self.send_resolution_up(call, &question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, state });
+        self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
     }
 
     /// Makes an association that opens frames and seals none before one was opened.
@@ -410,7 +420,8 @@ impl Control {
         let Some(entry) = self.answers.by_id.get_mut(&id) else { return };
         let State::Stack { reply, .. } = &mut entry.state else { return };
         let mut reply = std::mem::take(reply);
-        self.send_message(call, id.mac, &mut reply);
+        let under = entry.under;
+        self.send_message(call, id.mac, &mut reply, Some(under));
         self.answers.set_state(id, State::Duplicates { reply, last_sent: now });
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bump::DropReason;
 use identity::certificate::HostCertificate;
+use identity::site_key::SiteKey;
 use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 use wire::cll::Announcement;
@@ -23,7 +24,7 @@ pub(crate) const TAG_LABEL: &[u8] = b"broadcast";
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Sign a batch of our messages.
-    Sign(Batch),
+    Sign(Box<Batch>),
     /// Check the signature over the root of a batch.
     CheckRoot(Box<CheckRoot>),
     /// Check the answer to our question.
@@ -54,6 +55,8 @@ impl Work {
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) identity: Arc<HostIdentity>,
+    /// The site key to tag with.
+    pub(crate) site_key: SiteKey,
     pub(crate) incarnation: [u8; INCARNATION_LEN],
     /// Ethernet header and message without its proof, in the order of the leaves.
     pub(crate) frames: Vec<Vec<u8>>,
@@ -66,7 +69,7 @@ impl Batch {
         let signature = self.identity.sign(&merkle::signed(self.incarnation, leaves, &tree.root())).ok()?;
         let proved = self.frames.into_iter().enumerate().map(|(at, mut frame)| {
             Proof { path: &tree.path(at), signature: &signature }.append_to(&mut frame);
-            tag(&self.identity, &mut frame);
+            tag(&self.site_key, &mut frame);
             frame
         });
         Some(proved.collect())
@@ -79,10 +82,10 @@ fn leaf_of(frame: &[u8]) -> Hash {
 }
 
 /// Writes the tag under the site key into a whole frame.
-pub(crate) fn tag(identity: &HostIdentity, frame: &mut [u8]) {
+pub(crate) fn tag(site_key: &SiteKey, frame: &mut [u8]) {
     let (ethernet, message) = frame.split_at_mut(ETHERNET_LEN.min(frame.len()));
     let [before, after] = tagged_parts(message);
-    let tag = identity.site_key().frame_tag(TAG_LABEL, &[ethernet, before, after]);
+    let tag = site_key.frame_tag(TAG_LABEL, &[ethernet, before, after]);
     set_site_tag(message, &tag);
 }
 

@@ -270,6 +270,11 @@ impl bump::Lane for Lane {
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
             OrderKind::Settle(settings) => self.settings = settings,
+            OrderKind::SiteKeys(hint_keys) => {
+                if let Some(outpost) = &mut self.outpost {
+                    outpost.expect(&hint_keys);
+                }
+            }
         }
     }
 

@@ -30,7 +30,12 @@ fn batches_are_signed_alike() {
     let vectors = Vectors::read(BROADCAST);
     for (batch, count) in BATCHES {
         let frames = all(&vectors, batch, "unproved", count);
-        let work = Work::Sign(Batch { identity: alpha(), incarnation: vectors.array("incarnation"), frames });
+        let work = Work::Sign(Box::new(Batch {
+            identity: alpha(),
+            site_key: alpha().site_key().clone(),
+            incarnation: vectors.array("incarnation"),
+            frames,
+        }));
         let Outcome::Signed(Some(frames)) = work.run() else { panic!("{batch} is not signed") };
         assert_eq!(frames, all(&vectors, batch, "frame", count), "{batch}");
     }
@@ -55,7 +60,7 @@ fn every_group_frame_is_read_emitted_and_proved_alike() {
             let Outcome::Root(Ok(())) = Work::CheckRoot(Box::new(check)).run() else { panic!("{batch} is not proved") };
             let mut tagged = frame.clone();
             tagged[ETHERNET_LEN + 2..ETHERNET_LEN + 18].fill(0);
-            tag(&identity, &mut tagged);
+            tag(identity.site_key(), &mut tagged);
             assert_eq!(tagged, frame);
         }
     }
@@ -82,7 +87,7 @@ fn questions_and_announcements_are_made_and_judged_alike() {
         let asked = Header { destination: header.source, source: header.destination, ethertype: header.ethertype };
         let time_ms = u64::from_be_bytes(vectors.array(&format!("question.{at}.time")));
         let mut question = [&asked.emit()[..], &Question { site_tag: [0; 16], nonce, time_ms }.emit()].concat();
-        tag(&identity, &mut question);
+        tag(identity.site_key(), &mut question);
         assert_eq!(question, vectors.bytes(&format!("question.{at}.frame")));
         let check = CheckAnnouncement {
             settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), 1500)),

@@ -18,6 +18,6 @@ pub use host::{HostCertificate, SECOND_KEY_EXTENSION};
 pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, utc_text};
-pub use request::{CertificateRequest, RequestError};
+pub use request::{CertificateRequest, RequestError, SHARED_KEYS_EXTENSION};
 pub use subject::{PAPER_SITE_UNIT, Role, SERIAL_NUMBER_ATTRIBUTE};
 pub use verified::Verified;

@@ -18,7 +18,12 @@ use super::subject::{Role, common_name, role};
 use super::{BadSignature, Refusal};
 use crate::limits::MAX_CERTIFICATE_LEN;
 use crate::pem::{self, PemError};
-use crate::{renewal, sealing};
+use crate::{Generation, renewal, sealing};
+
+/// Marks a request for shared keys; its value is an INTEGER, the generation that the host has. The arc is that of UUIDs (X.667).
+const SHARED_KEYS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.25.1383560043");
+/// The same as numbers, for who makes requests.
+pub const SHARED_KEYS_EXTENSION: &[u64] = &[2, 25, 1_383_560_043];
 
 const UNREADABLE: Refusal = Refusal::Malformed("list of requested extensions");
 
@@ -29,6 +34,7 @@ pub struct CertificateRequest {
     names: Names,
     key: PublicKey,
     answer_key: Option<[u8; sealing::KEY_LEN]>,
+    has_generation: Option<Generation>,
 }
 
 /// Why a request cannot be granted.
@@ -85,6 +91,7 @@ impl CertificateRequest {
             names: requested_names(&request.info)?,
             key: PublicKey::from_spki(&request.info.public_key)?,
             answer_key: requested(&request.info, SECOND_KEY)?.and_then(|spki| renewal::from_spki(&spki)),
+            has_generation: requested_keys(&request.info)?,
         })
     }
 
@@ -135,6 +142,12 @@ impl CertificateRequest {
     pub fn answer_key(&self) -> Option<[u8; sealing::KEY_LEN]> {
         self.answer_key
     }
+
+    /// If the host wants no other certificate, but the keys that it shares with others as they are now: which ones it has.
+    #[must_use]
+    pub fn has_generation(&self) -> Option<Generation> {
+        self.has_generation
+    }
 }
 
 impl fmt::Debug for CertificateRequest {
@@ -169,6 +182,11 @@ fn requested_names(info: &CertReqInfo) -> Result<Names, Refusal> {
     let names = requested(info, SubjectAltName::OID)?.ok_or(Refusal::NoMac)?;
     let SubjectAltName(names) = SubjectAltName::from_der(&names).map_err(|_| UNREADABLE)?;
     Names::from_general_names(&names)
+}
+
+fn requested_keys(info: &CertReqInfo) -> Result<Option<Generation>, Refusal> {
+    let Some(value) = requested(info, SHARED_KEYS)? else { return Ok(None) };
+    u32::from_der(&value).map(|number| Some(Generation(number))).map_err(|_| UNREADABLE)
 }
 
 /// The value of the first requested extension of this kind.

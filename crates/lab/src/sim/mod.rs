@@ -70,7 +70,9 @@ pub enum Scope {
     Rollover,
     /// Link layers in modes observe, prefer and enforce, a printer, and an attacker who wants hosts to fall back
     Migration,
-    /// Cll, sarp and migration, one after the other
+    /// Link layers whose site key changes under load, and an attacker who has the old one
+    SiteKey,
+    /// Cll, sarp, migration and site-key, one after the other
     All,
 }
 
@@ -81,6 +83,7 @@ enum World {
     Rollover,
     Sarp,
     Migration,
+    SiteKey,
 }
 
 /// A layer that can be switched off.
@@ -147,6 +150,7 @@ impl World {
             World::Rollover => "rollover",
             World::Sarp => "sarp",
             World::Migration => "migration",
+            World::SiteKey => "site-key",
         }
     }
 
@@ -158,6 +162,7 @@ impl World {
             World::Rollover => link_layer::simulate_rollover(seed, off.cll, tells),
             World::Sarp => signed_arp::simulate(seed, off.sarp, tells),
             World::Migration => migration::simulate(seed, tells),
+            World::SiteKey => link_layer::simulate_site_key(seed, off.cll, tells),
         }
     }
 }
@@ -173,7 +178,8 @@ impl Args {
             Scope::Rollover => &[World::Rollover],
             Scope::Sarp => &[World::Sarp],
             Scope::Migration => &[World::Migration],
-            Scope::All => &[World::Cll, World::Sarp, World::Migration],
+            Scope::SiteKey => &[World::SiteKey],
+            Scope::All => &[World::Cll, World::Sarp, World::Migration, World::SiteKey],
         };
         let worlds: Vec<World> =
             asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.is_in(*world))).collect();

@@ -51,8 +51,8 @@ fn a_host_renews_through_a_command_when_it_is_time_and_takes_nothing_else() {
         let site = format!("{} site renew --dir {}", program().display(), text(stage.site.directory()));
         let plan = Plan::default().host(&format!("renew_through = \"{site} --request - --out -\""));
         let (near, far) = two(stage, plan, DUE)?;
-        let early = must(&far, &["host", "renew", "--through", "false"])?;
-        assert!(early.contains("it is not time yet"), "{early}");
+        let early = must(&far, &["host", "renew", "--through", &format!("{site} --request - --out -")])?;
+        assert!(early.contains("it is not time yet") && early.contains("generation 0, as before"), "{early}");
         let file = identity_file(stage);
         let before = std::fs::read(&file).expect("there");
         for command in ["cat", "false", "cat /dev/zero"] {
@@ -68,6 +68,45 @@ fn a_host_renews_through_a_command_when_it_is_time_and_takes_nothing_else() {
         let reloaded = must(&near, &["host", "reload"])?;
         assert!(!reloaded.contains("renewed") && !reloaded.contains("warning"), "{reloaded}");
         reach(&stage.host("a").namespace, stage.host("b").ip, SOON).map(drop)
+    });
+}
+
+/// Hosts fetch another site key, and talk on through its change; who was taken out fetches nothing.
+#[test]
+fn a_site_key_changes_under_way_and_hosts_fetch_it_while_they_talk() {
+    perform(&["a", "b", "c"], |stage| {
+        let site = format!("{} site renew --dir {}", program().display(), text(stage.site.directory()));
+        let through = format!("renew_through = \"{site} --request - --out -\"");
+        let plan = || Plan::default().host(&through);
+        let (near, far) = (stage.guard("a", plan())?, stage.guard("b", plan())?);
+        reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
+        let pings = start_pings(stage)?;
+        let generation = |guarded: &Guarded| Ok::<_, Failure>(guarded.status()?["identity"]["shared_keys"].as_u64());
+        assert_eq!(generation(&near)?, Some(0));
+        // Under way at once: four seconds to the change, four to the end of the former key.
+        stage.site.order("rekey-shared --after 4s --grace 4s")?;
+        let began = std::time::Instant::now();
+        for host in [&near, &far] {
+            let said = must(host, &["host", "renew"])?;
+            assert!(said.contains("shared keys of generation 1") && said.contains("sends with it from"), "{said}");
+            assert_eq!(generation(host)?, Some(1));
+            let again = must(host, &["host", "renew"])?;
+            assert!(again.contains("generation 1, as before"), "{again}");
+        }
+        std::thread::sleep(Duration::from_secs(10).saturating_sub(began.elapsed()));
+        let said = pings.stop(Signal::INT);
+        assert!(said.contains(" 0% packet loss"), "{said}");
+        assert_eq!(rollovers(&far)?, Some(0), "the association lives on, and no keys of it change");
+        // A new association, under the new key alone.
+        let _third = stage.guard("c", Plan::default())?;
+        reach(&stage.host("c").namespace, stage.host("a").ip, SOON)?;
+        // b is taken out, which makes another key; it gets none.
+        stage.site.revoke("b")?;
+        let refused = far.ask(&["host", "renew"])?;
+        assert!(!refused.status.success(), "{}", refused.stdout);
+        let said = must(&near, &["host", "renew"])?;
+        assert!(said.contains("shared keys of generation 2"), "{said}");
+        Ok(())
     });
 }
 

@@ -224,9 +224,11 @@ impl Guard for sarp::Host {
     fn set_wire_mtu(&mut self, _wire_mtu: u16) {}
 
     fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
-        if let Order::ChangeKey(new) = order {
+        match order {
             // Whoever asked for it looks whether it began.
-            let _ = self.change_key(now, new, sink);
+            Order::ChangeKey(new) => _ = self.change_key(now, new, sink),
+            Order::Share(site_keys) => self.share(&site_keys),
+            _ => {}
         }
     }
 

@@ -141,12 +141,33 @@ impl Interface {
         let now = self.config.clock().now();
         let Some(renewed) = renewed::reread(&self.config, in_force, now)? else { return Ok(None) };
         link.order(Order::Instruct(Instruction::Renewed(Arc::clone(&renewed)))).map_err(Failure::new)?;
-        let until = utc_text(renewed.certificate().not_after_unix());
-        let line = format!("this host's certificate is renewed until {until}; peers see it with new keys");
-        journal.note("certificate-renewed", &line);
+        let line = if renewed.certificate().der() == in_force.certificate().der() {
+            let line = shared_keys_line(&renewed);
+            journal.note("shared-keys", &line);
+            line
+        } else {
+            let until = utc_text(renewed.certificate().not_after_unix());
+            let line = format!("this host's certificate is renewed until {until}; peers see it with new keys");
+            journal.note("certificate-renewed", &line);
+            line
+        };
         self.expiry.iter_mut().for_each(|expiry| expiry.follow(&renewed));
         self.revocations.iter_mut().for_each(|revocations| revocations.follow(&renewed));
         self.identity = Some(renewed);
+        Ok(Some(line))
+    }
+
+    /// Has other keys that hosts share come into force in mode `sarp`: DHCP messages have their tags under the site's.
+    fn take_site_keys(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
+        let Some(in_force) = &self.identity else { return Ok(None) };
+        let Some(read) = renewed::reread(&self.config, in_force, self.config.clock().now())? else { return Ok(None) };
+        if read.certificate().der() != in_force.certificate().der() {
+            return Ok(Some("the certificate is in force with the next start of the daemon".to_owned()));
+        }
+        link.order(Order::Share(Box::new(read.site_keys().clone()))).map_err(Failure::new)?;
+        let line = shared_keys_line(&read);
+        journal.note("shared-keys", &line);
+        self.identity = Some(read);
         Ok(Some(line))
     }
 
@@ -322,6 +343,11 @@ impl Ward for Interface {
     }
 
     fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
+        if self.config.host.mode == Mode::Sarp && *ask == Ask::Renewed {
+            let taken = self.take_site_keys(journal, link).map(Vec::from_iter);
+            return taken
+                .map_or_else(|failure| Answer::Error { line: failure.to_string() }, |lines| Answer::Done { lines });
+        }
         let Some(progress) = &mut self.progress else {
             return Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() };
         };
@@ -401,6 +427,13 @@ impl Ward for Interface {
     }
 }
 
+/// What is said of other shared keys.
+fn shared_keys_line(identity: &HostIdentity) -> String {
+    let (term, _) = identity.site_keys().newest();
+    let from = utc_text(term.from_unix_s);
+    format!("this host has the site key of generation {} and sends with it from {from}", term.generation)
+}
+
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
@@ -415,5 +448,6 @@ fn describe(identity: &HostIdentity, snapshot: &Snapshot) -> Identity {
         router: certificate.is_router(),
         certificate_days_left: reports::days_left(certificate.not_after_unix(), snapshot.now),
         authority_days_left: reports::days_left(identity.anchor().not_after_unix(), snapshot.now),
+        shared_keys: identity.generation().0,
     }
 }

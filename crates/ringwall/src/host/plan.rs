@@ -195,8 +195,8 @@ fn dhcp_client(config: &Config, identity: &HostIdentity, host: u64) -> Result<Op
         return Err(Failure::file(&config.host.identity, "it names no DHCP server that could be believed", remedy));
     }
     let certificate = identity.certificate();
-    let (mac, site_key, window) = (certificate.mac(), identity.site_key().clone(), config.sarp.window());
-    Ok(Some(client::Settings { mac, host, site_key, servers, window }))
+    let (mac, site_keys, window) = (certificate.mac(), identity.site_keys().clone(), config.sarp.window());
+    Ok(Some(client::Settings { mac, host, site_keys, servers, window }))
 }
 
 /// What a DHCP server of this host works with.
@@ -214,7 +214,7 @@ fn dhcp_server(file: &Path, config: &Config, identity: &HostIdentity) -> Result<
     Ok(Some(server::Settings {
         key_name: dhcp::proof::key_name(key),
         addresses: certificate.addresses().to_vec(),
-        site_key: identity.site_key().clone(),
+        site_keys: identity.site_keys().clone(),
         relays: config.dhcp.relays(file)?,
         window: config.sarp.window(),
         order: config.dhcp.order.of_server(),

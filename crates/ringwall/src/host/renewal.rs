@@ -50,6 +50,9 @@ pub(crate) enum RenewCommand {
         /// Where the request is written.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// Ask for no other certificate, but for the keys alone that all hosts share, as they are now
+        #[arg(long)]
+        keys: bool,
         /// Replace the file if it exists.
         #[arg(long)]
         force: bool,
@@ -82,7 +85,10 @@ impl RenewArguments {
     /// Carries the command out and prints what it did.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.by_file {
-            Some(RenewCommand::Request { config, out, force }) => request(&config.config, &out, force),
+            Some(RenewCommand::Request { config, out, keys, force }) => {
+                let wanted = if keys { Wanted::SharedKeys } else { Wanted::Certificate };
+                request(&config.config, &out, wanted, force)
+            }
             Some(RenewCommand::Install { config, bundle }) => {
                 Present::read(&config.config)?.install(&files::read(&bundle)?)
             }
@@ -91,10 +97,19 @@ impl RenewArguments {
     }
 }
 
-fn request(config: &Path, out: &Path, force: bool) -> Result<(), Failure> {
+/// What a host asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Another certificate, and all that comes with it.
+    Certificate,
+    /// The keys that it shares with others.
+    SharedKeys,
+}
+
+fn request(config: &Path, out: &Path, wanted: Wanted, force: bool) -> Result<(), Failure> {
     let present = Present::read(config)?;
     let overwrite = if force { Overwrite::Force } else { Overwrite::Never };
-    files::write(out, &present.request()?, Secrecy::Public, overwrite)?;
+    files::write(out, &present.request(wanted)?, Secrecy::Public, overwrite)?;
     say!("send {} to the manager, for `ringwall site renew --request`", out.display());
     Ok(())
 }
@@ -110,11 +125,17 @@ fn renew(arguments: &ThroughArguments) -> Result<(), Failure> {
         return Err(Failure::file(file, what, remedy));
     };
     let before = arguments.before.map_or_else(|| present.config.renew_before(file), Ok)?;
-    if let Some(until) = present.lasts(before)? {
-        say!("the certificate is good until {until}; it is not time yet");
+    let Some(until) = present.lasts(before)? else {
+        let bundle = converse(command, &present.request(Wanted::Certificate)?)?;
+        return present.install(&bundle);
+    };
+    say!("the certificate is good until {until}; it is not time yet");
+    // The site's shared keys change at other times, and nobody tells a host but the site.
+    let bundle = converse(command, &present.request(Wanted::SharedKeys)?)?;
+    if present.has_all_of(&bundle) {
+        say!("its shared keys are those of generation {}, as before", present.identity.generation());
         return Ok(());
     }
-    let bundle = converse(command, &present.request()?)?;
     present.install(&bundle)
 }
 
@@ -167,8 +188,11 @@ impl Present {
         Ok(Present { config, text, identity })
     }
 
-    fn request(&self) -> Result<String, Failure> {
-        let request = enrolment::renewal(&self.text);
+    fn request(&self, wanted: Wanted) -> Result<String, Failure> {
+        let request = match wanted {
+            Wanted::Certificate => enrolment::renewal(&self.text),
+            Wanted::SharedKeys => enrolment::shared_keys(&self.text),
+        };
         Ok(request.map_err(|error| error.with_file(&self.config.host.identity))?)
     }
 
@@ -181,25 +205,30 @@ impl Present {
         Ok((!is_due(from, until, before, unix_ms / 1000)).then(|| utc_text(until)))
     }
 
+    /// Whether a bundle holds nothing that this host does not have.
+    fn has_all_of(&self, bundle: &str) -> bool {
+        matches!(enrolment::renewed(&self.text, bundle, 0), Err(authority::Error::NothingNew(_)))
+    }
+
     /// Puts key and bundle together, writes the identity, and tells the daemon.
     fn install(&self, bundle: &str) -> Result<(), Failure> {
         let unix_s = self.config.clock().now().trusted_unix_ms().map_or(0, |unix_ms| unix_ms / 1000);
         let (text, renewed) = enrolment::renewed(&self.text, bundle, unix_s)?;
         let file = &self.config.host.identity;
         files::write(file, &text, Secrecy::Secret, Overwrite::Force)?;
-        let certificate = renewed.certificate();
-        say!(
-            "{} is renewed until {} in {}",
-            certificate.name(),
-            utc_text(certificate.not_after_unix()),
-            file.display()
-        );
+        let (certificate, generation) = (renewed.certificate(), renewed.generation());
+        let (name, until) = (certificate.name(), utc_text(certificate.not_after_unix()));
+        if certificate.der() == self.identity.certificate().der() {
+            say!("{name} has shared keys of generation {generation} in {}", file.display());
+        } else {
+            say!("{name} is renewed until {until} in {}", file.display());
+        }
         self.tell_daemon()
     }
 
     fn tell_daemon(&self) -> Result<(), Failure> {
         let socket = self.config.socket();
-        if self.config.host.mode != Mode::Cll || !socket.exists() {
+        if !matches!(self.config.host.mode, Mode::Cll | Mode::Sarp) || !socket.exists() {
             say!("in force with the next start of the daemon");
             return Ok(());
         }

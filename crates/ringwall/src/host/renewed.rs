@@ -1,4 +1,5 @@
-//! The identity file, read again while the daemon runs: a renewed certificate comes into force without a restart.
+//! The identity file, read again while the daemon runs: a renewed certificate comes into force without a restart, and so do keys that
+//! hosts share.
 //!
 //! Only that: who has another name, address or authority is another host, and what a lease hangs on does not change under it.
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 pub(super) fn reread(config: &Config, in_force: &HostIdentity, now: Now) -> Result<Option<Arc<HostIdentity>>, Failure> {
     let read = load_identity(config, now)?;
     let (old, new) = (in_force.certificate(), read.certificate());
-    if old.der() == new.der() {
+    if old.der() == new.der() && in_force.generation() == read.generation() {
         return Ok(None);
     }
     let another =
@@ -26,7 +27,7 @@ pub(super) fn reread(config: &Config, in_force: &HostIdentity, now: Now) -> Resu
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
         return another("its certificate has another name, role or address");
     }
-    if config.dhcp.client || config.dhcp.server {
+    if (config.dhcp.client || config.dhcp.server) && old.der() != new.der() {
         return another("it is renewed, and leases hang on the certificate before");
     }
     Ok(Some(read))

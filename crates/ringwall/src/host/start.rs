@@ -12,7 +12,7 @@ use cll::Remembered;
 use identity::HostIdentity;
 use identity::token::NumberKey;
 use shield::ipsec::Shield;
-use shield::kernel::Own;
+use shield::kernel::{HintKeys, Own};
 use shield::sarp::Keeps;
 use system::bpf::Program;
 use system::clock::Clock;
@@ -223,9 +223,9 @@ fn open_outposts(
     let (outposts, standing) = match (config.host.mode, ports, identity, &config.shield) {
         (Mode::Cll, Opened::Tap(ports), Some(identity), _) => {
             let (mac, ethertype) = (identity.certificate().mac(), EtherType(config.cll.ethertype));
-            let hint_key = identity.site_key().hint_key();
+            let hint_keys = hint_keys(config, identity);
             let rates = config.kernel_rates();
-            let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false, hint_key, rates };
+            let own = Own { mac, ethertype, strangers_pass: false, joined_unmarked: false, hint_keys, rates };
             let (link_layer, standing) =
                 outpost::open(config.layers(), own, &front(config.cll.kernel_hook, &ports.wire));
             (Outposts { link_layer, ..Outposts::default() }, standing)
@@ -251,6 +251,13 @@ fn open_outposts(
         tracing::warn!(interface, "{reason}; forged frames are dropped {} instead", standing.who());
     }
     (outposts, Some(standing))
+}
+
+/// By what the kernel tells tags of the site until the data path says it again.
+fn hint_keys(config: &Config, identity: &HostIdentity) -> HintKeys {
+    let unix_s = config.clock().now().trusted_unix_ms().unwrap_or(0) / 1000;
+    let unix_s = unix_s.max(identity.certificate().not_before_unix());
+    identity.site_keys().accepted(unix_s).map(|(_, key)| key.hint_key()).collect()
 }
 
 /// What the kernel must know of a host that signs ARP.

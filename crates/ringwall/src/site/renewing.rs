@@ -1,4 +1,4 @@
-//! `ringwall site renew`: another certificate for the key that a host has. It decides nothing, so a program may call it.
+//! `ringwall site renew`: another certificate for the key that a host has, or the keys that it shares with others. It decides nothing, so a program may call it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,8 @@ pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<
     files::write(out, &answer, Secrecy::Public, overwrite(*force))?;
     let mut value = entry_json(&entry);
     value["file"] = json!(out);
-    let text = format!("renewed {}\nwritten to {}; only that host can open it", entry_text(&entry), out.display());
+    let what = if proved.has_generation().is_some() { "shared keys for" } else { "renewed" };
+    let text = format!("{what} {}\nwritten to {}; only that host can open it", entry_text(&entry), out.display());
     surroundings.print(*json, &value, &text)
 }
 

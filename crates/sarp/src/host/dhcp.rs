@@ -6,8 +6,9 @@ use bump::{DropReason, Fate, Frame, Instant, Meta, Side, sink};
 use dhcp::client::Outcome;
 use dhcp::server::{Checked, Question, Reply, Step, Waiting};
 use dhcp::{Claimed, Proving};
-use identity::Verified;
 use identity::distributor::Statement;
+use identity::site_key::SiteKey;
+use identity::{Succession, Verified};
 use wire::MacAddress;
 use wire::dhcp::{Kind, Operation, View, recognise};
 use wire::ethernet::Header;
@@ -41,6 +42,12 @@ enum Held {
 }
 
 impl Host {
+    /// The keys of the site are these from now on; DHCP messages have their tags under them.
+    pub fn share(&mut self, site_keys: &Succession<SiteKey>) {
+        self.dhcp_client.iter_mut().for_each(|client| client.share(site_keys.clone()));
+        self.dhcp_server.iter_mut().for_each(|server| server.share(site_keys.clone()));
+    }
+
     /// Whether this host looks at DHCP at all; otherwise it passes like everything but ARP.
     fn speaks_dhcp(&self) -> bool {
         self.dhcp_client.is_some() || self.dhcp_server.is_some()

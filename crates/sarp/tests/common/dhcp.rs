@@ -120,7 +120,7 @@ fn site_made_of(mut lan: Lan, relays: Vec<::dhcp::server::Relay>, order: Order) 
         settings.dhcp_server = Some(::dhcp::server::Settings {
             key_name,
             addresses: vec![ip(SERVER)],
-            site_key: server.site_key().clone(),
+            site_keys: server.site_keys().clone(),
             relays,
             window: settings.window,
             order,
@@ -132,9 +132,9 @@ fn site_made_of(mut lan: Lan, relays: Vec<::dhcp::server::Relay>, order: Order) 
         let servers = vec![certificate.clone()];
         lan.add_as(number, Arc::clone(&identity), |settings| {
             settings.addresses.clear();
-            let (host, site_key) = (u64::from(number), identity.site_key().clone());
+            let (host, site_keys) = (u64::from(number), identity.site_keys().clone());
             let (mac, window) = (settings.mac, settings.window);
-            settings.dhcp_client = Some(::dhcp::client::Settings { mac, host, site_key, servers, window });
+            settings.dhcp_client = Some(::dhcp::client::Settings { mac, host, site_keys, servers, window });
         });
     }
     for (number, identity) in &identities {
@@ -212,7 +212,7 @@ impl Site {
         let settings = ::dhcp::client::Settings {
             mac: chaddr,
             host: u64::from(host),
-            site_key: self.site_key(),
+            site_keys: self.site_key().into(),
             servers: Vec::new(),
             window: sarp::limits::WINDOW,
         };

@@ -164,8 +164,7 @@ impl Control {
         let (ethernet, message) = frame.split_at(ETHERNET_LEN);
         let [before, after] = tagged_parts(message);
         let tag = message.get(before.len()..message.len() - after.len()).and_then(|tag| tag.try_into().ok());
-        let site_key = self.settings.identity.site_key();
-        let fits = tag.is_some_and(|tag| site_key.verify_frame(TAG_LABEL, &[ethernet, before, after], tag));
+        let fits = tag.is_some_and(|tag| self.site_keys.verify(TAG_LABEL, &[ethernet, before, after], tag).is_some());
         if fits || self.settings.weaken.site_tag { Ok(()) } else { Err(DropReason::GroupTag) }
     }
 

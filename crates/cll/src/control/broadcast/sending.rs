@@ -194,7 +194,9 @@ impl Control {
 
     fn sign_batch(&mut self, call: &mut Call<'_>, under: Under, frames: Vec<Vec<u8>>) {
         let (identity, incarnation) = (Arc::clone(&self.settings.identity), self.broadcasts.clock.incarnation());
-        if self.broadcast_task(call, Duty::Batch, Work::Sign(Batch { identity, incarnation, frames })) {
+        let Some(site_key) = self.site_keys.get(None).cloned() else { return };
+        let batch = Batch { identity, site_key, incarnation, frames };
+        if self.broadcast_task(call, Duty::Batch, Work::Sign(Box::new(batch))) {
             self.broadcasts.sending.under = Some(under);
         }
     }

@@ -4,6 +4,7 @@
 //! candidate which nobody promotes, for the price of a key agreement, within a budget; so no challenge is needed.
 
 use bump::{DropReason, Fate};
+use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::cll::resumption::{BINDER_LEN, Kind, Resumption};
 use wire::cll::{COOKIE_LEN, Offer, SITE_TAG_LEN};
@@ -26,15 +27,13 @@ impl Control {
     ) -> Result<Fate, DropReason> {
         let request = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         self.check_addresses(header, &request.resolution)?;
-        if !self.is_own_site(frame, &request.site_tag) {
-            return Err(DropReason::HandshakeSiteMac);
-        }
+        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         if self.ours_goes_first(call.now.since_boot, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Resumption { nonce, timestamp_ms, .. } = request;
         let id = AnswerId { mac: header.source, nonce, timestamp_ms, cookie: [0; COOKIE_LEN] };
-        if let Some(fate) = self.answer_duplicate(call, id) {
+        if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
         let age = self.age_of(call.now, id);
@@ -42,10 +41,10 @@ impl Control {
             return Err(DropReason::HandshakeStale);
         }
         if let Err(reason) = self.look_at_ticket(&request) {
-            self.ask_for_handshake(call, id, reason);
+            self.ask_for_handshake(call, id, reason, under);
             return Err(reason);
         }
-        self.judge_resumption(call, id, &request, frame, age == Age::Fresh)
+        self.judge_resumption(call, id, &request, frame, (age == Age::Fresh, under))
     }
 
     /// What a ticket's number alone tells.
@@ -63,10 +62,16 @@ impl Control {
 
     /// A holder whose ticket is no good is told so by a challenge: its handshake comes at once and proves its freshness. Who
     /// does not even have the ticket's secret is told nothing.
-    pub(in crate::control) fn ask_for_handshake(&mut self, call: &mut Call<'_>, id: AnswerId, reason: DropReason) {
+    pub(in crate::control) fn ask_for_handshake(
+        &mut self,
+        call: &mut Call<'_>,
+        id: AnswerId,
+        reason: DropReason,
+        under: Generation,
+    ) {
         if matches!(reason, DropReason::TicketUnknown | DropReason::TicketExpired | DropReason::TicketSpent) {
             // Where the budget has no challenge left, the holder's timer does the same.
-            let _ = self.challenge(call, id);
+            let _ = self.challenge(call, id, under);
         }
     }
 
@@ -77,7 +82,7 @@ impl Control {
         id: AnswerId,
         request: &Resumption<'_>,
         frame: &[u8],
-        is_fresh: bool,
+        (is_fresh, under): (bool, Generation),
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let is_proved = self.is_proved(id.mac);
@@ -98,7 +103,7 @@ impl Control {
             own: Chosen { offer: own, suite: self.settings.send_suite },
             key_pair,
         };
-        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh };
+        let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh, under };
         self.await_verdict_on_request(call, asked, JobKind::AnswerResumption(Box::new(answer)))
     }
 

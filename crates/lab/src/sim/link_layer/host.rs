@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::{Bump, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Ticket};
-use cll::{Cll, Completion, Effect, HeldTicket, IssuingKey, Job, Legacy, Remembered, Settings, TicketId, Weaken};
+use cll::{
+    Cll, Completion, Effect, HeldTicket, Instruction, IssuingKey, Job, Legacy, Remembered, Settings, TicketId, Weaken,
+};
 use identity::HostIdentity;
 use wire::MacAddress;
 use wire::cll::handshake::LANES_MAX;
@@ -126,6 +128,16 @@ impl Host {
         let outcome = drain(&mut cll, &mut self.stack, &mut self.disk, ports);
         self.link = Some(cll);
         outcome
+    }
+
+    /// It is given the site keys as they are now; its program takes them while it runs.
+    pub fn share(&mut self, at: Instant) -> Outcome {
+        let Some(identity) = site::changed_pool().ok().and_then(|pool| pool.get(self.plan.identity)) else {
+            return Outcome::default();
+        };
+        self.settings.iter_mut().for_each(|settings| settings.identity = Arc::clone(identity));
+        let told = Instruction::Renewed(Arc::clone(identity));
+        self.call(at, |cll, now, ports| cll::instruct(cll, now, told, ports))
     }
 
     /// The program dies; what it knew is gone.

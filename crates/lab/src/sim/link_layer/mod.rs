@@ -1,5 +1,5 @@
 //! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks, faults, traffic and attackers
-//! (`scenario`, or the fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
+//! (`scenario`, with a change of the site key in `site_key`, or the fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
 //! and, after every call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small
 //! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `shout` (what is for all), `babble`
 //! (what nobody carries).
@@ -15,6 +15,7 @@ mod rollover;
 mod scenario;
 mod shout;
 pub(super) mod site;
+mod site_key;
 pub(super) mod stack;
 #[cfg(test)]
 mod tests;
@@ -44,4 +45,14 @@ pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failur
 pub fn simulate_rollover(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
     let scenario = rollover::scenario(rollover::SPAN);
     Ok(course::run(World::of(scenario, world::generator(seed), site::pool()?, weaken, tells)))
+}
+
+/// One run in which one site key follows another.
+///
+/// # Errors
+/// The simulated site could not be made.
+pub fn simulate_site_key(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
+    let mut random = world::generator(seed);
+    let scenario = site_key::scenario(&mut random);
+    Ok(course::run(World::of(scenario, random, site::pool()?, weaken, tells)))
 }

@@ -43,6 +43,7 @@ pub fn scenario(span: Duration) -> Scenario {
         rekey_after_frames: Some(REKEY_AFTER_FRAMES),
         rekey_every: Some(REKEY_EVERY),
         resumes: true,
+        changes_site_key: false,
         faults: Faults { harm, ..Faults::none(Duration::from_millis(20)) },
         passes: false,
         clean: true,

@@ -69,6 +69,8 @@ pub enum Step {
     Pause(Duration),
     /// Its wall clock is set by so many milliseconds.
     SetClock(i64),
+    /// It is given the site keys as they are now.
+    Share,
 }
 
 /// Everything that a seed decides ahead.
@@ -86,6 +88,8 @@ pub struct Scenario {
     pub rekey_every: Option<Duration>,
     /// Whether hosts keep tickets on disk, with which they come back after a crash.
     pub resumes: bool,
+    /// Whether one site key follows another.
+    pub changes_site_key: bool,
     /// Whether an EtherType passes in clear by configuration.
     pub passes: bool,
     /// Nothing goes wrong and nobody attacks, so nothing may be lost either.
@@ -110,6 +114,7 @@ impl Scenario {
             rekey_after_frames: random.chance(4).then(|| 60 + random.below(300) as u32),
             rekey_every: None,
             resumes: false,
+            changes_site_key: false,
             faults: Faults::none(Duration::from_micros(1 + random.below(job_delay_max_micros))),
             passes: random.chance(4),
             hosts,
@@ -164,6 +169,7 @@ impl Scenario {
             (self.rekey_after_frames.is_some(), "early rekeying"),
             (!self.steps.is_empty(), "crashes or pauses"),
             (self.resumes, "tickets"),
+            (self.changes_site_key, "another site key"),
         ];
         words.extend(named.iter().filter(|(holds, _)| *holds).map(|(_, word)| (*word).to_owned()));
         words.join(", ")

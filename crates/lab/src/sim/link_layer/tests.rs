@@ -5,7 +5,7 @@ use std::time::Duration;
 use cll::Weaken;
 
 use super::world::{World, generator};
-use super::{rollover, simulate, site};
+use super::{rollover, simulate, simulate_site_key, site};
 use crate::sim::report::Report;
 use crate::sim::{checks, course};
 
@@ -55,4 +55,13 @@ fn keys_are_replaced_under_load_without_a_loss() {
     let violations: Vec<String> = report.violations.kept.iter().map(ToString::to_string).collect();
     assert_eq!(report.violations.count, 0, "{violations:?}");
     assert!(report.renewals > 80 && report.deliveries > 50_000, "{} {}", report.renewals, report.deliveries);
+}
+
+#[test]
+fn a_site_key_changes_under_load_and_the_old_one_is_worth_nothing() {
+    let run = |seed| simulate_site_key(seed, Weaken::default(), false).expect("a site");
+    checks::the_same_seed_gives_the_same_run(run, &[3]);
+    checks::runs_hold_every_invariant_and_deliver(run, 100..112, 30, 1000);
+    let refused = |seed| run(seed).ledger.drops(bump::DropReason::HandshakeSiteMac);
+    assert!((100..112).map(refused).sum::<u64>() > 100, "the attacker goes on with the old key");
 }

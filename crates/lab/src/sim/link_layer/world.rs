@@ -141,7 +141,8 @@ impl World {
         let ports = hosts.len() + usize::from(scenario.attack_every.is_some());
         let victims = scenario.hosts.iter().map(|plan| (site::mac(plan.identity), site::ip(plan.identity))).collect();
         let has_insider = scenario.hosts.iter().any(|plan| plan.part == Part::Insider);
-        let site_key = identities.first().filter(|_| has_insider).map(|identity| identity.site_key().clone());
+        let is_given_away = has_insider || scenario.changes_site_key;
+        let site_key = identities.first().filter(|_| is_given_away).map(|identity| identity.site_key().clone());
         let attacker = Attacker::new(victims, site_key, Generator::from_seed(random.bytes()));
         World {
             course: Course::new(scenario.fabric, scenario.faults, ports, random, tells),

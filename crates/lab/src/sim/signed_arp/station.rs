@@ -188,7 +188,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
         of_part.map(|plan| plan.number).collect::<Vec<u8>>()
     };
     let known_hosts = numbers(Part::Known).into_iter().map(|one| KnownHost { ip: site::ip(one), mac: site::mac(one) });
-    let (mac, window, site_key) = (site::mac(plan.number), sarp::limits::WINDOW, identity.site_key().clone());
+    let (mac, window, site_keys) = (site::mac(plan.number), sarp::limits::WINDOW, identity.site_keys().clone());
     let certificates = |part| {
         let known = numbers(part).into_iter().filter_map(|number| pool.identity(number));
         known.map(|identity| identity.certificate().clone()).collect::<Vec<_>>()
@@ -196,7 +196,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
     let client = (plan.part == Part::Client).then(|| dhcp::client::Settings {
         mac,
         host,
-        site_key: site_key.clone(),
+        site_keys: site_keys.clone(),
         servers: certificates(Part::Server),
         window,
     });
@@ -204,7 +204,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
     let server = (plan.part == Part::Server).then(|| dhcp::server::Settings {
         key_name,
         addresses: vec![site::ip(plan.number)],
-        site_key: site_key.clone(),
+        site_keys: site_keys.clone(),
         relays: Vec::new(),
         window,
         order: dhcp::server::Order::AtRequest,

@@ -41,9 +41,9 @@ const TAGGED: [PacketType; 8] = [
 const SPIN_AT: usize = 10;
 
 fn own() -> Own {
-    let hint_key = SiteKey::from_bytes(SITE_KEY).hint_key();
+    let hint_keys = vec![SiteKey::from_bytes(SITE_KEY).hint_key()];
     let rates = Rates::default();
-    Own { mac: OWN, ethertype: EtherType::CLL, strangers_pass: false, joined_unmarked: false, hint_key, rates }
+    Own { mac: OWN, ethertype: EtherType::CLL, strangers_pass: false, joined_unmarked: false, hint_keys, rates }
 }
 
 /// Both, with the peers that they know.
@@ -367,6 +367,39 @@ fn what_has_a_tag_passes_once_and_again_only_after_a_while() {
         assert!(passed as u128 <= most, "{passed} passed in {:?}", start.elapsed());
         std::thread::sleep(Duration::from_millis(220));
         assert_eq!(look(&second), None, "an honest repetition passes");
+    }
+}
+
+#[test]
+fn tags_under_either_of_two_site_keys_pass_and_those_of_a_former_one_do_not() {
+    if is_skipped("tags_under_either_of_two_site_keys_pass_and_those_of_a_former_one_do_not") {
+        return;
+    }
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let mut pair = Pair::open(hook, 12);
+        let (former, next, foreign) = (SiteKey::from_bytes(SITE_KEY), SiteKey::from_bytes([9; 32]), [7; 32]);
+        let ethernet = Header { destination: MacAddress::BROADCAST, source: OWN, ethertype: EtherType::CLL }.emit();
+        let mut number = 0_u32;
+        let mut look = |pair: &Pair, key: &SiteKey, kind: PacketType| {
+            number += 1;
+            let tag = key.frame_tag(b"any", &[&number.to_be_bytes()]);
+            pair.kernel(&[&ethernet[..], &[kind.first_byte(), 0], &tag, &[0; 40]].concat(), 0)
+        };
+        let (request, group) = (PacketType::HandshakeRequest, PacketType::GroupFrame);
+        let refused = [Some(DropReason::HandshakeSiteMac), Some(DropReason::GroupTag)];
+        let fates = |look: &mut dyn FnMut(&Pair, &SiteKey, PacketType) -> Option<DropReason>,
+                     pair: &Pair,
+                     key: &SiteKey| { [request, group].map(|kind| look(pair, key, kind)) };
+        assert_eq!(fates(&mut look, &pair, &former), [None; 2]);
+        assert_eq!(fates(&mut look, &pair, &next), refused);
+        for both in [[&former, &next], [&next, &former]] {
+            pair.post.expect(&both.map(SiteKey::hint_key));
+            assert_eq!([&former, &next].map(|key| fates(&mut look, &pair, key)), [[None; 2]; 2]);
+            assert_eq!(fates(&mut look, &pair, &SiteKey::from_bytes(foreign)), refused);
+        }
+        pair.post.expect(&[next.hint_key()]);
+        assert_eq!(fates(&mut look, &pair, &next), [None; 2]);
+        assert_eq!(fates(&mut look, &pair, &former), refused);
     }
 }
 

@@ -52,6 +52,10 @@ impl World {
             }
             Step::Pause(time) => self.hosts[host].paused_until = (self.course.at + time).min(last),
             Step::SetClock(error_ms) => self.hosts[host].set_clock(error_ms),
+            Step::Share => {
+                let outcome = self.hosts[host].share(self.course.at);
+                self.absorb(host, outcome, true);
+            }
         }
     }
 
@@ -134,7 +138,10 @@ impl World {
 
     pub(super) fn faults_stop(&mut self) {
         self.course.heal();
-        self.attacker.iter_mut().for_each(Attacker::forget_site_key);
+        // An old site key is worth nothing by now.
+        if !self.scenario.changes_site_key {
+            self.attacker.iter_mut().for_each(Attacker::forget_site_key);
+        }
         for host in 0..self.hosts.len() {
             self.hosts[host].heal();
             self.restart(host);
