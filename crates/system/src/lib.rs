@@ -19,6 +19,7 @@ pub mod null;
 pub mod port;
 pub mod priority;
 pub mod privilege;
+pub mod sandbox;
 pub mod takeover;
 pub mod tap_device;
 pub mod wait;

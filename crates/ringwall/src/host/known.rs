@@ -3,15 +3,15 @@
 //! The link layer says who proved himself; this is the file in the state directory in which that is kept. It holds no secret, but
 //! who can write it can have a host locked out or heard in clear again, so it belongs to root alone.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use authority::files::{self, Overwrite, Secrecy};
 use cll::ProvedHost;
 use cll::limits::PROVED_MAX;
 use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept};
 
 const REMEDY: &str = "remove the file; hosts are then remembered anew when they next prove themselves";
 
@@ -33,21 +33,21 @@ struct Entry {
 
 /// The hosts that have proved themselves, and their file.
 pub(super) struct Known {
-    file: PathBuf,
+    disk: Disk,
     hosts: Vec<ProvedHost>,
 }
 
 impl Known {
     /// Reads the file, if there is one.
-    pub(super) fn open(state_dir: &Path, interface: &str) -> Result<Known, Failure> {
-        let file = state_dir.join(format!("{interface}.peers.json"));
-        let hosts = if file.exists() { read(&file)? } else { Vec::new() };
-        Ok(Known { file, hosts })
+    pub(super) fn open(disk: &Disk) -> Result<Known, Failure> {
+        let file = disk.path(&Kept::Peers).filter(|file| file.exists());
+        let hosts = file.map(|file| read(&file)).transpose()?.unwrap_or_default();
+        Ok(Known { disk: disk.clone(), hosts })
     }
 
     /// Nobody, to be written over what is in the file.
-    pub(super) fn anew(state_dir: &Path, interface: &str) -> Known {
-        Known { file: state_dir.join(format!("{interface}.peers.json")), hosts: Vec::new() }
+    pub(super) fn anew(disk: &Disk) -> Known {
+        Known { disk: disk.clone(), hosts: Vec::new() }
     }
 
     pub(super) fn hosts(&self) -> &[ProvedHost] {
@@ -86,8 +86,7 @@ impl Known {
         };
         let content = Content { hosts: self.hosts.iter().map(entry).collect() };
         let text = serde_json::to_string_pretty(&content).map_err(Failure::new)?;
-        files::write(&self.file, &text, Secrecy::Secret, Overwrite::Force)?;
-        Ok(())
+        self.disk.write(&Kept::Peers, &text).map_err(Failure::new)
     }
 }
 
@@ -119,7 +118,8 @@ mod tests {
     #[test]
     fn who_has_proved_itself_is_known_after_a_restart_until_it_is_forgotten() {
         let place = tempfile::tempdir().expect("directory");
-        let open = || Known::open(place.path(), "eth0").expect("readable");
+        let disk = Disk::of_interface(place.path(), "eth0");
+        let open = || Known::open(&disk).expect("readable");
         let mut known = open();
         assert!(known.hosts().is_empty());
         for one in [host(1, &[1, 11]), host(2, &[2]), host(3, &[3, 11])] {
@@ -139,16 +139,17 @@ mod tests {
     fn a_damaged_file_is_named_with_the_way_out() {
         let place = tempfile::tempdir().expect("directory");
         let file = place.path().join("eth0.peers.json");
+        let disk = Disk::of_interface(place.path(), "eth0");
         for text in
             ["", "{}", "{\"hosts\":[{\"name\":\"a\",\"mac\":\"x\",\"addresses\":[]}]}", "{\"hosts\":[],\"more\":1}"]
         {
             std::fs::write(&file, text).expect("written");
-            let line = Known::open(place.path(), "eth0").map(drop).expect_err("damaged").to_string();
+            let line = Known::open(&disk).map(drop).expect_err("damaged").to_string();
             assert!(
                 line.contains("eth0.peers.json") && line.contains("remove the file") && !line.contains('\n'),
                 "{line}"
             );
         }
-        assert!(Known::anew(place.path(), "eth0").hosts().is_empty());
+        assert!(Known::anew(&disk).hosts().is_empty());
     }
 }

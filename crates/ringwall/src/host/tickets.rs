@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use authority::files::{self, Overwrite, Secrecy};
+use authority::files;
 use cll::limits::{TICKET_KEYS, TICKETS_HELD_MAX};
 use cll::{Effect, HeldTicket, IssuingKey, Remembered};
 use identity::HostIdentity;
@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept};
 
 /// Files that are written in one turn, a second; each waits for the disk.
 const FILES_PER_TURN: usize = 16;
@@ -31,6 +32,7 @@ const REMEDY: &str = "make host.state_dir writable for root, or set cll.resumpti
 /// The directory, and what is still to be written there.
 pub(super) struct TicketFiles {
     directory: PathBuf,
+    disk: Disk,
     keys: Option<Vec<IssuingKey>>,
     /// What is to be kept of each peer; `None` to forget it.
     tickets: BTreeMap<MacAddress, Option<Box<HeldTicket>>>,
@@ -41,8 +43,12 @@ impl TicketFiles {
     ///
     /// # Errors
     /// What is wrong with the directory. The host works without it.
-    pub(super) fn open(config: &Config, identity: &HostIdentity) -> Result<Option<(TicketFiles, Remembered)>, Failure> {
-        let directory = config.host.state_dir.join(format!("{}.tickets", config.host.interface));
+    pub(super) fn open(
+        config: &Config,
+        identity: &HostIdentity,
+        disk: &Disk,
+    ) -> Result<Option<(TicketFiles, Remembered)>, Failure> {
+        let directory = config.home().tickets();
         if !config.cll.resumption {
             remove_all(&directory).map_err(|error| Failure::file(&directory, error, "remove it by hand"))?;
             return Ok(None);
@@ -50,7 +56,8 @@ impl TicketFiles {
         let refused = |error: io::Error| Failure::file(&directory, error, REMEDY);
         make_directory(&directory).and_then(|()| files::remove_staged(&directory)).map_err(refused)?;
         let names = names_in(&directory).map_err(refused)?;
-        let files = TicketFiles { directory: directory.clone(), keys: None, tickets: BTreeMap::new() };
+        let files =
+            TicketFiles { directory: directory.clone(), disk: disk.clone(), keys: None, tickets: BTreeMap::new() };
         let keys = files.read_keys();
         let tickets =
             names.iter().filter_map(|name| files.read_ticket(name, identity)).take(TICKETS_HELD_MAX).collect();
@@ -107,21 +114,20 @@ impl TicketFiles {
     fn write_some(&mut self, files_max: usize) -> Result<(), String> {
         if let Some(keys) = self.keys.take() {
             let text = Zeroizing::new(keys.iter().map(key_block).collect::<String>());
-            self.put(KEYS, &text)?;
+            self.put(&Kept::TicketKeys, &text)?;
         }
         for _ in 0..files_max {
             let Some((mac, ticket)) = self.tickets.pop_first() else { break };
             match ticket {
-                Some(ticket) => self.put(&file_name(mac), &pem::encode(pem::TICKET, &ticket.to_bytes()))?,
-                None => remove(&self.directory.join(file_name(mac))).map_err(|error| error.to_string())?,
+                Some(ticket) => self.put(&Kept::ticket(mac), &pem::encode(pem::TICKET, &ticket.to_bytes()))?,
+                None => self.disk.remove(&Kept::ticket(mac)).map_err(|error| error.to_string())?,
             }
         }
         Ok(())
     }
 
-    fn put(&self, name: &str, text: &str) -> Result<(), String> {
-        let file = self.directory.join(name);
-        files::write(&file, text, Secrecy::Secret, Overwrite::Force).map_err(|error| error.to_string())
+    fn put(&self, kept: &Kept, text: &str) -> Result<(), String> {
+        self.disk.write(kept, text).map_err(|error| error.to_string())
     }
 }
 

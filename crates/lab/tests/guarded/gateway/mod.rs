@@ -15,6 +15,7 @@ mod life;
 mod raw;
 mod restart;
 mod router;
+mod sandbox;
 mod scans;
 mod traffic;
 mod tunnels;
