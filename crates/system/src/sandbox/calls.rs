@@ -52,6 +52,9 @@ impl Calls {
                 let locks = [libc::F_GETLK, libc::F_SETLK, libc::F_SETLKW];
                 let locks = one_of(1, locks.map(|command| command.cast_unsigned().into()))?;
                 rules.entry(libc::SYS_fcntl).or_default().extend(locks);
+                // What the C library makes of `fstat`: the file is a descriptor, and the name empty.
+                let of_descriptor = SeccompCmpOp::MaskedEq(EMPTY_PATH);
+                rules.insert(libc::SYS_newfstatat, vec![rule(&[(3, of_descriptor, EMPTY_PATH)])?]);
             }
         }
         Ok(rules)
@@ -82,6 +85,7 @@ impl Calls {
 
 /// The part of a socket's type that is its kind, without flags (`SOCK_TYPE_MASK` in linux/net.h).
 const KIND_MASK: u64 = 0xf;
+const EMPTY_PATH: u64 = libc::AT_EMPTY_PATH as u64;
 const STREAM: u64 = libc::SOCK_STREAM as u64;
 
 fn compile(rules: Rules, otherwise: SeccompAction, then: SeccompAction) -> io::Result<BpfProgram> {
@@ -207,7 +211,8 @@ const ALLOWED: &[(&str, c_long)] = calls![
     SYS_eventfd2,
     SYS_restart_syscall,
     SYS_sched_yield,
-    // The command socket, and routing sockets, which are bound and connected to the kernel. Other sockets cannot be had.
+    // The command socket, and routing sockets, which are bound and connected to the kernel; other sockets cannot be had. The
+    // lock on the interface, which is let go before it closes.
     SYS_accept4,
     SYS_bind,
     SYS_connect,
@@ -216,12 +221,15 @@ const ALLOWED: &[(&str, c_long)] = calls![
     SYS_getsockopt,
     SYS_setsockopt,
     SYS_shutdown,
+    // The lock on the interface, which is let go before it closes.
+    SYS_flock,
     SYS_close,
     // Time and randomness.
     SYS_clock_gettime,
     SYS_clock_getres,
     SYS_gettimeofday,
     SYS_adjtimex,
+    SYS_clock_adjtime,
     SYS_getrandom,
     // Memory.
     SYS_munmap,

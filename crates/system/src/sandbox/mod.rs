@@ -79,6 +79,8 @@ impl Sandbox {
         if locked.is_ok_and(memory::Locked::needs_privilege) {
             kept.push(Capability::IpcLock);
         }
+        // Where the kernel keeps its clock is looked up at the first question, in a file.
+        let _ = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let filters = self.calls.filters().map_err(failed("making the filter of system calls"))?;
         let refused = refused::watch().map_err(failed("watching for refused system calls"))?;
         privilege::become_user(&user, &kept).map_err(failed("dropping privileges"))?;
