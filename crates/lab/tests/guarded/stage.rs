@@ -521,7 +521,13 @@ impl Drop for Guarded {
         }
         self.stop(Signal::TERM);
         let _never_taken = self.ask(&["host", "release"]);
+        assert_unhindered(&self.log());
     }
+}
+
+/// What a daemon's sandbox refuses is missing from the list of what it may do, whatever else the test was about.
+pub fn assert_unhindered(log: &str) {
+    assert!(std::thread::panicking() || !log.contains("the sandbox refuses"), "{log}");
 }
 
 /// The addresses that plain hosts and tests name.

@@ -201,6 +201,7 @@ impl<W: Ward> Supervisor<W> {
         let ended = link.thread.join();
         let name = self.ward.name().to_owned();
         let given_back = self.ward.give_back();
+        hear_refusals(&mut self.refused, &mut self.journal);
         // The socket goes last, because whoever told us to stop waits for that.
         let _ = self.disk.remove_socket(&self.socket);
         result?;
@@ -219,7 +220,7 @@ impl<W: Ward> Supervisor<W> {
             self.ward.follow(&mut self.journal, link)?;
             self.serve_clients(link);
             self.hear_signals();
-            self.hear_refusals();
+            hear_refusals(&mut self.refused, &mut self.journal);
             if fed.elapsed() >= TURN_MAX {
                 fed = Instant::now();
                 if let Some(snapshot) = link.snapshot() {
@@ -249,13 +250,6 @@ impl<W: Ward> Supervisor<W> {
         if matches!(io::Read::read(&mut self.signals, &mut bytes), Ok(count) if count > 0) {
             tracing::info!("told to stop by a signal");
             self.stopping = true;
-        }
-    }
-
-    /// The sandbox refuses what this program never did when it was tried; an operator should hear of it.
-    fn hear_refusals(&mut self) {
-        for call in self.refused.iter_mut().flat_map(Refused::news) {
-            self.journal.note("sandbox", &format!("the system call {call} was refused"));
         }
     }
 
@@ -318,6 +312,13 @@ impl<W: Ward> Supervisor<W> {
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
         }
+    }
+}
+
+/// The sandbox refuses what this program never did when it was tried; an operator should hear of it.
+fn hear_refusals(refused: &mut Option<Refused>, journal: &mut Journal) {
+    for call in refused.iter_mut().flat_map(Refused::news) {
+        journal.note("sandbox", &format!("the sandbox refuses the system call {call}"));
     }
 }
 

@@ -63,13 +63,19 @@ fn confine(charge: &Charge) -> io::Result<()> {
     privilege::keep(&[])?;
     let state_dir = charge.home.iter().map(|home| home.state_dir.clone());
     let writable: Vec<PathBuf> = state_dir.chain(charge.socket.parent().map(Path::to_owned)).collect();
-    writable.iter().try_for_each(fs::create_dir_all)?;
+    writable.iter().try_for_each(|directory| make(directory))?;
     let readable = charge.readable.iter().map(|file| directory_of(file)).chain([PathBuf::from(BOOT)]);
     // A directory that is not there yet has no file that could be read again.
     let readable = readable.filter(|directory| directory.is_dir()).collect();
     let landlocked = sandbox::confine(&Reach { readable, writable, connects: false })?;
     tracing::debug!("monitor: Landlock is {landlocked}");
     sandbox::end_at_attacks()
+}
+
+fn make(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory).map_err(|error| {
+        io::Error::other(format!("{}: {error}; name another directory in the configuration", directory.display()))
+    })
 }
 
 fn directory_of(file: &Path) -> PathBuf {
