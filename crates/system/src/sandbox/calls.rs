@@ -175,8 +175,8 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u64;
-/// `TUNSETCARRIER` (linux/if_tun.h), which libc has as another type on some machines.
-const TUNSETCARRIER: u64 = libc::TUNSETCARRIER as u64;
+/// `TUNSETCARRIER` (linux/if_tun.h).
+const TUNSETCARRIER: u64 = libc::TUNSETCARRIER;
 /// BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM (linux/bpf.h): entries of maps that are open. No map and no
 /// program is made inside.
 const MAP_COMMANDS: [u64; 3] = [1, 2, 3];
