@@ -29,14 +29,24 @@ for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ri
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
+put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
     s#^Description=.*#Description=Ringwall guards %i and distributes keys#
     s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site\nInaccessiblePaths=-/etc/ringwall/site/ca.key.pem -/etc/ringwall/site/site.key.pem -/etc/ringwall/site/request.key.pem -/etc/ringwall/site/dhcp.key.pem#
     s#^RestrictAddressFamilies=.*#& AF_INET AF_INET6#
+    /^# Frames go by packet sockets/d; /^IPAddressDeny=/d
     s#^Conflicts=shutdown.target#& ringwall@%i.service#" packaging/ringwall@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"
 as_root install -d -m 700 "$root/etc/ringwall"
+# As whom daemons read frames. A package for an image leaves this to the image's first boot, or to its own scripts.
+if [ -z "$root" ] && ! getent passwd ringwall >/dev/null; then
+    if command -v systemd-sysusers >/dev/null; then
+        as_root systemd-sysusers "$prefix/lib/sysusers.d/ringwall.conf"
+    else
+        as_root useradd --system --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin ringwall
+    fi
+fi
 if [ -z "$root" ] && [ -d /run/systemd/system ]; then
     as_root systemctl daemon-reload
 fi

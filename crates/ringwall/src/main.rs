@@ -10,6 +10,7 @@ mod failure;
 mod gate;
 mod host;
 mod metrics;
+mod monitor;
 mod output;
 mod protocol;
 mod randomness;
@@ -77,6 +78,9 @@ enum Command {
     /// Looks at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// The part of a daemon that stays root; a daemon starts it by itself.
+    #[command(hide = true, name = monitor::COMMAND)]
+    Monitor,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -134,6 +138,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Metrics(args) => client::metrics(&args),
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
+        Command::Monitor => monitor::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
         Command::Manual => print_manual(),
     }

@@ -20,6 +20,7 @@ pub mod port;
 pub mod priority;
 pub mod privilege;
 pub mod random;
+pub mod sandbox;
 pub mod takeover;
 pub mod tap_device;
 pub mod wait;

@@ -4,9 +4,12 @@ use std::io;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, Gid, Uid, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
 };
+
+use crate::sandbox::User;
 
 /// A privilege that can be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +24,12 @@ pub enum Capability {
     SysPtrace,
     /// Changing the root directory of a thread, which entering a mount tree does.
     SysChroot,
+    /// Locking memory beyond its limit.
+    IpcLock,
 }
 
 impl Capability {
-    /// What a daemon needs to give an interface back by itself when it ends.
+    /// What giving an interface back needs.
     pub const FOR_RELEASE: [Capability; 4] =
         [Capability::NetAdmin, Capability::SysAdmin, Capability::SysPtrace, Capability::SysChroot];
 
@@ -35,6 +40,7 @@ impl Capability {
             Capability::SysAdmin => CapabilitySet::SYS_ADMIN,
             Capability::SysPtrace => CapabilitySet::SYS_PTRACE,
             Capability::SysChroot => CapabilitySet::SYS_CHROOT,
+            Capability::IpcLock => CapabilitySet::IPC_LOCK,
         }
     }
 }
@@ -47,8 +53,36 @@ impl Capability {
 /// # Errors
 /// Fails if the kernel refuses, for instance because a capability to be kept is not there.
 pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
-    let kept = capabilities.iter().fold(CapabilitySet::empty(), |kept, capability| kept | capability.set());
+    let kept = set_of(capabilities);
     clear_ambient_capability_set()?;
+    bound(kept)?;
+    settle(kept)
+}
+
+/// As [`keep`], and the thread runs as `user` from now on, in no other group than its own. Nothing leads back.
+///
+/// # Errors
+/// Fails if the kernel refuses, for instance because the privileges to change the user (CAP_SETUID, CAP_SETGID) or to be kept
+/// are not there.
+pub fn become_user(user: &User, capabilities: &[Capability]) -> io::Result<()> {
+    let kept = set_of(capabilities);
+    clear_ambient_capability_set()?;
+    bound(kept)?;
+    let (uid, gid) = (Uid::from_raw(user.uid()), Gid::from_raw(user.gid()));
+    set_keep_capabilities(true)?;
+    set_thread_groups(&[])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    set_keep_capabilities(false)?;
+    settle(kept)
+}
+
+fn set_of(capabilities: &[Capability]) -> CapabilitySet {
+    capabilities.iter().fold(CapabilitySet::empty(), |kept, capability| kept | capability.set())
+}
+
+/// Takes all but `kept` out of the bounding set.
+fn bound(kept: CapabilitySet) -> io::Result<()> {
     for bit in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         if kept.contains(one) {
@@ -61,6 +95,11 @@ pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
             Err(_) => break,
         }
     }
+    Ok(())
+}
+
+/// What remains is `kept`. A change of user or privileges makes a process traceable again, so that comes last.
+fn settle(kept: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?;

@@ -31,6 +31,7 @@ mod peers;
 mod renewal;
 mod resume;
 mod rollover;
+mod sandbox;
 mod sarp;
 mod sarp_input;
 mod sarp_kernel;

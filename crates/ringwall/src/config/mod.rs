@@ -47,6 +47,7 @@ pub(crate) use self::real_time::RealTime;
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
+use crate::monitor::{Disk, Home};
 
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
@@ -400,10 +401,19 @@ const PASSABLE: [(&str, EtherType); 4] =
 const CLOCK_TOLERANCE_MAX: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(CLOCK_TOLERANCE_MAX.as_secs() < cll::limits::LIFETIME_MIN.as_secs());
 
+/// What to do about a configuration that cannot be read.
+const UNREADABLE: &str = "write it, or name another with --config";
+
 impl Config {
     /// Reads and checks `file`.
     pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
         Config::read(file, &read_text(file)?)
+    }
+
+    /// As [`load`](Self::load), for a daemon that has no files any more.
+    pub(crate) fn load_from(disk: &Disk, file: &Path) -> Result<Config, Failure> {
+        let read = disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?;
+        Config::read(file, &read.text)
     }
 
     fn read(file: &Path, text: &str) -> Result<Config, Failure> {
@@ -666,6 +676,11 @@ impl Config {
         lab.weaken.iter().cloned().chain(clock).chain(shield).collect()
     }
 
+    /// Where the daemon keeps its own files.
+    pub(crate) fn home(&self) -> Home {
+        Home::new(&self.host.state_dir, &self.host.interface)
+    }
+
     /// Where the daemon listens for commands.
     pub(crate) fn socket(&self) -> PathBuf {
         socket(&self.host.run_dir, &self.host.interface)
@@ -678,7 +693,7 @@ pub(crate) fn socket(run_dir: &Path, interface: &str) -> PathBuf {
 }
 
 fn read_text(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, "write it, or name another with --config"))
+    std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, UNREADABLE))
 }
 
 /// The hardware address, given under `key`, of what is `one` and no group.

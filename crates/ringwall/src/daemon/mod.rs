@@ -2,7 +2,7 @@
 //!
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
 //!   `order.rs`: what is wanted of one kind of bump only; `queue.rs`: what these threads hand to each other.
-//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
+//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory; `notice.rs`: what the service manager hears;
 //!   `reports.rs`: what it says.
 //! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load; `precedence.rs`: before whom it runs.
 
@@ -11,6 +11,7 @@ mod data_path;
 mod gather;
 mod guard;
 mod journal;
+mod notice;
 mod order;
 mod precedence;
 mod queue;

@@ -13,16 +13,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cll::Effect;
-use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use system::sandbox::{Entered, Refused};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
+use super::notice::Notice;
 use super::order::Order;
 use super::queue::{Drain, Feed, Reply};
 use super::reports::{self, SideNames};
 use crate::failure::Failure;
+use crate::monitor::Disk;
 use crate::protocol::{Answer, Ask};
 
 /// How long the data path may take to answer.
@@ -138,11 +140,16 @@ pub(crate) struct Supervisor<W> {
     journal: Journal,
     started: Instant,
     stopping: bool,
+    /// Who starts services hears how this one is.
+    notice: Notice,
+    disk: Disk,
+    /// System calls that the sandbox refuses, once there is one.
+    refused: Option<Refused>,
 }
 
 impl<W: Ward> Supervisor<W> {
     /// Opens everything that needs privileges. `key` names the directory of `socket` in the configuration.
-    pub(crate) fn open(ward: W, socket: PathBuf, key: &str) -> Result<Supervisor<W>, Failure> {
+    pub(crate) fn open(ward: W, socket: PathBuf, key: &str, disk: &Disk) -> Result<Supervisor<W>, Failure> {
         let listener = listen(&socket).map_err(|error| {
             let remedy = format!("make {key} writable for root, or name another directory");
             Failure::file(&socket, error, &remedy)
@@ -156,7 +163,21 @@ impl<W: Ward> Supervisor<W> {
             journal: Journal::default(),
             started: Instant::now(),
             stopping: false,
+            notice: Notice::open(),
+            disk: disk.clone(),
+            refused: None,
         })
+    }
+
+    /// This process is in its sandbox from now on.
+    pub(crate) fn inside(&mut self, entered: Entered) {
+        let Entered { user, landlock, unlocked, refused } = entered;
+        let name = self.ward.name();
+        tracing::info!(name, %user, "in its sandbox; Landlock is {landlock}");
+        if let Some(error) = unlocked {
+            tracing::warn!(name, "memory with keys may be swapped out: {error}; set LimitMEMLOCK=infinity");
+        }
+        self.refused = Some(refused);
     }
 
     pub(crate) fn ward(&self) -> &W {
@@ -173,15 +194,16 @@ impl<W: Ward> Supervisor<W> {
 
     /// Supervises until a signal, a command or a broken data path ends the daemon.
     pub(super) fn run(mut self, link: Link) -> Result<(), Failure> {
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        self.notice.say(Notice::READY);
         let result = self.turns(&link);
-        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        self.notice.say(Notice::STOPPING);
         let _ = link.command(Command::Stop);
         let ended = link.thread.join();
         let name = self.ward.name().to_owned();
         let given_back = self.ward.give_back();
+        hear_refusals(&mut self.refused, &mut self.journal);
         // The socket goes last, because whoever told us to stop waits for that.
-        let _ = std::fs::remove_file(&self.socket);
+        let _ = self.disk.remove_socket(&self.socket);
         result?;
         match ended {
             Ok(Ok(())) => given_back,
@@ -198,10 +220,11 @@ impl<W: Ward> Supervisor<W> {
             self.ward.follow(&mut self.journal, link)?;
             self.serve_clients(link);
             self.hear_signals();
+            hear_refusals(&mut self.refused, &mut self.journal);
             if fed.elapsed() >= TURN_MAX {
                 fed = Instant::now();
                 if let Some(snapshot) = link.snapshot() {
-                    let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+                    self.notice.say(Notice::WATCHDOG);
                     self.ward.look_after(&snapshot, &mut self.journal, link);
                 }
             }
@@ -289,6 +312,13 @@ impl<W: Ward> Supervisor<W> {
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
         }
+    }
+}
+
+/// The sandbox refuses what this program never did when it was tried; an operator should hear of it.
+fn hear_refusals(refused: &mut Option<Refused>, journal: &mut Journal) {
+    for call in refused.iter_mut().flat_map(Refused::news) {
+        journal.note("sandbox", &format!("the sandbox refuses the system call {call}"));
     }
 }
 

@@ -6,17 +6,19 @@ use std::os::fd::BorrowedFd;
 use bump::{Ledger, Side};
 use cll::Effect;
 use scrub::Rule;
-use system::takeover::{Change, Gateway, GatewayFollower, Role, release_gateway};
+use system::takeover::{Change, Gateway, GatewayFollower, Role};
 
 use crate::config::{Gate, OnExit};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, Report, Scrubbing, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
+use crate::monitor::Disk;
 use crate::protocol::{Answer, GateCard, GateFrames, GateStatus};
 
 /// The cards of a gateway.
 pub(super) struct Cards {
     gate: Gate,
+    disk: Disk,
     /// The interface towards the protected hosts, which the daemon is called by.
     trusted: String,
     gateway: Gateway,
@@ -30,13 +32,14 @@ pub(super) struct Cards {
 impl Cards {
     pub(super) fn new(
         gate: Gate,
+        disk: &Disk,
         trusted: &str,
         gateway: Gateway,
         follower: GatewayFollower,
         probes: BTreeMap<String, String>,
         warnings: Vec<String>,
     ) -> Cards {
-        Cards { gate, trusted: trusted.to_owned(), gateway, follower, probes, warnings }
+        Cards { gate, disk: disk.clone(), trusted: trusted.to_owned(), gateway, follower, probes, warnings }
     }
 
     /// Enters what happened to a card; an error if it cannot go on.
@@ -154,10 +157,7 @@ impl Ward for Cards {
         drop(self.gateway);
         match self.gate.on_exit {
             OnExit::Closed => Ok(()),
-            OnExit::Restore => {
-                release_gateway(&self.trusted, &self.gate.run_dir, &self.gate.state_dir)?;
-                Ok(())
-            }
+            OnExit::Restore => self.disk.give_back(),
         }
     }
 }

@@ -11,7 +11,7 @@ use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports};
-use system::privilege::{self, Capability};
+use system::sandbox::{Calls, Sandbox};
 use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 
 use super::cards::Cards;
@@ -22,6 +22,7 @@ use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetNam
 use crate::daemon::{Guard, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::host::STOP_TIME_MAX;
+use crate::monitor::{Back, Charge, Disk};
 use crate::output::{complain, say};
 
 /// Options of `ringwall gate run`
@@ -96,7 +97,9 @@ impl RunArgs {
 
 /// `ringwall gate run`
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let plan = args.plan()?;
+    let disk = Disk::separate(charge(&plan))?;
     let gate = &plan.gate;
     let request = GatewayRequest {
         trusted: plan.trusted.clone(),
@@ -107,7 +110,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
-    let prepared = prepare(&plan, gateway, args.null);
+    let prepared = prepare(&plan, &disk, gateway, args.null);
     let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
@@ -127,7 +130,7 @@ struct Prepared {
     precedence: Precedence,
 }
 
-fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
+fn prepare(plan: &Plan, disk: &Disk, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
     let (keys, settings) = keys_and_settings(plan, &gateway)?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
@@ -137,10 +140,11 @@ fn prepare(plan: &Plan, gateway: Gateway, null: bool) -> Result<Prepared, Failur
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let cards = Cards::new(gate.clone(), &plan.trusted, gateway, follower, probes, warnings);
-    let supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir")?;
+    let cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
+    let mut supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir", disk)?;
     let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
-    drop_privileges(plan)?;
+    let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
+    supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);
     Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
 }
 
@@ -233,13 +237,13 @@ fn undo(plan: &Plan, adopted: bool, failure: Failure) -> Failure {
     }
 }
 
-/// What remains are the privileges that the way out needs: none where the cards stay closed.
-fn drop_privileges(plan: &Plan) -> Result<(), Failure> {
-    let kept: &[Capability] = match plan.gate.on_exit {
-        OnExit::Closed => &[],
-        OnExit::Restore => &Capability::FOR_RELEASE,
-    };
-    privilege::keep(kept).map_err(|error| failed(plan, "dropping privileges", &error))
+/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads none again.
+fn charge(plan: &Plan) -> Charge {
+    let (gate, trusted) = (&plan.gate, plan.trusted.clone());
+    let (run_dir, state_dir) = (gate.run_dir.clone(), gate.state_dir.clone());
+    let socket = config::socket(&run_dir, &trusted);
+    let back = (gate.on_exit == OnExit::Restore).then_some(Back::Gateway { trusted, run_dir, state_dir });
+    Charge { socket, back, ..Charge::default() }
 }
 
 fn failed(plan: &Plan, what: &str, error: &dyn std::fmt::Display) -> Failure {

@@ -10,7 +10,7 @@ use bump::ClockTrust;
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
-use system::takeover::{self, Change, Follower, Taken, state};
+use system::takeover::{self, Change, Follower, Taken};
 use wire::MacAddress;
 
 use super::expiry::Expiry;
@@ -25,12 +25,14 @@ use crate::config::{Config, Mode, OnExit, Trains};
 use crate::daemon::reports::precedence;
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
+use crate::monitor::Disk;
 use crate::protocol::{self, Answer, Ask, Identity, Sarp, Status, Takeover};
 use crate::shield::KeyWatch;
 
 /// A guarded interface.
 pub(super) struct Interface {
     config: Config,
+    disk: Disk,
     identity: Option<Arc<HostIdentity>>,
     /// The key distributors, in the order in which they are asked.
     distributors: Vec<protocol::Distributor>,
@@ -58,6 +60,7 @@ impl Interface {
     /// The interface that was `taken`.
     pub(super) fn new(
         config: &Config,
+        disk: &Disk,
         identity: Option<Arc<HostIdentity>>,
         taken: Taken,
         follower: Follower,
@@ -65,6 +68,7 @@ impl Interface {
     ) -> Interface {
         Interface {
             config: config.clone(),
+            disk: disk.clone(),
             identity,
             distributors: Vec::new(),
             refresh: None,
@@ -139,7 +143,7 @@ impl Interface {
     fn take_identity(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
         let Some(in_force) = &self.identity else { return Ok(None) };
         let now = self.config.clock().now();
-        let Some(renewed) = renewed::reread(&self.config, in_force, now)? else { return Ok(None) };
+        let Some(renewed) = renewed::reread(&self.config, in_force, now, &self.disk)? else { return Ok(None) };
         link.order(Order::Instruct(Instruction::Renewed(Arc::clone(&renewed)))).map_err(Failure::new)?;
         let line = if renewed.certificate().der() == in_force.certificate().der() {
             let line = shared_keys_line(&renewed);
@@ -160,7 +164,8 @@ impl Interface {
     /// Has other keys that hosts share come into force in mode `sarp`: DHCP messages have their tags under the site's.
     fn take_site_keys(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
         let Some(in_force) = &self.identity else { return Ok(None) };
-        let Some(read) = renewed::reread(&self.config, in_force, self.config.clock().now())? else { return Ok(None) };
+        let now = self.config.clock().now();
+        let Some(read) = renewed::reread(&self.config, in_force, now, &self.disk)? else { return Ok(None) };
         if read.certificate().der() != in_force.certificate().der() {
             return Ok(Some("the certificate is in force with the next start of the daemon".to_owned()));
         }
@@ -221,8 +226,7 @@ impl Interface {
 
     fn takeover(&self, snapshot: &Snapshot) -> Takeover {
         let host = &self.config.host;
-        let state = state::load(&host.state_dir, &host.interface).ok().flatten();
-        let revert_at = state.and_then(|state| state.revert_at());
+        let revert_at = self.disk.reverts_at();
         Takeover {
             way: format!("{:?}", self.taken.way).to_lowercase(),
             adopted: self.taken.adopted,
@@ -414,15 +418,11 @@ impl Ward for Interface {
         if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write_all) {
             tracing::warn!(error, "tickets are not kept; after a restart handshakes take their place");
         }
-        let host = &self.config.host;
         // Whoever gives the interface back must be its only holder.
         drop(self.taken);
-        match host.on_exit {
+        match self.config.host.on_exit {
             OnExit::Closed => Ok(()),
-            OnExit::Restore => {
-                takeover::release(&host.interface, &host.run_dir, &host.state_dir)?;
-                Ok(())
-            }
+            OnExit::Restore => self.disk.give_back(),
         }
     }
 }

@@ -5,10 +5,9 @@
 //! who can write it can have a host locked out or heard in clear again, so it belongs to root alone.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use authority::files::{self, Overwrite, Secrecy};
 use bump::Instant;
 use cll::ProvedHost;
 use cll::limits::PROVED_MAX;
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept};
 
 const REMEDY: &str = "remove the file; hosts are then remembered anew when they next prove themselves";
 
@@ -44,7 +44,7 @@ const TIMES_SAVED_EVERY: Duration = Duration::from_secs(10);
 
 /// The hosts that have proved themselves, and their file.
 pub(super) struct Known {
-    file: PathBuf,
+    disk: Disk,
     hosts: Vec<ProvedHost>,
     heard: BTreeMap<MacAddress, u64>,
     /// When times were last written, or found unchanged.
@@ -54,23 +54,18 @@ pub(super) struct Known {
 
 impl Known {
     /// Reads the file, if there is one.
-    pub(super) fn open(state_dir: &Path, interface: &str) -> Result<Known, Failure> {
-        let file = state_dir.join(format!("{interface}.peers.json"));
-        let mut known = Known::empty(file);
-        if known.file.exists() {
-            (known.hosts, known.heard) = read(&known.file)?;
+    pub(super) fn open(disk: &Disk) -> Result<Known, Failure> {
+        let mut known = Known::anew(disk);
+        if let Some(file) = disk.path(&Kept::Peers).filter(|file| file.exists()) {
+            (known.hosts, known.heard) = read(&file)?;
         }
         Ok(known)
     }
 
     /// Nobody, to be written over what is in the file.
-    pub(super) fn anew(state_dir: &Path, interface: &str) -> Known {
-        Known::empty(state_dir.join(format!("{interface}.peers.json")))
-    }
-
-    fn empty(file: PathBuf) -> Known {
+    pub(super) fn anew(disk: &Disk) -> Known {
         let (hosts, heard) = (Vec::new(), BTreeMap::new());
-        Known { file, hosts, heard, times_saved: Instant::default(), times_changed: false }
+        Known { disk: disk.clone(), hosts, heard, times_saved: Instant::default(), times_changed: false }
     }
 
     /// The newest time that each host has said, in milliseconds since 1970.
@@ -137,8 +132,7 @@ impl Known {
         };
         let content = Content { hosts: self.hosts.iter().map(entry).collect() };
         let text = serde_json::to_string_pretty(&content).map_err(Failure::new)?;
-        files::write(&self.file, &text, Secrecy::Secret, Overwrite::Force)?;
-        Ok(())
+        self.disk.write(&Kept::Peers, &text).map_err(Failure::new)
     }
 }
 
@@ -175,7 +169,8 @@ mod tests {
     #[test]
     fn who_has_proved_itself_is_known_after_a_restart_until_it_is_forgotten() {
         let place = tempfile::tempdir().expect("directory");
-        let open = || Known::open(place.path(), "eth0").expect("readable");
+        let disk = Disk::of_interface(place.path(), "eth0");
+        let open = || Known::open(&disk).expect("readable");
         let mut known = open();
         assert!(known.hosts().is_empty());
         for one in [host(1, &[1, 11]), host(2, &[2]), host(3, &[3, 11])] {
@@ -194,7 +189,8 @@ mod tests {
     #[test]
     fn what_a_hosts_clock_showed_outlives_a_restart_and_goes_with_the_host() {
         let place = tempfile::tempdir().expect("directory");
-        let open = || Known::open(place.path(), "eth0").expect("readable");
+        let disk = Disk::of_interface(place.path(), "eth0");
+        let open = || Known::open(&disk).expect("readable");
         let heard = |known: &Known| known.heard().collect::<Vec<_>>();
         let at = |seconds: u64| Instant::from_millis(seconds * 1000);
         let mut known = open();
@@ -218,16 +214,17 @@ mod tests {
     fn a_damaged_file_is_named_with_the_way_out() {
         let place = tempfile::tempdir().expect("directory");
         let file = place.path().join("eth0.peers.json");
+        let disk = Disk::of_interface(place.path(), "eth0");
         for text in
             ["", "{}", "{\"hosts\":[{\"name\":\"a\",\"mac\":\"x\",\"addresses\":[]}]}", "{\"hosts\":[],\"more\":1}"]
         {
             std::fs::write(&file, text).expect("written");
-            let line = Known::open(place.path(), "eth0").map(drop).expect_err("damaged").to_string();
+            let line = Known::open(&disk).map(drop).expect_err("damaged").to_string();
             assert!(
                 line.contains("eth0.peers.json") && line.contains("remove the file") && !line.contains('\n'),
                 "{line}"
             );
         }
-        assert!(Known::anew(place.path(), "eth0").hosts().is_empty());
+        assert!(Known::anew(&disk).hosts().is_empty());
     }
 }

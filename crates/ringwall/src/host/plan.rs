@@ -17,6 +17,7 @@ use super::revocation::Revocations;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
+use crate::monitor::Disk;
 use crate::protocol::Distributor;
 
 const ENROL: &str = "enrol this host (`ringwall site issue`, `ringwall host enroll`) or correct host.identity";
@@ -58,26 +59,26 @@ pub(super) struct SignedArp {
 
 impl Plan {
     /// Reads all files that `config` names.
-    pub(super) fn make(file: &Path, config: &Config, duty: Duty, now: Now) -> Result<Plan, Failure> {
+    pub(super) fn make(file: &Path, config: &Config, duty: Duty, now: Now, disk: &Disk) -> Result<Plan, Failure> {
         check_duty(file, config, duty)?;
         match config.host.mode {
             Mode::Null => Ok(Plan::Null),
-            Mode::Shield => crate::shield::settings(config).map(|settings| Plan::Shield(Box::new(settings))),
+            Mode::Shield => crate::shield::settings(config, disk).map(|settings| Plan::Shield(Box::new(settings))),
             Mode::Cll => {
-                let identity = load_identity(config, now)?;
+                let identity = load_identity(config, now, disk)?;
                 // What is wrong with it must show before the interface is touched; the wire is not known yet.
                 super::leases::settings(config, &identity, config.cll.ipv6, 0)?;
                 let sealing = Sealing {
-                    revocations: Revocations::open(config, &identity)?,
-                    progress: Progress::open(file, config)?,
+                    revocations: Revocations::open(config, &identity, disk)?,
+                    progress: Progress::open(file, config, disk)?,
                     expiry: Expiry::new(file, config, &identity)?,
                     identity,
                 };
                 Ok(Plan::Cll(Box::new(sealing)))
             }
             Mode::Sarp => {
-                let identity = load_identity(config, now)?;
-                SignedArp::make(file, config, identity, now).map(|sarp| Plan::Sarp(Box::new(sarp)))
+                let identity = load_identity(config, now, disk)?;
+                SignedArp::make(file, config, identity, now, disk).map(|sarp| Plan::Sarp(Box::new(sarp)))
             }
         }
     }
@@ -105,10 +106,10 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn load_identity(config: &Config, now: Now) -> Result<Arc<HostIdentity>, Failure> {
+pub(super) fn load_identity(config: &Config, now: Now, disk: &Disk) -> Result<Arc<HostIdentity>, Failure> {
     let file = &config.host.identity;
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, error, ENROL))?;
-    let identity = HostIdentity::from_pem(&text).map_err(|error| Failure::file(file, error, ENROL))?;
+    let read = disk.read(file).map_err(|error| Failure::file(file, error, ENROL))?;
+    let identity = HostIdentity::from_pem(&read.text).map_err(|error| Failure::file(file, error, ENROL))?;
     check_profile(config, &identity)?;
     // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
     // A clock that is behind the certificate's first day is taken for that day: a host must reach its time server.
@@ -147,7 +148,13 @@ fn believable_unix_s(now: Now) -> Option<u64> {
 }
 
 impl SignedArp {
-    fn make(file: &Path, config: &Config, identity: Arc<HostIdentity>, now: Now) -> Result<SignedArp, Failure> {
+    fn make(
+        file: &Path,
+        config: &Config,
+        identity: Arc<HostIdentity>,
+        now: Now,
+        disk: &Disk,
+    ) -> Result<SignedArp, Failure> {
         let lacks = |what: &str, remedy: &str| Failure::file(&config.host.identity, what, remedy);
         let again = "have the authority issue the identity again (`ringwall site issue`)";
         let certificate = identity.certificate();
@@ -161,7 +168,7 @@ impl SignedArp {
                 "enrol with an Ed25519 or ECDSA P-256 key, in a paper site with a DSA key",
             ));
         }
-        let refresh = Refresh::open(config, &identity)?;
+        let refresh = Refresh::open(config, &identity, disk)?;
         let request_key = identity.request_key().cloned();
         let request_key = request_key.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;

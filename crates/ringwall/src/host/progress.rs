@@ -12,12 +12,14 @@ use super::reports;
 use crate::config::Config;
 use crate::daemon::{Journal, Link, Order, Snapshot};
 use crate::failure::Failure;
+use crate::monitor::Disk;
 use crate::protocol;
 
 /// What the supervisor knows of it.
 pub(super) struct Progress {
     /// The configuration file.
     file: PathBuf,
+    disk: Disk,
     policy: Policy,
     known: Known,
 }
@@ -25,17 +27,16 @@ pub(super) struct Progress {
 impl Progress {
     /// Reads who has proved himself before. A damaged file is refused where it decides who is believed; elsewhere it is only
     /// lost, because a host must not be locked out of a network that is still in clear.
-    pub(super) fn open(file: &Path, config: &Config) -> Result<Progress, Failure> {
+    pub(super) fn open(file: &Path, config: &Config, disk: &Disk) -> Result<Progress, Failure> {
         let policy = config.policy(file)?;
-        let (state_dir, interface) = (&config.host.state_dir, &config.host.interface);
-        let known = Known::open(state_dir, interface).or_else(|failure| match policy.migration {
+        let known = Known::open(disk).or_else(|failure| match policy.migration {
             Migration::Prefer => Err(failure),
             Migration::Observe | Migration::Enforce => {
                 tracing::warn!("{failure}");
-                Ok(Known::anew(state_dir, interface))
+                Ok(Known::anew(disk))
             }
         })?;
-        Ok(Progress { file: file.to_owned(), policy, known })
+        Ok(Progress { file: file.to_owned(), disk: disk.clone(), policy, known })
     }
 
     /// The hosts that have proved themselves.
@@ -94,7 +95,7 @@ impl Progress {
         journal: &mut Journal,
         link: &Link,
     ) -> Result<Vec<String>, Failure> {
-        let read = Config::load(&self.file)?;
+        let read = Config::load_from(&self.disk, &self.file)?;
         let policy = read.policy(&self.file)?;
         link.order(Order::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
         let line = format!("mode {} (it was {})", policy.migration.word(), self.policy.migration.word());

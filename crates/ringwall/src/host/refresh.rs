@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use authority::files::{self, Overwrite, Secrecy};
+use authority::files;
 use bump::Instant;
 use identity::certificate::Role;
 use identity::own_keys::{OwnKey, OwnKeys};
@@ -17,6 +17,7 @@ use identity::{HostIdentity, KeyError, Profile};
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept};
 
 /// How long a change that was refused, or could not begin, is left alone.
 const RETRY: Duration = Duration::from_secs(10 * 60);
@@ -24,6 +25,7 @@ const RETRY: Duration = Duration::from_secs(10 * 60);
 /// The host's own key.
 pub(super) struct Refresh {
     identity: Arc<HostIdentity>,
+    disk: Disk,
     file: PathBuf,
     every: Option<Duration>,
     keys: OwnKeys,
@@ -44,7 +46,7 @@ pub(super) struct OwnKeyStanding {
 
 impl Refresh {
     /// Reads the keys that this host made for itself, if it has.
-    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>) -> Result<Refresh, Failure> {
+    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, disk: &Disk) -> Result<Refresh, Failure> {
         let every = config.sarp.refresh_key_every();
         let role = identity.certificate().role();
         if every.is_some() && matches!(role, Role::Distributor | Role::DhcpServer) {
@@ -55,7 +57,7 @@ impl Refresh {
             let what = "sarp.refresh_key_every with an identity of the paper profile, whose key the authority made";
             return Err(Failure::file(&config.host.identity, what, "remove it, and renew this host by `site issue`"));
         }
-        let file = config.host.state_dir.join(format!("{}.keys.pem", config.host.interface));
+        let file = config.home().path(&Kept::OwnKeys);
         let mut keys = OwnKeys::default();
         if file.exists() {
             let remedy =
@@ -64,7 +66,8 @@ impl Refresh {
             let read = OwnKeys::from_pem(&text, identity.certificate());
             keys = read.map_err(|error| Failure::file(&file, error, remedy))?;
         }
-        Ok(Refresh { identity: Arc::clone(identity), file, every, keys, not_before: Instant::default() })
+        let (identity, disk) = (Arc::clone(identity), disk.clone());
+        Ok(Refresh { identity, disk, file, every, keys, not_before: Instant::default() })
     }
 
     /// What counts, as far as this host knows.
@@ -130,7 +133,7 @@ impl Refresh {
 
     fn save(&self) -> bool {
         let text = self.keys.to_pem(self.identity.certificate());
-        let written = files::write(&self.file, &text, Secrecy::Secret, Overwrite::Force);
+        let written = self.disk.write(&Kept::OwnKeys, &text);
         if let Err(error) = &written {
             tracing::error!("this host's new key cannot be kept, so the old one stays: {error}");
         }
@@ -170,7 +173,8 @@ mod tests {
         );
         let file = place.join("host.toml");
         fs::write(&file, text).expect("written");
-        Refresh::open(&Config::load(&file).expect("valid"), identity).expect("opened")
+        Refresh::open(&Config::load(&file).expect("valid"), identity, &Disk::of_interface(place, "eth0"))
+            .expect("opened")
     }
 
     fn public(key: &SigningKey) -> Vec<u8> {
@@ -272,12 +276,12 @@ mod tests {
         let place = tempfile::tempdir().expect("directory");
         let identity = identity(1);
         let mut refresh = open(place.path(), &identity);
-        refresh.file = place.path().join("missing/eth0.keys.pem");
+        refresh.disk = Disk::of_interface(&place.path().join("missing"), "eth0");
         assert!(refresh.step(&report(&identity.signing_key(), 30, false), at(0)).is_none());
         assert!(refresh.keys.next.is_none());
         fs::write(place.path().join("eth0.keys.pem"), "nonsense").expect("written");
         let config = Config::load(&place.path().join("host.toml")).expect("valid");
-        let line = Refresh::open(&config, &identity).map(drop).expect_err("damaged").to_string();
+        let line = Refresh::open(&config, &identity, &refresh.disk).map(drop).expect_err("damaged").to_string();
         assert!(line.contains("eth0.keys.pem: ") && line.contains("site rekey") && !line.contains('\n'), "{line}");
     }
 }

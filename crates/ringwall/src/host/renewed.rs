@@ -11,10 +11,16 @@ use identity::HostIdentity;
 use super::plan::load_identity;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::monitor::Disk;
 
 /// What the file holds now, if it is a renewal of what is in force; nothing if it is the same.
-pub(super) fn reread(config: &Config, in_force: &HostIdentity, now: Now) -> Result<Option<Arc<HostIdentity>>, Failure> {
-    let read = load_identity(config, now)?;
+pub(super) fn reread(
+    config: &Config,
+    in_force: &HostIdentity,
+    now: Now,
+    disk: &Disk,
+) -> Result<Option<Arc<HostIdentity>>, Failure> {
+    let read = load_identity(config, now, disk)?;
     let (old, new) = (in_force.certificate(), read.certificate());
     if old.der() == new.der() && in_force.generation() == read.generation() {
         return Ok(None);

@@ -4,12 +4,10 @@
 //! signature is what counts, not who wrote the file or gave the list; an older list than the one in use is refused, and so is
 //! one that cannot be read: what is known stays known.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authority::files::{self, Overwrite, Secrecy};
 use bump::Instant;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified, pem};
@@ -18,20 +16,18 @@ use wire::MacAddress;
 use crate::config::Config;
 use crate::daemon::Journal;
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept, Version};
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 const REMEDY: &str = "copy `revoked.crl.pem` of the site's directory there, whole";
 
-/// What tells one version of a file from another: file system, number, length, and time of change.
-type Version = (u64, u64, u64, i64, i64);
-
 /// The list in force, and where newer ones come from.
 pub(super) struct Revocations {
     /// The file that an operator puts in its place, if one is named, and its version when it was last read.
     followed: Option<(PathBuf, Option<Version>)>,
-    /// Where a list is kept that came from a peer.
-    kept: PathBuf,
+    /// Where these files are, and where a list is kept that came from a peer.
+    disk: Disk,
     identity: Arc<HostIdentity>,
     list: Option<Arc<Verified<RevocationList>>>,
     /// A peer gave the list in force, and the link layer has not been told yet.
@@ -52,13 +48,14 @@ pub(super) enum Look {
 impl Revocations {
     /// Reads the lists for the first time: that of the operator's file, which must be there if one is named, and the one that peers
     /// gave. The newer is in force.
-    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>) -> Result<Revocations, Failure> {
-        let kept = config.host.state_dir.join(format!("{}.revoked.crl.pem", config.host.interface));
+    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, disk: &Disk) -> Result<Revocations, Failure> {
+        let kept = config.home().path(&Kept::Revoked);
         let file = config.cll.revocation_list.as_deref();
-        let followed = file.map(|file| (file.to_owned(), version_of(file)));
-        let mut list = file.map(|file| read(file, identity)).transpose()?;
+        let followed = file.map(|file| (file.to_owned(), disk.version(file)));
+        let mut list = file.map(|file| read(disk, file, identity)).transpose()?;
         if kept.exists() {
-            match read(&kept, identity) {
+            // The monitor writes this file, and reads it to nobody: it is there for the next start.
+            match read(&Disk::own(None), &kept, identity) {
                 Ok(of_peers) if is_newer(&of_peers, list.as_ref()) => list = Some(of_peers),
                 Ok(_) => {}
                 // Peers give it again. A host that enrolled at another site has no use for it.
@@ -66,7 +63,8 @@ impl Revocations {
             }
         }
         let (list, identity) = (list.map(Arc::new), Arc::clone(identity));
-        Ok(Revocations { followed, kept, identity, list, is_news: false, look_at: Instant::default() })
+        let disk = disk.clone();
+        Ok(Revocations { followed, disk, identity, list, is_news: false, look_at: Instant::default() })
     }
 
     /// The list in force, if there is one.
@@ -95,7 +93,7 @@ impl Revocations {
         };
         journal.note("revocations", &format!("{from} gave a newer list"));
         let text = pem::encode(pem::REVOCATION_LIST, der);
-        if let Err(error) = files::write(&self.kept, &text, Secrecy::Public, Overwrite::Force) {
+        if let Err(error) = self.disk.write(&Kept::Revoked, &text) {
             journal.note("revocations", &format!("it is not kept beyond the end of this daemon: {error}"));
         }
         (self.list, self.is_news) = (Some(Arc::new(list)), true);
@@ -117,12 +115,12 @@ impl Revocations {
 
     fn look_at_file(&mut self) -> Look {
         let Some((file, before)) = &mut self.followed else { return Look::Same };
-        let version = version_of(file);
+        let version = self.disk.version(file);
         if version == *before {
             return Look::Same;
         }
         *before = version;
-        match read(file, &self.identity) {
+        match read(&self.disk, file, &self.identity) {
             Err(failure) => Look::Refused(failure.to_string()),
             Ok(list) if self.list.as_ref().is_some_and(|own| list.issued_unix() < own.issued_unix()) => {
                 Look::Refused(format!("{}: it is older than the list in force; {REMEDY}", file.display()))
@@ -140,14 +138,9 @@ fn is_newer(list: &RevocationList, than: Option<&Verified<RevocationList>>) -> b
     than.is_none_or(|than| list.issued_unix() > than.issued_unix())
 }
 
-fn version_of(file: &Path) -> Option<Version> {
-    let data = std::fs::metadata(file).ok()?;
-    Some((data.dev(), data.ino(), data.size(), data.mtime(), data.mtime_nsec()))
-}
-
-fn read(file: &Path, identity: &HostIdentity) -> Result<Verified<RevocationList>, Failure> {
-    let text = files::read(file).map_err(|error| Failure::file(file, error.reason(), REMEDY))?;
-    let der = pem::single(&text, pem::REVOCATION_LIST).map_err(|error| Failure::file(file, error, REMEDY))?;
+fn read(disk: &Disk, file: &Path, identity: &HostIdentity) -> Result<Verified<RevocationList>, Failure> {
+    let read = disk.read(file).map_err(|error| Failure::file(file, error, REMEDY))?;
+    let der = pem::single(&read.text, pem::REVOCATION_LIST).map_err(|error| Failure::file(file, error, REMEDY))?;
     let list = identity.anchor().verify_revocation_list(&der);
     list.map_err(|error| Failure::file(file, error, REMEDY))
 }

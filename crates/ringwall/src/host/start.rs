@@ -20,8 +20,9 @@ use system::ingress;
 use system::null::NullBump;
 use system::port::limits::SOCKET_BUFFER_BYTES;
 use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOptions};
-use system::privilege::{self, Capability};
+use system::privilege::Capability;
 use system::random::KernelSource;
+use system::sandbox::{Calls, Sandbox};
 use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::xdp;
 use wire::EtherType;
@@ -35,9 +36,10 @@ use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, St
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
-use crate::config::{Config, HookName, Mode, OnExit, RealTime, Trains};
+use crate::config::{Config, HookName, Keeper, Mode, OnExit, RealTime, Trains};
 use crate::daemon::{Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
+use crate::monitor::{Back, Charge, Disk};
 use crate::randomness::generator;
 use crate::shield::KeyWatch;
 
@@ -48,9 +50,11 @@ const SIGNING_THREADS_MAX: usize = 4;
 
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
+    system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let config = Config::load(file)?;
     let mut clock = config.clock();
-    let plan = Plan::make(file, &config, duty, clock.now())?;
+    let disk = Disk::separate(charge(file, &config))?;
+    let plan = Plan::make(file, &config, duty, clock.now(), &disk)?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
         check_interface(&config, identity, mac)?;
@@ -61,9 +65,19 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
         Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
         None => Ok(()),
     };
-    let prepared = prepare(&config, plan.identity(), taken, arm);
+    let prepared = prepare(&config, &disk, plan.identity(), taken, arm);
     let prepared = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
     Start { file, config: &config, prepared, clock }.carry_out(plan)
+}
+
+/// What the monitor of this daemon is there for: the files that are read again while it runs, its own, and the way out.
+fn charge(file: &Path, config: &Config) -> Charge {
+    let host = &config.host;
+    let keys = config.shield.iter().flat_map(|section| &section.peers).filter_map(|peer| peer.keys.clone());
+    let named = [file.to_owned(), host.identity.clone()].into_iter().chain(config.cll.revocation_list.clone());
+    let (interface, run_dir, state_dir) = (host.interface.clone(), host.run_dir.clone(), host.state_dir.clone());
+    let back = (host.on_exit == OnExit::Restore).then_some(Back::Host { interface, run_dir, state_dir });
+    Charge { readable: named.chain(keys).collect(), home: Some(config.home()), socket: config.socket(), back }
 }
 
 /// All that a bump needs beside its plan.
@@ -103,8 +117,8 @@ impl Start<'_> {
 
     fn shield(self, settings: shield::ipsec::Settings) -> Result<(), Failure> {
         let load = self.load(Load::new(false));
-        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
-        supervisor.ward_mut().watch_keys(KeyWatch::new(self.config));
+        let Prepared { ports, outposts, mut supervisor, disk, .. } = self.prepared;
+        supervisor.ward_mut().watch_keys(KeyWatch::new(self.config, &disk));
         let (mut shield, tools) = (Shield::new(settings), Tools { here: (), beside: vec![()] });
         if let Some(maps) = outposts.ipsec {
             shield.set_outpost(Box::new(maps));
@@ -117,9 +131,8 @@ impl Start<'_> {
 
     fn seal(mut self, sealing: Sealing) -> Result<(), Failure> {
         let (config, load) = (self.config, self.load(Load::new(self.trains())));
-        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
+        let Prepared { ports, outposts, mut supervisor, kept, .. } = self.prepared;
         let Sealing { identity, revocations, progress, expiry } = sealing;
-        let kept = kept_tickets(config, &identity);
         let mut settings = link_layer(config, self.file, identity, supervisor.ward().wire_mtu())?;
         settings.proved = progress.proved().to_vec();
         settings.heard = progress.heard();
@@ -144,7 +157,7 @@ impl Start<'_> {
 
     fn sign_arp(self, sarp: SignedArp) -> Result<(), Failure> {
         let (of_all, of_kept) = (self.load(Load::new(self.trains())), self.load(Load::of_kept()));
-        let Prepared { ports, outposts, mut supervisor, .. } = self.prepared;
+        let Prepared { ports, outposts, mut supervisor, signing_threads, .. } = self.prepared;
         let SignedArp { settings, distributors, akd, records, refresh, .. } = sarp;
         supervisor.ward_mut().name_distributors(distributors);
         supervisor.ward_mut().keep_key(refresh);
@@ -152,7 +165,7 @@ impl Start<'_> {
         if let Some(maps) = outposts.sarp {
             host.set_outpost(Box::new(maps));
         }
-        let workers = if self.config.akd.is_some() { signing_threads() } else { 1 };
+        let workers = if self.config.akd.is_some() { signing_threads } else { 1 };
         let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
         match ports {
             Opened::Tap(ports) => serve(host, tools, of_all, ports, self.clock, supervisor),
@@ -162,8 +175,8 @@ impl Start<'_> {
 }
 
 /// What earlier runs have kept to resume associations with. A host that cannot keep any makes handshakes instead.
-fn kept_tickets(config: &Config, identity: &HostIdentity) -> Option<(TicketFiles, Remembered)> {
-    TicketFiles::open(config, identity).unwrap_or_else(|failure| {
+fn kept_tickets(config: &Config, identity: &HostIdentity, disk: &Disk) -> Option<(TicketFiles, Remembered)> {
+    TicketFiles::open(config, identity, disk).unwrap_or_else(|failure| {
         tracing::warn!(interface = config.host.interface, "{failure}");
         None
     })
@@ -175,6 +188,10 @@ struct Prepared {
     outposts: Outposts,
     supervisor: Supervisor<Interface>,
     precedence: Precedence,
+    disk: Disk,
+    /// What earlier runs have kept to resume associations with, in mode `cll`.
+    kept: Option<(TicketFiles, Remembered)>,
+    signing_threads: usize,
 }
 
 /// The cheap checks in the kernel, by what they are in front of.
@@ -188,6 +205,7 @@ struct Outposts {
 /// Everything between the take-over and the first frame.
 fn prepare(
     config: &Config,
+    disk: &Disk,
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
@@ -200,12 +218,16 @@ fn prepare(
     let ports = open_ports(config, &mut taken)?;
     let (outposts, standing) = open_outposts(config, identity, &ports, &taken);
     takeover::flush_neighbours(&config.host.interface)?;
-    let interface = Interface::new(config, identity.cloned(), taken, follower, standing);
-    let supervisor = Supervisor::open(interface, config.socket(), "host.run_dir")?;
+    let interface = Interface::new(config, disk, identity.cloned(), taken, follower, standing);
+    let mut supervisor = Supervisor::open(interface, config.socket(), "host.run_dir", disk)?;
     arm()?;
+    let identity = identity.filter(|_| config.host.mode == Mode::Cll);
+    let kept = identity.and_then(|identity| kept_tickets(config, identity, disk));
+    let signing_threads = signing_threads();
     let precedence = Precedence::take(config.host.real_time_priority.map(RealTime::priority));
-    drop_privileges(config)?;
-    Ok(Prepared { ports, outposts, supervisor, precedence })
+    let entered = sandbox(config).enter();
+    supervisor.inside(entered.map_err(|error| failed(config, "entering the sandbox", &error))?);
+    Ok(Prepared { ports, outposts, supervisor, precedence, disk: disk.clone(), kept, signing_threads })
 }
 
 /// The cheap checks in front of the wire's port or card. Where every frame passes this program, the kernel says of none what is IPsec, and
@@ -416,14 +438,14 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
     Ok(Ports { stack: TapPort::new(queue), wire })
 }
 
-/// What remains are the privileges that this program's later work needs: following the card's changes, and giving the
-/// interface back where the configuration asks for that.
-fn drop_privileges(config: &Config) -> Result<(), Failure> {
-    let kept: &[Capability] = match config.host.on_exit {
-        OnExit::Closed => &[Capability::NetAdmin],
-        OnExit::Restore => &Capability::FOR_RELEASE,
+/// The one privilege that remains is for following the card's changes. A distributor also works with its repository.
+fn sandbox(config: &Config) -> Sandbox {
+    let calls = match config.akd.as_ref().map(|section| section.keeper()) {
+        None => Calls::Frames,
+        Some(Keeper::File(_)) => Calls::Database,
+        Some(Keeper::Cluster(_)) => Calls::Connections,
     };
-    privilege::keep(kept).map_err(|error| failed(config, "dropping privileges", &error))
+    Sandbox { capabilities: &[Capability::NetAdmin], calls }
 }
 
 fn failed(config: &Config, what: &str, error: &dyn std::fmt::Display) -> Failure {

@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use authority::files::{self, Overwrite, Secrecy};
+use authority::files;
 use cll::limits::{TICKET_KEYS, TICKETS_HELD_MAX, TICKETS_SPENT_MAX};
 use cll::{Effect, HeldTicket, IssuingKey, Remembered, TicketId};
 use identity::HostIdentity;
@@ -23,6 +23,7 @@ use zeroize::Zeroizing;
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::monitor::{Disk, Kept};
 
 /// Files that are written in one turn, a second; each waits for the disk.
 const FILES_PER_TURN: usize = 16;
@@ -34,6 +35,7 @@ const REMEDY: &str = "make host.state_dir writable for root, or set cll.resumpti
 /// The directory, and what is still to be written there.
 pub(super) struct TicketFiles {
     directory: PathBuf,
+    disk: Disk,
     keys: Option<Vec<IssuingKey>>,
     /// The oldest first.
     spent: VecDeque<TicketId>,
@@ -47,8 +49,12 @@ impl TicketFiles {
     ///
     /// # Errors
     /// What is wrong with the directory. The host works without it.
-    pub(super) fn open(config: &Config, identity: &HostIdentity) -> Result<Option<(TicketFiles, Remembered)>, Failure> {
-        let directory = config.host.state_dir.join(format!("{}.tickets", config.host.interface));
+    pub(super) fn open(
+        config: &Config,
+        identity: &HostIdentity,
+        disk: &Disk,
+    ) -> Result<Option<(TicketFiles, Remembered)>, Failure> {
+        let directory = config.home().tickets();
         if !config.cll.resumption {
             remove_all(&directory).map_err(|error| Failure::file(&directory, error, "remove it by hand"))?;
             return Ok(None);
@@ -58,6 +64,7 @@ impl TicketFiles {
         let names = names_in(&directory).map_err(refused)?;
         let mut files = TicketFiles {
             directory: directory.clone(),
+            disk: disk.clone(),
             keys: None,
             spent: VecDeque::new(),
             spent_is_new: false,
@@ -136,25 +143,24 @@ impl TicketFiles {
     fn write_some(&mut self, files_max: usize) -> Result<(), String> {
         if let Some(keys) = self.keys.take() {
             let text = Zeroizing::new(keys.iter().map(key_block).collect::<String>());
-            self.put(KEYS, &text)?;
+            self.put(&Kept::TicketKeys, &text)?;
         }
         if std::mem::take(&mut self.spent_is_new) {
             let numbers = self.spent.iter().flatten().copied().collect::<Vec<u8>>();
-            self.put(SPENT, &pem::encode(pem::SPENT_TICKETS, &numbers))?;
+            self.put(&Kept::SpentTickets, &pem::encode(pem::SPENT_TICKETS, &numbers))?;
         }
         for _ in 0..files_max {
             let Some((mac, ticket)) = self.tickets.pop_first() else { break };
             match ticket {
-                Some(ticket) => self.put(&file_name(mac), &pem::encode(pem::TICKET, &ticket.to_bytes()))?,
-                None => remove(&self.directory.join(file_name(mac))).map_err(|error| error.to_string())?,
+                Some(ticket) => self.put(&Kept::ticket(mac), &pem::encode(pem::TICKET, &ticket.to_bytes()))?,
+                None => self.disk.remove(&Kept::ticket(mac)).map_err(|error| error.to_string())?,
             }
         }
         Ok(())
     }
 
-    fn put(&self, name: &str, text: &str) -> Result<(), String> {
-        let file = self.directory.join(name);
-        files::write(&file, text, Secrecy::Secret, Overwrite::Force).map_err(|error| error.to_string())
+    fn put(&self, kept: &Kept, text: &str) -> Result<(), String> {
+        self.disk.write(kept, text).map_err(|error| error.to_string())
     }
 }
 

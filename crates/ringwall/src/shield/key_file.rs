@@ -2,9 +2,9 @@
 //!
 //! TOML, readable for its owner only. Both ends have the same keys; they differ in `end`, and may differ in `send`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bump::ErasingGenerator;
@@ -14,9 +14,8 @@ use shield::ipsec::{End, EpochKey, KEY_LEN, PairKeys};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::failure::Failure;
+use crate::monitor::Disk;
 
-/// Longest file that is read.
-const FILE_LEN_MAX: u64 = 4096;
 const AGAIN: &str = "make the pair's files again with `ringwall shield keys make`";
 const HEAD: &str =
     "# What one end of a pair of shields has; whoever reads it can pass the shield. See `ringwall shield keys`.\n";
@@ -98,7 +97,11 @@ impl KeyFile {
 
     /// Reads and checks `file`.
     pub(super) fn read(file: &Path) -> Result<KeyFile, Failure> {
-        let text = read_private(file).map_err(|error| Failure::file(file, error, AGAIN))?;
+        KeyFile::read_from(&Disk::own(None), file)
+    }
+
+    fn read_from(disk: &Disk, file: &Path) -> Result<KeyFile, Failure> {
+        let text = read_private(disk, file).map_err(|error| Failure::file(file, error, AGAIN))?;
         let parsed: KeyFile = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             // Not the library's message, which may quote the key.
@@ -152,18 +155,16 @@ impl KeyFile {
 }
 
 /// What `file` says to the bump.
-pub(super) fn load(file: &Path) -> Result<PairKeys, Failure> {
-    Ok(KeyFile::read(file)?.keys())
+pub(super) fn load(disk: &Disk, file: &Path) -> Result<PairKeys, Failure> {
+    Ok(KeyFile::read_from(disk, file)?.keys())
 }
 
-fn read_private(file: &Path) -> io::Result<Zeroizing<String>> {
-    let opened = File::open(file)?;
-    if opened.metadata()?.mode() & 0o077 != 0 {
-        return Err(io::Error::other("others than its owner may read it (chmod 600)"));
+fn read_private(disk: &Disk, file: &Path) -> io::Result<Zeroizing<String>> {
+    let read = disk.read(file)?;
+    match read.mode & 0o077 {
+        0 => Ok(read.text),
+        _ => Err(io::Error::other("others than its owner may read it (chmod 600)")),
     }
-    let mut text = Zeroizing::new(String::new());
-    opened.take(FILE_LEN_MAX).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn create_private(file: &Path, text: &str) -> io::Result<()> {
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     fn line(file: &Path) -> String {
-        load(file).expect_err("refused").to_string()
+        load(&Disk::own(None), file).expect_err("refused").to_string()
     }
 
     #[test]
@@ -204,7 +205,7 @@ mod tests {
             end.write(file, false).expect("written");
             assert!(end.write(file, false).is_err(), "nothing is written over");
         }
-        let [a, b] = files.map(|file| load(&file).expect("readable"));
+        let [a, b] = files.map(|file| load(&Disk::own(None), &file).expect("readable"));
         assert_eq!((a.end, b.end, a.send), (End::A, End::B, 1));
         assert_eq!(a.epochs[0].key, b.epochs[0].key);
         assert_ne!(a.epochs[0].key, [0; KEY_LEN]);
@@ -235,7 +236,7 @@ mod tests {
             assert!(line.contains(word) && !line.contains(key) && !line.contains('\n'), "{line}");
         }
         put(&format!("end = \"a\"\nsend = 1\n{}", epoch(1, key)));
-        assert!(load(&file).is_ok());
+        assert!(load(&Disk::own(None), &file).is_ok());
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("ours");
         assert!(line(&file).contains("chmod 600"));
     }

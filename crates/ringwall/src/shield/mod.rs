@@ -22,6 +22,7 @@ use crate::config::duration::parse_time;
 use crate::config::{Config, Mode};
 use crate::failure::Failure;
 use crate::host::{ConfigArgs, Duty, run_daemon};
+use crate::monitor::Disk;
 use command::KeysCommand;
 pub(crate) use watch::KeyWatch;
 
@@ -67,16 +68,16 @@ fn check_mode(file: &Path) -> Result<(), Failure> {
 }
 
 /// Everything that the bump needs, with the keys out of their files.
-pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
+pub(crate) fn settings(config: &Config, disk: &Disk) -> Result<Settings, Failure> {
     let Some(section) = &config.shield else { return Err(Failure::new("the section [shield] is missing")) };
-    Ok(Settings { peers: peers(config)?, ..section.settings() })
+    Ok(Settings { peers: peers(config, disk)?, ..section.settings() })
 }
 
 /// The peers with their keys.
-fn peers(config: &Config) -> Result<Vec<PeerSettings>, Failure> {
+fn peers(config: &Config, disk: &Disk) -> Result<Vec<PeerSettings>, Failure> {
     let listed = config.shield.iter().flat_map(|section| &section.peers);
     let read = |peer: &crate::config::ShieldPeer| {
-        let keys = peer.keys.as_deref().map(key_file::load).transpose()?;
+        let keys = peer.keys.as_deref().map(|file| key_file::load(disk, file)).transpose()?;
         Ok(PeerSettings { address: peer.address, keys })
     };
     listed.map(read).collect()

@@ -323,7 +323,8 @@ fn group_messages() -> (Vectors, [Vec<u8>; 2]) {
             frame
         });
         let (identity, incarnation) = (identity_of(&Vectors::read(SITE), "alpha"), vectors.array("incarnation"));
-        let work = Work::Sign(Batch { identity, incarnation, frames: frames.collect() });
+        let site_key = identity.site_key().clone();
+        let work = Work::Sign(Box::new(Batch { identity, site_key, incarnation, frames: frames.collect() }));
         let Outcome::Signed(Some(frames)) = work.run() else { panic!("not signed") };
         frames
     };

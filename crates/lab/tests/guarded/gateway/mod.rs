@@ -15,6 +15,7 @@ mod life;
 mod raw;
 mod restart;
 mod router;
+mod sandbox;
 mod scans;
 mod traffic;
 mod tunnels;
@@ -32,7 +33,7 @@ use ringwall_lab::net::{Namespace, Running};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::stage::{Outcome, perform_alone, program};
+use crate::stage::{Outcome, assert_unhindered, perform_alone, program};
 
 /// The host that is protected.
 const TRUSTED: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
@@ -177,6 +178,7 @@ impl Drop for Path {
         }
         self.stop(Signal::TERM);
         let _never_taken = self.ask(&["gate", "release"]);
+        assert_unhindered(&std::fs::read_to_string(self.directory.join("log")).unwrap_or_default());
         for namespace in [&self.trusted, &self.untrusted, &self.gate] {
             let _gone = namespace.delete();
         }

@@ -1,0 +1,16 @@
+//! The sandbox of a gateway: it needs no privilege at all.
+
+use super::perform_between;
+use crate::sandbox::assert_inside;
+
+#[test]
+fn a_gateway_is_inside_whatever_its_way_out() {
+    for on_exit in ["closed", "restore"] {
+        perform_between(&format!("on_exit = \"{on_exit}\""), |path| {
+            assert_inside(path.process.as_ref().expect("it runs").id(), 0);
+            let events = path.ask(&["events"])?.stdout;
+            assert!(!events.contains("the sandbox refuses"), "{events}");
+            Ok(())
+        });
+    }
+}
