@@ -3,7 +3,7 @@
 
 Everything here is built from the written protocol (docs/protocol.md, docs/s-arp.md, docs/s-dhcp.md) with Python's own HMAC and SHA-256 and Debian's
 python3-cryptography (Ed25519, X25519, HKDF, the ciphers, X.509); HPKE is written out below, SipHash-2-4 as well and checked
-against the table of its authors. All keys are fixed, so the same files come out every time:
+against the table of its authors, ML-KEM beside this file. All keys are fixed, so the same files come out every time:
 
     vectors/make.py            writes the files beside this script
     vectors/make.py --check    compares them with what it would write; status 1 where they differ
@@ -30,6 +30,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
+import ml_kem
+
 ETHERTYPE_IPV6 = 0x86DD
 ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_CLL, ETHERTYPE_EXPERIMENT = 0x0806, 0x0800, 0x07D0, 0x88B5
 BROADCAST = bytes([0xFF] * 6)
@@ -43,6 +45,8 @@ SUITE_NAME = {AES_256_GCM: "aes-256-gcm", AES_128_GCM: "aes-128-gcm", CHACHA20_P
 INNER_CHECKSUM_PARTIAL, INNER_COMPRESSED = 0x01, 0x02
 # What a side says of compression: in the low half what it would use, in the high half what it reads.
 SENDS_LZ4, READS_LZ4 = 0x01, 0x10
+# In the same byte: takes part in an ML-KEM exchange.
+POST_QUANTUM = 0x80
 # The shortest sealed frame has Ethernet's 60 bytes: 14 + 14 + 3 + 13 + 16.
 PAYLOAD_MIN = 13
 MAC_ADDRESS_OID = ObjectIdentifier("1.3.6.1.5.5.7.8.12")
@@ -896,6 +900,77 @@ def resumption_file(resumptions):
     return out.text()
 
 
+# ---- ML-KEM and pre-shared keys (sections 28 and 29) ----------------------------------------------------------------
+
+
+class MlKem:
+    """An ML-KEM exchange in the association of a handshake, as if its offers had the bit."""
+
+    def __init__(self, before, offers):
+        self.before, self.offers, self.hosts = before, offers, before.hosts
+        self.d, self.z, self.m = (self.fixed(name) for name in "dzm")
+        self.public, self.private = ml_kem.key_gen(self.d, self.z)
+        self.ciphertext, self.secret = ml_kem.encapsulate(self.public, self.m)
+        assert ml_kem.decapsulate(self.private, self.ciphertext) == self.secret
+        self.kept = expand(pseudorandom_key(before.shared, before.transcript), b"ringwall cll 2 kept")
+        self.nonce = self.fixed("nonce")[:16]
+        self.request = bytes([TYPE_ROLLOVER_REQUEST, 1]) + self.nonce + offers[0].emit() + self.public
+        self.reply = bytes([TYPE_ROLLOVER_REPLY, 1]) + self.nonce + offers[1].emit() + self.ciphertext
+        hashes = sha256(self.request) + sha256(self.reply)
+        self.transcript = sha256(b"ringwall cll 2 ml-kem transcript", before.transcript, hashes)
+
+    @staticmethod
+    def fixed(label):
+        return fixed(f"ml-kem {label}")
+
+    def sealed(self, side, message, sequence):
+        """Under lane 0 of the old keys."""
+        _, label, sender, receiver, offer, peers = list(self.before.sides())[side]
+        keys = lane_keys(self.before.shared, self.before.transcript, label, 0, offer.suite)
+        header = ethernet(receiver.mac, sender.mac, ETHERTYPE_CLL)
+        return data_frame(header, offer, keys, peers.receiver_index, sequence, struct.pack("!HB", INNER_CONTROL, 0) + message)
+
+
+def put_lane_0(out, prefix, secrets, transcript, offers):
+    for side, name in enumerate(("initiator", "responder")):
+        keys = lane_keys(secrets, transcript, f"from {name}", 0, offers[side].suite)
+        out.put(f"{prefix}.{name}.lane0.key", keys.key)
+        out.put(f"{prefix}.{name}.lane0.iv", keys.iv)
+        out.put(f"{prefix}.{name}.lane0.spin_key", keys.spin)
+
+
+def post_quantum_file(exchange, roll, resumed):
+    shake = exchange.before
+    out = Vectors("An ML-KEM exchange in the association of handshake-1.txt, as if both offers had the bit; what rollover and",
+                  "resumption 1 lead to with a secret more; and a pre-shared key.")
+    for name in ("d", "z", "m", "public", "private", "ciphertext", "secret"):
+        out.put(f"ml_kem.{name}", getattr(exchange, name))
+    out.put("old.transcript", shake.transcript)
+    out.put("old.shared_secret", shake.shared)
+    out.put("old.kept", exchange.kept)
+    out.put("exchange.nonce", exchange.nonce)
+    for side, name in enumerate(("initiator", "responder")):
+        out.put(f"exchange.{name}.offer", exchange.offers[side].emit())
+    out.put("exchange.request", exchange.request)
+    out.put("exchange.reply", exchange.reply)
+    out.put("exchange.transcript", exchange.transcript)
+    put_lane_0(out, "exchange", exchange.secret + exchange.kept, exchange.transcript, exchange.offers)
+    out.put("exchange.request.wire", exchange.sealed(0, exchange.request, 0x01000010))
+    out.put("exchange.reply.wire", exchange.sealed(1, exchange.reply, 0x02000010))
+    out.comment("Rollover 1, where the association keeps the secret above.")
+    put_lane_0(out, "rollover", roll.shared + exchange.kept, roll.transcript, roll.offers)
+    out.comment("A pre-shared key, its proof in the reply to handshake 1, and keys into which it goes.")
+    key, request_hash = fixed("pre-shared key"), sha256(without_tag(shake.request))
+    secret, check = (expand(key, b"ringwall cll 2 pre-shared " + use) for use in (b"secret", b"check"))
+    out.put("pre_shared.key", key)
+    out.put("pre_shared.name", expand(key, b"ringwall cll 2 pre-shared name", length=8))
+    out.put("pre_shared.request_hash", request_hash)
+    out.put("pre_shared.proof", short_tag(check, b"pre-shared key", request_hash))
+    put_lane_0(out, "pre_shared.handshake", shake.shared + secret, shake.transcript, [shake.case.initiator, shake.case.responder])
+    put_lane_0(out, "pre_shared.resumption", resumed.input + secret, resumed.transcript, resumed.offers)
+    return out.text()
+
+
 CASES = [
     Case(1, "First contact by IP address; one side encrypts, the other only authenticates.",
          Offer(AES_256_GCM, True, 1, 0x00010000, 1800), Offer(AES_256_GCM, False, 1, 0xFFFFFFF8, 3600)),
@@ -911,7 +986,7 @@ CASES = [
          Offer(AES_256_GCM, True, 1, 0x00600000, 1800), Offer(AES_256_GCM, True, 1, 0x00600008, 1800), ipv6=True),
     Case(6, "The initiator compresses and reads LZ4, the responder only reads it, and something that nobody knows yet.",
          Offer(AES_256_GCM, True, 1, 0x00700000, 1800, compression=SENDS_LZ4 | READS_LZ4),
-         Offer(AES_128_GCM, False, 1, 0x00700008, 1800, slow_nonce=True, compression=READS_LZ4 | 0x80)),
+         Offer(AES_128_GCM, False, 1, 0x00700008, 1800, slow_nonce=True, compression=READS_LZ4 | 0x20)),
 ]
 
 
@@ -1399,18 +1474,23 @@ def all_files():
     for shake in shakes:
         files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)
     files["list-messages.txt"] = list_messages_file()
-    files["rollover.txt"] = rollover_file([
+    rollovers = [
         Rollover(1, shakes[0], False,
                  (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),
         Rollover(2, shakes[2], True,
                  (Offer(AES_128_GCM, False, 3, 0x00040010, 86400, slow_nonce=True), Offer(CHACHA20_POLY1305, True, 2, 0x00050018, 60))),
-    ])
-    files["resumption.txt"] = resumption_file([
+    ]
+    files["rollover.txt"] = rollover_file(rollovers)
+    resumptions = [
         Resumption(1, shakes[0], False, True,
                    (Offer(AES_256_GCM, True, 1, 0x00060000, 1800), Offer(AES_256_GCM, False, 1, 0x00070008, 3600))),
         Resumption(2, shakes[2], True, False,
                    (Offer(AES_128_GCM, False, 3, 0x00080010, 86400, slow_nonce=True), Offer(CHACHA20_POLY1305, True, 2, 0x00090018, 60))),
-    ])
+    ]
+    files["resumption.txt"] = resumption_file(resumptions)
+    exchange = MlKem(shakes[0], (Offer(AES_256_GCM, True, 1, 0x000A0000, 1800, compression=POST_QUANTUM),
+                                 Offer(AES_256_GCM, False, 1, 0x000B0008, 3600, compression=POST_QUANTUM)))
+    files["post-quantum.txt"] = post_quantum_file(exchange, rollovers[0], resumptions[0])
     return files
 
 

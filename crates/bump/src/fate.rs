@@ -284,7 +284,11 @@ drop_reasons! {
     CertificateAddress, "certificate-address", "The handshake speaks for an IP or MAC address that its certificate does not bind.",
         "An enrolled host lies, or its certificate lacks the address.";
     WeakOffer, "weak-offer", "The peer offers less protection than this host requires.",
-        "Bring both configurations together (`require_suites`, `require_confidentiality`, `send_suite`, `confidentiality`).";
+        "Bring both configurations together (`require_suites`, `require_confidentiality`, `send_suite`, `confidentiality`, `post_quantum`).";
+    PreSharedKey, "pre-shared-key", "This host and the peer have no pre-shared key in common, or only one of them has one.",
+        "Give all hosts of the site the same `cll.pre_shared_key` file; while a key is being changed both are in it.";
+    KemPending, "kem-pending", "Payload came under keys that carry none before the ML-KEM exchange is over.",
+        "Nothing: no correct sender seals any so early.";
     BadKeyShare, "bad-key-share", "The peer's key share is not a usable public key.",
         "Look for the machine that forges handshakes.";
     TicketUnknown, "ticket-unknown", "A resumption with a ticket that this host cannot open, or issued under another certificate, or `cll.resumption` is off.",

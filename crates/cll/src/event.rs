@@ -28,6 +28,8 @@ pub enum EndCause {
     FellBack,
     /// This host has another address than the one for which it was made.
     OwnAddress,
+    /// Payload waited for ML-KEM, and the exchange did not come to an end.
+    Unfinished,
 }
 
 impl EndCause {
@@ -39,6 +41,7 @@ impl EndCause {
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
             EndCause::OwnAddress => "this host has another address",
+            EndCause::Unfinished => "the ML-KEM exchange did not come to an end",
             EndCause::Revoked => "the site has revoked the peer's certificate",
             EndCause::FellBack => "the peer speaks in clear again",
         }

@@ -6,7 +6,7 @@
 use identity::KeyError;
 use identity::aead::{OpeningKey, SealingKey, Suite};
 use identity::agreement::SharedSecret;
-use identity::schedule::Schedule;
+use identity::schedule::{AddedSecret, Schedule};
 use identity::ticket::ResumptionSecret;
 use shield::spin::KEY_LEN as SPIN_KEY_LEN;
 use shield::{NonceKeys, Nonces};
@@ -62,6 +62,8 @@ pub(crate) struct AssociationKeys {
     pub(crate) send: Vec<SendKey>,
     pub(crate) receive: Vec<ReceiveKey>,
     pub(crate) tickets: TicketSecrets,
+    /// What the association that replaces this one may begin with.
+    pub(crate) kept: AddedSecret,
 }
 
 /// What the two tickets of an association are made for, each until its ticket is given or has come.
@@ -90,15 +92,18 @@ pub(crate) struct Chosen {
     pub(crate) suite: Suite,
 }
 
-/// Derives all keys. `own` is what we offered, `peers` what the peer did, `sending` who we are.
+/// Derives all keys. `added` goes in beside what is shared; `own` is what we offered, `peers` what the peer did, `sending` who
+/// we are.
 pub(crate) fn derive(
     shared: &SharedSecret,
+    added: &[&AddedSecret],
     transcript: &[u8; 32],
     sending: Direction,
     own: Chosen,
     peers: Chosen,
 ) -> Result<AssociationKeys, KeyError> {
-    derive_from(&Schedule::new(shared, transcript), sending, own, peers)
+    let schedule = Schedule::with(shared, added, transcript).ok_or(KeyError::Unsupported)?;
+    derive_from(&schedule, sending, own, peers)
 }
 
 /// As [`derive`], from what key agreement and transcript came to.
@@ -132,7 +137,7 @@ pub(crate) fn derive_from(
             })
         })
         .collect::<Result<Vec<_>, KeyError>>()?;
-    Ok(AssociationKeys { send, receive, tickets: TicketSecrets::derive(schedule, sending) })
+    Ok(AssociationKeys { send, receive, tickets: TicketSecrets::derive(schedule, sending), kept: schedule.kept() })
 }
 
 /// Bytes of the longest keys of a suite: of one of the paper profile, a cipher's and an HMAC's.

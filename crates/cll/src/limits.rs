@@ -141,6 +141,8 @@ pub const KEY_PAIRS_AHEAD: usize = 16;
 /// Of these the last ones are kept for handshakes of hosts that have proved themselves before, and for our own.
 pub const KEY_PAIRS_RESERVED: usize = 4;
 const _: () = assert!(2 * KEY_PAIRS_RESERVED < KEY_PAIRS_AHEAD, "more are ordered before strangers find none");
+/// Pairs of ML-KEM prepared ahead: a host that starts opens no more handshakes than this in one go, as a rule.
+pub const KEM_PAIRS_AHEAD: usize = 16;
 /// Addresses that were asked for a handshake because of an unknown index, remembered for a second.
 pub const UNKNOWN_ASKED_MAX: usize = 256;
 

@@ -115,6 +115,8 @@ pub(crate) struct Incoming {
     pub(crate) key: ReceiveKey,
     /// The first frame that opens is to be reported.
     pub(crate) awaits_first_frame: bool,
+    /// Otherwise only messages of the link layer are let in under it.
+    pub(crate) carries_payload: bool,
 }
 
 /// A key to send with, as a lane installs it.
@@ -123,6 +125,8 @@ pub(crate) struct Outgoing {
     pub(crate) peer: MacAddress,
     pub(crate) key: SendKey,
     pub(crate) first_sequence: u32,
+    /// Otherwise only messages of the link layer leave under it.
+    pub(crate) carries_payload: bool,
 }
 
 /// From control to a lane.

@@ -76,7 +76,7 @@ impl Scene {
         let shared = self.key_pair(side).agree(share).expect("agreed");
         let transcript = transcript(self.message("request.frame"), self.message("reply.frame"));
         assert_eq!(transcript, *self.bytes("transcript"));
-        derive(&shared, &transcript, direction, own, peers).expect("derived")
+        derive(&shared, &[], &transcript, direction, own, peers).expect("derived")
     }
 
     /// A message of the vectors without site tag and signature.
@@ -189,7 +189,7 @@ fn frames_are_sealed_and_opened_alike() {
             let key = scene.keys(from).send.into_iter().next().expect("lane 0");
             let first_sequence =
                 u32::from_be_bytes(scene.bytes(&format!("{from}.first_sequence")).try_into().expect("4"));
-            let outgoing = Outgoing { association, peer: receiver.mac, key, first_sequence };
+            let outgoing = Outgoing { association, peer: receiver.mac, key, first_sequence, carries_payload: true };
             lane.obey(at, Order(OrderKind::Send(Box::new(outgoing))), &mut sink, &mut requests);
             let mut batch: Vec<_> = all("plain").into_iter().map(|frame| (frame, Meta::plain())).collect();
             lane.process(at, Side::STACK, &mut Frames::new(&mut batch), &mut sink, &mut requests);
@@ -199,7 +199,7 @@ fn frames_are_sealed_and_opened_alike() {
             let mut lane = Lane::new(Arc::clone(receiver));
             let key = scene.keys(to).receive.into_iter().next().expect("lane 0");
             let origin = Arc::new(Origin::of(sender.identity.certificate()));
-            let incoming = Incoming { association, origin, key, awaits_first_frame: false };
+            let incoming = Incoming { association, origin, key, awaits_first_frame: false, carries_payload: true };
             lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
             let mut batch: Vec<_> = sent.into_iter().map(|frame| (frame, Meta::plain())).collect();
             lane.process(at, Side::WIRE, &mut Frames::new(&mut batch), &mut sink, &mut requests);

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use bump::SecretSource;
 use identity::agreement::KeyPair;
+use identity::kem::{KemPair, encapsulate};
 use shield::Nonces;
 use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
 use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 
-use crate::job::{Answer, CertificateTime, Finish, SignRequest};
+use crate::job::{Answer, CertificateTime, Finish, SignRequest, pre_shared_check};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
 use crate::revocation::Revoked;
 use crate::settings::{Requirement, Settings};
@@ -31,10 +32,14 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut dyn SecretSource) -> Resu
     let own_ip = first.unwrap_or(Ipv4Addr::UNSPECIFIED);
     let time = CertificateTime::NotBefore(certificate.not_before_unix());
     let (ours, theirs) = (key_pair(settings, keys)?, key_pair(settings, keys)?);
-    let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours);
+    let unsigned = message(settings, PacketType::HandshakeRequest, own_ip, &ours, [0; COOKIE_LEN]);
     let sign = SignRequest { identity: Arc::clone(&settings.identity), unsigned };
     let request = sign.run().ok_or(BROKEN)?;
-    let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs);
+    let check = pre_shared_check(settings, &request);
+    let unsigned_reply = message(settings, PacketType::HandshakeReply, own_ip, &theirs, check);
+    if settings.post_quantum.is_on() {
+        exchange_with_kem()?;
+    }
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
     let require = Requirement { suites: vec![settings.send_suite], confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
@@ -62,7 +67,20 @@ fn key_pair(settings: &Settings, keys: &mut dyn SecretSource) -> Result<KeyPair,
     KeyPair::of_profile(settings.profile(), &secret).map_err(|error| error.to_string())
 }
 
-fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &KeyPair) -> Vec<u8> {
+fn exchange_with_kem() -> Result<(), SelfTestError> {
+    let pair = KemPair::generate().map_err(|error| error.to_string())?;
+    let (ciphertext, secret) = encapsulate(pair.public()).map_err(|error| error.to_string())?;
+    let theirs = pair.decapsulate(&ciphertext).map_err(|error| error.to_string())?;
+    if theirs == secret { Ok(()) } else { Err(BROKEN.to_owned()) }
+}
+
+fn message(
+    settings: &Settings,
+    kind: PacketType,
+    own_ip: Ipv4Addr,
+    key_pair: &KeyPair,
+    cookie: [u8; COOKIE_LEN],
+) -> Vec<u8> {
     let mac = settings.identity.certificate().mac();
     let operation = match kind {
         PacketType::HandshakeRequest => Operation::Request,
@@ -77,6 +95,8 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         receiver_index: 0,
         lifetime_s: 0,
         compression: settings.compression,
+        post_quantum: settings.post_quantum.is_on(),
+        pre_shared: !settings.pre_shared.is_empty(),
     };
     Handshake {
         kind,
@@ -92,7 +112,7 @@ fn message(settings: &Settings, kind: PacketType, own_ip: Ipv4Addr, key_pair: &K
         nonce: [0; NONCE_LEN],
         offer,
         key_share: key_pair.public(),
-        cookie: [0; COOKIE_LEN],
+        cookie,
         certificate: settings.identity.certificate().der(),
         signature: &[],
     }

@@ -4,8 +4,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bump::DropReason;
 use dhcp::link::{self, LeaseAuthority};
 use identity::aead::Suite;
+use identity::pre_shared::{PreSharedKey, PreSharedName};
 use identity::{HostIdentity, Profile};
 use shield::{Layers, Switches};
 use wire::cll::broadcast::LEAVES_MAX;
@@ -98,6 +100,26 @@ fn agreement_of(profile: Profile) -> Agreement {
     }
 }
 
+/// Whether keys of associations also come from ML-KEM-768 (docs/protocol.md, section 28).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PostQuantum {
+    /// Never.
+    #[default]
+    Off,
+    /// With every peer that does it, too.
+    Prefer,
+    /// With every peer; others are refused.
+    Require,
+}
+
+impl PostQuantum {
+    /// Whether this host takes part in an exchange.
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        self != PostQuantum::Off
+    }
+}
+
 /// Layers that are switched off so that a laboratory can show what each is worth. All on in real use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weaken {
@@ -154,6 +176,10 @@ pub struct Settings {
     pub slow_nonce: bool,
     /// With what this host compresses what it sends, and what it reads. The lengths of compressed frames tell of their content.
     pub compression: Compression,
+    /// Whether keys also come from ML-KEM.
+    pub post_quantum: PostQuantum,
+    /// Pre-shared keys in force, the one that this host answers with first; none, one or two. Peers must have one of them.
+    pub pre_shared: Vec<PreSharedKey>,
     /// Where forged frames end.
     pub layers: Layers,
     /// What peers must do.
@@ -215,6 +241,8 @@ impl Settings {
             confidential: true,
             slow_nonce: false,
             compression: Compression::NONE,
+            post_quantum: PostQuantum::Off,
+            pre_shared: Vec::new(),
             layers: Layers::default(),
             require: Requirement { suites, confidential: false },
             lifetime: limits::LIFETIME_DEFAULT,
@@ -246,6 +274,28 @@ impl Settings {
     /// How this host comes to a secret with others.
     pub(crate) fn agreement(&self) -> Agreement {
         agreement_of(self.profile())
+    }
+
+    /// What `offer` lacks of the secrets that go into keys beside a key agreement.
+    pub(crate) fn check_secrets(&self, offer: &Offer) -> Result<(), (DropReason, &'static str)> {
+        let has_pre_shared = !self.pre_shared.is_empty();
+        match offer {
+            _ if self.post_quantum == PostQuantum::Require && !offer.post_quantum => {
+                Err((DropReason::WeakOffer, "the peer does without ML-KEM, which this host requires (post_quantum)"))
+            }
+            Offer { pre_shared: false, .. } if has_pre_shared => {
+                Err((DropReason::PreSharedKey, "the peer has no pre-shared key, and this host has one"))
+            }
+            Offer { pre_shared: true, .. } if !has_pre_shared => {
+                Err((DropReason::PreSharedKey, "the peer has a pre-shared key, and this host has none"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The pre-shared key in force with this name.
+    pub(crate) fn pre_shared_named(&self, name: PreSharedName) -> Option<&PreSharedKey> {
+        self.pre_shared.iter().find(|key| key.name() == name)
     }
 
     /// Which checks of a data frame are made, and when. A laboratory that lets frames with a wrong tag in wants to see them.

@@ -14,18 +14,22 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX;
 use wire::cll::resumption::TICKET_LEN_MAX;
 use zeroize::Zeroizing;
 
+use crate::secrecy::{FORM_LEN as SECRECY_LEN, Secrecy};
+
 /// The number in front of a ticket, which names it.
 /// The number of a ticket, drawn at random by its issuer.
 pub type TicketId = [u8; ID_LEN];
 
 /// The first byte of both forms; another says that another version wrote it.
 const FORM: u8 = 1;
+/// The same where the association has more secrets than its key agreement, which are named behind it.
+const FORM_WITH_SECRECY: u8 = 2;
 const HASH_LEN: usize = 32;
 /// Form, three moments, secret, and the issuer's certificate as a hash.
 const CONTENT_FIXED_LEN: usize = 1 + 3 * 8 + KEY_LEN + HASH_LEN;
 
 const _: () = assert!(
-    CONTENT_FIXED_LEN + CERTIFICATE_LEN_MAX + OVERHEAD <= TICKET_LEN_MAX,
+    CONTENT_FIXED_LEN + SECRECY_LEN + CERTIFICATE_LEN_MAX + OVERHEAD <= TICKET_LEN_MAX,
     "there is a ticket for every certificate that fits a handshake"
 );
 
@@ -93,6 +97,8 @@ impl Span {
 /// What a ticket says, to its issuer alone.
 #[derive(Debug)]
 pub(crate) struct Content {
+    /// What went into the keys of the association in which the ticket is given.
+    pub(crate) secrecy: Secrecy,
     pub(crate) span: Span,
     pub(crate) secret: ResumptionSecret,
     /// The issuer's certificate when it issued the ticket.
@@ -103,8 +109,8 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn emit(&self) -> Zeroizing<Vec<u8>> {
-        let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_FIXED_LEN + self.certificate.len()));
-        out.push(FORM);
+        let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_FIXED_LEN + SECRECY_LEN + self.certificate.len()));
+        emit_form(self.secrecy, &mut out);
         self.span.emit(&mut out);
         out.extend_from_slice(self.secret.bytes());
         out.extend_from_slice(&self.issuer);
@@ -113,8 +119,9 @@ impl Content {
     }
 
     pub(crate) fn parse(bytes: &[u8]) -> Option<Content> {
-        let mut rest = bytes.strip_prefix(&[FORM])?;
+        let mut rest = bytes;
         Some(Content {
+            secrecy: take_form(&mut rest)?,
             span: Span::take(&mut rest)?,
             secret: ResumptionSecret::from_bytes(take(&mut rest)?),
             issuer: take(&mut rest)?,
@@ -126,6 +133,8 @@ impl Content {
 /// A ticket that this host holds, with all it needs to use it.
 #[derive(Clone)]
 pub struct HeldTicket {
+    /// What went into the keys of the association in which it was given.
+    pub(crate) secrecy: Secrecy,
     pub(crate) span: Span,
     pub(crate) secret: ResumptionSecret,
     /// This host's own certificate when it got the ticket.
@@ -145,8 +154,9 @@ impl HeldTicket {
     /// The form for a file. It holds a secret.
     #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_FIXED_LEN + 4 + TICKET_LEN_MAX + CERTIFICATE_LEN_MAX));
-        out.push(FORM);
+        let len_max = CONTENT_FIXED_LEN + SECRECY_LEN + 4 + TICKET_LEN_MAX + CERTIFICATE_LEN_MAX;
+        let mut out = Zeroizing::new(Vec::with_capacity(len_max));
+        emit_form(self.secrecy, &mut out);
         self.span.emit(&mut out);
         out.extend_from_slice(self.secret.bytes());
         out.extend_from_slice(&self.holder);
@@ -159,20 +169,22 @@ impl HeldTicket {
     /// it is still good is judged when it is used.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], anchor: &TrustAnchor) -> Option<HeldTicket> {
-        let mut rest = bytes.strip_prefix(&[FORM])?;
+        let mut rest = bytes;
+        let secrecy = take_form(&mut rest)?;
         let span = Span::take(&mut rest)?;
         let secret = ResumptionSecret::from_bytes(take(&mut rest)?);
         let holder = take(&mut rest)?;
         let issuer = anchor.verify_whenever(take_counted(&mut rest)?).ok()?;
         let ticket = take_counted(&mut rest)?.to_vec();
         let is_whole = rest.is_empty() && id_of(&ticket).is_some() && ticket.len() <= TICKET_LEN_MAX;
-        is_whole.then_some(HeldTicket { span, secret, holder, issuer, ticket })
+        is_whole.then_some(HeldTicket { secrecy, span, secret, holder, issuer, ticket })
     }
 }
 
 impl PartialEq for HeldTicket {
     fn eq(&self, other: &HeldTicket) -> bool {
-        let clear = |held: &HeldTicket| (held.span, held.holder, held.issuer.der().to_vec(), held.ticket.clone());
+        let clear =
+            |held: &HeldTicket| (held.secrecy, held.span, held.holder, held.issuer.der().to_vec(), held.ticket.clone());
         self.secret == other.secret && clear(self) == clear(other)
     }
 }
@@ -223,6 +235,22 @@ pub struct Remembered {
     pub spent: Vec<TicketId>,
 }
 
+fn emit_form(secrecy: Secrecy, out: &mut Vec<u8>) {
+    if secrecy.is_plain() {
+        return out.push(FORM);
+    }
+    out.push(FORM_WITH_SECRECY);
+    secrecy.emit(out);
+}
+
+fn take_form(rest: &mut &[u8]) -> Option<Secrecy> {
+    match take(rest)? {
+        [FORM] => Some(Secrecy::default()),
+        [FORM_WITH_SECRECY] => Secrecy::parse(take(rest)?),
+        _ => None,
+    }
+}
+
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (array, after) = rest.split_first_chunk()?;
     *rest = after;
@@ -267,15 +295,18 @@ mod tests {
 
     #[test]
     fn a_content_survives_and_no_shorter_one_is_read() {
-        let secret = ResumptionSecret::from_bytes([7; 32]);
-        let bytes = Content { span: SPAN, secret, issuer: [8; 32], certificate: vec![9; 5] }.emit();
-        assert_eq!(bytes.len(), CONTENT_FIXED_LEN + 5);
-        let parsed = Content::parse(&bytes).expect("a content");
-        assert_eq!(parsed.emit(), bytes);
-        for len in 0..CONTENT_FIXED_LEN {
-            assert!(Content::parse(&bytes[..len]).is_none(), "{len} bytes");
+        let secrecies = [(Secrecy::default(), 0), (Secrecy { post_quantum: true, pre_shared: None }, SECRECY_LEN)];
+        for (secrecy, more) in secrecies {
+            let secret = ResumptionSecret::from_bytes([7; 32]);
+            let bytes = Content { secrecy, span: SPAN, secret, issuer: [8; 32], certificate: vec![9; 5] }.emit();
+            assert_eq!(bytes.len(), CONTENT_FIXED_LEN + more + 5);
+            let parsed = Content::parse(&bytes).expect("a content");
+            assert_eq!((parsed.emit(), parsed.secrecy), (bytes.clone(), secrecy));
+            for len in 0..CONTENT_FIXED_LEN + more {
+                assert!(Content::parse(&bytes[..len]).is_none(), "{len} bytes");
+            }
+            assert!(Content::parse(&[&[3][..], &bytes[1..]].concat()).is_none(), "another form");
         }
-        assert!(Content::parse(&[&[2][..], &bytes[1..]].concat()).is_none(), "another form");
     }
 
     #[test]

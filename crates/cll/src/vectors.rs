@@ -3,6 +3,7 @@
 
 mod broadcast;
 mod model;
+mod post_quantum;
 mod resumption;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ use crate::keys::{AssociationKeys, Chosen, Direction, Material, ReceiveKey, Send
 use crate::limits::CLOCK_TOLERANCE;
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
 use crate::origin::Origin;
+use crate::secrecy::Secrecy;
 use crate::{Lane, Settings};
 
 const SIPHASH: &str = include_str!("../../../vectors/siphash.txt");
@@ -131,6 +133,8 @@ impl Party {
             receiver_index: vectors.number(&name("receiver_index")),
             lifetime_s: vectors.number(&name("lifetime_s")),
             compression: settings.compression,
+            post_quantum: false,
+            pre_shared: false,
         };
         Party {
             prefix,
@@ -371,7 +375,8 @@ fn frames_of_the_stack_are_sealed_alike() {
                 let prefix = format!("{}.lane{lane}", sender.prefix);
                 let first_sequence = scene.vectors.number(&format!("{prefix}.first_sequence"));
                 let peer = receiver.settings.mac;
-                let outgoing = Outgoing { association: AssociationId(1), peer, key, first_sequence };
+                let outgoing =
+                    Outgoing { association: AssociationId(1), peer, key, first_sequence, carries_payload: true };
                 let sealed = seal_all(&scene, sender.lane(), outgoing, &prefix);
                 let expected = examples().map(|(name, _)| scene.vectors.bytes(&format!("{prefix}.{name}.wire")));
                 assert_eq!(sealed, expected, "{prefix}");
@@ -404,7 +409,7 @@ fn sealed_frames_are_opened_once() {
                 let prefix = format!("{}.lane{lane}", sender.prefix);
                 let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
                 let association = AssociationId(1);
-                let incoming = Incoming { association, origin, key, awaits_first_frame: false };
+                let incoming = Incoming { association, origin, key, awaits_first_frame: false, carries_payload: true };
                 open_all(&scene, receiver.lane(), incoming, &prefix);
             }
         }
@@ -430,6 +435,33 @@ fn open_all(scene: &Scene, mut lane: Lane, incoming: Incoming, prefix: &str) {
     assert_eq!(ledger.drops(bump::DropReason::Replayed), 5);
 }
 
+/// A peer that seals payload before the ML-KEM exchange is over breaks the rule; what the link layer itself says goes through.
+#[test]
+fn under_keys_that_carry_no_payload_none_is_let_in() {
+    let scene = Scene::all().next().expect("a handshake");
+    let Some(Way { sender, receiver, receive, .. }) = scene.directions().into_iter().next() else { return };
+    let (mut lane, mut sink, mut requests) = (receiver.lane(), Collected::new(), Mailbox::new(8));
+    let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
+    let key = receive.into_iter().next().expect("a key");
+    let incoming =
+        Incoming { association: AssociationId(1), origin, key, awaits_first_frame: false, carries_payload: false };
+    let at = now(START_UNIX_S);
+    lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
+    for (name, _) in examples() {
+        let sealed = scene.vectors.bytes(&format!("{}.lane0.{name}.wire", sender.prefix));
+        lane.process(
+            at,
+            Side::WIRE,
+            &mut Frames::new(&mut [(sealed.to_vec(), Meta::plain())]),
+            &mut sink,
+            &mut requests,
+        );
+    }
+    assert_eq!(sink.take(), [], "nothing for the stack");
+    let ledger = lane.ledger();
+    assert_eq!((ledger.drops(bump::DropReason::KemPending), ledger.consumed[Side::WIRE as usize]), (4, 1));
+}
+
 #[test]
 fn compressed_frames_are_expanded() {
     let scene = Scene::all().nth(5).expect("the sixth handshake");
@@ -440,7 +472,8 @@ fn compressed_frames_are_expanded() {
     let (mut lane, mut sink, mut requests) = (receiver.lane(), Collected::new(), Mailbox::new(8));
     let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
     let key = receive.into_iter().next().expect("a key");
-    let incoming = Incoming { association: AssociationId(1), origin, key, awaits_first_frame: false };
+    let incoming =
+        Incoming { association: AssociationId(1), origin, key, awaits_first_frame: false, carries_payload: true };
     let at = now(START_UNIX_S);
     lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
     let partial = Meta { checksum: Checksum::Partial { start: 34, offset: 16 }, ..Meta::plain() };
@@ -537,6 +570,8 @@ impl Roll {
             receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
             lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
             compression: Compression::NONE,
+            post_quantum: false,
+            pre_shared: false,
         }
     }
 
@@ -551,7 +586,8 @@ impl Roll {
     }
 
     fn successor(&self, of: &Party) -> Successor {
-        Successor { of: self.array("old_transcript"), peer: of.settings.mac }
+        let (peer, secrecy) = (of.settings.mac, Secrecy::default());
+        Successor { of: self.array("old_transcript"), peer, kept: None, secrecy }
     }
 
     fn answer(&self) -> Answered {
@@ -669,7 +705,7 @@ fn check_sealed(
     let first_sequence = u32::from_be_bytes(sealed[20..24].try_into().expect("four bytes"));
     let mut lane = sender.lane();
     let key = send.into_iter().next().expect("lane 0");
-    let outgoing = Outgoing { association, peer: receiver.settings.mac, key, first_sequence };
+    let outgoing = Outgoing { association, peer: receiver.settings.mac, key, first_sequence, carries_payload: true };
     lane.obey(at, Order(OrderKind::Send(Box::new(outgoing))), &mut sink, &mut requests);
     lane.obey(at, Order(OrderKind::Control(receiver.settings.mac, message.clone())), &mut sink, &mut requests);
     let sent: Vec<Vec<u8>> = sink.take().into_iter().map(|(_, frame, _)| frame).collect();
@@ -677,7 +713,7 @@ fn check_sealed(
     let mut lane = receiver.lane();
     let key = receive.into_iter().next().expect("lane 0");
     let origin = Arc::new(Origin::of(sender.settings.identity.certificate()));
-    let incoming = Incoming { association, origin, key, awaits_first_frame: false };
+    let incoming = Incoming { association, origin, key, awaits_first_frame: false, carries_payload: true };
     lane.obey(at, Order(OrderKind::Receive(Box::new(incoming))), &mut sink, &mut requests);
     lane.process(at, Side::WIRE, &mut Frames::new(&mut [(sealed.clone(), Meta::plain())]), &mut sink, &mut requests);
     assert_eq!(sink.take(), [], "nothing for the stack");

@@ -71,6 +71,8 @@ impl Author {
             receiver_index: 8 * (number + 1),
             lifetime_s: 1800,
             compression: Compression::NONE,
+            post_quantum: false,
+            pre_shared: false,
         }
     }
 }

@@ -3,12 +3,13 @@
 //! This room turns bytes into keys, seals and opens, and reads certificates. It is the only maker of [`Verified`]: a value
 //! of that type was signed by the site, and no other crate can make one. It trusts the site's authority, the cryptography
 //! of AWS-LC and the path validation of rustls-webpki; it reads no clock (callers pass Unix seconds) and draws no
-//! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures and where it seals to
-//! a host.
+//! randomness of its own, except what the library draws inside ECDSA and RSA-PSS signatures, in ML-KEM exchanges and
+//! where it seals to a host.
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up instead), [`host`] (what a
-//! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`],
-//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`], [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! host owns), [`own_keys`] (what it signs ARP with after it has changed its key), then the tools: [`agreement`], [`kem`], [`pre_shared`],
+//! [`revocation`], [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`], [`ticket`], [`token`],
+//! [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms there are; those of the paper profile, which is for measuring and never for real use, are in `paper`.
 
 pub mod aead;
@@ -19,11 +20,13 @@ pub mod distributor;
 pub mod error;
 pub mod hash;
 pub mod host;
+pub mod kem;
 pub mod limits;
 pub mod own_keys;
 #[cfg_attr(not(feature = "paper"), path = "paper/absent.rs")]
 mod paper;
 pub mod pem;
+pub mod pre_shared;
 pub mod profile;
 mod record_key;
 pub mod renewal;
@@ -73,6 +76,8 @@ mod tests {
         shared::<TrustAnchor>();
         shared::<agreement::KeyPair>();
         shared::<agreement::SharedSecret>();
+        shared::<kem::KemPair>();
+        shared::<pre_shared::PreSharedKey>();
         shared::<aead::SealingKey>();
         shared::<aead::OpeningKey>();
         shared::<schedule::Schedule>();

@@ -30,6 +30,9 @@ pub const DHCP_KEY: &str = "RINGWALL DHCP KEY";
 /// The label of the master of a site's DHCP keys: 32 bytes, no structure around them.
 pub const DHCP_MASTER: &str = "RINGWALL DHCP MASTER";
 
+/// The label of a key that all hosts of a site have beside their certificates: see [`pre_shared`](crate::pre_shared).
+pub const PRE_SHARED_KEY: &str = "RINGWALL PRESHARED KEY";
+
 /// The label of a ticket that a host of the link layer holds, with what belongs to it: see `cll::HeldTicket`.
 pub const TICKET: &str = "RINGWALL TICKET";
 /// The label of a key under which a host seals the tickets that it issues: when it was made, in seconds since 1970 and 8 bytes,

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA256, Key};
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::agreement::{Secret, SharedSecret};
@@ -15,6 +16,33 @@ use crate::paper;
 const HASH_LEN: usize = 32;
 /// Most bytes that HKDF gives for one label (RFC 5869, section 2.3).
 const MAX_OUTPUT_LEN: usize = 255 * HASH_LEN;
+
+/// A secret of 32 bytes that goes into keys beside a key agreement, or beside another of its kind: what an ML-KEM
+/// exchange gave, a pre-shared key, or what an association hands on to the next. It is overwritten when dropped.
+#[derive(Clone)]
+pub struct AddedSecret(Zeroizing<[u8; HASH_LEN]>);
+
+impl AddedSecret {
+    /// The secret made of `bytes`.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; HASH_LEN]) -> AddedSecret {
+        AddedSecret(Zeroizing::new(bytes))
+    }
+}
+
+impl PartialEq for AddedSecret {
+    fn eq(&self, other: &AddedSecret) -> bool {
+        self.0[..].ct_eq(&other.0[..]).into()
+    }
+}
+
+impl Eq for AddedSecret {}
+
+impl fmt::Debug for AddedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddedSecret(redacted)")
+    }
+}
 
 /// The keys of one association, made as they are asked for.
 pub struct Schedule(Derivation);
@@ -36,6 +64,29 @@ impl Schedule {
             Secret::X25519(secret) => Self::extract(transcript, &**secret),
             Secret::Group14(secret) => Schedule(Derivation::Kdf2(Arc::clone(secret), *transcript)),
         }
+    }
+
+    /// As [`new`](Schedule::new), with other secrets behind the shared one. Each has 32 bytes, and the transcript says which there are,
+    /// so no two sequences are one input. `None` if there are any in the paper profile, which has none.
+    #[must_use]
+    pub fn with(shared: &SharedSecret, added: &[&AddedSecret], transcript: &[u8; 32]) -> Option<Self> {
+        match &shared.0 {
+            _ if added.is_empty() => Some(Schedule::new(shared, transcript)),
+            Secret::X25519(secret) => Some(Self::extract(transcript, &joined(secret, added))),
+            Secret::Group14(_) => None,
+        }
+    }
+
+    /// The keys that come from an ML-KEM exchange inside an association, and from what that hands on.
+    #[must_use]
+    pub fn encapsulated(encapsulated: &AddedSecret, kept: &AddedSecret, transcript: &[u8; 32]) -> Self {
+        Self::extract(transcript, &joined(&encapsulated.0, &[kept]))
+    }
+
+    /// What this association hands on to the one that replaces it, so that no secret that went in is ever lost.
+    #[must_use]
+    pub fn kept(&self) -> AddedSecret {
+        AddedSecret(self.expand(&[b"ringwall cll 2 kept"]))
     }
 
     /// `N` bytes for `label`, whose parts are put one after the other with nothing between them. Callers
@@ -61,6 +112,14 @@ impl Schedule {
         let pseudorandom_key = hmac::sign(&Key::new(HMAC_SHA256, salt), input);
         Schedule(Derivation::Hkdf(Key::new(HMAC_SHA256, pseudorandom_key.as_ref())))
     }
+}
+
+/// Secrets one behind the other.
+pub(crate) fn joined(first: &[u8; HASH_LEN], others: &[&AddedSecret]) -> Zeroizing<Vec<u8>> {
+    let mut input = Zeroizing::new(Vec::with_capacity(HASH_LEN * (1 + others.len())));
+    input.extend_from_slice(first);
+    others.iter().for_each(|other| input.extend_from_slice(&*other.0));
+    input
 }
 
 /// HKDF-Expand (RFC 5869, section 2.3).
@@ -118,6 +177,30 @@ mod tests {
         let schedule = Schedule::extract(&[], &[0x0b; 22]);
         let expected = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8";
         assert_eq!(*schedule.expand::<42>(&[]), array(expected));
+    }
+
+    #[test]
+    fn each_added_secret_counts_and_so_does_their_order() {
+        let one = KeyPair::from_random(&[1; 32]).expect("key");
+        let shared = one.agree(KeyPair::from_random(&[2; 32]).expect("key").public()).expect("shared");
+        let added = |seed: u8| AddedSecret::from_bytes([seed; 32]);
+        let keys =
+            |added: &[&AddedSecret]| *Schedule::with(&shared, added, &[3; 32]).expect("X25519").expand::<32>(&[b"key"]);
+        assert_eq!(keys(&[]), *Schedule::new(&shared, &[3; 32]).expand::<32>(&[b"key"]));
+        let all = [
+            keys(&[]),
+            keys(&[&added(5)]),
+            keys(&[&added(6)]),
+            keys(&[&added(5), &added(6)]),
+            keys(&[&added(6), &added(5)]),
+        ];
+        for (at, key) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other != key), "{at}");
+        }
+        let inside =
+            |kem: u8, kept: u8| *Schedule::encapsulated(&added(kem), &added(kept), &[3; 32]).expand::<32>(&[b"key"]);
+        assert!(inside(1, 2) != inside(1, 3) && inside(1, 2) != inside(3, 2) && inside(1, 2) == inside(1, 2));
+        assert!(Schedule::new(&shared, &[3; 32]).kept() != Schedule::new(&shared, &[4; 32]).kept());
     }
 
     #[test]

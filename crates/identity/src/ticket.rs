@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::aead::{OpeningKey, SealingKey, Suite, TAG_LEN};
 use crate::agreement::{Secret, SharedSecret};
-use crate::schedule::Schedule;
+use crate::schedule::{AddedSecret, Schedule};
 use crate::site_key::SiteKey;
 use crate::{BadTag, KeyError};
 
@@ -124,16 +124,19 @@ impl ResumptionSecret {
         self.binder(label, parts)[..].ct_eq(&binder[..]).into()
     }
 
-    /// The keys of the association that this secret and a fresh key agreement lead to. `transcript` is the SHA-256 of the whole
+    /// The keys of the association that this secret and a fresh key agreement lead to, and a pre-shared key where there is one. `transcript` is the SHA-256 of the whole
     /// exchange. `None` for the key agreement of the paper profile, which has no tickets.
     #[must_use]
-    pub fn schedule(&self, shared: &SharedSecret, transcript: &[u8; 32]) -> Option<Schedule> {
-        let Secret::X25519(shared) = &shared.0 else { return None };
-        let proved = Schedule::from_key(&self.0).expand::<32>(&[b"ringwall cll 2 resumed"]);
-        let mut input = Zeroizing::new([0; 64]);
-        input[..32].copy_from_slice(&**shared);
-        input[32..].copy_from_slice(&*proved);
-        Some(Schedule::extract(transcript, &*input))
+    pub fn schedule(
+        &self,
+        shared: &SharedSecret,
+        pre_shared: Option<&AddedSecret>,
+        transcript: &[u8; 32],
+    ) -> Option<Schedule> {
+        let Secret::X25519(_) = &shared.0 else { return None };
+        let proved = AddedSecret::from_bytes(*Schedule::from_key(&self.0).expand(&[b"ringwall cll 2 resumed"]));
+        let added: Vec<&AddedSecret> = std::iter::once(&proved).chain(pre_shared).collect();
+        Schedule::with(shared, &added, transcript)
     }
 }
 
@@ -188,11 +191,14 @@ mod tests {
         let shared = |seed: u8| pair(1).agree(pair(seed).public()).expect("shared");
         let key = |secret: u8, peer: u8, transcript: u8| {
             let secret = ResumptionSecret::from_bytes([secret; 32]);
-            *secret.schedule(&shared(peer), &[transcript; 32]).expect("X25519").expand::<32>(&[b"key"])
+            *secret.schedule(&shared(peer), None, &[transcript; 32]).expect("X25519").expand::<32>(&[b"key"])
         };
         let right = key(1, 2, 3);
         assert_eq!(right, key(1, 2, 3));
         assert!([key(9, 2, 3), key(1, 9, 3), key(1, 2, 9)].iter().all(|other| *other != right));
+        let pre_shared = AddedSecret::from_bytes([5; 32]);
+        let with = ResumptionSecret::from_bytes([1; 32]).schedule(&shared(2), Some(&pre_shared), &[3; 32]);
+        assert_ne!(*with.expect("X25519").expand::<32>(&[b"key"]), right, "a pre-shared key counts");
     }
 
     #[test]

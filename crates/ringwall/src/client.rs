@@ -439,7 +439,7 @@ pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
         return print_json(&peers);
     }
     say!(
-        "{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives",
+        "{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives, keys from",
         "name",
         "mac",
         "addresses",
@@ -495,7 +495,7 @@ fn print_pairs(pairs: &[Pair], json: bool) -> Result<(), Failure> {
 fn print_peer(peer: &Peer) {
     let heard = peer.last_opened_s.map_or_else(|| "never".to_owned(), |seconds| format!("{seconds} s"));
     say!(
-        "{:<16} {:<18} {:<16} {:<12} {:>5} s {:>7}  {} / {}",
+        "{:<16} {:<18} {:<16} {:<12} {:>5} s {:>7}  {} / {}, {}",
         peer.name,
         peer.mac,
         peer.addresses.join(","),
@@ -503,7 +503,8 @@ fn print_peer(peer: &Peer) {
         peer.age_s,
         heard,
         peer.sends,
-        peer.receives
+        peer.receives,
+        peer.agreement
     );
     for (reason, count) in &peer.would_drop {
         say!("{:<16} would be dropped in mode enforce: {count} {reason}", "");

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bump::Generator;
 use clap::Args;
 use identity::agreement::KeyPair;
+use identity::kem::{KemPair, encapsulate};
 use identity::profile::PAIR_RANDOM_LEN;
 use identity::schedule::Schedule;
 use identity::signing::SigningKey;
@@ -79,6 +80,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         row(args, "site_tag", || used(site_key.frame_tag(b"handshake", &[&message]))),
     ];
     rows.extend(unprepared);
+    rows.extend(post_quantum(args)?);
     if let Some(key) = identity.request_key() {
         rows.push(row(args, "request_tag", || used(key.credential(&message))));
     }
@@ -87,6 +89,17 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         rows.push(row(args, "request_check", || used(master.key_of(1).verify(&message, &tag))));
     }
     print(&rows, args.json)
+}
+
+/// What ML-KEM takes: a pair is made ahead, the rest each exchange waits for.
+fn post_quantum(args: &BenchArgs) -> Result<[Row; 3], Failure> {
+    let pair = KemPair::generate().map_err(Failure::new)?;
+    let (ciphertext, _) = encapsulate(pair.public()).map_err(Failure::new)?;
+    Ok([
+        row(args, "ml_kem_pair", || used(KemPair::generate())),
+        row(args, "ml_kem_encapsulate", || used(encapsulate(pair.public()))),
+        row(args, "ml_kem_decapsulate", || used(pair.decapsulate(&ciphertext))),
+    ])
 }
 
 /// What a key of the paper profile does ahead, and a signature without that; nothing for other keys. Its own signatures come

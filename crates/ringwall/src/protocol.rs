@@ -458,6 +458,9 @@ pub(crate) struct Peer {
     pub(crate) age_s: u64,
     pub(crate) remaining_s: u64,
     pub(crate) last_opened_s: Option<u64>,
+    /// What its keys come from.
+    #[serde(default)]
+    pub(crate) agreement: String,
     pub(crate) sends: String,
     pub(crate) receives: String,
     pub(crate) certificate_not_after_unix: u64,

@@ -332,12 +332,21 @@ impl Control {
             rollovers: 0,
             proof: finished.proof,
             tickets: finished.keys.tickets,
+            secrecy: finished.secrecy,
+            kept: finished.keys.kept,
+            by_kem: false,
+            is_quiet: false,
         };
         let association = self.peers.bear(call.now.since_boot, birth);
+        let is_bare = association.is_bare();
         self.install_receivers(call, &association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
         // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
-        call.order(0, OrderKind::ShowLife(mac));
+        if is_bare {
+            self.begin_kem(call, mac);
+        } else {
+            call.order(0, OrderKind::ShowLife(mac));
+        }
         if opening.asked_ip().is_some() {
             self.send_resolution_up(call, &reply.resolution, is_router);
         }

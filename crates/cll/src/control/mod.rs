@@ -42,7 +42,7 @@ use identity::{Generation, Verified};
 use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
-use wire::cll::{Offer, PacketType, Resolution, SITE_TAG_LEN};
+use wire::cll::{Agreement, Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
 
@@ -73,6 +73,7 @@ use site_keys::SiteKeys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     KeyPairs,
+    KemPairs,
     Opening(initiator::OpeningId),
     Answer(responder::AnswerId),
     Rollover(rollover::RolloverId),
@@ -164,7 +165,7 @@ pub struct PeerReport {
     pub router: bool,
     /// End of its certificate, in seconds since 1970.
     pub certificate_not_after_unix: u64,
-    /// `established`, `leaving` or `candidate`.
+    /// `established`, `agreeing` (payload waits for ML-KEM), `leaving` or `candidate`.
     pub state: &'static str,
     /// Whether this host asked.
     pub initiated: bool,
@@ -178,6 +179,8 @@ pub struct PeerReport {
     pub remaining: Duration,
     /// How long ago a frame was opened.
     pub last_opened_ago: Option<Duration>,
+    /// What its keys come from: `X25519`, `X25519+ML-KEM-768`, and `+PSK` behind it where there is a pre-shared key.
+    pub agreement: String,
     /// How we protect what we send.
     pub sends: String,
     /// How the peer protects what it sends.
@@ -196,7 +199,11 @@ impl Control {
             clear: Clear::new(settings.rules()),
             lists: Lists::default(),
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
-            site_keys: site_keys::at_start(&settings.identity, certificate_time(&settings, &Revoked::default(), now).unix_s(), now),
+            site_keys: site_keys::at_start(
+                &settings.identity,
+                certificate_time(&settings, &Revoked::default(), now).unix_s(),
+                now,
+            ),
             neighbours: Neighbours::new(settings.identity.certificate()),
             own_origin: Origin::of(settings.identity.certificate()),
             probes: BTreeMap::new(),
@@ -240,6 +247,7 @@ impl Control {
             out.effect(Effect::PermanentNeighbour { ip: legacy.ip, mac: legacy.mac });
         }
         self.order_key_pairs(out);
+        self.order_kem_pairs(out);
     }
 
     /// A handshake with ourselves, to be called once before the first frame. Its key pairs come from `keys`.
@@ -260,7 +268,7 @@ impl Control {
     pub fn peers(&self, now: Instant) -> Vec<PeerReport> {
         let mut reports = Vec::new();
         for (_, peer) in self.peers.iter() {
-            let current = peer.current.iter().map(|one| (one, "established"));
+            let current = peer.current.iter().map(|one| (one, if one.is_bare() { "agreeing" } else { "established" }));
             let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
             let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
             let all = current.chain(leaving).chain(candidates);
@@ -283,10 +291,10 @@ impl Control {
         self.clear.rules.proved.len()
     }
 
-    /// Associations in use with one hardware address; never more than one.
+    /// Associations in use with one hardware address under which payload moves; never more than one.
     #[must_use]
     pub fn established_with(&self, mac: MacAddress) -> usize {
-        usize::from(self.peers.current_by_mac(mac).is_some())
+        usize::from(self.peers.current_by_mac(mac).is_some_and(|current| !current.is_bare()))
     }
 
     /// Handshakes that this host has open.
@@ -372,6 +380,11 @@ impl Control {
         pair
     }
 
+    /// Whether this host does ML-KEM. The paper profile has none.
+    fn offers_post_quantum(&self) -> bool {
+        self.settings.post_quantum.is_on() && self.settings.agreement() == Agreement::X25519
+    }
+
     fn offer(&self, receiver_index: u32) -> Offer {
         Offer {
             agreement: self.settings.agreement(),
@@ -382,6 +395,8 @@ impl Control {
             receiver_index,
             lifetime_s: u32::try_from(self.settings.lifetime.as_secs()).unwrap_or(u32::MAX),
             compression: self.settings.compression,
+            post_quantum: self.offers_post_quantum(),
+            pre_shared: !self.settings.pre_shared.is_empty(),
         }
     }
 
@@ -457,20 +472,24 @@ impl Control {
         }
         self.make_room(call, mac);
         self.learn_certificate(call, &association.certificate);
-        call.out.event(established(&association));
+        if !association.is_quiet {
+            call.out.event(established(&association));
+        }
         self.note_proof(call, &association);
-        let id = association.id;
+        let (id, carries_payload) = (association.id, !association.is_bare());
         self.settle_rollover(call, mac, id);
         if let Some(old) = self.peers.set_current(association) {
             self.retire(call, old);
         }
         for (lane, key) in send.into_iter().enumerate() {
             let first_sequence = self.random.number() % limits::SEQUENCE_START_BELOW;
-            let outgoing = Outgoing { association: id, peer: mac, key, first_sequence };
+            let outgoing = Outgoing { association: id, peer: mac, key, first_sequence, carries_payload };
             call.order(lane as u8, OrderKind::Send(Box::new(outgoing)));
         }
         self.close_openings_for(call, mac);
-        self.offer_list(call, mac);
+        if carries_payload {
+            self.offer_list(call, mac);
+        }
         self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
     }
 
@@ -550,7 +569,8 @@ impl Control {
         for key in keys {
             let lane = self.lane_of(key.receiver_index);
             let origin = Arc::clone(&association.origin);
-            let incoming = Incoming { association: association.id, origin, key, awaits_first_frame };
+            let carries_payload = !association.is_bare();
+            let incoming = Incoming { association: association.id, origin, key, awaits_first_frame, carries_payload };
             call.order(lane, OrderKind::Receive(Box::new(incoming)));
         }
     }
@@ -632,6 +652,8 @@ impl bump::Control for Control {
                 self.key_pairs_ordered = false;
                 self.key_pairs_lost(&mut call);
             }
+            (Some(Task::KemPairs), CompletionKind::KemPairs(pairs)) => self.stock_kem_pairs(&mut call, pairs),
+            (Some(Task::KemPairs), _) => self.stock_kem_pairs(&mut call, Vec::new()),
             (Some(Task::Opening(id)), CompletionKind::Signed(message)) => self.request_signed(&mut call, id, message),
             (Some(Task::Opening(id)), CompletionKind::Finished(result)) => self.reply_judged(&mut call, id, result),
             (Some(Task::Opening(id)), _) => self.opening_job_lost(&mut call, id),
@@ -738,6 +760,13 @@ fn claimed_ip(message: &[u8]) -> Option<IpAddr> {
     Resolution::in_message(message).map(|resolution| resolution.sender_ip())
 }
 
+fn agreement_name(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::X25519 => "X25519",
+        Agreement::Group14 => "group 14",
+    }
+}
+
 fn ended(association: &Association, cause: EndCause) -> Event {
     let certificate = &association.certificate;
     Event::Ended { name: certificate.name().to_owned(), mac: certificate.mac(), cause }
@@ -759,6 +788,7 @@ fn report(association: &Association, state: &'static str, now: Instant) -> PeerR
         age: now.since(association.born),
         remaining: association.expires.since(now),
         last_opened_ago: association.last_opened.map(|at| now.since(at)),
+        agreement: association.secrecy.describe(agreement_name(association.own.agreement)),
         sends: protection(&association.own, &association.peers),
         receives: protection(&association.peers, &association.own),
     }

@@ -11,17 +11,19 @@ use std::time::Duration;
 use bump::{Generator, Instant};
 use identity::Verified;
 use identity::certificate::HostCertificate;
+use identity::schedule::AddedSecret;
 use wire::MacAddress;
 use wire::cll::Offer;
 use wire::cll::handshake::LANES_MAX;
 
 use crate::keys::{SendKey, TicketSecrets};
 use crate::limits::{
-    CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER, SILENCE_MAX,
-    SIMULTANEOUS,
+    CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, HANDSHAKE_GIVE_UP, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER,
+    SILENCE_MAX, SIMULTANEOUS,
 };
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
+use crate::secrecy::Secrecy;
 use crate::ticket::Proof;
 
 /// One association, as control sees it.
@@ -44,6 +46,14 @@ pub(crate) struct Association {
     pub(crate) proof: Proof,
     /// What the tickets of both sides are made for.
     pub(crate) tickets: TicketSecrets,
+    /// What went into its keys beside its key agreement.
+    pub(crate) secrecy: Secrecy,
+    /// What it hands on to the association that replaces it; none where nothing went in and nothing is to.
+    pub(crate) kept: Option<Arc<AddedSecret>>,
+    /// Both sides do ML-KEM, and this association has no fresh secret of it yet.
+    pub(crate) wants_kem: bool,
+    /// That it came into use is no news.
+    pub(crate) is_quiet: bool,
     pub(crate) last_opened: Option<Instant>,
     /// Payload was sent and nothing was opened since.
     unanswered_since: Option<Instant>,
@@ -71,6 +81,22 @@ pub(crate) struct Birth {
     pub(crate) rollovers: u32,
     pub(crate) proof: Proof,
     pub(crate) tickets: TicketSecrets,
+    pub(crate) secrecy: Secrecy,
+    pub(crate) kept: AddedSecret,
+    /// Whether an ML-KEM exchange made it.
+    pub(crate) by_kem: bool,
+    pub(crate) is_quiet: bool,
+}
+
+impl Birth {
+    fn does_kem(&self) -> bool {
+        self.own.post_quantum && self.peers.post_quantum
+    }
+
+    /// Whether no payload may move under it: the secret that both sides want in its keys is still to come.
+    fn is_bare(&self) -> bool {
+        self.does_kem() && !self.secrecy.post_quantum
+    }
 }
 
 impl Association {
@@ -98,6 +124,11 @@ impl Association {
             self.in_use = true;
             self.last_used = now;
         }
+    }
+
+    /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still to come.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.own.post_quantum && self.peers.post_quantum && !self.secrecy.post_quantum
     }
 
     /// Whether the peer was heard under this association lately.
@@ -224,8 +255,16 @@ impl Peers {
     /// An association that is not in the table yet.
     pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> Association {
         self.next_id += 1;
+        let (is_bare, does_kem) = (birth.is_bare(), birth.does_kem());
+        // One that carries no payload lives as long as a handshake is tried, and gives no tickets.
+        let lifetime = if is_bare { birth.lifetime.min(HANDSHAKE_GIVE_UP) } else { birth.lifetime };
+        let has_secrets = does_kem || !birth.secrecy.is_plain();
         Association {
             id: AssociationId(self.next_id),
+            secrecy: birth.secrecy,
+            kept: has_secrets.then(|| Arc::new(birth.kept)),
+            wants_kem: does_kem && !birth.by_kem,
+            is_quiet: birth.is_quiet || is_bare,
             origin: Arc::new(Origin::of(&birth.certificate)),
             certificate: birth.certificate,
             initiated_by_us: birth.initiated_by_us,
@@ -233,11 +272,11 @@ impl Peers {
             peers: birth.peers,
             asked: birth.asked,
             born: now,
-            expires: now + birth.lifetime,
+            expires: now + lifetime,
             transcript: birth.transcript,
             rollovers: birth.rollovers,
             proof: birth.proof,
-            tickets: birth.tickets,
+            tickets: if is_bare { TicketSecrets::default() } else { birth.tickets },
             last_used: now,
             last_opened: None,
             unanswered_since: None,

@@ -18,7 +18,7 @@ use super::freshness::{Age, Stamp};
 use super::peers::Birth;
 use super::{Call, Control, Task};
 use crate::event::{Effect, Event};
-use crate::job::{Answer, Answered, JobKind, Refusal};
+use crate::job::{Answer, Answered, JobKind, Refusal, pre_shared_check};
 use crate::keys::AssociationKeys;
 use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
 
@@ -265,9 +265,10 @@ impl Control {
         let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
         let receiver_index = self.peers.draw_index(&mut self.random);
         let own = self.offer(receiver_index);
-        let unsigned_reply = self.unsigned_reply(call, request, own, &key_pair);
-        let time = self.certificate_time(call.now);
         let request_message = frame[ETHERNET_LEN..].to_vec();
+        let check = pre_shared_check(&self.settings, &request_message);
+        let unsigned_reply = self.unsigned_reply(call, request, (own, check), &key_pair);
+        let time = self.certificate_time(call.now);
         let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
         let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
@@ -292,7 +293,13 @@ impl Control {
         Ok(Fate::Held)
     }
 
-    fn unsigned_reply(&self, call: &Call<'_>, request: &Handshake<'_>, own: Offer, key_pair: &KeyPair) -> Vec<u8> {
+    fn unsigned_reply(
+        &self,
+        call: &Call<'_>,
+        request: &Handshake<'_>,
+        (own, check): (Offer, [u8; COOKIE_LEN]),
+        key_pair: &KeyPair,
+    ) -> Vec<u8> {
         Handshake {
             kind: PacketType::HandshakeReply,
             site_tag: [0; SITE_TAG_LEN],
@@ -301,7 +308,7 @@ impl Control {
             nonce: request.nonce,
             offer: own,
             key_share: key_pair.public(),
-            cookie: [0; COOKIE_LEN],
+            cookie: check,
             certificate: self.settings.identity.certificate().der(),
             signature: &[],
         }
@@ -363,7 +370,7 @@ impl Control {
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Answered { peer, mut keys, reply, transcript, proof } = answered;
+        let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
         let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
         let birth = Birth {
             certificate: peer,
@@ -376,6 +383,10 @@ impl Control {
             rollovers: 0,
             proof,
             tickets: std::mem::take(&mut keys.tickets),
+            secrecy,
+            kept: keys.kept.clone(),
+            by_kem: false,
+            is_quiet: false,
         };
         self.add_candidate(call, birth, keys);
         let state = if question.is_by_hardware_address() {

@@ -3,6 +3,7 @@
 use bump::Instant;
 use wire::MacAddress;
 
+use super::peers::Association;
 use super::{Call, Control, ended};
 use crate::event::EndCause;
 use crate::limits::{SWEEP_INTERVAL, UNKNOWN_ASKED_MAX};
@@ -16,6 +17,7 @@ const UNKNOWN_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 enum Need {
     SignOfLife,
     Ticket,
+    Kem,
     Successor,
     ProofOfLife,
 }
@@ -31,7 +33,9 @@ impl Control {
         let unfinished = expired.len() >= budget;
         self.end_idle(call, budget);
         for (association, was_current) in expired {
-            if was_current {
+            if was_current && association.is_bare() {
+                self.end_unfinished(call, &association);
+            } else if was_current {
                 self.stop_all(call, &association, EndCause::Expired);
             } else {
                 self.stop_receiving(call, &association);
@@ -54,12 +58,26 @@ impl Control {
         }
     }
 
+    /// The exchange for which payload waits did not come to an end, so what waits is given up.
+    fn end_unfinished(&mut self, call: &mut Call<'_>, association: &Association) {
+        self.stop_all(call, association, EndCause::Unfinished);
+        for lane in 0..self.settings.lanes {
+            call.order(lane, OrderKind::GiveUp(association.certificate.mac()));
+        }
+    }
+
     fn needs(&mut self, now: Instant) -> Vec<(MacAddress, Need)> {
         let mut needs = Vec::new();
         let (own_mac, rekey_every) = (self.settings.mac, self.settings.rekey_every);
         let mut tickets = self.tickets_to_give();
         for (mac, peer) in self.peers.iter_mut() {
             let Some(current) = peer.current.as_mut() else { continue };
+            if current.wants_kem && current.initiated_by_us {
+                needs.push((*mac, Need::Kem));
+            }
+            if current.is_bare() {
+                continue;
+            }
             if current.take_owed_sign_of_life(now) {
                 needs.push((*mac, Need::SignOfLife));
             }
@@ -83,6 +101,7 @@ impl Control {
         match need {
             Need::SignOfLife => call.order(0, OrderKind::ShowLife(mac)),
             Need::Ticket => self.give_ticket(call, mac),
+            Need::Kem => self.begin_kem(call, mac),
             // What cannot be begun now is asked for again by a later sweep.
             Need::Successor => _ = self.begin_rollover(call, mac),
             Need::ProofOfLife => drop(self.open_for_mac(call, mac)),

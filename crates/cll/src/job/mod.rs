@@ -4,10 +4,11 @@
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
 //! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `resumption.rs`
-//! those that lead back to one by a ticket, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that come with leases.
+//! those that lead back to one by a ticket, `kem.rs` those that bring a secret of ML-KEM into one, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that come with leases.
 
 pub(crate) mod broadcast;
 mod dhcp;
+mod kem;
 mod resumption;
 mod rollover;
 
@@ -17,18 +18,23 @@ use std::sync::Arc;
 use bump::{DropReason, SecretSource};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::kem::KemPair;
+use identity::pre_shared::PreSharedKey;
+use identity::schedule::AddedSecret;
 use identity::ticket::TicketKey;
 use identity::{HostIdentity, Profile, Verified, hash};
 use wire::MacAddress;
 use wire::arp::Operation;
 use wire::cll::handshake::{Handshake, append_signature, unsigned_parts};
-use wire::cll::{Offer, Resolution};
+use wire::cll::{COOKIE_LEN, Offer, Resolution};
 
 pub(crate) use self::dhcp::{DhcpDone, DhcpJob};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::revocation::Revoked;
+use crate::secrecy::Secrecy;
 use crate::settings::Settings;
 use crate::ticket::Proof;
+pub(crate) use kem::{AnswerKem, FinishKem, Inside};
 pub(crate) use resumption::{AnswerResumption, FinishResumption, Origins, bind_request};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
@@ -61,6 +67,8 @@ pub struct Job(pub(crate) JobKind);
 pub(crate) enum JobKind {
     /// Make key pairs for handshakes to come.
     PrepareKeyPairs(Profile, usize),
+    /// Make pairs of ML-KEM for exchanges to come.
+    PrepareKemPairs(usize),
     /// Sign our request.
     SignRequest(SignRequest),
     /// Judge a request and write the reply.
@@ -73,6 +81,10 @@ pub(crate) enum JobKind {
     AnswerRollover(Box<AnswerRollover>),
     /// Judge the reply to our request for a rollover.
     FinishRollover(Box<FinishRollover>),
+    /// Answer a request with ML-KEM.
+    AnswerKem(Box<AnswerKem>),
+    /// Take the reply to ours.
+    FinishKem(Box<FinishKem>),
     /// Work for frames to groups.
     Broadcast(broadcast::Work),
     /// A certificate of DHCP.
@@ -90,6 +102,7 @@ pub struct Completion(pub(crate) CompletionKind);
 
 pub(crate) enum CompletionKind {
     KeyPairs(Vec<KeyPair>),
+    KemPairs(Vec<KemPair>),
     /// Our request, signed.
     Signed(Option<Vec<u8>>),
     /// The peer's request was good; here is the signed reply.
@@ -118,6 +131,7 @@ impl std::fmt::Debug for Completion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             CompletionKind::KeyPairs(_) => "KeyPairs",
+            CompletionKind::KemPairs(_) => "KemPairs",
             CompletionKind::Signed(_) => "Signed",
             CompletionKind::Answered(_) => "Answered",
             CompletionKind::Finished(_) => "Finished",
@@ -170,6 +184,7 @@ pub(crate) struct Answered {
     pub(crate) reply: Vec<u8>,
     pub(crate) transcript: [u8; 32],
     pub(crate) proof: Proof,
+    pub(crate) secrecy: Secrecy,
 }
 
 #[derive(Debug)]
@@ -189,13 +204,14 @@ pub(crate) struct Finished {
     pub(crate) keys: AssociationKeys,
     pub(crate) transcript: [u8; 32],
     pub(crate) proof: Proof,
+    pub(crate) secrecy: Secrecy,
 }
 
 impl Job {
     /// Whether a handshake waits for the result; key pairs and keys of tickets are made ahead and nobody waits for them.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        !matches!(self.0, JobKind::PrepareKeyPairs(..) | JobKind::MakeTicketKey)
+        !matches!(self.0, JobKind::PrepareKeyPairs(..) | JobKind::PrepareKemPairs(_) | JobKind::MakeTicketKey)
     }
 
     /// Does the work. Private keys and keys of tickets come from `secrets`.
@@ -203,12 +219,17 @@ impl Job {
     pub fn run(self, secrets: &mut dyn SecretSource) -> Completion {
         Completion(match self.0 {
             JobKind::PrepareKeyPairs(profile, count) => CompletionKind::KeyPairs(prepare(profile, count, secrets)),
+            JobKind::PrepareKemPairs(count) => {
+                CompletionKind::KemPairs((0..count).filter_map(|_| KemPair::generate().ok()).collect())
+            }
             JobKind::SignRequest(job) => CompletionKind::Signed(job.run()),
             JobKind::Answer(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::Finish(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::SignRollover(job) => CompletionKind::Signed(job.run()),
             JobKind::AnswerRollover(job) => CompletionKind::Answered(job.run().map(Box::new)),
             JobKind::FinishRollover(job) => CompletionKind::Finished(job.run().map(Box::new)),
+            JobKind::AnswerKem(job) => CompletionKind::Answered(job.run().map(Box::new)),
+            JobKind::FinishKem(job) => CompletionKind::Finished(job.run().map(Box::new)),
             JobKind::Broadcast(work) => CompletionKind::Broadcast(work.run()),
             JobKind::Dhcp(job) => CompletionKind::Dhcp(Box::new(job.run())),
             JobKind::MakeTicketKey => secrets
@@ -248,9 +269,12 @@ impl Answer {
         let transcript = transcript(&self.request, &reply);
         let shared =
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
-        let keys = derive(&shared, &transcript, Direction::FromResponder, own, peers)
+        let pre_shared = settings.pre_shared.first();
+        let added = added(pre_shared);
+        let keys = derive(&shared, &added, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.time.unix_s()) })
+        let proof = Proof::signed(self.time.unix_s());
+        Ok(Answered { peer, keys, reply, transcript, proof, secrecy: secrecy_of(pre_shared) })
     }
 }
 
@@ -266,9 +290,21 @@ impl Finish {
         let shared =
             self.key_pair.agree(reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.request, &self.reply);
-        let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
+        let pre_shared = self.pre_shared_of(&reply)?;
+        let keys = derive(&shared, &added(pre_shared), &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.time.unix_s()) })
+        let proof = Proof::signed(self.time.unix_s());
+        Ok(Finished { peer, keys, transcript, proof, secrecy: secrecy_of(pre_shared) })
+    }
+
+    /// Which of our pre-shared keys the responder has answered with.
+    fn pre_shared_of(&self, reply: &Handshake<'_>) -> Result<Option<&PreSharedKey>, Refusal> {
+        if self.settings.pre_shared.is_empty() {
+            return Ok(None);
+        }
+        let request = hash_without_tag(&self.request);
+        let key = self.settings.pre_shared.iter().find(|key| key.verify(&request, &reply.cookie));
+        key.map(Some).ok_or_else(|| Refusal::new(DropReason::PreSharedKey, "pre-shared keys differ"))
     }
 
     /// The one who answers must be the one who was asked.
@@ -280,6 +316,20 @@ impl Finish {
         }
         Err(Refusal::new(DropReason::CertificateAddress, "the answer comes from another host than the one asked"))
     }
+}
+
+/// What stands in the cookie of our reply: it shows the initiator which pre-shared key this host has.
+pub(crate) fn pre_shared_check(settings: &Settings, request: &[u8]) -> [u8; COOKIE_LEN] {
+    settings.pre_shared.first().map_or([0; COOKIE_LEN], |key| key.check(&hash_without_tag(request)))
+}
+
+/// What goes into the keys beside the key agreement.
+fn added(pre_shared: Option<&PreSharedKey>) -> Vec<&AddedSecret> {
+    pre_shared.into_iter().map(PreSharedKey::secret).collect()
+}
+
+fn secrecy_of(pre_shared: Option<&PreSharedKey>) -> Secrecy {
+    Secrecy { post_quantum: false, pre_shared: pre_shared.map(PreSharedKey::name) }
 }
 
 fn parse(message: &[u8]) -> Result<Handshake<'_>, Refusal> {
@@ -349,6 +399,7 @@ fn accept(settings: &Settings, offer: Offer) -> Result<Chosen, Refusal> {
         let protection = if offer.confidential { "encrypts" } else { "only authenticates" };
         Refusal::new(DropReason::WeakOffer, format!("the peer {protection} with suite {}", offer.suite))
     })?;
+    settings.check_secrets(&offer).map_err(|(reason, detail)| Refusal::new(reason, detail))?;
     Ok(Chosen { offer, suite })
 }
 

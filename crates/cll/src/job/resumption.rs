@@ -15,6 +15,8 @@ use identity::Verified;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::hash;
+use identity::pre_shared::PreSharedKey;
+use identity::schedule::AddedSecret;
 use identity::ticket::{ResumptionSecret, TicketKey};
 use wire::MacAddress;
 use wire::cll::Resolution;
@@ -24,6 +26,7 @@ use wire::cll::resumption::{Kind, Resumption, append_signature};
 use super::{Answered, CertificateTime, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive_from};
 use crate::revocation::Revoked;
+use crate::secrecy::Secrecy;
 use crate::settings::Settings;
 use crate::ticket::{Content, HeldTicket, Proof, id_of, name_of};
 
@@ -75,11 +78,12 @@ impl AnswerResumption {
         let peers = accept(&self.origins.settings, request.offer)?;
         let reply = bind_reply(&content.secret, &self.request, self.unbound_reply);
         let reply = self.origins.sign_reply(&self.request, reply)?;
-        let exchange = Exchange { secret: &content.secret, request: &self.request, reply: &reply };
+        let pre_shared = pre_shared_of(&self.origins.settings, content.secrecy);
+        let exchange = Exchange { secret: &content.secret, pre_shared, request: &self.request, reply: &reply };
         let (own, sending) = (self.own, Direction::FromResponder);
         let (keys, transcript) = exchange.keys(&self.key_pair, request.key_share, sending, own, peers)?;
         let proof = Proof { signed_unix_s: content.span.signed, ticket: id_of(ticket) };
-        Ok(Answered { peer, keys, reply, transcript, proof })
+        Ok(Answered { peer, keys, reply, transcript, proof, secrecy: content.secrecy })
     }
 
     /// What we once wrote into this ticket, if it is ours, still good, and we are who we were.
@@ -91,6 +95,10 @@ impl AnswerResumption {
         let settings = &self.origins.settings;
         if content.issuer != name_of(settings.identity.certificate()) {
             let detail = "the ticket was issued under another certificate of ours";
+            return Err(Refusal::new(DropReason::TicketUnknown, detail));
+        }
+        if !content.secrecy.is_in_force(settings) {
+            let detail = "the ticket was issued under another pre-shared key, or without the one that there is now";
             return Err(Refusal::new(DropReason::TicketUnknown, detail));
         }
         if !content.span.includes(self.origins.time.unix_s(), settings.clock_tolerance) {
@@ -119,12 +127,14 @@ impl FinishResumption {
             ));
         }
         let peers = accept(&self.origins.settings, reply.offer)?;
-        let exchange = Exchange { secret, request: &self.request, reply: &self.reply };
+        let secrecy = self.held.secrecy;
+        let pre_shared = pre_shared_of(&self.origins.settings, secrecy);
+        let exchange = Exchange { secret, pre_shared, request: &self.request, reply: &self.reply };
         let own = Chosen { offer: parse(&self.request)?.offer, suite: self.origins.settings.send_suite };
         let sending = Direction::FromInitiator;
         let (keys, transcript) = exchange.keys(&self.key_pair, reply.key_share, sending, own, peers)?;
         let proof = Proof { signed_unix_s: self.held.span.signed, ticket: id_of(&self.held.ticket) };
-        Ok(Finished { peer, keys, transcript, proof })
+        Ok(Finished { peer, keys, transcript, proof, secrecy })
     }
 }
 
@@ -165,9 +175,15 @@ fn parse(message: &[u8]) -> Result<Resumption<'_>, Refusal> {
     Resumption::parse(message).map_err(|error| Refusal::new(DropReason::Malformed, error))
 }
 
+/// The pre-shared key under which a ticket was issued, which is in force.
+fn pre_shared_of(settings: &Settings, secrecy: Secrecy) -> Option<&AddedSecret> {
+    secrecy.pre_shared.and_then(|name| settings.pre_shared_named(name)).map(PreSharedKey::secret)
+}
+
 /// A whole exchange.
 struct Exchange<'a> {
     secret: &'a ResumptionSecret,
+    pre_shared: Option<&'a AddedSecret>,
     request: &'a [u8],
     reply: &'a [u8],
 }
@@ -183,7 +199,7 @@ impl Exchange<'_> {
     ) -> Result<(AssociationKeys, [u8; 32]), Refusal> {
         let shared = own_pair.agree(peers_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(self.request, self.reply);
-        let schedule = self.secret.schedule(&shared, &transcript);
+        let schedule = self.secret.schedule(&shared, self.pre_shared, &transcript);
         let schedule = schedule.ok_or_else(|| Refusal::new(DropReason::BadKeyShare, "tickets go with X25519"))?;
         let keys = derive_from(&schedule, sending, own, peers);
         Ok((keys.map_err(|error| Refusal::new(DropReason::JobLost, error))?, transcript))

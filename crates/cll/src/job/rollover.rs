@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bump::DropReason;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::schedule::AddedSecret;
 use identity::{HostIdentity, Verified, hash};
 use wire::MacAddress;
 use wire::cll::handshake::append_signature;
@@ -17,6 +18,7 @@ use wire::cll::rollover::{Keys, Rollover};
 use super::{Answered, CertificateTime, Finished, Refusal, accept, judge_certificate};
 use crate::keys::{Chosen, Direction, derive};
 use crate::revocation::Revoked;
+use crate::secrecy::Secrecy;
 use crate::settings::Settings;
 use crate::ticket::Proof;
 
@@ -25,12 +27,23 @@ const REPLY_LABEL: &[u8] = b"ringwall cll 2 rollover reply";
 const TRANSCRIPT_LABEL: &[u8] = b"ringwall cll 2 rollover transcript";
 
 /// The association that a rollover replaces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Successor {
     /// Its transcript.
     pub(crate) of: [u8; 32],
     /// Its peer, which must be that of the new one.
     pub(crate) peer: MacAddress,
+    /// What it hands on.
+    pub(crate) kept: Option<Arc<AddedSecret>>,
+    /// The secrets that are in that.
+    pub(crate) secrecy: Secrecy,
+}
+
+impl Successor {
+    /// What goes into the new keys beside the new key agreement.
+    fn added(&self) -> Vec<&AddedSecret> {
+        self.kept.as_deref().into_iter().collect()
+    }
 }
 
 #[derive(Debug)]
@@ -88,9 +101,11 @@ impl AnswerRollover {
         let transcript = transcript(&self.successor, &self.request, &reply);
         let shared =
             self.key_pair.agree(request.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
-        let keys = derive(&shared, &transcript, Direction::FromResponder, self.own, peers)
+        let added = self.successor.added();
+        let keys = derive(&shared, &added, &transcript, Direction::FromResponder, self.own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Answered { peer, keys, reply, transcript, proof: Proof::signed(self.time.unix_s()) })
+        let proof = Proof::signed(self.time.unix_s());
+        Ok(Answered { peer, keys, reply, transcript, proof, secrecy: self.successor.secrecy })
     }
 }
 
@@ -105,16 +120,18 @@ impl FinishRollover {
         let shared =
             self.key_pair.agree(reply.key_share).map_err(|error| Refusal::new(DropReason::BadKeyShare, error))?;
         let transcript = transcript(&self.successor, &self.request, &self.reply);
-        let keys = derive(&shared, &transcript, Direction::FromInitiator, own, peers)
+        let added = self.successor.added();
+        let keys = derive(&shared, &added, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        Ok(Finished { peer, keys, transcript, proof: Proof::signed(self.time.unix_s()) })
+        let proof = Proof::signed(self.time.unix_s());
+        Ok(Finished { peer, keys, transcript, proof, secrecy: self.successor.secrecy })
     }
 }
 
 fn parse(message: &[u8]) -> Result<Keys<'_>, Refusal> {
     match Rollover::parse(message) {
         Ok(Rollover::Keys(keys)) => Ok(keys),
-        Ok(Rollover::Acknowledgement(_)) => Err(Refusal::new(DropReason::InnerMalformed, "an acknowledgement")),
+        Ok(_) => Err(Refusal::new(DropReason::InnerMalformed, "no message with a certificate")),
         Err(error) => Err(Refusal::new(DropReason::InnerMalformed, error)),
     }
 }

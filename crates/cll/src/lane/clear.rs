@@ -313,7 +313,7 @@ impl Lane {
         frame: &Frame<'_>,
         out: &mut Outputs<'_>,
     ) -> bool {
-        let has_key = self.senders.contains_key(&header.destination);
+        let has_key = self.knows(header.destination);
         self.clear.answers_manager(header, frame.bytes, has_key)
             || (!has_key && self.clear.goes_to(now, header.destination, out.requests))
     }
@@ -328,7 +328,7 @@ impl Lane {
 
     /// Frames to this host go in clear from now on, first those that wait.
     pub(super) fn go_in_clear(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
-        let is_allowed = self.clear.rules.is_lenient_towards(mac) && !self.senders.contains_key(&mac);
+        let is_allowed = self.clear.rules.is_lenient_towards(mac) && !self.knows(mac);
         if !is_allowed {
             return;
         }

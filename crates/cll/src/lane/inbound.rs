@@ -119,6 +119,9 @@ impl Lane {
             let message = room[ETHERNET_LEN..].to_vec();
             return Ok(Self::hear_peer(association, &inner, frame.bytes, message, out));
         }
+        if !receiver.carries_payload {
+            return Err(DropReason::KemPending);
+        }
         let restored = receiver.restore(header, &inner, &self.settings, room);
         let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
         let peer = receiver.origin.mac();

@@ -45,6 +45,7 @@ struct Receiver {
     key: ReceiveKey,
     checks: Checks,
     awaits_first_frame: bool,
+    carries_payload: bool,
 }
 
 /// One queue's share of the link layer.
@@ -52,6 +53,9 @@ pub struct Lane {
     settings: Arc<Settings>,
     ledger: Ledger,
     senders: BTreeMap<MacAddress, Sender>,
+    /// Keys under which no payload leaves, because an ML-KEM exchange is under way. What the stack sends goes on under an older
+    /// key, if there is one, or waits.
+    bare: BTreeMap<MacAddress, Sender>,
     receivers: BTreeMap<u32, Receiver>,
     switches: Switches,
     outpost: Option<Box<dyn Outpost>>,
@@ -80,6 +84,7 @@ impl Lane {
             settings,
             ledger: Ledger::new(),
             senders: BTreeMap::new(),
+            bare: BTreeMap::new(),
             receivers: BTreeMap::new(),
             legacy,
             admitted: Admitted::default(),
@@ -147,13 +152,14 @@ impl Lane {
     }
 
     fn install_receiver(&mut self, incoming: Incoming) {
-        let Incoming { association, origin, key, awaits_first_frame } = incoming;
+        let Incoming { association, origin, key, awaits_first_frame, carries_payload } = incoming;
         let index = key.receiver_index;
         let peer = origin.mac();
         // The outpost learns of a key here, before the peer can have it: our answer is still in the port.
         let window = self.outpost.as_mut().map_or_else(Window::new, |outpost| outpost.admit(index, peer, &key.nonces));
         let checks = Checks::new(peer, &key.nonces, window);
-        self.receivers.insert(index, Receiver { association, origin, key, checks, awaits_first_frame });
+        let receiver = Receiver { association, origin, key, checks, awaits_first_frame, carries_payload };
+        self.receivers.insert(index, receiver);
     }
 
     /// The window goes before its memory may serve another.
@@ -165,11 +171,16 @@ impl Lane {
     }
 
     fn install_sender(&mut self, now: Now, outgoing: Outgoing, out: &mut Outputs<'_>) {
-        let Outgoing { association, peer, key, first_sequence } = outgoing;
+        let Outgoing { association, peer, key, first_sequence, carries_payload } = outgoing;
         let worn_at = self.settings.rekey_after_frames;
         let sender = Sender { association, key, next_sequence: first_sequence, first_sequence, worn_at };
-        self.senders.insert(peer, sender);
         self.clear.peer_has_key(peer);
+        if !carries_payload {
+            self.bare.insert(peer, sender);
+            return;
+        }
+        self.bare.remove(&peer);
+        self.senders.insert(peer, sender);
         self.release_held(now, peer, out);
     }
 
@@ -182,6 +193,19 @@ impl Lane {
         }
     }
 
+    fn stop_sending(&mut self, peer: MacAddress, association: AssociationId) {
+        for keys in [&mut self.senders, &mut self.bare] {
+            if keys.get(&peer).is_some_and(|sender| sender.association == association) {
+                keys.remove(&peer);
+            }
+        }
+    }
+
+    /// Whether there is an association with `peer`, also one under which no payload moves yet.
+    fn knows(&self, peer: MacAddress) -> bool {
+        self.senders.contains_key(&peer) || self.bare.contains_key(&peer)
+    }
+
     fn give_up(&mut self, now: Now, peer: MacAddress) {
         for held in self.hold.take(peer) {
             let fate = Fate::Dropped(DropReason::HoldExpired);
@@ -192,9 +216,14 @@ impl Lane {
     /// Seals a frame that control took from the stack; control has settled its fate already.
     fn seal_for_control(&mut self, now: Now, peer: MacAddress, bytes: &mut [u8], out: &mut Outputs<'_>) {
         let mut frame = Frame { bytes, meta: Meta::plain() };
-        if let Fate::Dropped(reason) = self.seal_to(now, peer, &mut frame, out) {
+        let fate = if self.bare.contains_key(&peer) && !self.senders.contains_key(&peer) {
+            self.hold(peer, &frame, out)
+        } else {
+            self.seal_to(now, peer, &mut frame, out)
+        };
+        if matches!(fate, Fate::Dropped(_) | Fate::Held) {
             self.ledger.receive(Side::STACK);
-            self.ledger.settle(now.since_boot, Side::STACK, Fate::Dropped(reason), bytes);
+            self.ledger.settle(now.since_boot, Side::STACK, fate, bytes);
         }
     }
 
@@ -256,11 +285,7 @@ impl bump::Lane for Lane {
             OrderKind::Receive(incoming) => self.install_receiver(*incoming),
             OrderKind::Send(outgoing) => self.install_sender(now, *outgoing, &mut out),
             OrderKind::StopReceiving(index) => self.remove_receiver(index),
-            OrderKind::StopSending(peer, association) => {
-                if self.senders.get(&peer).is_some_and(|sender| sender.association == association) {
-                    self.senders.remove(&peer);
-                }
-            }
+            OrderKind::StopSending(peer, association) => self.stop_sending(peer, association),
             OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
             OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
             OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),

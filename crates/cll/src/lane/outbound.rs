@@ -98,7 +98,7 @@ impl Lane {
         }
     }
 
-    fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+    pub(super) fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
         match self.hold.keep(destination, frame) {
             Kept::First => match out.requests.push(Request::Wanted(destination)) {
                 Ok(()) => Fate::Held,
@@ -119,7 +119,7 @@ impl Lane {
             Err(reason) => return Fate::Dropped(reason),
         };
         let rekey_after_frames = self.settings.rekey_after_frames;
-        let Some(mut seal) = self.seal_for(peer) else { return Fate::Dropped(DropReason::HoldExpired) };
+        let Some(mut seal) = self.seal_for(peer, false) else { return Fate::Dropped(DropReason::HoldExpired) };
         let mut emitted = 0;
         let result = seal.frame(frame.bytes, &cutting, &mut emitted, out);
         let association = seal.sender.association;
@@ -134,8 +134,10 @@ impl Lane {
         result.map_or_else(Fate::Dropped, |()| Fate::Forwarded)
     }
 
-    fn seal_for(&mut self, peer: MacAddress) -> Option<Seal<'_>> {
-        let sender = self.senders.get_mut(&peer)?;
+    /// What seals to `peer`; for the link layer itself, `own`, under the newest key.
+    fn seal_for(&mut self, peer: MacAddress, own: bool) -> Option<Seal<'_>> {
+        let bare = if own { self.bare.get_mut(&peer) } else { None };
+        let sender = bare.or_else(|| self.senders.get_mut(&peer))?;
         Some(Seal {
             ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
             wire_frame_max: self.wire_frame_max,
@@ -157,7 +159,7 @@ impl Lane {
     }
 
     fn send_own(&mut self, peer: MacAddress, ethertype: EtherType, payload: &[u8], out: &mut Outputs<'_>) {
-        let Some(mut seal) = self.seal_for(peer) else { return };
+        let Some(mut seal) = self.seal_for(peer, true) else { return };
         // What the link layer says itself is never compressed.
         seal.compression = None;
         let inner = InnerHeader { ethertype, checksum_partial: false, compressed: false };

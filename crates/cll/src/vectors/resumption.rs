@@ -53,6 +53,8 @@ impl Resumed {
             receiver_index: u32::from_be_bytes(self.array(&format!("{name}.receiver_index"))),
             lifetime_s: u32::from_be_bytes(self.array(&format!("{name}.lifetime_s"))),
             compression: Compression::NONE,
+            post_quantum: false,
+            pre_shared: false,
         }
     }
 
@@ -112,6 +114,7 @@ impl Resumed {
     fn finish(&self) -> Finished {
         let [holder, issuer] = self.parties();
         let held = HeldTicket {
+            secrecy: Secrecy::default(),
             span: self.span(),
             secret: self.secret(),
             holder: name_of(holder.settings.identity.certificate()),
@@ -141,6 +144,7 @@ fn tickets_are_made_alike() {
             if resumed.number == 1 { (responder.given, initiator.taken) } else { (initiator.given, responder.taken) };
         assert_eq!((given, taken), (Some(resumed.secret()), Some(resumed.secret())));
         let content = Content {
+            secrecy: Secrecy::default(),
             span: resumed.span(),
             secret: resumed.secret(),
             issuer: name_of(issuer.settings.identity.certificate()),
@@ -175,7 +179,7 @@ fn both_messages_are_bound_and_tagged_alike() {
 fn keys_of_a_resumption_are_derived_alike() {
     for resumed in Resumed::all() {
         let shared = resumed.key_pair("initiator").agree(resumed.key_pair("responder").public()).expect("agreed");
-        let schedule = resumed.secret().schedule(&shared, &resumed.array("transcript")).expect("X25519");
+        let schedule = resumed.secret().schedule(&shared, None, &resumed.array("transcript")).expect("X25519");
         let ends = ["initiator", "responder"].into_iter().zip([Direction::FromInitiator, Direction::FromResponder]);
         for ((name, direction), party) in ends.zip(resumed.parties()) {
             let suite = party.settings.send_suite;

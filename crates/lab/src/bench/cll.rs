@@ -8,7 +8,7 @@ use super::mode::{Arena, Mode};
 use super::row::Row;
 use super::{
     Found, Part, Schedule, broadcast, compression, convergence, first_ping, is_wanted, lease, measure_parts,
-    resumption, rollover, round_trip, stream, table_1,
+    post_quantum, resumption, rollover, round_trip, stream, table_1,
 };
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -68,8 +68,9 @@ fn in_arena(
 fn on_own_lans(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[Part]) -> Found {
     let site = |suffix: &str| program.map(|program| Site::found_as(run, program, suffix, None)).transpose();
     let arena = |modes: &[Mode], suffix: &str| Arena::open_on(run, modes, site(suffix)?);
-    let parts: [(Part, &dyn Fn() -> Found); 5] = [
+    let parts: [(Part, &dyn Fn() -> Found); 6] = [
         (Part::Resumption, &|| resumption::measure(&mut arena(&Mode::RESUMPTION, "-resumption")?, schedule)),
+        (Part::PostQuantum, &|| post_quantum::measure(&mut arena(&Mode::POST_QUANTUM, "-post-quantum")?, schedule)),
         (Part::Compression, &|| compression::measure(&arena(&Mode::COMPRESSION, "-compression")?, schedule)),
         (Part::Rollover, &|| rollover::measure(&arena(&Mode::ROLLOVER, "-rollover")?, schedule)),
         (Part::Lease, &|| lease::measure(run, site("-lease")?.as_ref(), schedule)),

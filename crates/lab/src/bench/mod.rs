@@ -18,6 +18,7 @@ mod nonces;
 mod paper;
 mod peers;
 mod plot;
+mod post_quantum;
 mod rate;
 mod resumption;
 mod rollover;
@@ -130,6 +131,8 @@ enum Part {
     Table1,
     /// The first ping after a restart with tickets and without.
     Resumption,
+    /// The first ping with ML-KEM and without, and its steps.
+    PostQuantum,
     /// What compression saves of the wire and costs in speed, with text and with noise.
     Compression,
     /// What a rollover costs: CPU time of both ends, its own time, and what it takes from a stream.

@@ -38,6 +38,8 @@ pub enum Mode {
     Encrypted,
     /// CLL, encrypted, and with tickets on disk.
     Resuming,
+    /// CLL, encrypted, under keys that also come from ML-KEM.
+    PostQuantum,
     /// CLL, encrypted and compressed.
     Compressing,
     /// CLL, encrypted, with other keys every ten seconds.
@@ -55,6 +57,8 @@ impl Mode {
     pub const ALL: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Authenticated, Mode::Encrypted];
     /// Those of what a ticket saves.
     pub const RESUMPTION: [Mode; 4] = [Mode::Plain, Mode::Null, Mode::Encrypted, Mode::Resuming];
+    /// Those of what ML-KEM costs.
+    pub const POST_QUANTUM: [Mode; 3] = [Mode::Plain, Mode::Encrypted, Mode::PostQuantum];
     /// Those of what a rollover costs.
     pub const ROLLOVER: [Mode; 3] = [Mode::Encrypted, Mode::Rekeying, Mode::RekeyingOften];
 
@@ -69,6 +73,7 @@ impl Mode {
             Mode::Authenticated => "authenticated",
             Mode::Encrypted => "encrypted",
             Mode::Resuming => "resuming",
+            Mode::PostQuantum => "post-quantum",
             Mode::Compressing => "compressing",
             Mode::Rekeying => "rekeying",
             Mode::RekeyingOften => "rekeying often",
@@ -81,7 +86,7 @@ impl Mode {
         match self {
             Mode::Plain | Mode::Null | Mode::Sarp => Overhead::None,
             Mode::Authenticated | Mode::Encrypted | Mode::Resuming | Mode::Compressing => Overhead::Sealed,
-            Mode::Rekeying | Mode::RekeyingOften => Overhead::Sealed,
+            Mode::Rekeying | Mode::RekeyingOften | Mode::PostQuantum => Overhead::Sealed,
         }
     }
 
@@ -92,6 +97,7 @@ impl Mode {
             Mode::Authenticated => Some(Work::Authenticate),
             Mode::Encrypted => Some(Work::Encrypt),
             Mode::Resuming => Some(Work::EncryptAndResume),
+            Mode::PostQuantum => Some(Work::EncryptWithKem),
             Mode::Compressing => Some(Work::EncryptAndCompress),
             Mode::Rekeying => Some(Work::EncryptAndRekey(rollover::EVERY_S)),
             Mode::RekeyingOften => Some(Work::EncryptAndRekey(rollover::OFTEN_S)),
@@ -106,7 +112,7 @@ impl Mode {
             Mode::Null => ["c", "d"],
             Mode::Encrypted => ["g", "h"],
             Mode::Resuming | Mode::RekeyingOften => ["k", "l"],
-            Mode::Authenticated | Mode::Sarp | Mode::Rekeying | Mode::Compressing => ["i", "j"],
+            Mode::Authenticated | Mode::Sarp | Mode::Rekeying | Mode::Compressing | Mode::PostQuantum => ["i", "j"],
         }
     }
 }

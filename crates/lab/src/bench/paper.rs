@@ -40,7 +40,7 @@ pub fn round_trip_us(mode: Mode) -> Option<f64> {
     match mode {
         Mode::Plain => Some(198.0),
         Mode::Encrypted => Some(377.0),
-        Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::Compressing | Mode::Sarp => None,
+        Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::PostQuantum | Mode::Compressing | Mode::Sarp => None,
         Mode::Rekeying | Mode::RekeyingOften => None,
     }
 }
@@ -50,7 +50,7 @@ pub fn first_ping_us(mode: Mode) -> Option<f64> {
     match mode {
         Mode::Plain => Some(920.0),
         Mode::Encrypted => Some(27_400.0),
-        Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::Compressing | Mode::Sarp => None,
+        Mode::Null | Mode::Authenticated | Mode::Resuming | Mode::PostQuantum | Mode::Compressing | Mode::Sarp => None,
         Mode::Rekeying | Mode::RekeyingOften => None,
     }
 }

@@ -20,6 +20,8 @@ pub enum Work {
     Encrypt,
     /// The same, with tickets on disk.
     EncryptAndResume,
+    /// The same as [`Work::Encrypt`], under keys that also come from ML-KEM.
+    EncryptWithKem,
     /// Nonces alone, in a site of the paper profile: no tag, the payload readable.
     NonceOnly,
     /// The payload compressed and sealed.
@@ -40,6 +42,7 @@ impl Work {
             | Work::Encrypt
             | Work::EncryptAndResume
             | Work::EncryptAndCompress
+            | Work::EncryptWithKem
             | Work::NonceOnly => ("cll", of_site.name()),
             Work::EncryptAndRekey(_) => ("cll", "lab"),
             Work::SignArp => ("sarp", of_site.name()),
@@ -56,6 +59,7 @@ impl Work {
             text.push_str(match self {
                 Work::EncryptAndResume => "resumption = true\n",
                 Work::EncryptAndCompress => "compress = \"lz4\"\n",
+                Work::EncryptWithKem => "post_quantum = \"require\"\n",
                 Work::NonceOnly => "send_suite = \"nonce-only\"\nrequire_suites = [\"nonce-only\"]\n",
                 _ => "",
             });
@@ -131,6 +135,7 @@ mod tests {
     fn only_a_daemon_with_keys_has_a_cll_section() {
         let text = |work: Work| work.configuration(Profile::Modern, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(text(Work::Encrypt).ends_with("[cll]\nconfidentiality = true\n"));
+        assert!(text(Work::EncryptWithKem).ends_with("post_quantum = \"require\"\n"));
         assert!(text(Work::Authenticate).ends_with("[cll]\nconfidentiality = false\n"));
         let paper = Work::Encrypt.configuration(Profile::Paper, Path::new("/x/a.pem"), Path::new("/x"));
         assert!(paper.contains("mode = \"cll\"\nprofile = \"paper\""));

@@ -68,11 +68,13 @@ pub enum Scope {
     Sarp,
     /// An hour of link layers under load that replace their keys every 10 s and by frame count: nothing may be lost
     Rollover,
+    /// Link layers as in cll, with ML-KEM on half of the hosts or required by all; traces differ from run to run
+    PostQuantum,
     /// Link layers in modes observe, prefer and enforce, a printer, and an attacker who wants hosts to fall back
     Migration,
     /// Link layers whose site key changes under load, and an attacker who has the old one
     SiteKey,
-    /// Cll, sarp, migration and site-key, one after the other
+    /// Cll, post-quantum, sarp, migration and site-key, one after the other
     All,
 }
 
@@ -80,6 +82,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Cll,
+    PostQuantum,
     Rollover,
     Sarp,
     Migration,
@@ -120,7 +123,7 @@ impl Weakness {
     fn is_in(self, world: World) -> bool {
         match self {
             Weakness::ReplayWindow | Weakness::Promotion | Weakness::CrossLayer => {
-                matches!(world, World::Cll | World::Rollover)
+                matches!(world, World::Cll | World::PostQuantum | World::Rollover)
             }
             _ => world == World::Sarp,
         }
@@ -147,6 +150,7 @@ impl World {
     fn word(self) -> &'static str {
         match self {
             World::Cll => "cll",
+            World::PostQuantum => "post-quantum",
             World::Rollover => "rollover",
             World::Sarp => "sarp",
             World::Migration => "migration",
@@ -159,6 +163,7 @@ impl World {
         let off = weakness.map(Weakness::off).unwrap_or_default();
         match self {
             World::Cll => link_layer::simulate(seed, off.cll, tells),
+            World::PostQuantum => link_layer::simulate_post_quantum(seed, off.cll, tells),
             World::Rollover => link_layer::simulate_rollover(seed, off.cll, tells),
             World::Sarp => signed_arp::simulate(seed, off.sarp, tells),
             World::Migration => migration::simulate(seed, tells),
@@ -175,11 +180,12 @@ impl Args {
     fn worlds(&self) -> Result<Vec<World>, Failure> {
         let asked: &[World] = match self.world {
             Scope::Cll => &[World::Cll],
+            Scope::PostQuantum => &[World::PostQuantum],
             Scope::Rollover => &[World::Rollover],
             Scope::Sarp => &[World::Sarp],
             Scope::Migration => &[World::Migration],
             Scope::SiteKey => &[World::SiteKey],
-            Scope::All => &[World::Cll, World::Sarp, World::Migration, World::SiteKey],
+            Scope::All => &[World::Cll, World::PostQuantum, World::Sarp, World::Migration, World::SiteKey],
         };
         let worlds: Vec<World> =
             asked.iter().copied().filter(|world| self.weaken.is_none_or(|layer| layer.is_in(*world))).collect();

@@ -15,6 +15,7 @@ mod migration;
 mod nonce_only;
 mod real_time;
 mod sarp;
+mod secrets;
 mod shield;
 mod weakened;
 
@@ -45,6 +46,7 @@ use self::kernel_rate::KernelRate;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::real_time::RealTime;
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
+use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
 use crate::monitor::{Disk, Home};
@@ -301,6 +303,9 @@ pub(crate) struct Cll {
     pub(crate) slow_nonce: bool,
     pub(crate) compress: CompressName,
     pub(crate) decompress: bool,
+    pub(crate) post_quantum: PostQuantumName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pre_shared_key: Option<PathBuf>,
     pub(crate) migration: MigrationName,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) exception: Vec<ExceptionHost>,
@@ -340,6 +345,8 @@ impl Default for Cll {
             slow_nonce: false,
             compress: CompressName::None,
             decompress: false,
+            post_quantum: PostQuantumName::Off,
+            pre_shared_key: None,
             migration: MigrationName::Enforce,
             exception: Vec::new(),
             management: Vec::new(),
@@ -455,6 +462,7 @@ impl Config {
         self.pass(file)?;
         self.check_migration(file)?;
         self.check_compression(file)?;
+        self.check_secrets(file)?;
         self.broadcasting(file)?;
         if self.host.mode == Mode::Sarp {
             self.sarp_weaken(file)?;
@@ -625,6 +633,8 @@ impl Config {
         settings.confidential = self.cll.confidentiality;
         settings.slow_nonce = self.cll.slow_nonce;
         settings.compression = self.compression();
+        settings.post_quantum = self.cll.post_quantum.into();
+        settings.pre_shared = self.pre_shared()?;
         settings.ipv6 = self.cll.ipv6;
         settings.resumption = self.cll.resumption.then(|| Duration::from_secs(self.cll.ticket_lifetime_s));
         settings.layers = self.layers();

@@ -7,9 +7,9 @@
 //!  46  timestamp, milliseconds since 1970, 8
 //!  54  nonce of the initiator, 16
 //!  70  offer: key agreement 1, suite 1, protection 1, lanes 1, receiver index 4, lifetime in seconds 4,
-//!      compression 1, nonce kinds 1
+//!      compression and further secrets 1, nonce kinds 1
 //!  84  key share, 32 (256 in the paper profile; all that follows then stands 224 bytes further)
-//! 116  cookie of a challenge, 16, or zeros
+//! 116  cookie of a challenge, 16, or zeros; in a reply what shows that its sender has the pre-shared key, or zeros
 //! 132  length of the certificate 2, certificate
 //!   .  length of the signature 2, signature
 //! ```
@@ -39,6 +39,9 @@ const _: () = assert!(FIXED_LEN == SIGNED_FROM + arp::LEN + 8 + NONCE_LEN + 14 +
 const PROTECTION_CONFIDENTIAL: u8 = 0x01;
 const NONCE_KIND_SPINNING: u8 = 0x01;
 const NONCE_KIND_SLOW: u8 = 0x02;
+/// In the byte of compression, of whose high half those who know nothing of this take no notice.
+const POST_QUANTUM: u8 = 0x80;
+const PRE_SHARED: u8 = 0x40;
 
 /// How two sides come to a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,10 @@ pub struct Offer {
     pub lifetime_s: u32,
     /// With what this side compresses, and what it reads.
     pub compression: Compression,
+    /// Whether this side takes part in an ML-KEM exchange before payload moves.
+    pub post_quantum: bool,
+    /// Whether this side has a pre-shared key.
+    pub pre_shared: bool,
 }
 
 impl Offer {
@@ -95,7 +102,7 @@ impl Offer {
         let lanes = reader.u8()?;
         let receiver_index = reader.u32()?;
         let lifetime_s = reader.u32()?;
-        let (compression, nonce_kinds) = (Compression(reader.u8()?), reader.u8()?);
+        let (compression, nonce_kinds) = (reader.u8()?, reader.u8()?);
         if protection & !PROTECTION_CONFIDENTIAL != 0 || !(1..=LANES_MAX).contains(&lanes) {
             return Err(invalid);
         }
@@ -107,7 +114,20 @@ impl Offer {
         }
         let confidential = protection & PROTECTION_CONFIDENTIAL != 0;
         let slow_nonce = nonce_kinds & NONCE_KIND_SLOW != 0;
-        Ok(Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression })
+        let (post_quantum, pre_shared) = (compression & POST_QUANTUM != 0, compression & PRE_SHARED != 0);
+        let compression = Compression(compression & !(POST_QUANTUM | PRE_SHARED));
+        Ok(Offer {
+            agreement,
+            suite,
+            confidential,
+            slow_nonce,
+            lanes,
+            receiver_index,
+            lifetime_s,
+            compression,
+            post_quantum,
+            pre_shared,
+        })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
@@ -116,7 +136,9 @@ impl Offer {
         out.extend_from_slice(&self.receiver_index.to_be_bytes());
         out.extend_from_slice(&self.lifetime_s.to_be_bytes());
         let slow = if self.slow_nonce { NONCE_KIND_SLOW } else { 0 };
-        out.extend_from_slice(&[self.compression.0, NONCE_KIND_SPINNING | slow]);
+        let post_quantum = if self.post_quantum { POST_QUANTUM } else { 0 };
+        let pre_shared = if self.pre_shared { PRE_SHARED } else { 0 };
+        out.extend_from_slice(&[self.compression.0 | post_quantum | pre_shared, NONCE_KIND_SPINNING | slow]);
     }
 }
 
@@ -137,7 +159,8 @@ pub struct Handshake<'a> {
     pub offer: Offer,
     /// The sender's fresh public key, as long as the offered agreement has it.
     pub key_share: &'a [u8],
-    /// The cookie of a challenge that this request answers, or zeros.
+    /// The cookie of a challenge that this request answers, or zeros. In a reply what shows that its sender has the pre-shared
+    /// key, or zeros.
     pub cookie: [u8; COOKIE_LEN],
     /// The sender's certificate, DER.
     pub certificate: &'a [u8],
@@ -305,6 +328,8 @@ mod tests {
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
                 compression: Compression::NONE,
+                post_quantum: false,
+                pre_shared: false,
             },
             key_share: &[0x33; 32],
             cookie: [0; 16],
@@ -319,14 +344,15 @@ mod tests {
             certificate in proptest::collection::vec(any::<u8>(), 0..CERTIFICATE_LEN_MAX),
             signature in proptest::collection::vec(any::<u8>(), 0..SIGNATURE_LEN_MAX),
             confidential: bool, slow_nonce: bool, lanes in 1..=LANES_MAX, slot in 0..(1_u32 << 29), lifetime_s: u32, suite: u8, group_14: bool,
-            compression: u8,
+            compression in 0_u8..0x40, post_quantum: bool, pre_shared: bool,
         ) {
             let mut message = example(&certificate, &signature);
             let agreement = if group_14 { Agreement::Group14 } else { Agreement::X25519 };
             message.key_share = &[0x33; 256][..agreement.share_len()];
             let (receiver_index, compression) = (slot * 8, Compression(compression));
-            message.offer =
-                Offer { agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression };
+            message.offer = Offer {
+                agreement, suite, confidential, slow_nonce, lanes, receiver_index, lifetime_s, compression, post_quantum, pre_shared,
+            };
             let bytes = message.emit();
             prop_assert_eq!(Handshake::parse(&bytes), Ok(message));
         }
@@ -360,6 +386,20 @@ mod tests {
         assert_eq!(bytes[132..134], [0, 5]);
         assert_eq!(bytes[139..], [0, 3, 0xdd, 0xdd, 0xdd]);
         assert_eq!(example(&[0xcc; 5], &[]).signed_parts(&bytes).concat().len(), 139 - 16);
+    }
+
+    #[test]
+    fn further_secrets_are_named_where_others_see_nothing() {
+        for (post_quantum, pre_shared, byte) in [(true, false, 0x91), (false, true, 0x51), (true, true, 0xd1)] {
+            let mut message = example(&[0xcc; 5], &[0xdd; 3]);
+            let compression = Compression(0x11);
+            message.offer = Offer { compression, post_quantum, pre_shared, ..message.offer };
+            let bytes = message.emit();
+            assert_eq!(bytes[82], byte);
+            assert_eq!(Handshake::parse(&bytes), Ok(message));
+        }
+        // Who knows only LZ4 reads the same from all of these.
+        assert!(Compression(0xd1).sends() == Compression(0x11).sends() && Compression(0xd0).sends().is_none());
     }
 
     #[test]

@@ -234,6 +234,8 @@ mod tests {
                 receiver_index: 0x1000,
                 lifetime_s: 1800,
                 compression: Compression::NONE,
+                post_quantum: false,
+                pre_shared: false,
             },
             key_share: &[0x33; 32],
             binder: [0x44; 32],

@@ -150,6 +150,7 @@ impl Control {
 
     fn is_of_use(&self, ticket: &HeldTicket, unix_s: u64) -> bool {
         ticket.holder == name_of(self.settings.identity.certificate())
+            && ticket.secrecy.is_in_force(&self.settings)
             && ticket.span.includes(unix_s, self.settings.clock_tolerance)
     }
 
@@ -202,7 +203,8 @@ impl Control {
         let Some(secret) = current.tickets.given.take() else { return };
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let Some(span) = Span::new(unix_s, current.proof.signed_unix_s, lifetime, certificates_end) else { return };
-        let content = Content { span, secret, issuer: name_of(own), certificate: current.certificate.der().to_vec() };
+        let (secrecy, certificate) = (current.secrecy, current.certificate.der().to_vec());
+        let content = Content { secrecy, span, secret, issuer: name_of(own), certificate };
         let Ok(ticket) = key.seal(self.random.bytes(), &content.emit()) else { return };
         if let Some(before) = id_of(&ticket).and_then(|id| self.resumptions.given.insert(mac, id)) {
             self.spend(call, before);
@@ -247,6 +249,7 @@ impl Control {
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let ends = unix_s.saturating_add(u64::from(grant.lifetime_s)).min(certificates_end);
         let held = HeldTicket {
+            secrecy: current.secrecy,
             span: Span { begins: unix_s, ends, signed: current.proof.signed_unix_s },
             secret,
             holder: name_of(own),

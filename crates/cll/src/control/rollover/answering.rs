@@ -7,9 +7,9 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Instant, Side};
 use wire::MacAddress;
 use wire::cll::rollover::{Keys, Kind};
-use wire::cll::{NONCE_LEN, Offer};
+use wire::cll::{NONCE_LEN, Offer, Rollover};
 
-use super::{Part, RolloverId, Sealed, successor_of};
+use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
 use crate::control::peers::Birth;
 use crate::control::{Call, Control, Task};
 use crate::job::{AnswerRollover, Answered, JobKind, Refusal};
@@ -65,18 +65,29 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         sealed: &Sealed<'_>,
-        request: &Keys<'_>,
+        request: &Rollover<'_>,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        let mac = self.current_of(sealed)?.certificate.mac();
-        if let Some(fate) = self.answer_again(call, mac, &request.nonce) {
+        let current = self.current_of(sealed)?;
+        if !current.answers_with(Means::of(request)) {
+            return Err(DropReason::HandshakeUnasked);
+        }
+        let mac = current.certificate.mac();
+        if let Some(fate) = self.answer_again(call, mac, request.nonce()) {
             return fate;
         }
         self.decide_between_both(call, mac)?;
-        if !self.rollovers.has_room(now, mac) || !self.signature_budget.take(now) {
+        let current = self.current_of(sealed)?;
+        let (has_room, is_bare) = (self.rollovers.has_room(now, current), current.is_bare());
+        // The handshake that made a bare association had a budget, and this is the only exchange in it.
+        if !has_room || !(is_bare || self.signature_budget.take(now)) {
             return Err(DropReason::HandshakeBudget);
         }
-        self.judge_rollover(call, sealed, request)
+        match request {
+            Rollover::Keys(request) => self.judge_rollover(call, sealed, request),
+            Rollover::Kem(request) => self.judge_kem(call, sealed, request),
+            Rollover::Acknowledgement(_) => Err(DropReason::HandshakeUnasked),
+        }
     }
 
     /// The same request again: the reply was lost, or is still being made.
@@ -133,15 +144,33 @@ impl Control {
             own: Chosen { offer: own, suite: self.settings.send_suite },
             key_pair,
         };
-        let state = Answering::Verdict { request_frame: sealed.frame.to_vec(), peers: request.offer, own };
-        self.forget_older_rollover(call, answer.successor.peer);
-        let current = self.peers.current_by_mac(answer.successor.peer).ok_or(DropReason::HandshakeUnasked)?;
-        let id = self.rollovers.begin(call.now.since_boot, current, request.nonce, Part::Answering(state));
-        if self.task(call.out, Task::Rollover(id), JobKind::AnswerRollover(Box::new(answer))) {
+        let job = JobKind::AnswerRollover(Box::new(answer));
+        self.await_verdict_on_rollover(call, sealed, &Rollover::Keys(*request), own, job)
+    }
+
+    /// Hands the job that judges a request over, and remembers what its verdict will be about.
+    pub(super) fn await_verdict_on_rollover(
+        &mut self,
+        call: &mut Call<'_>,
+        sealed: &Sealed<'_>,
+        request: &Rollover<'_>,
+        own: Offer,
+        job: JobKind,
+    ) -> Result<Fate, DropReason> {
+        let mac = self.current_of(sealed)?.certificate.mac();
+        self.forget_older_rollover(call, mac);
+        let (Some(current), Some(peers)) = (self.peers.current_by_mac(mac), request.offer()) else {
+            self.peers.return_index(own.receiver_index);
+            return Err(DropReason::HandshakeUnasked);
+        };
+        let state = Answering::Verdict { request_frame: sealed.frame.to_vec(), peers, own };
+        let (nonce, means) = (*request.nonce(), Means::of(request));
+        let id = self.rollovers.begin(call.now.since_boot, current, nonce, means, Part::Answering(state));
+        if self.task(call.out, Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
         self.rollovers.by_mac.remove(&id.mac);
-        self.peers.return_index(receiver_index);
+        self.peers.return_index(own.receiver_index);
         Err(DropReason::ControlBusy)
     }
 
@@ -171,9 +200,8 @@ impl Control {
             Ok(answered) => {
                 self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &frame);
                 let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
-                let rollovers = current.map(|current| current.rollovers.saturating_add(1));
-                match rollovers {
-                    Some(rollovers) => self.accept_rollover(call, id, (own, peers), rollovers, *answered),
+                match current.map(Before::of) {
+                    Some(before) => self.accept_rollover(call, id, (own, peers), before, *answered),
                     None => self.peers.return_index(own.receiver_index),
                 }
             }
@@ -186,13 +214,15 @@ impl Control {
         call: &mut Call<'_>,
         id: RolloverId,
         (own, peers): (Offer, Offer),
-        rollovers: u32,
+        before: Before,
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Answered { peer, mut keys, reply, transcript, proof } = answered;
-        let tickets = std::mem::take(&mut keys.tickets);
-        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
+        let Some(means) = self.rollovers.by_id(id).map(|last| last.means) else { return };
+        let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
+        let (tickets, kept) = (std::mem::take(&mut keys.tickets), keys.kept.clone());
+        let agreed = self.agreed_lifetime(call.now, &peer, &own, &peers);
+        let (rollovers, lifetime, is_quiet) = heritage(now, before, means, agreed);
         let birth = Birth {
             certificate: peer,
             initiated_by_us: false,
@@ -204,6 +234,10 @@ impl Control {
             rollovers,
             proof,
             tickets,
+            secrecy,
+            kept,
+            by_kem: means == Means::Kem,
+            is_quiet,
         };
         let made = self.peers.next_association();
         if let Some(last) = self.rollovers.by_id(id) {

@@ -1,27 +1,29 @@
-//! Rollovers that we ask for: because the association is old, or because a key has sealed many frames.
+//! Rollovers that we ask for: because the association is old, because a key has sealed many frames, or for a secret of ML-KEM.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::agreement::KeyPair;
+use identity::kem::KemPair;
 use wire::MacAddress;
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Rollover};
 
-use super::{Part, RolloverId, Sealed, successor_of};
+use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
 use crate::control::peers::Birth;
 use crate::control::{Call, Control, Task};
-use crate::job::{FinishRollover, Finished, JobKind, Refusal, SignRollover, Successor};
+use crate::job::{FinishKem, FinishRollover, Finished, JobKind, Refusal, SignRollover, Successor};
 use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
 
 /// What it takes to ask.
 #[derive(Debug)]
 pub(super) struct Asking {
     successor: Successor,
-    receiver_index: u32,
+    pub(super) receiver_index: u32,
     key_pair: Option<Arc<KeyPair>>,
-    /// The signed request, once there is one.
+    pub(super) kem_pair: Option<Arc<KemPair>>,
+    /// The request, once there is one.
     message: Vec<u8>,
     state: State,
 }
@@ -46,6 +48,11 @@ impl Asking {
             State::Reply { next_send, .. } => Some(next_send),
             State::Signature | State::Verdict { .. } => None,
         }
+    }
+
+    /// Tries again when there are key pairs, or in a moment.
+    pub(super) fn await_key_pair(&mut self, now: Instant) {
+        self.state = State::KeyPair { next: now + RETRANSMIT_FIRST };
     }
 
     /// The request to be sent again; `None` when it must be signed first.
@@ -79,9 +86,14 @@ impl Asking {
 impl Control {
     /// Asks the peer for new keys, unless a rollover with it is under way or was a moment ago. False if nothing was begun.
     pub(in crate::control) fn begin_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) -> bool {
+        self.begin_exchange(call, mac, Means::Signature)
+    }
+
+    pub(super) fn begin_exchange(&mut self, call: &mut Call<'_>, mac: MacAddress, means: Means) -> bool {
         let now = call.now.since_boot;
         let under_way = self.rollovers.by_mac.get(&mac).is_some_and(|last| !matches!(last.part, Part::Done));
-        if under_way || !self.rollovers.has_room(now, mac) || !self.signature_budget.take(now) {
+        let has_room = self.peers.current_by_mac(mac).is_some_and(|current| self.rollovers.has_room(now, current));
+        if under_way || !has_room || (means == Means::Signature && !self.signature_budget.take(now)) {
             return under_way;
         }
         let nonce = self.random.bytes();
@@ -94,10 +106,11 @@ impl Control {
             successor: successor_of(current),
             receiver_index,
             key_pair: None,
+            kem_pair: None,
             message: Vec::new(),
             state: State::KeyPair { next: now + RETRANSMIT_FIRST },
         };
-        let id = self.rollovers.begin(now, current, nonce, Part::Asking(asking));
+        let id = self.rollovers.begin(now, current, nonce, means, Part::Asking(asking));
         self.sign_rollover(call, id);
         true
     }
@@ -115,18 +128,21 @@ impl Control {
         waiting.into_iter().for_each(|id| self.sign_rollover(call, id));
     }
 
-    /// Has the request signed, once there is a key pair.
+    /// Has the request signed, once there is a key pair. One with ML-KEM is proved by the seal alone.
     pub(super) fn sign_rollover(&mut self, call: &mut Call<'_>, id: RolloverId) {
+        if self.rollovers.by_id(id).is_some_and(|last| last.means == Means::Kem) {
+            return self.ask_with_kem(call, id);
+        }
         let now = call.now.since_boot;
         let needs_pair = self.asking(id).is_some_and(|(asking, _)| asking.key_pair.is_none());
         let fresh = if needs_pair { self.take_key_pair(call.out).map(Arc::new) } else { None };
         let Some((asking, nonce)) = self.asking(id) else { return };
         asking.key_pair = asking.key_pair.take().or(fresh);
         let Some(key_pair) = asking.key_pair.clone() else {
-            asking.state = State::KeyPair { next: now + RETRANSMIT_FIRST };
+            asking.await_key_pair(now);
             return;
         };
-        let (receiver_index, successor) = (asking.receiver_index, asking.successor);
+        let (receiver_index, successor) = (asking.receiver_index, asking.successor.clone());
         let unsigned = self.unsigned_keys(Kind::Request, nonce, receiver_index, key_pair.public());
         let identity = Arc::clone(&self.settings.identity);
         let job = JobKind::SignRollover(SignRollover { identity, successor, unsigned });
@@ -139,7 +155,7 @@ impl Control {
         }
     }
 
-    fn asking(&mut self, id: RolloverId) -> Option<(&mut Asking, [u8; NONCE_LEN])> {
+    pub(super) fn asking(&mut self, id: RolloverId) -> Option<(&mut Asking, [u8; NONCE_LEN])> {
         let last = self.rollovers.by_id(id)?;
         match &mut last.part {
             Part::Asking(asking) => Some((asking, last.nonce)),
@@ -173,36 +189,55 @@ impl Control {
         &mut self,
         call: &mut Call<'_>,
         sealed: &Sealed<'_>,
-        reply: &Keys<'_>,
+        reply: &Rollover<'_>,
     ) -> Result<Fate, DropReason> {
         let mac = self.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
-        let (revoked, time) = (Arc::clone(&self.revoked), self.certificate_time(call.now));
-        let settings = Arc::clone(&self.settings);
-        let last = self.rollovers.by_mac.get_mut(&mac).ok_or(DropReason::HandshakeUnasked)?;
-        if last.nonce != reply.nonce || last.of != sealed.association {
+        let last = self.rollovers.by_mac.get(&mac).ok_or(DropReason::HandshakeUnasked)?;
+        let is_answer = last.nonce == *reply.nonce() && last.means == Means::of(reply);
+        if !is_answer || last.of != sealed.association {
             return Err(DropReason::HandshakeUnasked);
         }
         let id = RolloverId { mac, number: last.number };
-        let asking = match &mut last.part {
+        let asking = match &last.part {
             Part::Asking(asking) => asking,
             Part::Done => {
-                Self::send_rollover(call, mac, &Rollover::Acknowledgement(reply.nonce).emit());
+                Self::send_rollover(call, mac, &Rollover::Acknowledgement(*reply.nonce()).emit());
                 return Ok(Fate::Consumed);
             }
             Part::Answering(_) => return Err(DropReason::HandshakeUnasked),
         };
-        let (State::Reply { interval, .. }, Some(key_pair)) = (&asking.state, &asking.key_pair) else {
-            return Err(DropReason::HandshakeUnasked);
-        };
-        let (successor, request) = (asking.successor, asking.message.clone());
-        let (key_pair, reply, interval) = (Arc::clone(key_pair), sealed.message.to_vec(), *interval);
-        let finish = FinishRollover { settings, revoked, time, successor, request, reply: reply.clone(), key_pair };
-        asking.state = State::Verdict { reply_frame: sealed.frame.to_vec(), reply, interval };
-        if self.task(call.out, Task::Rollover(id), JobKind::FinishRollover(Box::new(finish))) {
+        let State::Reply { interval, .. } = asking.state else { return Err(DropReason::HandshakeUnasked) };
+        let job = self.verdict_on_rollover_reply(call, mac, asking, sealed.message);
+        let job = job.ok_or(DropReason::HandshakeUnasked)?;
+        if let Some((asking, _)) = self.asking(id) {
+            let (reply_frame, reply) = (sealed.frame.to_vec(), sealed.message.to_vec());
+            asking.state = State::Verdict { reply_frame, reply, interval };
+        }
+        if self.task(call.out, Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
         self.await_reply_again(call, id);
         Err(DropReason::ControlBusy)
+    }
+
+    /// What judges a reply.
+    fn verdict_on_rollover_reply(
+        &self,
+        call: &Call<'_>,
+        mac: MacAddress,
+        asking: &Asking,
+        reply: &[u8],
+    ) -> Option<JobKind> {
+        let (request, reply) = (asking.message.clone(), reply.to_vec());
+        if let Some(pair) = asking.kem_pair.clone() {
+            let inside = self.inside(self.peers.current_by_mac(mac)?);
+            return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
+        }
+        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
+        let (time, successor, key_pair) =
+            (self.certificate_time(call.now), asking.successor.clone(), asking.key_pair.clone()?);
+        let finish = FinishRollover { settings, revoked, time, successor, request, reply, key_pair };
+        Some(JobKind::FinishRollover(Box::new(finish)))
     }
 
     /// Back to waiting for a reply; returns the frame whose verdict was no good.
@@ -236,19 +271,20 @@ impl Control {
     /// Our new association is complete from the start (paper, section 5.4); the acknowledgement is its first frame.
     fn finish_rollover(&mut self, call: &mut Call<'_>, id: RolloverId, finished: Finished) {
         let Some(last) = self.rollovers.by_id(id) else { return };
-        let (of, nonce, asked) = (last.of, last.nonce, last.started);
+        let (of, nonce, asked, means) = (last.of, last.nonce, last.started, last.means);
         let part = std::mem::replace(&mut last.part, Part::Done);
         let Part::Asking(Asking { receiver_index, state: State::Verdict { reply_frame, reply, .. }, .. }) = part else {
             return;
         };
         self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &reply_frame);
         let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
-        let (Some(current), Ok(Rollover::Keys(reply))) = (current, Rollover::parse(&reply)) else {
+        let offer = Rollover::parse(&reply).ok().and_then(|reply| reply.offer());
+        let (Some(before), Some(peers)) = (current.map(Before::of), offer) else {
             return self.peers.return_index(receiver_index);
         };
-        let rollovers = current.rollovers.saturating_add(1);
-        let (own, peers, transcript) = (self.offer(receiver_index), reply.offer, finished.transcript);
-        let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &peers);
+        let (own, transcript) = (self.offer(receiver_index), finished.transcript);
+        let agreed = self.agreed_lifetime(call.now, &finished.peer, &own, &peers);
+        let (rollovers, lifetime, is_quiet) = heritage(call.now.since_boot, before, means, agreed);
         let birth = Birth {
             certificate: finished.peer,
             initiated_by_us: true,
@@ -260,6 +296,10 @@ impl Control {
             rollovers,
             proof: finished.proof,
             tickets: finished.keys.tickets,
+            secrecy: finished.secrecy,
+            kept: finished.keys.kept,
+            by_kem: means == Means::Kem,
+            is_quiet,
         };
         let association = self.peers.bear(call.now.since_boot, birth);
         self.install_receivers(call, &association, finished.keys.receive, false);

@@ -1,6 +1,7 @@
 //! Rollover (paper, section 5.4): the keys of an association are replaced through the association itself.
 //!
-//! - `asking.rs`: this host asks; `answering.rs`: the peer does.
+//! - `asking.rs`: this host asks; `answering.rs`: the peer does. `kem.rs`: the same with ML-KEM in the place of a signed key share,
+//!   before any payload moves under an association that is to have it, and once after each signature.
 //!
 //! There is one rollover at a time with each peer. All three messages travel sealed: request and reply under the old keys,
 //! the acknowledgement as the first frame under the new ones. Data goes on under the old keys until the new ones are
@@ -9,9 +10,12 @@
 
 mod answering;
 mod asking;
+mod kem;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side, time};
 use wire::MacAddress;
@@ -22,16 +26,57 @@ use super::peers::Association;
 use super::{Call, Control};
 use crate::event::Event;
 use crate::job::{Refusal, Successor};
-use crate::limits::{HANDSHAKE_GIVE_UP, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
+use crate::limits::{HANDSHAKE_GIVE_UP, PEERS_MAX, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
 use crate::message::{AssociationId, OrderKind};
 use answering::Answering;
 use asking::Asking;
+use kem::KemStock;
 
 /// Names a rollover for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RolloverId {
     mac: MacAddress,
     number: u64,
+}
+
+/// What makes the new keys of a rollover other than the old ones, and proves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// A key agreement that both sides sign.
+    Signature,
+    /// A secret of ML-KEM; the seal is its proof.
+    Kem,
+}
+
+impl Means {
+    fn of(message: &Rollover<'_>) -> Means {
+        if matches!(message, Rollover::Kem(_)) { Means::Kem } else { Means::Signature }
+    }
+}
+
+/// What counts of an association when another replaces it.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    rollovers: u32,
+    is_bare: bool,
+    expires: Instant,
+}
+
+impl Before {
+    fn of(association: &Association) -> Before {
+        let (rollovers, expires) = (association.rollovers, association.expires);
+        Before { rollovers, is_bare: association.is_bare(), expires }
+    }
+}
+
+/// How many rollovers lead to the new association, how long it lives, and whether it is no news. Without a signature nobody
+/// lives longer than with the last one.
+fn heritage(now: Instant, before: Before, means: Means, agreed: Duration) -> (u32, Duration, bool) {
+    match means {
+        Means::Signature => (before.rollovers.saturating_add(1), agreed, false),
+        Means::Kem if before.is_bare => (before.rollovers, agreed, false),
+        Means::Kem => (before.rollovers, agreed.min(before.expires.since(now)), true),
+    }
 }
 
 /// What this host does in a rollover.
@@ -50,6 +95,7 @@ struct Last {
     /// The association that it replaces.
     of: AssociationId,
     nonce: [u8; NONCE_LEN],
+    means: Means,
     started: Instant,
     part: Part,
 }
@@ -73,6 +119,7 @@ impl Last {
 pub(super) struct Rollovers {
     by_mac: BTreeMap<MacAddress, Last>,
     next_number: u64,
+    stock: KemStock,
 }
 
 impl Rollovers {
@@ -89,17 +136,28 @@ impl Rollovers {
         self.by_mac.get_mut(&id.mac).filter(|last| last.number == id.number)
     }
 
-    /// Whether another may begin with `mac` now.
-    fn has_room(&self, now: Instant, mac: MacAddress) -> bool {
-        let rested = self.by_mac.get(&mac).is_none_or(|last| now.since(last.started) >= ROLLOVER_INTERVAL_MIN);
-        rested && self.by_mac.len() < ROLLOVERS_OPEN_MAX
+    /// Whether another may begin in `of` now. Where payload waits for it, the first in this association does not wait for the one
+    /// before, and there is one for each peer.
+    fn has_room(&self, now: Instant, of: &Association) -> bool {
+        let is_first = |last: &Last| of.is_bare() && last.of != of.id;
+        let has_rested = |last: &Last| now.since(last.started) >= ROLLOVER_INTERVAL_MIN;
+        let last = self.by_mac.get(&of.certificate.mac());
+        let room = if of.is_bare() { PEERS_MAX } else { ROLLOVERS_OPEN_MAX };
+        last.is_none_or(|last| is_first(last) || has_rested(last)) && self.by_mac.len() < room
     }
 
     /// Begins one in the place of the last with that peer.
-    fn begin(&mut self, now: Instant, of: &Association, nonce: [u8; NONCE_LEN], part: Part) -> RolloverId {
+    fn begin(
+        &mut self,
+        now: Instant,
+        of: &Association,
+        nonce: [u8; NONCE_LEN],
+        means: Means,
+        part: Part,
+    ) -> RolloverId {
         self.next_number += 1;
         let id = RolloverId { mac: of.certificate.mac(), number: self.next_number };
-        self.by_mac.insert(id.mac, Last { number: id.number, of: of.id, nonce, started: now, part });
+        self.by_mac.insert(id.mac, Last { number: id.number, of: of.id, nonce, means, started: now, part });
         id
     }
 }
@@ -118,9 +176,9 @@ impl Control {
     /// The fate of a frame with a rollover message. `Held` means that a job decides.
     pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         let outcome = match Rollover::parse(sealed.message) {
-            Ok(Rollover::Keys(keys)) if keys.kind == Kind::Request => self.answer_rollover(call, sealed, &keys),
-            Ok(Rollover::Keys(keys)) => self.take_rollover_reply(call, sealed, &keys),
             Ok(Rollover::Acknowledgement(nonce)) => self.take_acknowledgement(sealed, &nonce),
+            Ok(message) if message.kind() == Some(Kind::Request) => self.answer_rollover(call, sealed, &message),
+            Ok(message) => self.take_rollover_reply(call, sealed, &message),
             Err(_) => Err(DropReason::InnerMalformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -170,7 +228,8 @@ impl Control {
     fn give_up_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let Some(last) = self.rollovers.by_mac.remove(&mac) else { return };
         let still_wanted = self.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
-        let was_asking = matches!(last.part, Part::Asking(_));
+        // Where payload waits for ML-KEM the association itself is over by now; where it does not, the old secrets are as good.
+        let was_asking = matches!(last.part, Part::Asking(_)) && last.means == Means::Signature;
         self.discard_rollover(call, last, DropReason::JobLost);
         if was_asking && still_wanted {
             // What cannot be opened now is asked for again by sweep and lanes.
@@ -239,5 +298,6 @@ impl Control {
 }
 
 fn successor_of(association: &Association) -> Successor {
-    Successor { of: association.transcript, peer: association.certificate.mac() }
+    let Association { transcript, secrecy, ref kept, .. } = *association;
+    Successor { of: transcript, peer: association.certificate.mac(), kept: kept.as_ref().map(Arc::clone), secrecy }
 }

@@ -10,6 +10,7 @@ use super::super::*;
 use super::{Exchange, Message, Model, counted};
 use crate::job::broadcast::{Batch, CheckAnnouncement, CheckRoot, Outcome, Work};
 use crate::merkle;
+use crate::secrecy::Secrecy;
 
 const CHALLENGE: &str = include_str!("../../../../../model/challenge.vp");
 const GROUP: &str = include_str!("../../../../../model/group.vp");
@@ -264,7 +265,12 @@ impl Roll {
             settings: Arc::clone(&responder.settings),
             revoked: Arc::default(),
             time: CertificateTime::Shown(START_UNIX_S),
-            successor: Successor { of: old.try_into().expect("32 bytes"), peer: initiator.settings.mac },
+            successor: Successor {
+                of: old.try_into().expect("32 bytes"),
+                peer: initiator.settings.mac,
+                kept: None,
+                secrecy: Secrecy::default(),
+            },
             request: request.to_vec(),
             unsigned_reply: self.unsigned(Kind::Reply, "responder", responder),
             own: Chosen { offer: self.offer("responder"), suite: responder.settings.send_suite },
@@ -279,7 +285,12 @@ impl Roll {
             settings: Arc::clone(&initiator.settings),
             revoked: Arc::default(),
             time: CertificateTime::Shown(START_UNIX_S),
-            successor: Successor { of: old.try_into().expect("32 bytes"), peer: responder.settings.mac },
+            successor: Successor {
+                of: old.try_into().expect("32 bytes"),
+                peer: responder.settings.mac,
+                kept: None,
+                secrecy: Secrecy::default(),
+            },
             request: request.to_vec(),
             reply: reply.to_vec(),
             key_pair: Arc::new(self.key_pair("initiator")),

@@ -230,6 +230,7 @@ fn settings(identity: Arc<HostIdentity>, plan: &HostPlan, scenario: &Scenario, w
     settings.send_suite = plan.suite;
     settings.confidential = plan.confidential;
     settings.slow_nonce = plan.slow_nonce;
+    settings.post_quantum = plan.post_quantum;
     settings.lanes = plan.lanes;
     // The stacks of this world speak IPv4; what they send of IPv6 is babble, to be dropped by name.
     settings.ipv6 = false;

@@ -59,6 +59,8 @@ pub struct Judge {
     violations: Violations,
     requests_when_settled: u64,
     deliveries: u64,
+    /// Associations with a secret of ML-KEM were seen so often.
+    post_quantum_seen: u64,
 }
 
 impl Judge {
@@ -81,6 +83,7 @@ impl Judge {
             violations: Violations::default(),
             requests_when_settled: 0,
             deliveries: 0,
+            post_quantum_seen: 0,
         }
     }
 
@@ -142,11 +145,23 @@ impl Judge {
 
     fn check_peers(&mut self, at: Instant, now: Instant, host: usize, cll: &Cll) {
         let peers = cll.control.peers(now);
-        for facts in self.facts.clone() {
+        for (other, facts) in self.facts.clone().into_iter().enumerate() {
+            let in_use = peers.iter().find(|peer| peer.mac == facts.mac && peer.state == "established");
+            self.check_secrecy(at, (host, other), in_use);
             let in_state = |state| peers.iter().filter(|peer| peer.mac == facts.mac && peer.state == state).count();
             if in_state("established") > 1 || in_state("candidate") > limits::CANDIDATES_PER_PEER_MAX {
                 self.violate(at, host, "too many associations with one host", format!("{}", facts.mac));
             }
+        }
+    }
+
+    /// Payload moves with a secret of ML-KEM between those who both have it, and without between all others.
+    fn check_secrecy(&mut self, at: Instant, (host, other): (usize, usize), in_use: Option<&cll::PeerReport>) {
+        let Some(peer) = in_use else { return };
+        let has_secret = peer.agreement.contains("ML-KEM-768");
+        self.post_quantum_seen += u64::from(has_secret);
+        if has_secret != self.scenario.is_post_quantum(host, other) {
+            self.violate(at, host, "keys from another agreement", format!("{} with host {other}", peer.agreement));
         }
     }
 
@@ -166,6 +181,13 @@ impl Judge {
         }
         for host in 0..self.facts.len() {
             self.check_groups(at, host);
+        }
+        let is_honest = |host: usize| self.facts[host].part == Part::Honest;
+        let wants = |flow: &super::scenario::Flow| {
+            is_honest(flow.from) && is_honest(flow.to) && self.scenario.is_post_quantum(flow.from, flow.to)
+        };
+        if self.post_quantum_seen == 0 && self.scenario.flows.iter().any(wants) {
+            self.violate(at, 0, "no association with ML-KEM", "");
         }
         if self.scenario.clean && self.requests_when_settled > 0 {
             let detail = format!("{} handshake requests", self.requests_when_settled);

@@ -26,6 +26,7 @@ use cll::Weaken;
 use super::course;
 use super::report::Report;
 use crate::failure::Failure;
+use scenario::Scenario;
 pub(crate) use site::pool as identities;
 use world::World;
 pub(super) use world::generator;
@@ -36,6 +37,17 @@ pub(super) use world::generator;
 /// The simulated site could not be made.
 pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
     Ok(course::run(World::new(seed, site::pool()?, weaken, tells)))
+}
+
+/// One run with ML-KEM on half of the hosts. The library draws randomness of its own for it, so bytes differ from run to run;
+/// what happens, and when, does not.
+///
+/// # Errors
+/// The simulated site could not be made.
+pub fn simulate_post_quantum(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failure> {
+    let mut random = world::generator(seed);
+    let scenario = Scenario::draw(&mut random).with_post_quantum(&mut random);
+    Ok(course::run(World::of(scenario, random, site::pool()?, weaken, tells)))
 }
 
 /// One run of an hour in which keys are replaced all the time.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use cll::PostQuantum;
 use identity::aead::Suite;
 
 use super::datagram::Shape;
@@ -60,6 +61,7 @@ fn host(number: usize) -> HostPlan {
         suite: Suite::ALL[number],
         confidential: number != 1,
         slow_nonce: number == 1,
+        post_quantum: PostQuantum::Off,
         lifetime_more: Duration::ZERO,
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bump::{Generator, Instant};
+use cll::PostQuantum;
 use identity::aead::Suite;
 
 use super::datagram::Shape;
@@ -42,6 +43,8 @@ pub struct HostPlan {
     pub confidential: bool,
     /// Whether it puts a slow nonce beside the spinning one.
     pub slow_nonce: bool,
+    /// Whether its keys also come from ML-KEM.
+    pub post_quantum: PostQuantum,
     /// How much longer than the others' at least it wants its associations to live.
     pub lifetime_more: Duration,
 }
@@ -129,6 +132,24 @@ impl Scenario {
         scenario
     }
 
+    /// The same with ML-KEM on half of the hosts, so that each of them meets hosts with and without it. In some runs all require it.
+    pub fn with_post_quantum(mut self, random: &mut Generator) -> Scenario {
+        let (all, first) = (random.chance(4), random.below(2) as usize);
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            host.post_quantum = match (all, number % 2 == first) {
+                (true, _) => PostQuantum::Require,
+                (false, true) => PostQuantum::Prefer,
+                (false, false) => PostQuantum::Off,
+            };
+        }
+        self
+    }
+
+    /// Whether the associations of these two hosts have a secret of ML-KEM.
+    pub fn is_post_quantum(&self, one: usize, other: usize) -> bool {
+        [one, other].iter().all(|&host| self.hosts[host].post_quantum.is_on())
+    }
+
     fn draw_trouble(&mut self, random: &mut Generator, span: Duration) {
         self.faults = Faults::draw(self.faults.job_delay_max, random);
         self.attack_every = (!random.chance(4)).then(|| Duration::from_millis(5 + random.below(60)));
@@ -170,6 +191,7 @@ impl Scenario {
             (!self.steps.is_empty(), "crashes or pauses"),
             (self.resumes, "tickets"),
             (self.changes_site_key, "another site key"),
+            (self.hosts.iter().any(|host| host.post_quantum.is_on()), "ML-KEM"),
         ];
         words.extend(named.iter().filter(|(holds, _)| *holds).map(|(_, word)| (*word).to_owned()));
         words.join(", ")
@@ -210,6 +232,7 @@ fn draw_host(random: &mut Generator, identity: usize, part: Part) -> HostPlan {
         suite: Suite::ALL[random.below(Suite::ALL.len() as u64) as usize],
         confidential: !random.chance(5),
         slow_nonce: random.chance(3),
+        post_quantum: PostQuantum::Off,
         lifetime_more: Duration::from_secs(random.below(10)),
     }
 }

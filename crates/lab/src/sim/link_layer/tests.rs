@@ -5,7 +5,7 @@ use std::time::Duration;
 use cll::Weaken;
 
 use super::world::{World, generator};
-use super::{rollover, simulate, simulate_site_key, site};
+use super::{rollover, simulate, simulate_post_quantum, simulate_site_key, site};
 use crate::sim::report::Report;
 use crate::sim::{checks, course};
 
@@ -44,6 +44,19 @@ fn a_candidate_that_is_promoted_too_early_is_caught() {
 #[test]
 fn a_missing_cross_layer_check_is_caught() {
     assert!(rules(Weaken { cross_layer: true, ..Weaken::default() }, 1..12).contains(&"lie delivered"));
+}
+
+#[test]
+fn a_few_runs_with_ml_kem_hold_every_invariant_and_deliver() {
+    let run = |seed| simulate_post_quantum(seed, Weaken::default(), false).expect("a site");
+    checks::runs_hold_every_invariant_and_deliver(run, 100..112, 30, 1000);
+}
+
+#[test]
+fn layers_that_are_off_are_caught_with_ml_kem_too() {
+    let rules =
+        |weaken: Weaken| checks::rules(|seed| simulate_post_quantum(seed, weaken, false).expect("a site"), 1..12);
+    assert!(rules(Weaken { replay_window: true, ..Weaken::default() }).contains(&"frame delivered twice"));
 }
 
 /// Broke `retire` by forgetting replaced keys at once: datagrams were lost in every minute.

@@ -1,0 +1,114 @@
+//! Rollovers with ML-KEM (docs/protocol.md, section 28). In an association whose sides both do it no payload moves before the first;
+//! its initiator asks as soon as the handshake is over. After a signed rollover, or a resumption, what the old association
+//! handed on keeps the new one secret; an exchange a moment later adds a fresh secret, so that whoever got hold of that has lost it.
+
+use std::sync::Arc;
+
+use bump::{DropReason, Fate, Outbox};
+use identity::kem::KemPair;
+use wire::MacAddress;
+use wire::cll::Rollover;
+use wire::cll::rollover::{Kem, Kind};
+
+use super::{Means, RolloverId, Sealed, successor_of};
+use crate::control::peers::Association;
+use crate::control::{Call, Control, Task};
+use crate::job::{AnswerKem, Inside, JobKind};
+use crate::keys::Chosen;
+use crate::limits::KEM_PAIRS_AHEAD;
+
+/// Pairs that are made ahead, so that no first frame waits for one.
+#[derive(Debug, Default)]
+pub(super) struct KemStock {
+    pairs: Vec<KemPair>,
+    is_ordered: bool,
+}
+
+impl Association {
+    /// Whether a request of this kind is answered in it: where payload waits for ML-KEM nothing else is, and who does without it
+    /// is asked in vain.
+    pub(super) fn answers_with(&self, means: Means) -> bool {
+        match means {
+            Means::Signature => !self.is_bare(),
+            Means::Kem => self.own.post_quantum && self.peers.post_quantum,
+        }
+    }
+}
+
+impl Control {
+    /// Has pairs made if there are few.
+    pub(in crate::control) fn order_kem_pairs(&mut self, out: &mut Outbox<Control>) {
+        let missing = KEM_PAIRS_AHEAD.saturating_sub(self.rollovers.stock.pairs.len());
+        let is_wanted = self.offers_post_quantum() && missing > KEM_PAIRS_AHEAD / 2;
+        if is_wanted && !self.rollovers.stock.is_ordered {
+            self.rollovers.stock.is_ordered = self.task(out, Task::KemPairs, JobKind::PrepareKemPairs(missing));
+        }
+    }
+
+    fn take_kem_pair(&mut self, out: &mut Outbox<Control>) -> Option<Arc<KemPair>> {
+        let pair = self.rollovers.stock.pairs.pop();
+        self.order_kem_pairs(out);
+        pair.map(Arc::new)
+    }
+
+    /// The pairs that were ordered; none if the job was lost.
+    pub(in crate::control) fn stock_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
+        self.rollovers.stock.is_ordered = false;
+        self.rollovers.stock.pairs.extend(pairs);
+        self.rollovers.stock.pairs.truncate(KEM_PAIRS_AHEAD);
+        self.sign_waiting_rollovers(call);
+    }
+
+    /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot be begun now is tried again in
+    /// the next sweep.
+    pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
+        if !self.peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, mac, Means::Kem) {
+            return;
+        }
+        if let Some(current) = self.peers.current_by_mac_mut(mac) {
+            current.wants_kem = current.is_bare();
+        }
+    }
+
+    /// Sends the request, once there is a pair.
+    pub(super) fn ask_with_kem(&mut self, call: &mut Call<'_>, id: RolloverId) {
+        let needs_pair = self.asking(id).is_some_and(|(asking, _)| asking.kem_pair.is_none());
+        let fresh = if needs_pair { self.take_kem_pair(call.out) } else { None };
+        let Some((asking, nonce)) = self.asking(id) else { return };
+        asking.kem_pair = asking.kem_pair.take().or(fresh);
+        let Some(pair) = asking.kem_pair.clone() else { return asking.await_key_pair(call.now.since_boot) };
+        let receiver_index = asking.receiver_index;
+        let offer = self.offer(receiver_index);
+        let message = Kem { kind: Kind::Request, nonce, offer, value: pair.public() }.emit();
+        self.rollover_signed(call, id, Some(message));
+    }
+
+    /// A request of the peer, about to be answered.
+    pub(super) fn judge_kem(
+        &mut self,
+        call: &mut Call<'_>,
+        sealed: &Sealed<'_>,
+        request: &Kem<'_>,
+    ) -> Result<Fate, DropReason> {
+        let receiver_index = self.peers.draw_index(&mut self.random);
+        let own = self.offer(receiver_index);
+        let answer = AnswerKem {
+            inside: self.inside(self.current_of(sealed)?),
+            request: sealed.message.to_vec(),
+            own: Chosen { offer: own, suite: self.settings.send_suite },
+        };
+        let job = JobKind::AnswerKem(Box::new(answer));
+        self.await_verdict_on_rollover(call, sealed, &Rollover::Kem(*request), own, job)
+    }
+
+    /// What a job needs of the association inside which an exchange happens.
+    pub(super) fn inside(&self, association: &Association) -> Inside {
+        Inside {
+            settings: Arc::clone(&self.settings),
+            successor: successor_of(association),
+            certificate: association.certificate.clone(),
+            proof: association.proof,
+        }
+    }
+}
