@@ -18,7 +18,7 @@ const CHOICES_LEN: usize = 64;
 /// Changed copies that a harness is given; those with cryptography in them are slower.
 fn rounds(target: &str) -> usize {
     match target {
-        "cll_bump" | "scrub" => 300,
+        "cll_bump" | "faults" | "scrub" => 300,
         "certificate" | "pem" | "capture" | "config" => 2000,
         _ => 5000,
     }

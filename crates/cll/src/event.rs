@@ -28,6 +28,8 @@ pub enum EndCause {
     FellBack,
     /// This host has another address than the one for which it was made.
     OwnAddress,
+    /// The program itself failed on one of its frames.
+    InternalError,
 }
 
 impl EndCause {
@@ -39,6 +41,7 @@ impl EndCause {
             EndCause::Evicted => "too many peers",
             EndCause::Idle => "nobody used it",
             EndCause::OwnAddress => "this host has another address",
+            EndCause::InternalError => "the program failed on a frame of it",
             EndCause::Revoked => "the site has revoked the peer's certificate",
             EndCause::FellBack => "the peer speaks in clear again",
         }
