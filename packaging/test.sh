@@ -49,7 +49,7 @@ check_features() {
 # Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
-    cargo build --release --locked -p ringwall -p ringwall-lab
+    packaging/build.sh -p ringwall -p ringwall-lab
     say "network stacks of others"
     # Sourced, so that what it skips is listed again at the end.
     . packaging/receivers.sh
@@ -78,6 +78,29 @@ check_kernel_program() {
     else
         skip "the program in the kernel, compiled anew: no clang-14"
     fi
+}
+
+# What we are made of: whose licence, whose unsafe code, from where.
+check_dependencies() {
+    say "dependencies: unsafe code and its reasons"
+    /usr/bin/python3 packaging/dependencies.py --check
+    say "dependencies: licences, duplicates, sources, advisories"
+    if ! cargo deny --version >/dev/null 2>&1; then
+        skip "licences, bans, sources and advisories: no cargo-deny (cargo install cargo-deny --version 0.20.2 --locked)"
+        return 0
+    fi
+    cargo deny --locked --offline check bans licenses sources
+    # Only a copy that is there is read; who wants news fetches them.
+    if ls "${CARGO_HOME:-$HOME/.cargo}"/advisory-dbs/*/crates >/dev/null 2>&1; then
+        cargo deny --locked --offline check --disable-fetch advisories
+    else
+        skip "advisories: no copy of the RustSec database (cargo deny fetch db)"
+    fi
+}
+
+check_release() {
+    say "a signed release is verified, a changed one is not"
+    packaging/release-test.sh
 }
 
 check_vectors() {
@@ -114,6 +137,8 @@ new_traces() {
 before=$(traces)
 check_style
 check_features
+check_dependencies
+check_release
 check_vectors
 check_kernel_program
 build_programs
