@@ -7,9 +7,7 @@
 pub(crate) fn point() {}
 
 #[cfg(feature = "inject")]
-pub(crate) use armed::point;
-#[cfg(feature = "inject")]
-pub use armed::{arm, disarm};
+pub use armed::{arm, disarm, point};
 
 #[cfg(feature = "inject")]
 mod armed {
@@ -29,8 +27,9 @@ mod armed {
         LEFT.take()
     }
 
+    /// Panics if it is this one's turn.
     #[track_caller]
-    pub(crate) fn point() {
+    pub fn point() {
         match LEFT.get() {
             None => {}
             Some(0) => {
