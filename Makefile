@@ -1,7 +1,7 @@
 # `make help` says what there is. What takes more than a line stands in packaging/.
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz sim bench model install clean
+.PHONY: help demo test fuzz sim bench model install reproducible release clean
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ model: ## Check the models of model/ and print each query's verdict (ARGS="--qui
 
 install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh
+
+reproducible: ## Build the program twice in two folders and compare it byte by byte (QUICK=1: not optimised)
+	@packaging/reproducible.sh
+
+release: ## Archive, bill of materials, checksums and their signature: KEY=FILE of an SSH key; see docs/releasing.md
+	@packaging/release.sh "$(KEY)"
 
 clean: ## Remove what was built
 	@cargo clean

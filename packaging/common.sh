@@ -37,6 +37,20 @@ rust_wanted() {
     sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml
 }
 
+# The Rust that releases are built with; rustup reads the same line by itself.
+rust_pinned() {
+    sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml
+}
+
+# Where rustup does not have that one, its own default takes the place, and nothing is fetched.
+take_installed_rust() {
+    [ -z "${RUSTUP_TOOLCHAIN:-}" ] && command -v rustup >/dev/null || return 0
+    ! rustup toolchain list | grep -q "^$(rust_pinned)-" || return 0
+    RUSTUP_TOOLCHAIN=$(rustup default | cut -d' ' -f1)
+    export RUSTUP_TOOLCHAIN
+    echo "Rust $(rust_pinned) of rust-toolchain.toml is not installed; building with $RUSTUP_TOOLCHAIN" >&2
+}
+
 # Whether the cargo and the rustc in the path are new enough.
 rust_is_new_enough() {
     for program in cargo rustc; do
@@ -52,6 +66,7 @@ PATH=$PATH:/usr/sbin:/sbin
 if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then
     PATH=$HOME/.cargo/bin:$PATH
 fi
+take_installed_rust
 # Where the Rust in front is too old, Debian's may be new enough.
 if ! rust_is_new_enough && [ -x /usr/bin/cargo ]; then
     PATH=/usr/bin:$PATH

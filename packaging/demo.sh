@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 packaging/setup.sh demo
 . packaging/common.sh
-cargo build --release --locked -p ringwall -p ringwall-lab
+packaging/build.sh -p ringwall -p ringwall-lab
 is_root || command -v sudo >/dev/null || fail "the demo makes network namespaces: run as root"
 # The demo takes the place of this script, so that Ctrl-C reaches it and it cleans up.
 if is_root; then

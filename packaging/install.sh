@@ -9,12 +9,19 @@ prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}
 sbin=$prefix/sbin
 libexec=$prefix/lib/ringwall
-cargo build --release --locked -p ringwall
+packaging/build.sh
 
 page=$(mktemp)
 unit=$(mktemp)
-trap 'rm -f "$page" "$unit"' EXIT
+bill=$(mktemp)
+trap 'rm -f "$page" "$unit" "$bill"' EXIT
 target/release/ringwall manual >"$page"
+# What is in this very program.
+if command -v python3 >/dev/null; then
+    python3 packaging/sbom.py target/release/ringwall >"$bill"
+else
+    skip "bill of materials: no python3"
+fi
 
 put() {
     as_root install -D -m "$1" "$2" "$root$3"
@@ -23,6 +30,7 @@ put() {
 put 755 target/release/ringwall "$sbin/ringwall"
 put 755 packaging/closed.sh "$libexec/closed.sh"
 put 644 "$page" "$prefix/share/man/man8/ringwall.8"
+[ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
 for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ringwall-renew@.service ringwall-renew@.timer; do

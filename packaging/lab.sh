@@ -7,7 +7,7 @@ bench) packaging/setup.sh bench ;;
 *) packaging/setup.sh build ;;
 esac
 . packaging/common.sh
-cargo build --release --locked -p ringwall -p ringwall-lab
+packaging/build.sh -p ringwall -p ringwall-lab
 if is_root; then
     exec target/release/ringwall-lab "$@"
 fi

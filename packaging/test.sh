@@ -49,7 +49,7 @@ check_features() {
 # Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
-    cargo build --release --locked -p ringwall -p ringwall-lab
+    packaging/build.sh -p ringwall -p ringwall-lab
     say "network stacks of others"
     # Sourced, so that what it skips is listed again at the end.
     . packaging/receivers.sh
@@ -99,6 +99,29 @@ check_units() {
     rm -r "$units"
 }
 
+# What we are made of: whose licence, whose unsafe code, from where.
+check_dependencies() {
+    say "dependencies: unsafe code and its reasons"
+    /usr/bin/python3 packaging/dependencies.py --check
+    say "dependencies: licences, duplicates, sources, advisories"
+    if ! cargo deny --version >/dev/null 2>&1; then
+        skip "licences, bans, sources and advisories: no cargo-deny (cargo install cargo-deny --version 0.20.2 --locked)"
+        return 0
+    fi
+    cargo deny --locked --offline check bans licenses sources
+    # Only a copy that is there is read; who wants news fetches them.
+    if ls "${CARGO_HOME:-$HOME/.cargo}"/advisory-dbs/*/crates >/dev/null 2>&1; then
+        cargo deny --locked --offline check --disable-fetch advisories
+    else
+        skip "advisories: no copy of the RustSec database (cargo deny fetch db)"
+    fi
+}
+
+check_release() {
+    say "a signed release is verified, a changed one is not"
+    packaging/release-test.sh
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -146,6 +169,8 @@ before=$(traces)
 check_style
 check_features
 check_units
+check_dependencies
+check_release
 check_vectors
 check_models
 check_kernel_program

@@ -8,6 +8,7 @@
 pub mod captures;
 pub mod compressed;
 pub mod enrolment;
+pub mod faults;
 pub mod formats;
 pub mod input;
 pub mod leases;
@@ -52,6 +53,7 @@ pub const TARGETS: &[(&str, Harness)] = &[
     ("pem", proofs::pem),
     ("null_bump", null::null_bump),
     ("cll_bump", link_layer::cll_bump),
+    ("faults", faults::faults),
     ("sarp_bump", signed_arp::sarp_bump),
     ("scrub", scrubber::scrub),
     ("shield_ipsec", shielded::shield_ipsec),

@@ -71,6 +71,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "null_bump" => vec![null_script()],
         "shield_ipsec" => esp_scripts(),
         "cll_bump" => scripts(),
+        // Each kind of step with an early, a later and a late panic.
+        "faults" => (0..5).map(|kind| (0..12).flat_map(|step| [kind, step * 5 + kind, step]).collect()).collect(),
         // A question that is answered; a replay of each frame that this took; lies; time.
         "sarp_bump" => vec![
             vec![0, 3, 1, 0, 0, 3, 0, 10, 0, 4, 0, 0, 4, 1, 0, 4, 2, 1, 30, 4, 7, 1, 1, 1, 7, 0, 1, 0],

@@ -18,7 +18,7 @@ const CHOICES_LEN: usize = 64;
 /// Changed copies that a harness is given; those with cryptography in them are slower.
 fn rounds(target: &str) -> usize {
     match target {
-        "cll_bump" | "scrub" => 300,
+        "cll_bump" | "faults" | "scrub" => 300,
         "certificate" | "pem" | "capture" | "config" => 2000,
         _ => 5000,
     }
@@ -46,7 +46,7 @@ fn exercise(target: &str, harness: Harness) {
 
 #[test]
 fn parsers_and_the_null_bump() {
-    for (target, harness) in TARGETS.iter().filter(|(target, _)| *target != "cll_bump") {
+    for (target, harness) in TARGETS.iter().filter(|(target, _)| !["cll_bump", "faults"].contains(target)) {
         exercise(target, *harness);
     }
 }
@@ -54,6 +54,12 @@ fn parsers_and_the_null_bump() {
 #[test]
 fn the_link_layer() {
     let (target, harness) = TARGETS.iter().find(|(target, _)| *target == "cll_bump").expect("a target");
+    exercise(target, *harness);
+}
+
+#[test]
+fn panics_in_the_link_layer() {
+    let (target, harness) = TARGETS.iter().find(|(target, _)| *target == "faults").expect("a target");
     exercise(target, *harness);
 }
 

@@ -3,6 +3,7 @@
 //! The law of the house: frames received = forwarded + answered + consumed + dropped + still held. [`Ledger::balance`]
 //! states it and every simulation checks it.
 
+use crate::inject::point;
 use crate::{Instant, Side};
 
 /// The one fate of a frame.
@@ -68,6 +69,9 @@ drop_reasons! {
         "Switch off the offload in question on the guarded interface and report the frame.";
     TooBig, "too-big", "The frame does not fit the link once it is sealed.",
         "Leave the MTU of the guarded interface as the program set it.";
+
+    InternalError, "internal-error", "The program itself failed while it worked on the frame.",
+        "Report it with the event of the same name, which names the place in the program.";
 
     // Outbound, from the stack.
     SourceNotOurs, "source-not-ours", "The stack sent a frame with a source address that is not this interface's.",
@@ -477,11 +481,13 @@ impl Ledger {
 
     /// Enters a frame that arrived on side `from`.
     pub fn receive(&mut self, from: Side) {
+        point();
         self.received[from as usize] += 1;
     }
 
     /// Enters the fate of a frame that came from side `from`. `bytes` serve as an example if it was dropped.
     pub fn settle(&mut self, now: Instant, from: Side, fate: Fate, bytes: &[u8]) {
+        point();
         match fate {
             Fate::Forwarded => self.forwarded[from as usize] += 1,
             Fate::Answered => self.answered[from as usize] += 1,
@@ -499,6 +505,7 @@ impl Ledger {
 
     /// Enters a frame that this bump made itself.
     pub fn make(&mut self, to: Side) {
+        point();
         self.made[to as usize] += 1;
         self.emitted[to as usize] += 1;
     }

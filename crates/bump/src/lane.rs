@@ -4,7 +4,7 @@
 //! bounded messages: a lane sends *requests* up, control sends *orders* down. [`crate::Whole`] runs all of them on one
 //! thread; a daemon with several queues gives each lane a thread and puts control beside lane 0.
 
-use crate::{Batch, Instant, Ledger, Mailbox, Now, Side, Sink, Ticket};
+use crate::{Batch, Instant, Ledger, Mailbox, Now, Side, Sink, Ticket, Torn};
 
 /// Which lane. Lane 0 always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,12 @@ pub trait Lane {
 
     /// Runs what is due, at most `budget` pieces of it.
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, requests: &mut Mailbox<Self::Request>);
+
+    /// Whom `order` is about, should a panic cut its carrying out short.
+    fn about(&self, order: &Self::Order) -> Torn;
+
+    /// As [`Bump::mend`](crate::Bump::mend). A key that may have sealed a frame without counting it seals nothing any more.
+    fn mend(&mut self, now: Now, torn: Torn);
 
     /// When [`tick`](Lane::tick) next has something to do.
     fn deadline(&self) -> Option<Instant>;
@@ -70,6 +76,12 @@ pub trait Control {
 
     /// Runs what is due, at most `budget` pieces of it.
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink, out: &mut Outbox<Self>);
+
+    /// Whom `request` is about, should a panic cut its handling short.
+    fn about(&self, request: &Self::Request) -> Torn;
+
+    /// As [`Bump::mend`](crate::Bump::mend).
+    fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink, out: &mut Outbox<Self>);
 
     /// When [`tick`](Control::tick) next has something to do.
     fn deadline(&self) -> Option<Instant>;

@@ -12,11 +12,14 @@
 
 pub mod fate;
 pub mod frame;
+#[cfg_attr(not(feature = "inject"), doc(hidden))]
+pub mod inject;
 pub mod lane;
 pub mod mailbox;
 pub mod random;
 pub mod sink;
 pub mod time;
+pub mod torn;
 pub mod whole;
 
 pub use fate::{Drop, DropReason, Fate, Ledger};
@@ -26,6 +29,7 @@ pub use mailbox::Mailbox;
 pub use random::{ErasingGenerator, Generator, SecretSource};
 pub use sink::Sink;
 pub use time::{ClockTrust, Instant, Now, Wall};
+pub use torn::Torn;
 pub use whole::Whole;
 
 /// Names a job while it is under way; the completion carries it back.
@@ -57,6 +61,10 @@ pub trait Bump {
 
     /// Runs what is due, at most `budget` pieces of it; call again while [`deadline`](Bump::deadline) is not after `now`.
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink);
+
+    /// A panic cut the call before this one short: ends whatever it may have left half done, so that the next call finds a state
+    /// that holds together. `torn` says whom the call was about, as far as who drives the bump can tell.
+    fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink);
 
     /// When [`tick`](Bump::tick) next has something to do.
     fn deadline(&self) -> Option<Instant>;

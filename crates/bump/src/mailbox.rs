@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::inject::point;
+
 /// At most `limit` messages, first in, first out.
 #[derive(Debug)]
 pub struct Mailbox<M> {
@@ -21,6 +23,7 @@ impl<M> Mailbox<M> {
     /// # Errors
     /// Gives the message back when the mailbox is full.
     pub fn push(&mut self, message: M) -> Result<(), M> {
+        point();
         if self.messages.len() >= self.limit {
             return Err(message);
         }
@@ -30,6 +33,7 @@ impl<M> Mailbox<M> {
 
     /// The oldest message.
     pub fn pop(&mut self) -> Option<M> {
+        point();
         self.messages.pop_front()
     }
 

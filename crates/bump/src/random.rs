@@ -23,6 +23,7 @@ impl Generator {
 
     /// `N` random bytes.
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        crate::inject::point();
         let mut bytes = [0; N];
         self.0.fill_bytes(&mut bytes);
         bytes

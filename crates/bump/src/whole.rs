@@ -4,7 +4,7 @@
 
 use crate::lane::{Control, Lane, LaneId, Outbox};
 use crate::time::earlier;
-use crate::{Batch, Bump, Instant, Ledger, Mailbox, Now, Side, Sink, Ticket};
+use crate::{Batch, Bump, Instant, Ledger, Mailbox, Now, Side, Sink, Ticket, Torn};
 
 /// Messages of one kind that may wait between control and lanes.
 pub const MESSAGES_WAITING_MAX: usize = 1024;
@@ -18,6 +18,8 @@ pub struct Whole<C: Control, L> {
     pub lanes: Vec<L>,
     requests: Mailbox<C::Request>,
     out: Outbox<C>,
+    /// What is under way beyond the lanes' own judgement of a frame, should a panic cut it short.
+    in_hand: Option<Torn>,
 }
 
 impl<C, L> Whole<C, L>
@@ -29,7 +31,13 @@ where
     #[must_use]
     pub fn new(control: C, lanes: Vec<L>) -> Self {
         debug_assert!(!lanes.is_empty());
-        Whole { control, lanes, requests: Mailbox::new(MESSAGES_WAITING_MAX), out: Outbox::new(MESSAGES_WAITING_MAX) }
+        Whole {
+            control,
+            lanes,
+            requests: Mailbox::new(MESSAGES_WAITING_MAX),
+            out: Outbox::new(MESSAGES_WAITING_MAX),
+            in_hand: None,
+        }
     }
 
     /// Lets control say something outside any frame, such as at start.
@@ -39,6 +47,7 @@ where
         sink: &mut dyn Sink,
         act: impl FnOnce(&mut C, &mut dyn Sink, &mut Outbox<C>),
     ) {
+        self.in_hand = Some(Torn::Anything);
         act(&mut self.control, sink, &mut self.out);
         self.deliver(now, 0, sink);
     }
@@ -46,6 +55,7 @@ where
     /// Processes `batch` on the lane of the frames' queue; [`Bump::process`] uses lane 0.
     pub fn process_on(&mut self, lane: usize, now: Now, from: Side, batch: &mut dyn Batch, sink: &mut dyn Sink) {
         let lane = lane % self.lanes.len();
+        self.in_hand = None;
         self.lanes[lane].process(now, from, batch, sink, &mut self.requests);
         self.deliver(now, lane, sink);
     }
@@ -55,12 +65,24 @@ where
     fn deliver(&mut self, now: Now, mut lane: usize, sink: &mut dyn Sink) {
         loop {
             while let Some(request) = self.requests.pop() {
+                self.in_hand = Some(self.control.about(&request));
                 self.control.request(now, LaneId(lane as u8), request, sink, &mut self.out);
             }
-            let Some((to, order)) = self.out.orders.pop() else { return };
-            lane = usize::from(to.0) % self.lanes.len();
-            self.lanes[lane].obey(now, order, sink, &mut self.requests);
+            match self.next_order(now, sink) {
+                Some(to) => lane = to,
+                None => break,
+            }
         }
+        self.in_hand = None;
+    }
+
+    /// Has a lane carry out the oldest order; which lane.
+    fn next_order(&mut self, now: Now, sink: &mut dyn Sink) -> Option<usize> {
+        let (to, order) = self.out.orders.pop()?;
+        let lane = usize::from(to.0) % self.lanes.len();
+        self.in_hand = Some(self.lanes[lane].about(&order));
+        self.lanes[lane].obey(now, order, sink, &mut self.requests);
+        Some(lane)
     }
 }
 
@@ -79,16 +101,30 @@ where
     }
 
     fn complete(&mut self, now: Now, ticket: Ticket, completion: C::Completion, sink: &mut dyn Sink) {
+        self.in_hand = Some(Torn::Anything);
         self.control.complete(now, ticket, completion, sink, &mut self.out);
         self.deliver(now, 0, sink);
     }
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         for lane in 0..self.lanes.len() {
+            self.in_hand = Some(Torn::Anything);
             self.lanes[lane].tick(now, budget, sink, &mut self.requests);
             self.deliver(now, lane, sink);
         }
+        self.in_hand = Some(Torn::Anything);
         self.control.tick(now, budget, sink, &mut self.out);
+        self.deliver(now, 0, sink);
+    }
+
+    /// The lanes' keys go first, so that no order that waits seals under one of them; then the associations, with the keys that
+    /// such orders have just brought.
+    fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink) {
+        let torn = self.in_hand.take().unwrap_or(torn);
+        self.lanes.iter_mut().for_each(|lane| lane.mend(now, torn));
+        while self.next_order(now, sink).is_some() {}
+        self.control.mend(now, torn, sink, &mut self.out);
+        self.lanes.iter_mut().for_each(|lane| lane.mend(now, torn));
         self.deliver(now, 0, sink);
     }
 

@@ -30,6 +30,8 @@ pub enum EndCause {
     OwnAddress,
     /// Payload waited for ML-KEM, and the exchange did not come to an end.
     Unfinished,
+    /// The program itself failed on one of its frames.
+    InternalError,
 }
 
 impl EndCause {
@@ -42,6 +44,7 @@ impl EndCause {
             EndCause::Idle => "nobody used it",
             EndCause::OwnAddress => "this host has another address",
             EndCause::Unfinished => "the ML-KEM exchange did not come to an end",
+            EndCause::InternalError => "the program failed on a frame of it",
             EndCause::Revoked => "the site has revoked the peer's certificate",
             EndCause::FellBack => "the peer speaks in clear again",
         }

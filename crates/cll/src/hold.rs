@@ -65,6 +65,11 @@ impl Hold {
         queue.frames
     }
 
+    /// Frames that wait.
+    pub(crate) fn frames(&self) -> u64 {
+        self.queues.values().map(|queue| queue.frames.len() as u64).sum()
+    }
+
     /// Bytes that wait.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

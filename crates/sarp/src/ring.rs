@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use bump::Instant;
+use bump::{Instant, Torn};
 use identity::Verified;
 use identity::distributor::HostRecord;
 use wire::MacAddress;
@@ -106,6 +106,15 @@ impl Ring {
             self.unknown_until.insert(ip, now + UNKNOWN_TIME);
         }
         was_known
+    }
+
+    /// Forgets the keys of those whose entries may be half done: whom the stack was told under these hardware addresses.
+    pub(crate) fn forget_torn(&mut self, torn: Torn) {
+        let is_torn = |entry: &Entry| match entry.told {
+            Some((mac, _)) => torn.includes(mac.0),
+            None => torn == Torn::Anything,
+        };
+        self.entries.retain(|_, entry| !is_torn(entry));
     }
 
     /// The distributor's time has moved to `stamp`. If it went `back`, every sender follows and stamps begin again; what nobody

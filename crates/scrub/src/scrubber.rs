@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket};
+use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, Torn};
 
 use crate::context::Context;
 use crate::ethernet::Link;
@@ -192,6 +192,7 @@ impl Bump for Scrubber {
 
     fn process(&mut self, now: Now, from: Side, batch: &mut dyn Batch, sink: &mut dyn Sink) {
         while let Some(mut frame) = batch.next_frame() {
+            self.stages.flows.put_down();
             self.ledger.receive(from);
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
@@ -207,6 +208,14 @@ impl Bump for Scrubber {
         self.fragments.expire(now.since_boot, budget);
         self.release(now.since_boot);
         self.stages.tick(now.since_boot, budget, &mut Exit { sink, ledger: &mut self.ledger });
+    }
+
+    /// The first version of some byte may have passed and not be kept: its connection ends, and so do packets that wait for the
+    /// rest of their fragments.
+    fn mend(&mut self, now: Now, _torn: Torn, _sink: &mut dyn Sink) {
+        self.stages.flows.end_torn(now.since_boot);
+        self.fragments.end_all(DropReason::InternalError);
+        self.release(now.since_boot);
     }
 
     fn deadline(&self) -> Option<Instant> {

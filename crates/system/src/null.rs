@@ -3,7 +3,9 @@
 
 use std::convert::Infallible;
 
-use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
+use bump::{
+    Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, sink,
+};
 use wire::layer::transport_checksum;
 use wire::offload::Plan;
 use wire::{EtherType, ethernet};
@@ -115,6 +117,9 @@ impl Bump for NullBump {
     }
 
     fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+
+    // Its books are all that it remembers.
+    fn mend(&mut self, _now: Now, _torn: Torn, _sink: &mut dyn Sink) {}
 
     fn deadline(&self) -> Option<Instant> {
         None

@@ -34,7 +34,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink, time};
+use bump::{
+    DropReason, Fate, Generator, Instant, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, Torn, sink, time,
+};
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
@@ -686,6 +688,36 @@ impl bump::Control for Control {
         self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
         self.end_lease(&mut call);
+    }
+
+    fn about(&self, request: &Request) -> Torn {
+        let of_peer = |id| self.peers.peer_of(id).map_or(Torn::Anything, |mac| Torn::Host(mac.0));
+        match request {
+            Request::StackArp(frame) | Request::StackNeighbour(frame) | Request::StackGroup(frame) => {
+                Torn::by_frame(Side::STACK, frame)
+            }
+            Request::Handshake(frame) | Request::PlainArp(frame) | Request::PlainNeighbour(frame) => {
+                Torn::by_frame(Side::WIRE, frame)
+            }
+            Request::Dhcp(from, frame) => Torn::by_frame(*from, frame),
+            Request::Claim(claim) => of_peer(claim.association),
+            Request::Wanted(mac) | Request::UnknownIndex(mac) | Request::HeardPlain(mac) => Torn::Host(mac.0),
+            Request::FirstFrame(id) | Request::Activity(id, _) | Request::Worn(id) | Request::Control(id, ..) => {
+                of_peer(*id)
+            }
+            Request::Plain(_) => Torn::Host([0; 6]),
+        }
+    }
+
+    /// The associations that may be half done end, on both sides by the next handshake; openings and answers go by their own time.
+    fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        let mut call = Call { now, sink, out };
+        let macs: Vec<_> = self.peers.iter().map(|(mac, _)| *mac).filter(|mac| torn.includes(mac.0)).collect();
+        for mac in macs {
+            for association in self.peers.take_all(mac) {
+                self.stop_all(&mut call, &association, EndCause::InternalError);
+            }
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {

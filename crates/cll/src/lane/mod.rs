@@ -12,7 +12,7 @@ mod outbound;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, sink};
+use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Torn, sink};
 use shield::{Checks, Outpost, Switches, Window};
 use wire::{EtherType, MacAddress, ethernet};
 
@@ -227,6 +227,17 @@ impl Lane {
         }
     }
 
+    /// Brings the books together with the frames that wait: those that went with a panic are dropped, and one that was kept before
+    /// it was entered counts.
+    fn count_held(&mut self, now: Now) {
+        let waiting = self.hold.frames();
+        for _ in waiting..self.ledger.held {
+            let fate = Fate::Dropped(DropReason::InternalError);
+            self.ledger.release(now.since_boot, Side::STACK, fate, &[]);
+        }
+        self.ledger.held = waiting;
+    }
+
     /// Hands `frame` to control, or drops it when control is behind.
     fn ask_control(out: &mut Outputs<'_>, request: Request) -> Option<Fate> {
         match out.requests.push(request) {
@@ -315,6 +326,35 @@ impl bump::Lane for Lane {
             }
         }
         self.report_at = (!self.activity.is_empty()).then_some(now.since_boot + SWEEP_INTERVAL);
+    }
+
+    fn about(&self, order: &Order) -> Torn {
+        match &order.0 {
+            OrderKind::Receive(incoming) => Torn::Host(incoming.origin.mac().0),
+            OrderKind::Send(outgoing) => Torn::Host(outgoing.peer.0),
+            OrderKind::StopReceiving(index) => {
+                let of_key = self.receivers.get(index).map(|receiver| receiver.origin.mac().0);
+                of_key.map_or(Torn::Anything, Torn::Host)
+            }
+            OrderKind::StopSending(peer, _)
+            | OrderKind::Seal(peer, _)
+            | OrderKind::ShowLife(peer)
+            | OrderKind::Control(peer, _)
+            | OrderKind::InClear(peer)
+            | OrderKind::Admit(peer, ..)
+            | OrderKind::Withdraw(peer, _)
+            | OrderKind::GiveUp(peer) => Torn::Host(peer.0),
+            OrderKind::Rules(_) | OrderKind::Settle(_) | OrderKind::SiteKeys(_) => Torn::Anything,
+        }
+    }
+
+    /// A sequence number may have been used and not counted, and a window may not know what was opened: such keys go.
+    fn mend(&mut self, now: Now, torn: Torn) {
+        self.senders.retain(|peer, _| !torn.includes(peer.0));
+        let of_torn = |receiver: &Receiver| torn.includes(receiver.origin.mac().0);
+        let indices = self.receivers.iter().filter(|(_, receiver)| of_torn(receiver)).map(|(index, _)| *index);
+        indices.collect::<Vec<_>>().into_iter().for_each(|index| self.remove_receiver(index));
+        self.count_held(now);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -13,6 +13,7 @@ use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 
+use super::bounded::{Bounded, fail_closed};
 use super::bulk::Bulk;
 use super::gather::Gather;
 use super::guard::{Described, Guard, Report};
@@ -68,7 +69,7 @@ pub(crate) struct Snapshot {
 
 /// The run loop of one queue.
 pub(crate) struct DataPath<G: Guard, S = TapPort> {
-    pub(crate) guard: G,
+    pub(crate) guard: Bounded<G>,
     pub(crate) ports: Ports<S>,
     pub(crate) clock: Clock,
     pub(crate) worker: Worker<G>,
@@ -95,7 +96,7 @@ where
 {
     /// Runs until it is told to stop or a port breaks.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        self.guard.self_test(&mut self.tools).map_err(io::Error::other)?;
+        self.guard.guard_mut().self_test(&mut self.tools).map_err(io::Error::other)?;
         loop {
             let now = self.clock.now();
             self.choose_carriage(now);
@@ -130,7 +131,7 @@ where
         if !receiver.fill()? {
             return Ok(false);
         }
-        self.guard.process(now, Side::WIRE, receiver, &mut sinks);
+        self.guard.process(now, Side::WIRE, receiver, &mut sinks).unwrap_or_else(|beyond| fail_closed(beyond));
         sinks.flush();
         Ok(true)
     }
@@ -145,20 +146,26 @@ where
         if !receiver.fill()? {
             return Ok(false);
         }
-        self.guard.process(now, Side::STACK, receiver, &mut sinks);
+        self.guard.process(now, Side::STACK, receiver, &mut sinks).unwrap_or_else(|beyond| fail_closed(beyond));
         sinks.flush();
         Ok(true)
     }
 
     fn take_results(&mut self, now: Now) {
         while let Some((ticket, completion)) = self.worker.result() {
-            self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
+            self.complete(now, ticket, completion);
         }
+    }
+
+    fn complete(&mut self, now: Now, ticket: Ticket, completion: G::Completion) {
+        let outcome = self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
+        outcome.unwrap_or_else(|beyond| fail_closed(beyond));
     }
 
     fn run_timers(&mut self, now: Now) {
         if self.guard.deadline().is_some_and(|deadline| deadline <= now.since_boot) {
-            self.guard.tick(now, TICK_BUDGET, &mut self.ports.sinks());
+            let outcome = self.guard.tick(now, TICK_BUDGET, &mut self.ports.sinks());
+            outcome.unwrap_or_else(|beyond| fail_closed(beyond));
         }
     }
 
@@ -166,10 +173,12 @@ where
     fn run_jobs(&mut self, now: Now) {
         let frames = self.ports.counters(Side::STACK).0.frames + self.ports.counters(Side::WIRE).0.frames;
         let quiet = self.quiet.is_quiet(now.since_boot, frames);
-        while let Some((ticket, job)) = self.guard.next_job() {
+        while let Some((ticket, job)) = self.guard.guard_mut().next_job() {
             if quiet && G::is_urgent(&job, &self.tools) {
-                let completion = G::run_job(job, &mut self.tools);
-                self.guard.complete(now, ticket, completion, &mut self.ports.sinks());
+                let outcome = self.guard.run_job(now.since_boot, job, &mut self.tools);
+                if let Some(completion) = outcome.unwrap_or_else(|beyond| fail_closed(beyond)) {
+                    self.complete(now, ticket, completion);
+                }
             } else {
                 self.delegate(now, ticket, job);
             }
@@ -179,11 +188,11 @@ where
 
     /// News to the supervisor, after the frames: waking it takes longer than sending one.
     fn tell_news(&mut self) {
-        while let Some(effect) = self.guard.next_effect() {
+        while let Some(effect) = self.guard.guard_mut().next_effect() {
             self.tell(News::Effect(G::neighbour(effect)));
         }
         while let Some(event) = self.guard.next_event() {
-            self.tell(News::Event(G::describe(&event)));
+            self.tell(News::Event(event));
         }
         if self.news.waits() {
             self.news.hand_over();
@@ -194,7 +203,7 @@ where
     fn delegate(&mut self, now: Now, ticket: Ticket, job: G::Job) {
         let refused = self.worker.accept(ticket, job).err();
         if let (Some(ticket), Some(lost)) = (refused, G::lost()) {
-            self.guard.complete(now, ticket, lost, &mut self.ports.sinks());
+            self.complete(now, ticket, lost);
         }
     }
 
@@ -209,7 +218,7 @@ where
             match command {
                 Command::Snapshot(reply) => reply.give(self.snapshot()),
                 Command::WireMtu(wire_mtu) => {
-                    self.guard.set_wire_mtu(wire_mtu);
+                    self.guard.guard_mut().set_wire_mtu(wire_mtu);
                     self.ports.wire.sender.set_wire_mtu(wire_mtu);
                 }
                 Command::Order(order) => self.carry_out(order),
@@ -222,7 +231,8 @@ where
     /// Begins with its jobs at once, because nothing else may wake this loop for a while.
     fn carry_out(&mut self, order: Order) {
         let now = self.clock.now();
-        self.guard.obey(now, order, &mut self.ports.sinks());
+        let outcome = self.guard.obey(now, order, &mut self.ports.sinks());
+        outcome.unwrap_or_else(|beyond| fail_closed(beyond));
         self.run_jobs(now);
         self.ports.flush();
     }

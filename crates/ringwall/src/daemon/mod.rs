@@ -2,10 +2,13 @@
 //!
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
 //!   `order.rs`: what is wanted of one kind of bump only; `queue.rs`: what these threads hand to each other.
-//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory; `notice.rs`: what the service manager hears;
+//! - `bounded.rs`: the bump behind a boundary, so that a panic costs a frame; `fail_closed` where it costs the daemon.
+//! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
+//!   `notice.rs`: what the service manager hears;
 //!   `reports.rs`: what it says.
 //! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load; `precedence.rs`: before whom it runs.
 
+mod bounded;
 mod bulk;
 mod data_path;
 mod gather;
@@ -27,6 +30,7 @@ use system::port::{Port, Ports};
 use system::wait::Waker;
 
 use crate::failure::Failure;
+use bounded::Bounded;
 use bulk::Bulk;
 use data_path::DataPath;
 pub(crate) use data_path::{Command, Snapshot};
@@ -94,7 +98,7 @@ where
     let (news, news_receiver) = queue::outbound(MESSAGES_WAITING_MAX);
     let worker = Worker::start(tools.beside, &waker, &load.precedence).map_err(Failure::new)?;
     let data_path = DataPath {
-        guard,
+        guard: Bounded::new(guard),
         ports,
         clock,
         worker,

@@ -3,6 +3,7 @@
 use std::thread::JoinHandle;
 
 use bump::Ticket;
+use system::boundary::contain;
 use system::wait::Waker;
 
 use super::guard::Guard;
@@ -70,7 +71,13 @@ fn work<G: Guard>(inbox: &Drain<(Ticket, G::Job)>, mut tools: G::Tools, outbox: 
         if jobs.is_empty() {
             return;
         }
-        outbox.put(tickets.into_iter().zip(G::run_jobs(jobs, &mut tools)));
+        let Ok(completions) = contain(|| G::run_jobs(jobs, &mut tools)) else {
+            // With this bump no job can be lost, because there are none.
+            let lost = tickets.into_iter().filter_map(|ticket| G::lost().map(|lost| (ticket, lost)));
+            outbox.put(lost.collect::<Vec<_>>().into_iter());
+            continue;
+        };
+        outbox.put(tickets.into_iter().zip(completions));
     }
 }
 
@@ -81,5 +88,30 @@ impl<G: Guard> Drop for Worker<G> {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use system::wait::{PollFd, PollFlags, wait};
+
+    use super::*;
+    use crate::daemon::bounded::tests::Brittle;
+
+    #[test]
+    fn a_job_that_panics_beside_the_data_path_is_a_lost_one_and_the_thread_goes_on() {
+        let waker = Waker::new().expect("eventfd");
+        let mut worker = Worker::<Brittle>::start(vec![()], &waker, &Precedence::Unwanted).expect("a thread");
+        for job in [5, 0, 6] {
+            worker.accept(Ticket(job), job as u8).expect("room");
+        }
+        worker.hand_over();
+        let mut results = Vec::new();
+        while results.len() < 3 {
+            wait(&mut [PollFd::new(&waker, PollFlags::IN)], None).expect("poll");
+            waker.drain();
+            results.extend(std::iter::from_fn(|| worker.result()));
+        }
+        assert_eq!(results, [(Ticket(5), Some(5)), (Ticket(0), None), (Ticket(6), Some(6))]);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A mirror never holds the data path up: what its port does not take at once is lost to it and counted.
 
-use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink};
+use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, sink};
 use cll::Effect;
 use system::port::{PacketPort, PacketSender, Sender};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
@@ -91,6 +91,10 @@ impl<G: Bump> Bump for Mirrored<G> {
 
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         self.mirror.beside(sink, |sink| self.bump.tick(now, budget, sink));
+    }
+
+    fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink) {
+        self.mirror.beside(sink, |sink| self.bump.mend(now, torn, sink));
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -22,8 +22,8 @@ use ::wire::sarp::data::{RESOLUTION_NONCE_LEN, Resolution};
 use ::wire::sarp::{Kind, Message};
 use ::wire::{EtherType, MacAddress};
 use bump::{
-    Batch, Bump, DropReason, Fate, Frame, Generator, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Ticket, sink,
-    time,
+    Batch, Bump, DropReason, Fate, Frame, Generator, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Ticket, Torn,
+    sink, time,
 };
 use identity::Verified;
 use identity::distributor::HostRecord;
@@ -430,6 +430,11 @@ impl Bump for Host {
                 return;
             }
         }
+    }
+
+    /// What was taken note of a sender may not be all of it: its key is asked for anew.
+    fn mend(&mut self, _now: Now, torn: Torn, _sink: &mut dyn Sink) {
+        self.ring.forget_torn(torn);
     }
 
     fn deadline(&self) -> Option<Instant> {

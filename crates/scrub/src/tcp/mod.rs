@@ -67,6 +67,8 @@ pub(crate) struct Flows {
     events: Events,
     /// Segments of the scrubber's own that the latest packet called for.
     made: Vec<Made>,
+    /// The connection of the segment that is being judged.
+    in_hand: Option<Key>,
     /// The key of all shifts.
     secret: keys::Key,
 }
@@ -84,6 +86,7 @@ impl Flows {
             memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
             made: Vec::new(),
+            in_hand: None,
             secret: keys::Key::new(&keys.sequence),
         }
     }
@@ -115,6 +118,7 @@ impl Flows {
         segment: &mut Segment<'_>,
         piece_len: usize,
     ) -> Result<(), DropReason> {
+        self.in_hand = Some(*key);
         let found = self.table.find(key);
         let ends = segment.opens() && found.is_some_and(|index| self.may_begin_anew(context, index, segment));
         let index = match found {
@@ -269,6 +273,24 @@ impl Flows {
             self.table.touch(index, seconds(context.now));
         }
         Err(judged.err().unwrap_or(DropReason::FlowSevered))
+    }
+
+    /// Another packet comes next.
+    pub(crate) fn put_down(&mut self) {
+        self.in_hand = None;
+    }
+
+    /// A panic cut the judgement of a segment short: nothing of its connection passes any more.
+    pub(crate) fn end_torn(&mut self, now: Instant) {
+        self.made.clear();
+        let index = self.in_hand.take().and_then(|key| self.table.find(&key));
+        if let Some(index) = index
+            && let Some(flow) = self.table.get_mut(index)
+        {
+            flow.state.give_back(&mut self.memory);
+            flow.state = State::Ended(Ending::Severed);
+            self.table.touch(index, seconds(now));
+        }
     }
 
     /// Segments that the scrubber itself wants sent beside the latest packet, in order.

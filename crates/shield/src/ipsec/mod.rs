@@ -31,7 +31,7 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 
 use bump::{
-    Batch, Bump, Checksum, DropReason, Fate, Frame, GsoKind, Instant, Ledger, Meta, Now, Side, Sink, Ticket, sink,
+    Batch, Bump, Checksum, DropReason, Fate, Frame, GsoKind, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, sink,
 };
 use wire::checksum::update;
 use wire::ethernet::Header;
@@ -52,6 +52,8 @@ pub struct Shield {
     peers: Vec<Peer>,
     by_address: BTreeMap<IpAddr, usize>,
     common: Common,
+    /// Place of the peer whose packet is being judged.
+    in_hand: Option<usize>,
     events: VecDeque<Event>,
     ledger: Ledger,
 }
@@ -68,6 +70,7 @@ impl Shield {
             peers,
             by_address,
             common: Common { candidates: Candidates::new(), outpost: None },
+            in_hand: None,
             events: VecDeque::new(),
             ledger: Ledger::new(),
         }
@@ -153,7 +156,8 @@ impl Shield {
         checksum: Checksum,
     ) -> Result<(), DropReason> {
         let address = if from == Side::WIRE { found.source } else { found.destination };
-        let peer = self.by_address.get(&address).and_then(|at| self.peers.get_mut(*at));
+        self.in_hand = self.by_address.get(&address).copied();
+        let peer = self.in_hand.and_then(|at| self.peers.get_mut(at));
         match (from, peer) {
             (Side::STACK, None) => Ok(()),
             (Side::STACK, Some(peer)) => {
@@ -288,6 +292,7 @@ impl Bump for Shield {
 
     fn process(&mut self, now: Now, from: Side, batch: &mut dyn Batch, sink: &mut dyn Sink) {
         while let Some(mut frame) = batch.next_frame() {
+            self.in_hand = None;
             self.ledger.receive(from);
             let fate = self.pass(now.since_boot, from, &mut frame, sink);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
@@ -299,6 +304,13 @@ impl Bump for Shield {
     }
 
     fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
+
+    /// A window may not know what has passed: what is known of the peer is learned anew, as after a start.
+    fn mend(&mut self, _now: Now, _torn: Torn, _sink: &mut dyn Sink) {
+        if let Some(peer) = self.in_hand.take().and_then(|at| self.peers.get_mut(at)) {
+            peer.forget_all(&mut self.common);
+        }
+    }
 
     fn deadline(&self) -> Option<Instant> {
         None

@@ -324,6 +324,15 @@ impl Peer {
         }
     }
 
+    /// Forgets every association.
+    pub(super) fn forget_all(&mut self, common: &mut Common) {
+        while let Some((spi, _)) = self.known.pop_first() {
+            if let Some(outpost) = &mut common.outpost {
+                outpost.forget(self.number, spi);
+            }
+        }
+    }
+
     /// From some number on it takes more than the packet to say which one it carries, which the outpost leaves to us.
     fn note_lap(&mut self, sequence: u64, common: &mut Common) {
         if sequence >= LATER_LAPS && !self.has_laps {

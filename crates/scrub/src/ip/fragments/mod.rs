@@ -150,7 +150,13 @@ impl Fragments {
             _ => matches!(arrived.ip, Ip::V6(_)),
         };
         let taken = self.store.change(&key, |waiting| waiting.take(context, arrived)).unwrap_or(Ok(()));
-        taken.inspect_err(|reason| if ends_all { self.refuse(&key, *reason) } else { self.end(&key, *reason) })
+        taken.inspect_err(|reason| {
+            if ends_all {
+                self.refuse(&key, *reason);
+            } else {
+                self.end(&key, *reason);
+            }
+        })
     }
 
     /// Gives the packet with `key` if it is whole; otherwise one more frame is held for it.
@@ -198,11 +204,20 @@ impl Fragments {
         self.ended.push(Ended { from, frames, fate, head });
     }
 
-    /// Ends a packet that waits.
-    fn end(&mut self, key: &Key, reason: DropReason) {
-        if let Some(waiting) = self.store.remove(key) {
-            let held = Held { from: key.from(), frames: waiting.held, head: waiting.head };
-            self.settle(held, Fate::Dropped(reason));
+    /// Ends a packet that waits; false if none does.
+    fn end(&mut self, key: &Key, reason: DropReason) -> bool {
+        let Some(waiting) = self.store.remove(key) else { return false };
+        let held = Held { from: key.from(), frames: waiting.held, head: waiting.head };
+        self.settle(held, Fate::Dropped(reason));
+        true
+    }
+
+    /// Ends all packets that wait.
+    pub(crate) fn end_all(&mut self, reason: DropReason) {
+        while let Some((key, _)) = self.store.oldest() {
+            if !self.end(&key, reason) {
+                return;
+            }
         }
     }
 
