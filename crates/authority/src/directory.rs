@@ -371,7 +371,7 @@ impl Directory {
         let certificate = bundle.certificate().clone();
         let dhcp = self.for_dhcp(&certificate, request, random)?;
         let Some(host) = as_new_host(&certificate, request) else {
-            return Ok((self.site.bundle(certificate, None, dhcp)?, None));
+            return Ok((self.site.bundle(certificate, None, dhcp)?.with_second_key_of(bundle), None));
         };
         let store = self.repository()?;
         let number = match store.by_name(&host.name)? {
@@ -379,7 +379,7 @@ impl Directory {
             None => store.add(&host, sharing, unix_s)?,
         };
         let sarp = self.for_sarp(&certificate, number, &*store, random, unix_s)?;
-        let bundle = self.site.bundle(certificate, Some(sarp), dhcp)?;
+        let bundle = self.site.bundle(certificate, Some(sarp), dhcp)?.with_second_key_of(bundle);
         Ok((bundle, Some(Renewal { store, host, sharing, unix_s })))
     }
 

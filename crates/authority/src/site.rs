@@ -404,6 +404,12 @@ impl fmt::Debug for Bundle {
 }
 
 impl Bundle {
+    /// The same with the key that the site made for the host of `other`, which is this host.
+    #[must_use]
+    pub(crate) fn with_second_key_of(self, other: Bundle) -> Bundle {
+        Bundle { second_key: other.second_key, ..self }
+    }
+
     fn statement(&self) -> Statement {
         let mut statement = Statement::default();
         statement.add(Some(&self.site_keys));
