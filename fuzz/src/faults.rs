@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bump::frame::Frames;
 use bump::sink::Collected;
-use bump::{Bump, ClockTrust, Generator, Instant, Ledger, Meta, Now, Side, Sink, Wall, inject};
+use bump::{Bump, ClockTrust, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Sink, Wall, inject};
 use cll::{Cll, EndCause, Event, Job, Settings};
 use identity::{HostIdentity, Profile};
 use system::boundary::{self, Beyond, Boundary};
@@ -59,7 +59,7 @@ struct Host {
     mac: MacAddress,
     ip: Ipv4Addr,
     delivered: Vec<Vec<u8>>,
-    keys: Generator,
+    keys: ErasingGenerator,
     lives: u8,
     /// Whose associations ended because of a panic since it was last asked.
     ended: BTreeSet<MacAddress>,
@@ -120,7 +120,7 @@ impl Host {
             cll: cll::start(now(at), settings, Generator::from_seed(seed), &mut Collected::new()),
             boundary: Boundary::default(),
             delivered: Vec::new(),
-            keys: Generator::from_seed([100 + number as u8; 32]),
+            keys: ErasingGenerator::from_seed(&[100 + number as u8; 32]),
             lives,
             ended: BTreeSet::new(),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bump::Instant;
 use dhcp::server::Step;
 use dhcp::{Client, Server, client, server};
+use identity::Succession;
 use identity::site_key::SiteKey;
 use wire::MacAddress;
 use wire::dhcp::proof::{Claim, Proof};
@@ -54,9 +55,9 @@ fn rewrite(message: &View<'_>) {
 
 /// A client that has asked with this very frame, and a server. Nobody here has the site's keys.
 fn halves(data: &[u8]) {
-    let site_key = SiteKey::from_bytes(SITE_KEY);
+    let site_keys = Succession::from(SiteKey::from_bytes(SITE_KEY));
     let servers = vec![site::identities()[0].certificate().clone()];
-    let settings = client::Settings { mac: MAC, host: 1, site_key: site_key.clone(), servers, window: WINDOW };
+    let settings = client::Settings { mac: MAC, host: 1, site_keys: site_keys.clone(), servers, window: WINDOW };
     let mut client = Client::new(settings);
     let proved = client
         .outgoing(NOW, Some(STAMP), [1; 16], data)
@@ -65,7 +66,7 @@ fn halves(data: &[u8]) {
     assert!(checking.is_err(), "nobody has made a tag under this key");
     let order = if data.len() % 2 == 0 { server::Order::AtRequest } else { server::Order::AtAck };
     let settings =
-        server::Settings { key_name: 1, addresses: Vec::new(), site_key, relays: Vec::new(), window: WINDOW, order };
+        server::Settings { key_name: 1, addresses: Vec::new(), site_keys, relays: Vec::new(), window: WINDOW, order };
     let mut server = Server::new(settings);
     assert!(server.outgoing(NOW, Some(STAMP), data).is_err(), "nobody has asked");
     assert!(server.incoming(NOW, Some(STAMP), data).is_err(), "nobody has made a tag under this key");

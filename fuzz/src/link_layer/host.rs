@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::sink::Collected;
-use bump::{Bump, ClockTrust, Control as _, ErasingGenerator, Generator, Instant, Lane as _, Ledger, Now, Side, Ticket, Wall};
+use bump::{
+    Bump, ClockTrust, Control as _, ErasingGenerator, Generator, Instant, Lane as _, Ledger, Now, Side, Ticket, Wall,
+};
 use cll::limits::{CANDIDATES_PER_PEER_MAX, HANDSHAKES_OPEN_MAX, HELD_BYTES_MAX};
 use cll::{Cll, Effect, Event, HeldTicket, IssuingKey, Job, Remembered, Settings, TicketId};
 use identity::aead::Suite;

@@ -49,7 +49,6 @@ pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
-use crate::monitor::{Disk, Home};
 
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
@@ -409,7 +408,7 @@ const CLOCK_TOLERANCE_MAX: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(CLOCK_TOLERANCE_MAX.as_secs() < cll::limits::LIFETIME_MIN.as_secs());
 
 /// What to do about a configuration that cannot be read.
-const UNREADABLE: &str = "write it, or name another with --config";
+pub(crate) const UNREADABLE: &str = "write it, or name another with --config";
 
 impl Config {
     /// Reads and checks `file`.
@@ -417,13 +416,8 @@ impl Config {
         Config::read(file, &read_text(file)?)
     }
 
-    /// As [`load`](Self::load), for a daemon that has no files any more.
-    pub(crate) fn load_from(disk: &Disk, file: &Path) -> Result<Config, Failure> {
-        let read = disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?;
-        Config::read(file, &read.text)
-    }
-
-    fn read(file: &Path, text: &str) -> Result<Config, Failure> {
+    /// Reads and checks `text`, the content of `file`.
+    pub(crate) fn read(file: &Path, text: &str) -> Result<Config, Failure> {
         let mut config: Config = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
         config.check(file)?;
         config.akd.iter_mut().for_each(Akd::fill);
@@ -684,11 +678,6 @@ impl Config {
         let offset_s = lab.clock_offset_s;
         let clock = (offset_s != 0).then(|| format!("right time (clock_offset_s = {offset_s})"));
         lab.weaken.iter().cloned().chain(clock).chain(shield).collect()
-    }
-
-    /// Where the daemon keeps its own files.
-    pub(crate) fn home(&self) -> Home {
-        Home::new(&self.host.state_dir, &self.host.interface)
     }
 
     /// Where the daemon listens for commands.

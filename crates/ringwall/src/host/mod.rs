@@ -38,6 +38,7 @@ use crate::config::duration::parse_time;
 use crate::config::{Config, DEFAULT_FILE};
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
+use crate::monitor::Home;
 use crate::output::{complain, say};
 use crate::protocol::{Answer, Ask};
 
@@ -184,4 +185,9 @@ fn give_back(config: &Config) -> Result<(), Failure> {
         complain(format_args!("{warning}"));
     }
     client::remove_socket(&config.socket())
+}
+
+/// Where a host's daemon keeps its own files.
+fn home(config: &Config) -> Home {
+    Home::new(&config.host.state_dir, &config.host.interface)
 }

@@ -9,7 +9,7 @@ use wire::MacAddress;
 
 use super::known::Known;
 use super::reports;
-use crate::config::Config;
+use crate::config::{Config, UNREADABLE};
 use crate::daemon::{Journal, Link, Order, Snapshot};
 use crate::failure::Failure;
 use crate::monitor::Disk;
@@ -95,7 +95,8 @@ impl Progress {
         journal: &mut Journal,
         link: &Link,
     ) -> Result<Vec<String>, Failure> {
-        let read = Config::load_from(&self.disk, &self.file)?;
+        let text = self.disk.read(&self.file).map_err(|error| Failure::file(&self.file, error, UNREADABLE))?.text;
+        let read = Config::read(&self.file, &text)?;
         let policy = read.policy(&self.file)?;
         link.order(Order::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
         let line = format!("mode {} (it was {})", policy.migration.word(), self.policy.migration.word());

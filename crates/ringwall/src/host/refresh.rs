@@ -57,7 +57,7 @@ impl Refresh {
             let what = "sarp.refresh_key_every with an identity of the paper profile, whose key the authority made";
             return Err(Failure::file(&config.host.identity, what, "remove it, and renew this host by `site issue`"));
         }
-        let file = config.home().path(&Kept::OwnKeys);
+        let file = super::home(config).path(&Kept::OwnKeys);
         let mut keys = OwnKeys::default();
         if file.exists() {
             let remedy =

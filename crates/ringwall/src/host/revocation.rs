@@ -49,7 +49,7 @@ impl Revocations {
     /// Reads the lists for the first time: that of the operator's file, which must be there if one is named, and the one that peers
     /// gave. The newer is in force.
     pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, disk: &Disk) -> Result<Revocations, Failure> {
-        let kept = config.home().path(&Kept::Revoked);
+        let kept = super::home(config).path(&Kept::Revoked);
         let file = config.cll.revocation_list.as_deref();
         let followed = file.map(|file| (file.to_owned(), disk.version(file)));
         let mut list = file.map(|file| read(disk, file, identity)).transpose()?;

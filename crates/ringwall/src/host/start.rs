@@ -77,7 +77,7 @@ fn charge(file: &Path, config: &Config) -> Charge {
     let named = [file.to_owned(), host.identity.clone()].into_iter().chain(config.cll.revocation_list.clone());
     let (interface, run_dir, state_dir) = (host.interface.clone(), host.run_dir.clone(), host.state_dir.clone());
     let back = (host.on_exit == OnExit::Restore).then_some(Back::Host { interface, run_dir, state_dir });
-    Charge { readable: named.chain(keys).collect(), home: Some(config.home()), socket: config.socket(), back }
+    Charge { readable: named.chain(keys).collect(), home: Some(super::home(config)), socket: config.socket(), back }
 }
 
 /// All that a bump needs beside its plan.

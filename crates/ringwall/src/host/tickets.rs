@@ -54,7 +54,7 @@ impl TicketFiles {
         identity: &HostIdentity,
         disk: &Disk,
     ) -> Result<Option<(TicketFiles, Remembered)>, Failure> {
-        let directory = config.home().tickets();
+        let directory = super::home(config).tickets();
         if !config.cll.resumption {
             remove_all(&directory).map_err(|error| Failure::file(&directory, error, "remove it by hand"))?;
             return Ok(None);
