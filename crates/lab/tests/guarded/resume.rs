@@ -1,4 +1,4 @@
-//! Associations are resumed after a host was killed: in one exchange, without a signature, and nothing but tickets on disk.
+//! Associations are resumed after a host was killed: in one exchange, with one signature, and nothing but tickets on disk.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -34,9 +34,12 @@ fn ticket_files(guarded: &Guarded) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|file| file.extension().is_some_and(|end| end == "pem")).collect()
 }
 
+/// What a host keeps of its own tickets: the keys that it issues them with, and which were used.
+const OWN_FILES: [&str; 2] = ["keys.pem", "spent.pem"];
+
 /// What is in the file of the peer's ticket; empty if there is none.
 fn ticket(guarded: &Guarded) -> String {
-    let files = ticket_files(guarded).into_iter().filter(|file| !file.ends_with("keys.pem"));
+    let files = ticket_files(guarded).into_iter().filter(|file| !OWN_FILES.iter().any(|own| file.ends_with(own)));
     files.map(|file| std::fs::read_to_string(file).unwrap_or_default()).collect()
 }
 
@@ -44,7 +47,7 @@ fn ticket(guarded: &Guarded) -> String {
 fn await_ticket(guarded: &Guarded, before: &str) -> Result<String, Failure> {
     process::until("a new ticket and a key on disk", TICKETS_WRITTEN, || {
         let ticket = ticket(guarded);
-        Ok(ticket_files(guarded).len() == 2 && !ticket.is_empty() && ticket != before)
+        Ok(tickets_of(guarded).join("keys.pem").exists() && !ticket.is_empty() && ticket != before)
     })?;
     Ok(ticket(guarded))
 }
