@@ -1,8 +1,10 @@
-//! Panics in the middle of a link layer's work (record 0068): three hosts, and one of them fails at points that the input chooses
-//! while it handles what another sends.
+//! Panics in the middle of a link layer's work (record 0068): three hosts, and one of them fails at
+//! points that the input chooses while it handles what another sends.
 //!
-//! The laws: the association that a panic may have torn ends, and no other; the third host's frames pass as before, in both directions and without a handshake; no sequence number is used twice
-//! under one key; every frame has a fate, and at most as many have a second one as there were panics; the host whose association went has a new one before long.
+//! The laws: the association that a panic may have torn ends, and no other; the third host's frames
+//! pass as before, in both directions and without a handshake; no sequence number is used twice
+//! under one key; every frame has a fate, and at most as many have a second one as there were
+//! panics; the host whose association went has a new one before long.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -78,7 +80,8 @@ struct Lan {
     points: Option<u32>,
     faults: usize,
     faults_ever: i128,
-    /// A panic was at a timer or after a job: then it may have torn anybody's state, and all associations end.
+    /// A panic was at a timer or after a job: then it may have torn anybody's state, and all
+    /// associations end.
     is_anybodys: bool,
 }
 
@@ -284,7 +287,8 @@ impl Lan {
         panic!("the deadline does not move on");
     }
 
-    /// One call into a link layer behind its boundary. The one that fails does so while its points last.
+    /// One call into a link layer behind its boundary. The one that fails does so while its points
+    /// last.
     fn call(&mut self, number: usize, act: impl FnOnce(&mut Host, Now, &mut dyn Sink) -> Result<(), Beyond>) {
         let (host, mut sink) = (&mut self.hosts[number], Collected::new());
         if let Some(points) = self.points.filter(|_| number == FAILING) {

@@ -190,12 +190,13 @@ impl Directory {
         &self.site
     }
 
-    /// Issues for a request that a host made, and writes the bundle for it (0600): sealed for the host, if the request names what to
-    /// seal to (CLL paper, section 6.2), else in clear.
+    /// Issues for a request that a host made, and writes the bundle for it (0600): sealed for the
+    /// host, if the request names what to seal to (CLL paper, section 6.2), else in clear.
     ///
     /// # Errors
-    /// As [`Site::issue`], but in a site of the paper profile only without a key to seal to; [`Error::BundleTooLong`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`]; or what the operating system
-    /// says. After an error nothing was handed out.
+    /// As [`Site::issue`], but in a site of the paper profile only without a key to seal to;
+    /// [`Error::BundleTooLong`]; [`Error::MacTaken`], [`Error::AddressTaken`], [`Error::SiteFull`];
+    /// or what the operating system says. After an error nothing was handed out.
     pub fn issue(
         &self,
         request: &Request,

@@ -22,8 +22,8 @@ pub struct KeyAndRequest {
     pub request_pem: String,
 }
 
-/// Makes an Ed25519 key and a request for what `request` says, which names what the answer is to be sealed to. The period in `request` is the manager's to decide and does
-/// not travel.
+/// Makes an Ed25519 key and a request for what `request` says, which names what the answer is to be
+/// sealed to. The period in `request` is the manager's to decide and does not travel.
 ///
 /// # Errors
 /// Only when the encoder fails.
@@ -59,8 +59,8 @@ pub fn renewal(identity_pem: &str) -> Result<String, Error> {
     sealed_request(identity_pem, None)
 }
 
-/// A request for the keys alone that the host with this identity file shares with others, as they are now. Otherwise as
-/// [`renewal`].
+/// A request for the keys alone that the host with this identity file shares with others, as they
+/// are now. Otherwise as [`renewal`].
 ///
 /// # Errors
 /// As there.
@@ -77,7 +77,8 @@ fn sealed_request(identity_pem: &str, more: Option<CustomExtension>) -> Result<S
     signed_request(certificate.name(), certificate.role(), extensions, &key_der)
 }
 
-/// An INTEGER in DER (X.690, section 8.3): as short as it goes, with a zero in front of a number that would look negative.
+/// An INTEGER in DER (X.690, section 8.3): as short as it goes, with a zero in front of a number
+/// that would look negative.
 fn der_integer(number: u32) -> Vec<u8> {
     let bytes = [&[0][..], &number.to_be_bytes()].concat();
     let is_needless = |pair: &[u8]| pair[0] == 0 && pair[1] & 0x80 == 0;
@@ -86,11 +87,14 @@ fn der_integer(number: u32) -> Vec<u8> {
     [&[0x02, content.len() as u8][..], content].concat()
 }
 
-/// Opens what renews an identity file, puts it together with the key there, and checks that it does: same site, name, role and
-/// addresses, and a later end, or newer shared keys for the certificate that it has. A bundle that is not sealed is taken as well: the manager may have issued it by hand.
+/// Opens what renews an identity file, puts it together with the key there, and checks that it
+/// does: same site, name, role and addresses, and a later end, or newer shared keys for the
+/// certificate that it has. A bundle that is not sealed is taken as well: the manager may have
+/// issued it by hand.
 ///
 /// # Errors
-/// [`Error::NoRenewal`] with the reason; [`Error::NothingNew`] if it is what the host has; or as [`install`].
+/// [`Error::NoRenewal`] with the reason; [`Error::NothingNew`] if it is what the host has; or as
+/// [`install`].
 pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zeroizing<String>, HostIdentity), Error> {
     let before = HostIdentity::from_pem(identity_pem)?;
     let key_der = private_key(identity_pem)?;
@@ -120,7 +124,8 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     Ok((text, after))
 }
 
-/// What a DHCP server of the link layer serves with. It goes with its certificate, and who asks for shared keys is not given it again.
+/// What a DHCP server of the link layer serves with. It goes with its certificate, and who asks for
+/// shared keys is not given it again.
 fn served_with(identity: &HostIdentity) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::new());
     if let (Some(masters), Some(authority)) = (identity.dhcp_masters(), identity.dhcp_authority()) {
@@ -150,9 +155,10 @@ fn private_key(identity_pem: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
     key.map(|block| block.bytes).ok_or(Error::Pem(PemError::WrongLabel(pem::PRIVATE_KEY)))
 }
 
-/// Opens the bundle that came back, and puts the host's key and it together. A bundle that is not sealed is taken as well: its
-/// request named nothing to seal to. An expired certificate is refused; one whose period has not
-/// begun is not, because a host that was just set up often has no clock yet.
+/// Opens the bundle that came back, and puts the host's key and it together. A bundle that is not
+/// sealed is taken as well: its request named nothing to seal to. An expired certificate is
+/// refused; one whose period has not begun is not, because a host that was just set up often has no
+/// clock yet.
 ///
 /// # Errors
 /// [`Error::SealedForOther`]; [`Error::Identity`] when the parts do not fit, or [`Error::Expired`].

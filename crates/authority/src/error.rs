@@ -128,7 +128,8 @@ pub enum Error {
     NotRenewed(String, &'static str),
     /// The bundle does not renew the identity, for this reason.
     NoRenewal(&'static str),
-    /// The certificate in the bundle is that which the host has, and so are the shared keys, of this generation.
+    /// The certificate in the bundle is that which the host has, and so are the shared keys, of
+    /// this generation.
     NothingNew(Generation),
     /// The file is no backup of a site.
     NoBackup,

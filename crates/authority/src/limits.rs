@@ -82,12 +82,13 @@ pub const MAX_ETCD_MEMBERS: usize = 9;
 /// two; who asks again and again must not fill the site.
 pub const MAX_LIVE_CERTIFICATES: usize = 8;
 
-/// How long hosts have to fetch a new shared key before anybody sends with it. They ask daily; one that is off for longer comes back by
-/// hand.
+/// How long hosts have to fetch a new shared key before anybody sends with it. They ask daily; one
+/// that is off for longer comes back by hand.
 pub const SHARED_KEY_AFTER: Duration = DAY.saturating_mul(7);
 /// How long the one before is still accepted then: for clocks that are wrong.
 pub const SHARED_KEY_GRACE: Duration = DAY;
-/// A change that begins no sooner than this may take over another key without another date: hosts ask daily, and get it in time.
+/// A change that begins no sooner than this may take over another key without another date: hosts
+/// ask daily, and get it in time.
 pub const SHARED_KEY_TAKEN_OVER: Duration = DAY.saturating_mul(2);
 
 /// How long a member of etcd may take to be connected to. It is on the same site; one that is switched off must not keep the

@@ -79,7 +79,8 @@ impl Site {
         Ok(Site { anchor, issuer: Issuer::new(params, key), site_keys, key_pem })
     }
 
-    /// Puts a site together from its three files: the authority's certificate, its key, and its site keys, all PEM.
+    /// Puts a site together from its three files: the authority's certificate, its key, and its
+    /// site keys, all PEM.
     ///
     /// # Errors
     /// [`Error::Authority`], [`Error::Key`] or [`Error::KeyOfAnotherAuthority`].
@@ -133,7 +134,8 @@ impl Site {
         self.site_keys = site_keys;
     }
 
-    /// What the host with this certificate is given of the site alone, without what a repository knows of it.
+    /// What the host with this certificate is given of the site alone, without what a repository
+    /// knows of it.
     ///
     /// # Errors
     /// A failure of the encoder.
@@ -172,8 +174,8 @@ impl Site {
         self.issue_for(request, &key_of(proved), None, random, unix_s)
     }
 
-    /// As [`issue`](Site::issue), and in a site of the paper profile a second key for the host, which is in the bundle. So the bundle is
-    /// only to be handed out sealed.
+    /// As [`issue`](Site::issue), and in a site of the paper profile a second key for the host,
+    /// which is in the bundle. So the bundle is only to be handed out sealed.
     pub(crate) fn issue_to_be_sealed(
         &self,
         request: &Request,
@@ -257,7 +259,8 @@ impl Site {
         self.bundle(verified, None, ForDhcp::default())
     }
 
-    /// What the host with this certificate is given, with the authority's signature under what others have as well.
+    /// What the host with this certificate is given, with the authority's signature under what
+    /// others have as well.
     pub(crate) fn bundle(
         &self,
         certificate: Verified<HostCertificate>,

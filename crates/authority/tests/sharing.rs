@@ -130,7 +130,8 @@ fn who_was_taken_out_and_who_is_another_gets_none() {
     assert!(refused.contains("another key than its certificate"), "{refused}");
 }
 
-/// Broke `check_shared_keys` by taking keys without a signature, `Statement` by leaving the terms out.
+/// Broke `check_shared_keys` by taking keys without a signature, `Statement` by leaving the terms
+/// out.
 #[test]
 fn keys_with_a_term_count_only_under_the_authoritys_signature() {
     let mut stage = Stage::set();
@@ -194,7 +195,8 @@ fn an_older_bundle_takes_nothing_back() {
     assert!(refused.contains("shared keys are older"), "{refused}");
 }
 
-/// Broke `begin` by beginning anew each time: who takes a host out every few days never changes the key.
+/// Broke `begin` by beginning anew each time: who takes a host out every few days never changes the
+/// key.
 #[test]
 fn a_change_under_way_is_taken_over_and_keeps_its_date_while_hosts_hear_of_it_in_time() {
     let mut stage = Stage::set();

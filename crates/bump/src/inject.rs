@@ -1,5 +1,6 @@
-//! Panics at chosen points in the middle of a bump's work, for the fuzz target that shows what becomes of them (record 0068). Without
-//! the feature `inject`, which no program has, a point is nothing.
+//! Panics at chosen points in the middle of a bump's work, for the fuzz target that shows what
+//! becomes of them (record 0068). Without the feature `inject`, which no program has, a point is
+//! nothing.
 
 /// A place where a panic may be injected: wherever books, messages or randomness are touched.
 #[cfg(not(feature = "inject"))]

@@ -36,7 +36,8 @@ pub trait Lane {
     /// Whom `order` is about, should a panic cut its carrying out short.
     fn about(&self, order: &Self::Order) -> Torn;
 
-    /// As [`Bump::mend`](crate::Bump::mend). A key that may have sealed a frame without counting it seals nothing any more.
+    /// As [`Bump::mend`](crate::Bump::mend). A key that may have sealed a frame without counting it
+    /// seals nothing any more.
     fn mend(&mut self, now: Now, torn: Torn);
 
     /// When [`tick`](Lane::tick) next has something to do.

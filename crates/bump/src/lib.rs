@@ -62,8 +62,9 @@ pub trait Bump {
     /// Runs what is due, at most `budget` pieces of it; call again while [`deadline`](Bump::deadline) is not after `now`.
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink);
 
-    /// A panic cut the call before this one short: ends whatever it may have left half done, so that the next call finds a state
-    /// that holds together. `torn` says whom the call was about, as far as who drives the bump can tell.
+    /// A panic cut the call before this one short: ends whatever it may have left half done, so
+    /// that the next call finds a state that holds together. `torn` says whom the call was about,
+    /// as far as who drives the bump can tell.
     fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink);
 
     /// When [`tick`](Bump::tick) next has something to do.

@@ -1,8 +1,8 @@
 //! Randomness, handed in: the daemon seeds from the kernel, the lab from its seed.
 //!
-//! There are two kinds. A [`Generator`] makes nonces and indices, which everybody may see. A [`SecretSource`] makes
-//! private keys. Whoever reads the memory of a `Generator` can compute all that it ever gave, so no
-//! forward secrecy may rest on one.
+//! There are two kinds. A [`Generator`] makes nonces and indices, which everybody may see. A
+//! [`SecretSource`] makes private keys. Whoever reads the memory of a `Generator` can compute all
+//! that it ever gave, so no forward secrecy may rest on one.
 
 use std::fmt;
 
@@ -46,16 +46,16 @@ impl Generator {
     }
 }
 
-/// Where private keys and other long secrets come from. It keeps nothing from which a secret that it gave could be
-/// computed, so that a look at its memory opens no traffic recorded before.
+/// Where private keys and other long secrets come from. It keeps nothing from which a secret that
+/// it gave could be computed, so that a look at its memory opens no traffic recorded before.
 pub trait SecretSource {
     /// 32 secret bytes. `None` if the kernel gives none, which no supported one does.
     fn secret(&mut self) -> Option<Zeroizing<[u8; 32]>>;
 }
 
-/// A source of secrets that forgets: each output comes with the next seed, which takes the place of the one before
-/// ("fast key erasure"). It is deterministic, for the lab and for the commands that make key files. It cannot be cloned,
-/// because two copies would give the same keys.
+/// A source of secrets that forgets: each output comes with the next seed, which takes the place of
+/// the one before ("fast key erasure"). It is deterministic, for the lab and for the commands that
+/// make key files. It cannot be cloned, because two copies would give the same keys.
 pub struct ErasingGenerator {
     seed: Zeroizing<[u8; 32]>,
 }

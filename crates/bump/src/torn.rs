@@ -12,8 +12,8 @@ pub enum Torn {
 }
 
 impl Torn {
-    /// By a frame that came from side `from`: its source if that is the wire, its destination otherwise. A frame without addresses
-    /// leaves nobody's.
+    /// By a frame that came from side `from`: its source if that is the wire, its destination
+    /// otherwise. A frame without addresses leaves nobody's.
     #[must_use]
     pub fn by_frame(from: Side, frame: &[u8]) -> Torn {
         let addresses = frame.first_chunk::<12>().copied().unwrap_or_default();

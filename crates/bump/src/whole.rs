@@ -117,8 +117,8 @@ where
         self.deliver(now, 0, sink);
     }
 
-    /// The lanes' keys go first, so that no order that waits seals under one of them; then the associations, with the keys that
-    /// such orders have just brought.
+    /// The lanes' keys go first, so that no order that waits seals under one of them; then the
+    /// associations, with the keys that such orders have just brought.
     fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink) {
         let torn = self.in_hand.take().unwrap_or(torn);
         self.lanes.iter_mut().for_each(|lane| lane.mend(now, torn));

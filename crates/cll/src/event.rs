@@ -324,8 +324,8 @@ pub enum Effect {
     },
     /// Remember, beyond the end of this program, that this host has proved itself.
     Remember(ProvedHost),
-    /// Remember, beyond the end of this program, what this host's clock showed in a handshake that was verified: what it said
-    /// before is a recording.
+    /// Remember, beyond the end of this program, what this host's clock showed in a handshake that
+    /// was verified: what it said before is a recording.
     RememberTime {
         /// Whose clock.
         mac: MacAddress,

@@ -92,8 +92,8 @@ pub(crate) struct Chosen {
     pub(crate) suite: Suite,
 }
 
-/// Derives all keys. `added` goes in beside what is shared; `own` is what we offered, `peers` what the peer did, `sending` who
-/// we are.
+/// Derives all keys. `added` goes in beside what is shared; `own` is what we offered, `peers` what
+/// the peer did, `sending` who we are.
 pub(crate) fn derive(
     shared: &SharedSecret,
     added: &[&AddedSecret],

@@ -20,8 +20,8 @@ pub const LIFETIME_MIN: Duration = Duration::from_secs(15 * 60);
 pub const LIFETIME_DEFAULT: Duration = Duration::from_secs(30 * 60);
 /// Longest lifetime of an association, whatever both sides claim.
 pub const LIFETIME_MAX: Duration = Duration::from_secs(24 * 3600);
-/// A used association gets new keys by a rollover after this, however long it may live: from then on a key that leaked
-/// opens nothing new.
+/// A used association gets new keys by a rollover after this, however long it may live: from then
+/// on a key that leaked opens nothing new.
 pub const REKEY_AFTER: Duration = Duration::from_secs(24 * 60);
 const _: () = assert!(
     REKEY_AFTER.as_secs() == LIFETIME_DEFAULT.as_secs() * 4 / 5,
@@ -125,8 +125,8 @@ pub const TICKET_KEYS: usize = 2;
 pub const RESUMPTIONS_PER_SECOND: u32 = 400;
 /// Resumptions of others that may be answered in one go.
 pub const RESUMPTIONS_BURST: u32 = 800;
-/// Requests of others that are being answered or remembered. When it is full, the oldest remembered reply makes room:
-/// a repetition of its request is then judged anew.
+/// Requests of others that are being answered or remembered. When it is full, the oldest remembered
+/// reply makes room: a repetition of its request is then judged anew.
 pub const ANSWERS_MAX: usize = 8192;
 const _: () = assert!(
     ANSWERS_MAX as u64
@@ -141,7 +141,8 @@ pub const KEY_PAIRS_AHEAD: usize = 16;
 /// Of these the last ones are kept for handshakes of hosts that have proved themselves before, and for our own.
 pub const KEY_PAIRS_RESERVED: usize = 4;
 const _: () = assert!(2 * KEY_PAIRS_RESERVED < KEY_PAIRS_AHEAD, "more are ordered before strangers find none");
-/// Pairs of ML-KEM prepared ahead: a host that starts opens no more handshakes than this in one go, as a rule.
+/// Pairs of ML-KEM prepared ahead: a host that starts opens no more handshakes than this in one go,
+/// as a rule.
 pub const KEM_PAIRS_AHEAD: usize = 16;
 /// Addresses that were asked for a handshake because of an unknown index, remembered for a second.
 pub const UNKNOWN_ASKED_MAX: usize = 256;
@@ -160,12 +161,13 @@ pub const STRANGERS_ANSWERED_BURST: u32 = 100;
 pub const ANSWERS_PER_SOURCE_PER_SECOND: u32 = 4;
 /// Source addresses whose handshakes are counted apart.
 pub const SOURCES_MAX: usize = 1024;
-/// Challenges sent in a second to strangers, and as many again for requests that are not the newest of their sender,
-/// which recordings never are.
+/// Challenges sent in a second to strangers, and as many again for requests that are not the newest
+/// of their sender, which recordings never are.
 pub const CHALLENGES_PER_SECOND: u32 = 200;
-/// Challenges sent in a second to hosts that have proved themselves before, for the newest request of each. A challenge is
-/// two HMACs and a frame shorter than the request. The share of each host is the bound that matters: in so many seconds
-/// all hosts that there can be have been challenged once.
+/// Challenges sent in a second to hosts that have proved themselves before, for the newest request
+/// of each. A challenge is two HMACs and a frame shorter than the request. The share of each host
+/// is the bound that matters: in so many seconds all hosts that there can be have been challenged
+/// once.
 pub const CHALLENGES_OF_PROVED_PER_SECOND: u32 = 4000;
 /// Hosts whose challenges, or whose questions about groups, are counted apart.
 pub const CHALLENGED_SOURCES_MAX: usize = PEERS_MAX;
@@ -175,7 +177,8 @@ pub const REPLIES_PER_SECOND: u32 = SIGNATURES_PER_SECOND;
 /// Replies that may be judged in one go: one to each handshake that can be open.
 pub const REPLIES_BURST: u32 = REPLIES_PER_SECOND;
 const _: () = assert!(REPLIES_BURST as usize >= HANDSHAKES_OPEN_MAX, "what is asked in one go is answered in one go");
-/// Handshakes started in a second because of unknown indices, with hosts that have proved themselves before.
+/// Handshakes started in a second because of unknown indices, with hosts that have proved
+/// themselves before.
 pub const UNKNOWN_PER_SECOND: u32 = 6;
 /// The same with strangers, whose addresses may all be spoofed.
 pub const UNKNOWN_OF_STRANGERS_PER_SECOND: u32 = 2;

@@ -1,4 +1,5 @@
-//! What went into the keys of an association beside its own key agreement, and so what it takes to read what was recorded of it.
+//! What went into the keys of an association beside its own key agreement, and so what it takes to
+//! read what was recorded of it.
 
 use identity::pre_shared::{NAME_LEN, PreSharedName};
 
@@ -10,7 +11,8 @@ pub(crate) const FORM_LEN: usize = 1 + NAME_LEN;
 const POST_QUANTUM: u8 = 1;
 const PRE_SHARED: u8 = 2;
 
-/// The secrets that went in, here or in an association that this one replaced: none that went in is ever lost.
+/// The secrets that went in, here or in an association that this one replaced: none that went in is
+/// ever lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Secrecy {
     /// One of ML-KEM.
@@ -32,7 +34,8 @@ impl Secrecy {
         format!("{agreement}{kem}{pre_shared}")
     }
 
-    /// Whether a ticket of such an association is good here: its pre-shared key is still in force, or there was none and is none.
+    /// Whether a ticket of such an association is good here: its pre-shared key is still in force,
+    /// or there was none and is none.
     pub(crate) fn is_in_force(self, settings: &Settings) -> bool {
         match self.pre_shared {
             Some(name) => settings.pre_shared_named(name).is_some(),

@@ -178,7 +178,8 @@ pub struct Settings {
     pub compression: Compression,
     /// Whether keys also come from ML-KEM.
     pub post_quantum: PostQuantum,
-    /// Pre-shared keys in force, the one that this host answers with first; none, one or two. Peers must have one of them.
+    /// Pre-shared keys in force, the one that this host answers with first; none, one or two. Peers
+    /// must have one of them.
     pub pre_shared: Vec<PreSharedKey>,
     /// Where forged frames end.
     pub layers: Layers,
@@ -213,7 +214,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Hosts that proved themselves in an earlier run.
     pub proved: Vec<ProvedHost>,
-    /// The newest time that hosts have said in a handshake of an earlier run, in milliseconds since 1970.
+    /// The newest time that hosts have said in a handshake of an earlier run, in milliseconds since
+    /// 1970.
     pub heard: Vec<(MacAddress, u64)>,
     /// EtherTypes that pass in clear because the port's admission or timing hangs on them.
     pub pass: Vec<EtherType>,

@@ -22,7 +22,8 @@ pub type TicketId = [u8; ID_LEN];
 
 /// The first byte of both forms; another says that another version wrote it.
 const FORM: u8 = 1;
-/// The same where the association has more secrets than its key agreement, which are named behind it.
+/// The same where the association has more secrets than its key agreement, which are named behind
+/// it.
 const FORM_WITH_SECRECY: u8 = 2;
 const HASH_LEN: usize = 32;
 /// Form, three moments, secret, and the issuer's certificate as a hash.

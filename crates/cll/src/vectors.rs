@@ -435,7 +435,8 @@ fn open_all(scene: &Scene, mut lane: Lane, incoming: Incoming, prefix: &str) {
     assert_eq!(ledger.drops(bump::DropReason::Replayed), 5);
 }
 
-/// A peer that seals payload before the ML-KEM exchange is over breaks the rule; what the link layer itself says goes through.
+/// A peer that seals payload before the ML-KEM exchange is over breaks the rule; what the link
+/// layer itself says goes through.
 #[test]
 fn under_keys_that_carry_no_payload_none_is_let_in() {
     let scene = Scene::all().next().expect("a handshake");

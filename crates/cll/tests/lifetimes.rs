@@ -1,4 +1,5 @@
-//! How long an association lives, and one key: no longer than either certificate, and no longer than the limits.
+//! How long an association lives, and one key: no longer than either certificate, and no longer
+//! than the limits.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod common;
@@ -30,7 +31,8 @@ fn near_the_end(short: usize) -> Lan {
     lan
 }
 
-/// Seconds after which a datagram of `from` was last delivered to the other, one being sent each second.
+/// Seconds after which a datagram of `from` was last delivered to the other, one being sent each
+/// second.
 fn last_delivery(lan: &mut Lan, from: usize) -> u64 {
     let to = 1 - from;
     let mut last = 0;

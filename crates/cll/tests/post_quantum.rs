@@ -1,5 +1,5 @@
-//! ML-KEM inside an association, and pre-shared keys: who agrees to what, what waits for it, what may be lost on the way, and what
-//! nobody can take out of it again.
+//! ML-KEM inside an association, and pre-shared keys: who agrees to what, what waits for it, what
+//! may be lost on the way, and what nobody can take out of it again.
 
 mod common;
 
@@ -312,7 +312,8 @@ fn lost_jobs_are_tried_again() {
 fn a_handshake_beside_an_association_interrupts_nothing() {
     let mut lan = pair([Require, Require], |_| {});
     talk(&mut lan);
-    // Host 1 hears nothing sealed any more and opens a handshake beside, whose exchange cannot come to an end.
+    // Host 1 hears nothing sealed any more and opens a handshake beside, whose exchange cannot come
+    // to an end.
     lan.wire = Box::new(|frame, from, _| from == 0 || frame[14] != PacketType::Unicast.first_byte());
     for _ in 0..24 {
         lan.send(0, datagram(1, 2, b"anybody there"));

@@ -1,4 +1,5 @@
-//! What somebody without a key can do with what he recorded, and what many hosts with one can do together: nobody is kept out.
+//! What somebody without a key can do with what he recorded, and what many hosts with one can do
+//! together: nobody is kept out.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod common;
@@ -100,7 +101,8 @@ fn sent(lan: &Lan, from: usize, kind: PacketType) -> Vec<Vec<u8>> {
     lan.seen.iter().filter(|(host, frame)| *host == from && is_kind(frame)).map(|(_, frame)| frame.clone()).collect()
 }
 
-/// Host 0 asks for host 1 while `recordings` come at it, one every `gap`. Whether it gets in before it gives up.
+/// Host 0 asks for host 1 while `recordings` come at it, one every `gap`. Whether it gets in before
+/// it gives up.
 fn gets_in_beside(recordings: &[Vec<u8>], lan: &mut Lan, gap: Duration) -> bool {
     let mut next = recordings.iter().cycle();
     let mut flood = |lan: &mut Lan| next.next().into_iter().for_each(|frame| lan.inject(1, frame.clone()));
@@ -114,7 +116,8 @@ fn gets_in_beside(recordings: &[Vec<u8>], lan: &mut Lan, gap: Duration) -> bool 
     lan.hosts[0].established_with(2)
 }
 
-/// Both hosts start anew, so that host 1 has to challenge host 0. Hosts 3 to 3 + `authors` are known to host 1 and away.
+/// Both hosts start anew, so that host 1 has to challenge host 0. Hosts 3 to 3 + `authors` are
+/// known to host 1 and away.
 fn restarted_pair(authors: u8) -> (Lan, Vec<Author>) {
     let mut site = Site::new(1);
     let mut lan = Lan::new((1..=2 + authors).map(|number| settings(site.identity(number))));
@@ -140,7 +143,8 @@ fn recorded_requests_of_one_host_leave_all_others_their_challenges() {
     }
 }
 
-/// Ten hosts were recorded for a day, and the host that asks is one of them. Each share is for one source, but all of these are.
+/// Ten hosts were recorded for a day, and the host that asks is one of them. Each share is for one
+/// source, but all of these are.
 #[test]
 fn recorded_requests_of_many_hosts_and_of_the_one_that_asks_keep_nobody_out() {
     let (mut lan, mut authors) = restarted_pair(10);
@@ -151,7 +155,8 @@ fn recorded_requests_of_many_hosts_and_of_the_one_that_asks_keep_nobody_out() {
     assert!(gets_in_beside(&recordings, &mut lan, Duration::from_micros(500)));
 }
 
-/// Recordings from while the victim was down are newer than what it remembers; what their sender says now is newer still.
+/// Recordings from while the victim was down are newer than what it remembers; what their sender
+/// says now is newer still.
 #[test]
 fn requests_that_were_recorded_while_a_host_was_down_keep_nobody_out() {
     let (mut lan, mut authors) = restarted_pair(3);
@@ -163,8 +168,8 @@ fn requests_that_were_recorded_while_a_host_was_down_keep_nobody_out() {
     assert!(gets_in_beside(&recordings, &mut lan, Duration::from_micros(500)));
 }
 
-/// A host whose clock was set back to before all that it ever said has nothing newer to say; it shares a budget with recordings,
-/// and gets in once they do not come faster than that.
+/// A host whose clock was set back to before all that it ever said has nothing newer to say; it
+/// shares a budget with recordings, and gets in once they do not come faster than that.
 #[test]
 fn a_host_whose_clock_was_set_back_is_challenged_beside_slow_recordings() {
     let (mut lan, authors) = restarted_pair(1);
@@ -174,7 +179,8 @@ fn a_host_whose_clock_was_set_back_is_challenged_beside_slow_recordings() {
     assert!(gets_in_beside(&recordings, &mut lan, Duration::from_millis(10)));
 }
 
-/// The table of answers held 1,024 requests for 30 s each, which is 34 a second; 14 hosts filled it for everybody.
+/// The table of answers held 1,024 requests for 30 s each, which is 34 a second; 14 hosts filled it
+/// for everybody.
 #[test]
 fn handshakes_of_many_hosts_at_their_full_rate_keep_nobody_out() {
     let mut site = Site::new(1);
@@ -198,7 +204,8 @@ fn handshakes_of_many_hosts_at_their_full_rate_keep_nobody_out() {
     assert!(lan.hosts[0].established_with(2));
 }
 
-/// A question had no time in it, so a dozen recordings used up the share of the host that had once asked them.
+/// A question had no time in it, so a dozen recordings used up the share of the host that had once
+/// asked them.
 #[test]
 fn recorded_questions_do_not_make_a_restarted_receiver_deaf_to_groups() {
     for phase_us in [0, 1730, 4400, 7100] {
@@ -230,7 +237,8 @@ fn recorded_questions_do_not_make_a_restarted_receiver_deaf_to_groups() {
     }
 }
 
-/// What a recording is answered with is a challenge, within the budget, and nothing that costs a signature.
+/// What a recording is answered with is a challenge, within the budget, and nothing that costs a
+/// signature.
 #[test]
 fn recordings_buy_no_signature() {
     let (mut lan, authors) = restarted_pair(1);

@@ -405,8 +405,9 @@ fn a_stolen_file_on_another_machine_is_refused_by_the_addresses() {
     assert!(!lan.hosts[thief].established_with(2));
 }
 
-/// A thief on the path has a copy of the holder's ticket file and a key of the site, and no private key of anybody. Before replies
-/// were signed, the holder took him for the issuer and sealed to him.
+/// A thief on the path has a copy of the holder's ticket file and a key of the site, and no private
+/// key of anybody. Before replies were signed, the holder took him for the issuer and sealed to
+/// him.
 #[test]
 fn who_has_a_copy_of_the_holders_tickets_is_not_the_issuer_to_it() {
     let mut lan = pair();

@@ -107,8 +107,9 @@ fn is_heard(lan: &mut Lan, from: usize, to: usize) -> bool {
     lan.hosts[to].delivered.iter().any(|(delivered, _)| *delivered == frame)
 }
 
-/// Broke `other_than` by always giving the key that is sent with, then `send_message` by never answering under the key of a question:
-/// hosts of different generations no longer met after the change.
+/// Broke `other_than` by always giving the key that is sent with, then `send_message` by never
+/// answering under the key of a question: hosts of different generations no longer met after the
+/// change.
 #[test]
 fn hosts_of_either_generation_meet_until_the_old_key_ends() {
     let just_before_the_end = END - Duration::from_secs(5);

@@ -20,27 +20,30 @@ pub const MESSAGES_PER_SOURCE_PER_SECOND: u32 = 8;
 pub const SOURCES_MAX: usize = 4096;
 /// Signatures of clients that a server checks in a second, for all of them: a tenth of a processor.
 pub const CLIENT_CHECKS_PER_SECOND: u32 = 1000;
-/// The same for one client. Who has the site key can write any client's number, and uses up no other client's share. A message
-/// may be checked twice, under two keys.
+/// The same for one client. Who has the site key can write any client's number, and uses up no
+/// other client's share. A message may be checked twice, under two keys.
 pub const CHECKS_PER_CLIENT_PER_SECOND: u32 = 2 * MESSAGES_PER_SOURCE_PER_SECOND;
 /// Replies that a server signs in a second.
 pub const REPLIES_PER_SECOND: u32 = 1000;
-/// Questions to key distributors in a second for clients whose signature was right. With three questions for a first lease and
-/// two for a renewal, a hall of 200 machines that are switched on together has its leases in ten seconds.
+/// Questions to key distributors in a second for clients whose signature was right. With three
+/// questions for a first lease and two for a renewal, a hall of 200 machines that are switched on
+/// together has its leases in ten seconds.
 pub const QUESTIONS_PER_SECOND: u32 = 60;
 /// The same for one client: each of its messages may lead to one.
 pub const QUESTIONS_PER_CLIENT_PER_SECOND: u32 = MESSAGES_PER_SOURCE_PER_SECOND;
-/// Questions in a second whose key a client has, for messages whose signature is not proved: those of a client that is not known
-/// yet, and those that are wrong under the key that is here. They take nothing from the questions above. While no distributor
-/// answers, those of 3.2 s are open, and leave a third of the places to clients with a right signature.
+/// Questions in a second whose key a client has, for messages whose signature is not proved: those
+/// of a client that is not known yet, and those that are wrong under the key that is here. They
+/// take nothing from the questions above. While no distributor answers, those of 3.2 s are open,
+/// and leave a third of the places to clients with a right signature.
 pub const UNPROVED_QUESTIONS_PER_SECOND: u32 = 20;
-/// How often that is asked about one client (S-ARP paper, section 3.4, asks each time, which lets whoever sends wrong signatures
-/// load the distributor). The answer brings the key whoever caused the question, so that nobody keeps a client out.
+/// How often that is asked about one client (S-ARP paper, section 3.4, asks each time, which lets
+/// whoever sends wrong signatures load the distributor). The answer brings the key whoever caused
+/// the question, so that nobody keeps a client out.
 pub const UNPROVED_QUESTION_INTERVAL: Duration = Duration::from_secs(2);
 /// Clients whose key a server remembers, as many as the largest pool that it keeps leases of.
 pub const CLIENTS_MAX: usize = 4096;
-/// For how long a client's key is used while no distributor answers, which bounds what a former key and a revoked host can still
-/// do then. While one answers they can do nothing.
+/// For how long a client's key is used while no distributor answers, which bounds what a former key
+/// and a revoked host can still do then. While one answers they can do nothing.
 pub const CLIENT_GOOD_FOR: Duration = Duration::from_secs(600);
 /// Exchanges that a server has open.
 pub const SERVER_EXCHANGES_MAX: usize = 4096;

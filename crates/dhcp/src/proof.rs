@@ -89,8 +89,8 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// Reads the proof in a message, at this moment of the S-ARP clock where it shows one. The tag says that a host of the site made it,
-    /// and no more.
+    /// Reads the proof in a message, at this moment of the S-ARP clock where it shows one. The tag
+    /// says that a host of the site made it, and no more.
     pub(crate) fn read(
         maker: Maker,
         message: &View<'_>,

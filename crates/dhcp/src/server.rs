@@ -282,8 +282,8 @@ impl Server {
         held.is_some_and(|lease| lease.host == claim.who && lease.holds(now))
     }
 
-    /// Whether the message is a REQUEST for which a distributor is asked to bind an address, which only the key that the
-    /// repository has now can make it do.
+    /// Whether the message is a REQUEST for which a distributor is asked to bind an address, which
+    /// only the key that the repository has now can make it do.
     fn binds(&self, now: Instant, claim: &Claim) -> bool {
         let is_first = claim.kind == MessageType::Request && self.is_for_us(claim) && !self.is_renewal(now, claim);
         is_first && self.settings.order == Order::AtRequest
@@ -625,7 +625,8 @@ mod tests {
         assert!(matches!(server.incoming(NOW, Some(STAMP), &request(7, STAMP + 1)), Ok(Step::Check(_))));
     }
 
-    /// A flood in a client's name: what it costs distributors, and what is left of the client's key.
+    /// A flood in a client's name: what it costs distributors, and what is left of the client's
+    /// key.
     #[test]
     fn wrong_signatures_are_asked_about_once_in_an_interval_and_leave_the_key() {
         let mut server = server();

@@ -18,7 +18,8 @@ pub enum KeyError {
     Pem(PemError),
     /// Neither Ed25519, nor ECDSA on P-256, nor RSA of 2048 to 8192 bits, in PKCS#8.
     Unsupported,
-    /// The keys that hosts share are not one or two of different generations, or the newest one has an end.
+    /// The keys that hosts share are not one or two of different generations, or the newest one has
+    /// an end.
     Succession,
     /// The library refused to compute; with a valid key this means a message beyond its limits.
     Refused,

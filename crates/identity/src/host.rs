@@ -90,7 +90,8 @@ pub enum IdentityError {
     KeyMismatch,
     /// The same for the second key of a paper site.
     PaperKeyMismatch,
-    /// The authority has not signed the keys that the host shares with others, or has for another host.
+    /// The authority has not signed the keys that the host shares with others, or has for another
+    /// host.
     SharedKeysNotSigned,
 }
 
@@ -188,8 +189,8 @@ impl HostIdentity {
         Ok(identity)
     }
 
-    /// Keys that hosts share come with times by which all of them go, so the authority signs them. A site's first ones have none and
-    /// need no signature.
+    /// Keys that hosts share come with times by which all of them go, so the authority signs them.
+    /// A site's first ones have none and need no signature.
     fn check_shared_keys(&self, signature: Option<&Block>) -> Result<(), IdentityError> {
         let mut statement = Statement::default();
         statement.add(Some(&self.site_keys));
@@ -265,7 +266,8 @@ impl HostIdentity {
         &self.site_keys
     }
 
-    /// The newest of them. Which one counts when is theirs to say; this one is for a site that has one.
+    /// The newest of them. Which one counts when is theirs to say; this one is for a site that has
+    /// one.
     #[must_use]
     pub fn site_key(&self) -> &SiteKey {
         self.site_keys.newest().1
@@ -313,7 +315,8 @@ impl HostIdentity {
         self.request_masters.as_ref()
     }
 
-    /// What the host proves its DHCP with under the link layer, if it gets its address by DHCP: the newest.
+    /// What the host proves its DHCP with under the link layer, if it gets its address by DHCP: the
+    /// newest.
     #[must_use]
     pub fn dhcp_key(&self) -> Option<&DhcpKey> {
         self.dhcp_keys().map(|keys| keys.newest().1)

@@ -32,8 +32,8 @@ impl KemPair {
         Ok(KemPair { private, public: public.as_ref().to_vec() })
     }
 
-    /// A pair that was made before: 2,400 bytes and [`ENCAPSULATION_KEY_LEN`]. For golden examples; an exchange
-    /// takes a new one.
+    /// A pair that was made before: 2,400 bytes and [`ENCAPSULATION_KEY_LEN`]. For golden examples;
+    /// an exchange takes a new one.
     ///
     /// # Errors
     /// [`KeyError::Refused`] for another number of bytes.
@@ -48,8 +48,8 @@ impl KemPair {
         &self.public
     }
 
-    /// The secret in `ciphertext`. One that was not made for this pair gives a secret that nobody else has
-    /// (FIPS 203, section 6.3), so it is refused only by what is sealed under it.
+    /// The secret in `ciphertext`. One that was not made for this pair gives a secret that nobody
+    /// else has (FIPS 203, section 6.3), so it is refused only by what is sealed under it.
     ///
     /// # Errors
     /// [`BadKeyShare`] when it has another length.

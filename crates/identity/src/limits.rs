@@ -18,7 +18,8 @@ pub const MAX_NAME_LEN: usize = 64;
 /// Longest PEM file that is read, in bytes; an identity with RSA-8192 keys stays below a third of it.
 pub const MAX_PEM_LEN: usize = 64 * 1024;
 
-/// Most blocks in one PEM file. An identity has at most fifteen and the certificates of the site's distributors and DHCP servers.
+/// Most blocks in one PEM file. An identity has at most fifteen and the certificates of the site's
+/// distributors and DHCP servers.
 pub const MAX_PEM_BLOCKS: usize = 32;
 
 /// Highest number of a host in a repository. Distributors keep some bytes for each number, so that whoever makes numbers up finds

@@ -15,8 +15,8 @@ pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
 pub const REVOCATION_LIST: &str = "X509 CRL";
 /// The label of a private key in PKCS#8, not encrypted.
 pub const PRIVATE_KEY: &str = "PRIVATE KEY";
-/// The label of a site key: 32 bytes; this and the other keys that hosts share may have a term in front (see
-/// [`shared_keys`](crate::shared_keys)).
+/// The label of a site key: 32 bytes; this and the other keys that hosts share may have a term in
+/// front (see [`shared_keys`](crate::shared_keys)).
 pub const SITE_KEY: &str = "RINGWALL SITE KEY";
 /// The label of a request key: the number of the host in 8 bytes, network order, and 32 bytes of key.
 pub const REQUEST_KEY: &str = "RINGWALL REQUEST KEY";
@@ -30,7 +30,8 @@ pub const DHCP_KEY: &str = "RINGWALL DHCP KEY";
 /// The label of the master of a site's DHCP keys: 32 bytes, no structure around them.
 pub const DHCP_MASTER: &str = "RINGWALL DHCP MASTER";
 
-/// The label of a key that all hosts of a site have beside their certificates: see [`pre_shared`](crate::pre_shared).
+/// The label of a key that all hosts of a site have beside their certificates: see
+/// [`pre_shared`](crate::pre_shared).
 pub const PRE_SHARED_KEY: &str = "RINGWALL PRESHARED KEY";
 
 /// The label of a ticket that a host of the link layer holds, with what belongs to it: see `cll::HeldTicket`.

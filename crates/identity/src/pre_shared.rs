@@ -1,8 +1,8 @@
-//! A key that all hosts of a site have beside their certificates, and that goes into the keys of their
-//! associations (as WireGuard's does): the cheap second way to outlast a quantum computer.
+//! A key that all hosts of a site have beside their certificates, and that goes into the keys of
+//! their associations (as WireGuard's does): the cheap second way to outlast a quantum computer.
 //!
-//! It proves nothing about who speaks, because all have it. Unlike the site key it never meets a frame of a
-//! stranger, and it is not handed out with identities.
+//! It proves nothing about who speaks, because all have it. Unlike the site key it never meets a
+//! frame of a stranger, and it is not handed out with identities.
 
 use std::fmt;
 

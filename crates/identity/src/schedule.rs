@@ -17,8 +17,9 @@ const HASH_LEN: usize = 32;
 /// Most bytes that HKDF gives for one label (RFC 5869, section 2.3).
 const MAX_OUTPUT_LEN: usize = 255 * HASH_LEN;
 
-/// A secret of 32 bytes that goes into keys beside a key agreement, or beside another of its kind: what an ML-KEM
-/// exchange gave, a pre-shared key, or what an association hands on to the next. It is overwritten when dropped.
+/// A secret of 32 bytes that goes into keys beside a key agreement, or beside another of its kind:
+/// what an ML-KEM exchange gave, a pre-shared key, or what an association hands on to the next. It
+/// is overwritten when dropped.
 #[derive(Clone)]
 pub struct AddedSecret(Zeroizing<[u8; HASH_LEN]>);
 
@@ -66,8 +67,9 @@ impl Schedule {
         }
     }
 
-    /// As [`new`](Schedule::new), with other secrets behind the shared one. Each has 32 bytes, and the transcript says which there are,
-    /// so no two sequences are one input. `None` if there are any in the paper profile, which has none.
+    /// As [`new`](Schedule::new), with other secrets behind the shared one. Each has 32 bytes, and
+    /// the transcript says which there are, so no two sequences are one input. `None` if there are
+    /// any in the paper profile, which has none.
     #[must_use]
     pub fn with(shared: &SharedSecret, added: &[&AddedSecret], transcript: &[u8; 32]) -> Option<Self> {
         match &shared.0 {
@@ -77,13 +79,15 @@ impl Schedule {
         }
     }
 
-    /// The keys that come from an ML-KEM exchange inside an association, and from what that hands on.
+    /// The keys that come from an ML-KEM exchange inside an association, and from what that hands
+    /// on.
     #[must_use]
     pub fn encapsulated(encapsulated: &AddedSecret, kept: &AddedSecret, transcript: &[u8; 32]) -> Self {
         Self::extract(transcript, &joined(&encapsulated.0, &[kept]))
     }
 
-    /// What this association hands on to the one that replaces it, so that no secret that went in is ever lost.
+    /// What this association hands on to the one that replaces it, so that no secret that went in
+    /// is ever lost.
     #[must_use]
     pub fn kept(&self) -> AddedSecret {
         AddedSecret(self.expand(&[b"ringwall cll 2 kept"]))

@@ -1,8 +1,10 @@
-//! Keys that a site's hosts share, and how one takes the place of another while they work (record 0064).
+//! Keys that a site's hosts share, and how one takes the place of another while they work (record
+//! 0064).
 //!
-//! Each key has a generation. At most two are in force at a time: the newest, and the one before it for a while, so that no two hosts
-//! ever need to change at the same moment. Until the newest key's first second hosts send with the one before; from then on with
-//! the newest; and behind the older one's last second only the newest counts. All of these times come with the keys, under the
+//! Each key has a generation. At most two are in force at a time: the newest, and the one before it
+//! for a while, so that no two hosts ever need to change at the same moment. Until the newest key's
+//! first second hosts send with the one before; from then on with the newest; and behind the older
+//! one's last second only the newest counts. All of these times come with the keys, under the
 //! authority's signature.
 
 use std::fmt;
@@ -97,7 +99,8 @@ impl<K> Succession<K> {
     /// The keys in force, in any order.
     ///
     /// # Errors
-    /// [`KeyError::Succession`] unless they are one or two, of different generations, the newest without an end.
+    /// [`KeyError::Succession`] unless they are one or two, of different generations, the newest
+    /// without an end.
     pub fn new(keys: Vec<(Term, K)>) -> Result<Succession<K>, KeyError> {
         let mut keys = keys;
         keys.sort_by_key(|(term, _)| term.generation);
@@ -159,7 +162,8 @@ impl<K> From<K> for Succession<K> {
 }
 
 impl<K: Shared> Succession<K> {
-    /// The keys as PEM blocks, the older one first. A site's first key, before anything follows it, is written without a term.
+    /// The keys as PEM blocks, the older one first. A site's first key, before anything follows it,
+    /// is written without a term.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
         let blocks = self.blocks().map(|bytes| pem::encode(K::LABEL, &bytes));
@@ -217,8 +221,8 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// With these keys behind those before. The order is that of the written protocol: site, request and DHCP keys, request and
-    /// DHCP masters.
+    /// With these keys behind those before. The order is that of the written protocol: site,
+    /// request and DHCP keys, request and DHCP masters.
     pub fn add<K: Shared>(&mut self, keys: Option<&Succession<K>>) {
         for bytes in keys.into_iter().filter(|keys| !keys.is_first()).flat_map(Succession::blocks) {
             let label = K::LABEL.as_bytes();
@@ -317,7 +321,8 @@ mod tests {
         assert_eq!(asked("request_of_last"), Some(Generation(u32::MAX)));
     }
 
-    /// Broke `accepted` in turn by sending with the newest at once, and by never dropping the older one.
+    /// Broke `accepted` in turn by sending with the newest at once, and by never dropping the older
+    /// one.
     #[test]
     fn the_older_key_is_sent_then_only_accepted_then_nothing() {
         let keys = two();

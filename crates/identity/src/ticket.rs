@@ -124,8 +124,9 @@ impl ResumptionSecret {
         self.binder(label, parts)[..].ct_eq(&binder[..]).into()
     }
 
-    /// The keys of the association that this secret and a fresh key agreement lead to, and a pre-shared key where there is one. `transcript` is the SHA-256 of the whole
-    /// exchange. `None` for the key agreement of the paper profile, which has no tickets.
+    /// The keys of the association that this secret and a fresh key agreement lead to, and a
+    /// pre-shared key where there is one. `transcript` is the SHA-256 of the whole exchange. `None`
+    /// for the key agreement of the paper profile, which has no tickets.
     #[must_use]
     pub fn schedule(
         &self,

@@ -176,8 +176,8 @@ fn ecdsa_fixed(der: &[u8]) -> Vec<u8> {
     fixed
 }
 
-/// Authorities below one root, as a company has them: only the one of the form of a DHCP server's makes hosts with a lease, and that
-/// one only for addresses that it is constrained to.
+/// Authorities below one root, as a company has them: only the one of the form of a DHCP server's
+/// makes hosts with a lease, and that one only for addresses that it is constrained to.
 #[test]
 fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
     const LEASES: &str = "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n\
@@ -226,7 +226,8 @@ fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
     }
 }
 
-/// A certificate for `key` that `issuer`, a certificate and its key, signs with these extensions; in PEM.
+/// A certificate for `key` that `issuer`, a certificate and its key, signs with these extensions;
+/// in PEM.
 fn sign(at: &Path, key: &str, subject: &str, issuer: [&str; 2], extensions: &str) -> String {
     fs::write(at.join("extensions"), extensions).expect("written");
     openssl(at, &["req", "-config", "site.cnf", "-new", "-key", key, "-subj", subject, "-out", "asked.csr"]);

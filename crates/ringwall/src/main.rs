@@ -113,7 +113,8 @@ impl FileArgs {
 }
 
 fn main() -> ExitCode {
-    // What no boundary contains ends the process where it stands: no destructor gives an interface back.
+    // What no boundary contains ends the process where it stands: no destructor gives an interface
+    // back.
     system::boundary::install(|| std::process::abort());
     let cli = Cli::parse();
     start_log(cli.log_json);

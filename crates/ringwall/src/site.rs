@@ -56,11 +56,13 @@ pub(crate) enum SiteCommand {
     /// For a DHCP server of mode "cll", which makes the certificates of the addresses that it gives:
     ///   ringwall site issue --name d --mac 02:00:00:00:00:09 --ip 10.0.0.9 --role dhcp --serves 10.0.0.128/25 --out d.pem
     ///
-    /// For a request that the host made with 'ringwall host enroll request'; the bundle is sealed for that host:
+    /// For a request that the host made with 'ringwall host enroll request'; the bundle is sealed
+    /// for that host:
     ///   ringwall site issue --request a.csr.pem --out a.bundle.pem
     ///
-    /// Without a request the host's key is made here, and the file holds it and the site's secrets in clear.
-    /// Name, MAC and IP given beside --request must equal those in it. A role beyond host must be granted by --role.
+    /// Without a request the host's key is made here, and the file holds it and the site's secrets
+    /// in clear. Name, MAC and IP given beside --request must equal those in it. A role beyond host
+    /// must be granted by --role.
     #[command(verbatim_doc_comment)]
     Issue(IssueArguments),
     /// Give a host another certificate for the key that it has, with what its newest one says
@@ -87,7 +89,8 @@ pub(crate) enum SiteCommand {
     /// Link layer (mode "cll"): its certificates go on the site's list, revoked.crl.pem. Copy that to the hosts where
     /// cll.revocation_list names it; their daemons read it within seconds, end what they have with the host, and refuse it.
     ///
-    /// It still has the site key, so that changes as well, as 'site rekey-shared' does it; the host is given no other.
+    /// It still has the site key, so that changes as well, as 'site rekey-shared' does it; the host
+    /// is given no other.
     ///
     /// 'site issue' for the same name makes it good again, with another certificate.
     ///
@@ -135,9 +138,11 @@ pub(crate) enum SiteCommand {
     Rekey(RekeyArguments),
     /// Change the site key, which all hosts have, because somebody else may have it
     ///
-    /// 'site revoke' does it by itself. Hosts fetch the new key with 'ringwall host renew', which a timer runs daily, and their
-    /// daemons take it without a pause. Until --after is over all of them send with the one before, and accept it for --grace longer. A host
-    /// that has not asked until then is shut out; it comes back by a pair of files ('ringwall host renew request --keys').
+    /// 'site revoke' does it by itself. Hosts fetch the new key with 'ringwall host renew', which a
+    /// timer runs daily, and their daemons take it without a pause. Until --after is over all of
+    /// them send with the one before, and accept it for --grace longer. A host that has not asked
+    /// until then is shut out; it comes back by a pair of files ('ringwall host renew request
+    /// --keys').
     ///
     /// Example: ringwall site rekey-shared --after 3d
     #[command(verbatim_doc_comment)]
@@ -180,7 +185,8 @@ pub(crate) enum RepositoryCommand {
 pub(crate) enum EnrollCommand {
     /// Make a key and a request for the manager
     ///
-    /// The key stays here; the request is no secret. What comes back is sealed for this key. The manager answers it with 'ringwall site issue --request'.
+    /// The key stays here; the request is no secret. What comes back is sealed for this key. The
+    /// manager answers it with 'ringwall site issue --request'.
     ///
     /// Example: ringwall host enroll request --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 \
     ///     --key a.key.pem --out a.csr.pem
@@ -1039,7 +1045,8 @@ mod tests {
         assert!(refused.contains("1024, 1536 or 2048"), "{refused}");
         let ask = "enroll request --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2 --key @/b.key --out @/b.csr";
         run(place.path(), ask).expect("requested");
-        // The host makes its own key, the site the second one, and both keys' secrets are the host's alone on the way.
+        // The host makes its own key, the site the second one, and both keys' secrets are the
+        // host's alone on the way.
         for (option, number) in [("", Some(4)), (" --dsa-bits 512", Some(3)), (" --rsa-bits 1024", None)] {
             let grant = format!("site issue --dir @/site --request @/b.csr --out @/b.bundle --force{option}");
             assert!(run(place.path(), &grant).expect("granted").contains("sealed for the host's key"), "{option}");

@@ -448,8 +448,8 @@ fn answer_about_lease(records: &dyn Records, profile: Profile, lease: &Lease<'_>
     }
 }
 
-/// Whether the client signed that it wants this address. Without the client's word a server hears whose key it is, and speaks of
-/// what was agreed to before.
+/// Whether the client signed that it wants this address. Without the client's word a server hears
+/// whose key it is, and speaks of what was agreed to before.
 fn check_client(profile: Profile, client: &Member, lease: &Lease<'_>) -> Result<(), Refusal> {
     let speaks_for_itself = lease.action != LeaseAction::Bind;
     let (claim, signature) = match lease.claim {

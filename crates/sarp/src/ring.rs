@@ -108,7 +108,8 @@ impl Ring {
         was_known
     }
 
-    /// Forgets the keys of those whose entries may be half done: whom the stack was told under these hardware addresses.
+    /// Forgets the keys of those whose entries may be half done: whom the stack was told under
+    /// these hardware addresses.
     pub(crate) fn forget_torn(&mut self, torn: Torn) {
         let is_torn = |entry: &Entry| match entry.told {
             Some((mac, _)) => torn.includes(mac.0),

@@ -1,4 +1,5 @@
-//! Keys of DHCP clients that change: by the host itself and by the site, and what wrong signatures cost.
+//! Keys of DHCP clients that change: by the host itself and by the site, and what wrong signatures
+//! cost.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -44,8 +45,8 @@ fn renews(site: &mut Site, number: u8, xid: u32) {
     assert_eq!(site.heard(number), [MessageType::Ack], "exchange {xid}");
 }
 
-/// The paper's section 3.5.2: "if the host wanted to change its key". Dropped the first signature under the new key, and all that
-/// came in ten minutes after it: the lease was over by then.
+/// The paper's section 3.5.2: "if the host wanted to change its key". Dropped the first signature
+/// under the new key, and all that came in ten minutes after it: the lease was over by then.
 #[test]
 fn a_host_that_changes_its_key_keeps_its_lease() {
     let firsts = [
@@ -165,7 +166,8 @@ fn wrong_signatures_are_few_questions_and_keep_nobody_out() {
                 site.lan.deliver(honest, bump::Side::STACK, discover(honest, 10 + second));
             }
             site.lan.run(SECOND * 3 / 4);
-            // The other host always; the one in whose name all is said as far as its share of checks goes.
+            // The other host always; the one in whose name all is said as far as its share of
+            // checks goes.
             let heard = site.heard(SERVER).len();
             assert!(heard == 2 || heard == 1 && !from_one, "{heard} in {second}, {from_one}");
             of_client += heard - 1;

@@ -210,8 +210,8 @@ impl Bump for Scrubber {
         self.stages.tick(now.since_boot, budget, &mut Exit { sink, ledger: &mut self.ledger });
     }
 
-    /// The first version of some byte may have passed and not be kept: its connection ends, and so do packets that wait for the
-    /// rest of their fragments.
+    /// The first version of some byte may have passed and not be kept: its connection ends, and so
+    /// do packets that wait for the rest of their fragments.
     fn mend(&mut self, now: Now, _torn: Torn, _sink: &mut dyn Sink) {
         self.stages.flows.end_torn(now.since_boot);
         self.fragments.end_all(DropReason::InternalError);

@@ -105,7 +105,8 @@ impl<B> Apart<B> {
     }
 }
 
-/// A budget of so much for each source and so much for all, for those who have proved themselves and for strangers.
+/// A budget of so much for each source and so much for all, for those who have proved themselves
+/// and for strangers.
 #[derive(Debug)]
 struct Shares {
     all: Apart<Bucket>,
@@ -118,7 +119,8 @@ impl Shares {
     }
 }
 
-/// What may be caused by messages that carry their sender's time under a tag that outsiders cannot make.
+/// What may be caused by messages that carry their sender's time under a tag that outsiders cannot
+/// make.
 #[derive(Clone, Copy, Debug)]
 pub struct RecencyRates {
     /// Of one source, in a second.
@@ -127,13 +129,15 @@ pub struct RecencyRates {
     pub sources_max: usize,
     /// Of all sources that have proved themselves, in a second.
     pub proved: u32,
-    /// Of all other sources, and of all messages that are not the newest of their source, in a second.
+    /// Of all other sources, and of all messages that are not the newest of their source, in a
+    /// second.
     pub others: u32,
 }
 
-/// Budgets for such messages. The newest of each source has a budget apart from older ones: an outsider has nothing but
-/// recordings, and a recording is never newer than what its sender says now. So recordings exhaust the budget of older
-/// messages, which an honest host needs only if its clock was set back.
+/// Budgets for such messages. The newest of each source has a budget apart from older ones: an
+/// outsider has nothing but recordings, and a recording is never newer than what its sender says
+/// now. So recordings exhaust the budget of older messages, which an honest host needs only if its
+/// clock was set back.
 #[derive(Debug)]
 pub struct ByRecency {
     newest: BTreeMap<MacAddress, u64>,
@@ -175,7 +179,8 @@ impl ByRecency {
         self.by_time.insert((time, source));
     }
 
-    /// Takes a token for a message that `source` made at `time`. The same message again is as new as before.
+    /// Takes a token for a message that `source` made at `time`. The same message again is as new
+    /// as before.
     pub fn take(&mut self, now: Instant, source: MacAddress, is_proved: bool, time: u64) -> bool {
         let is_newest = self.newest.get(&source).is_none_or(|newest| time >= *newest);
         if is_newest {

@@ -140,8 +140,8 @@ pub struct Own {
     pub strangers_pass: bool,
     /// Several messages may have been joined and nothing says so; then only what is never joined is judged.
     pub joined_unmarked: bool,
-    /// Under which the tags of handshakes and of frames to groups have their hints, the one that most have first. Of more than two
-    /// the others are not known to the kernel.
+    /// Under which the tags of handshakes and of frames to groups have their hints, the one that
+    /// most have first. Of more than two the others are not known to the kernel.
     pub hint_keys: HintKeys,
     /// What passes of these.
     pub rates: Rates,

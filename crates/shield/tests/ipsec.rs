@@ -166,8 +166,8 @@ fn raw_esp_and_ipv6_pass_as_well() {
     }
 }
 
-/// Passed unchecked from anybody in IPv4, and was looked through in IPv6. Its ICV covers the SPI, so that must be back when the stack
-/// sees it.
+/// Passed unchecked from anybody in IPv4, and was looked through in IPv6. Its ICV covers the SPI,
+/// so that must be back when the stack sees it.
 #[test]
 fn ah_is_judged_as_esp_is() {
     let inner = esp(SPI + 7, 1);

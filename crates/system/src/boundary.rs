@@ -1,8 +1,10 @@
-//! A panic in a bump costs the frame that it met and what it may have left half done, not the daemon.
+//! A panic in a bump costs the frame that it met and what it may have left half done, not the
+//! daemon.
 //!
-//! [`contain`] catches it and says where it was; [`Boundary`] has the bump mend its state, drops the frame by name and goes on with
-//! the rest of the batch. Whatever panics outside of a boundary ends the process, see [`install`]. The payload of a panic is printed
-//! by nobody within a boundary: it may quote what a stranger sent. Record 0068 has the reasons.
+//! [`contain`] catches it and says where it was; [`Boundary`] has the bump mend its state, drops
+//! the frame by name and goes on with the rest of the batch. Whatever panics outside of a boundary
+//! ends the process, see [`install`]. The payload of a panic is printed by nobody within a
+//! boundary: it may quote what a stranger sent. Record 0068 has the reasons.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,10 +14,11 @@ use std::time::Duration;
 
 use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Torn};
 
-/// Panics in a minute that a daemon lives with: whoever found a frame that causes one shall not end it with a few of them, and a
-/// state that is beyond mending shall.
+/// Panics in a minute that a daemon lives with: whoever found a frame that causes one shall not end
+/// it with a few of them, and a state that is beyond mending shall.
 pub const FAULTS_PER_MINUTE_MAX: usize = 16;
-/// Panics in a daemon's life: each may cost a little memory or a place in some table that nobody gives back.
+/// Panics in a daemon's life: each may cost a little memory or a place in some table that nobody
+/// gives back.
 pub const FAULTS_MAX: u64 = 1024;
 /// Faults that are remembered until they are told.
 const UNTOLD_MAX: usize = FAULTS_PER_MINUTE_MAX;
@@ -40,7 +43,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Has every panic noted that [`contain`] contains. All others are reported as before and then handed to `beyond`.
+/// Has every panic noted that [`contain`] contains. All others are reported as before and then
+/// handed to `beyond`.
 pub fn install(beyond: impl Fn() + Send + Sync + 'static) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -62,7 +66,8 @@ fn note(info: &PanicHookInfo<'_>) {
 /// Runs `work`.
 ///
 /// # Errors
-/// It panicked there. What `work` could write to is as the panic left it, so the caller must mend it or let go of it.
+/// It panicked there. What `work` could write to is as the panic left it, so the caller must mend
+/// it or let go of it.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Place> {
     let before = IS_CONTAINED.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(work));
@@ -160,7 +165,8 @@ impl Boundary {
         self.untold.pop_front()
     }
 
-    /// Adds the frames that went with a panic to `total`, where the bump's own books have them as received.
+    /// Adds the frames that went with a panic to `total`, where the bump's own books have them as
+    /// received.
     pub fn add_to_ledger(&self, total: &mut Ledger) {
         if self.faults > 0 {
             total.add(&self.lost);

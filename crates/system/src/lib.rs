@@ -1,10 +1,10 @@
 //! Linux, and the only room with unsafe code.
 //!
-//! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out), [`wait`],
-//! [`clock`], [`random`] and [`priority`] (what a run loop needs beside them), [`boundary`] (a panic costs a frame),
-//! [`null`] (the simplest bump, the yardstick of benchmarks), [`memory`]
-//! and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`] (programs in the kernel; [`xdp`]: in
-//! front of a card's receive path).
+//! Reading order: [`takeover`] (an interface becomes ours, and back), [`port`] (frames in and out),
+//! [`wait`], [`clock`], [`random`] and [`priority`] (what a run loop needs beside them),
+//! [`boundary`] (a panic costs a frame), [`null`] (the simplest bump, the yardstick of benchmarks),
+//! [`memory`] and [`capture`] (ports without a kernel: for tests, and over capture files), [`bpf`]
+//! (programs in the kernel; [`xdp`]: in front of a card's receive path).
 //!
 //! It knows no protocol of ours, no key and no policy.
 

@@ -59,11 +59,12 @@ pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
     settle(kept)
 }
 
-/// As [`keep`], and the thread runs as `user` from now on, in no other group than its own. Nothing leads back.
+/// As [`keep`], and the thread runs as `user` from now on, in no other group than its own. Nothing
+/// leads back.
 ///
 /// # Errors
-/// Fails if the kernel refuses, for instance because the privileges to change the user (CAP_SETUID, CAP_SETGID) or to be kept
-/// are not there.
+/// Fails if the kernel refuses, for instance because the privileges to change the user (CAP_SETUID,
+/// CAP_SETGID) or to be kept are not there.
 pub fn become_user(user: &User, capabilities: &[Capability]) -> io::Result<()> {
     let kept = set_of(capabilities);
     clear_ambient_capability_set()?;
@@ -98,7 +99,8 @@ fn bound(kept: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// What remains is `kept`. A change of user or privileges makes a process traceable again, so that comes last.
+/// What remains is `kept`. A change of user or privileges makes a process traceable again, so that
+/// comes last.
 fn settle(kept: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
     let inheritable = CapabilitySet::empty();

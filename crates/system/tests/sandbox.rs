@@ -1,7 +1,9 @@
-//! The sandbox, tried from inside. Each attempt is a process of its own that goes through the same code as a daemon, then does
-//! what somebody would do who had taken the daemon over; and a last one does what a daemon needs.
+//! The sandbox, tried from inside. Each attempt is a process of its own that goes through the same
+//! code as a daemon, then does what somebody would do who had taken the daemon over; and a last one
+//! does what a daemon needs.
 //!
-//! Without a harness, because tests that run in threads cannot enter a sandbox. Needs root; skips by name without.
+//! Without a harness, because tests that run in threads cannot enter a sandbox. Needs root; skips
+//! by name without.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 #![allow(unsafe_code, reason = "attempts are system calls that nobody should make")]
 
@@ -44,8 +46,8 @@ fn outcome(result: libc::c_long) -> io::Result<()> {
 /// A system call as its number and arguments.
 macro_rules! call {
     ($number:expr $(, $argument:expr)*) => {{
-        // SAFETY: every pointer among the arguments is null or to a value that outlives the call, and what a call that is not
-        // refused would do to this process is its end.
+        // SAFETY: every pointer among the arguments is null or to a value that outlives the call,
+        // and what a call that is not refused would do to this process is its end.
         outcome(unsafe { libc::syscall($number $(, $argument)*) })
     }};
 }
@@ -257,7 +259,8 @@ fn attempt(kind: &str, name: &str) -> ExitCode {
     }
 }
 
-/// What a daemon does inside: threads, waiting, its sockets, memory, its log, and a neighbour that an operator named.
+/// What a daemon does inside: threads, waiting, its sockets, memory, its log, and a neighbour that
+/// an operator named.
 fn work(kind: &str) -> ExitCode {
     let (mut near, mut far) = UnixStream::pair().expect("sockets");
     let waker = Waker::new().expect("a waker");
@@ -312,7 +315,8 @@ fn check_status(kind: &str, status: &str, entered: &Entered) {
     assert_eq!((field(status, "Groups:"), field(status, "NoNewPrivs:")), ("", "1"));
     assert_eq!((field(status, "Seccomp:"), field(status, "Seccomp_filters:")), ("2", "3"));
     let capabilities = u64::from_str_radix(field(status, "CapEff:"), 16).expect("a number");
-    // CAP_NET_ADMIN for a host, and CAP_IPC_LOCK where the limit of locked memory could not be lifted.
+    // CAP_NET_ADMIN for a host, and CAP_IPC_LOCK where the limit of locked memory could not be
+    // lifted.
     let wanted = if kind == "gateway" { 0 } else { 1 << 12 };
     assert_eq!(capabilities & !(1 << 14), wanted);
     assert!(entered.unlocked.is_some() || !field(status, "VmLck:").starts_with("0 "), "{status}");

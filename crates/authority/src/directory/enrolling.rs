@@ -92,7 +92,8 @@ impl Directory {
         if places.is_empty() {
             return Err(Error::NoDistributor);
         }
-        // What distributors have already; it lasts longer than a token where the site's manager does not haste.
+        // What distributors have already; it lasts longer than a token where the site's manager
+        // does not haste.
         let masters = self.request_masters(random)?;
         let master = masters.sending(unix_s).1;
         // At random, so that a site that was restored from a backup does not make the token of a former one again.

@@ -16,9 +16,10 @@ use crate::repository::Standing;
 use crate::{Error, Random, Request};
 
 impl Directory {
-    /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives the bundle, sealed for that
-    /// host alone. Of the request only name, key, and what to seal to count. A host that asks for the keys alone that it shares with
-    /// others gets these ([`shared_keys`](Directory::shared_keys)).
+    /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives
+    /// the bundle, sealed for that host alone. Of the request only name, key, and what to seal to
+    /// count. A host that asks for the keys alone that it shares with others gets these
+    /// ([`shared_keys`](Directory::shared_keys)).
     ///
     /// # Errors
     /// [`Error::NotRenewed`] with the reason, [`Error::SiteFull`], or what the operating system says. After an error nothing

@@ -1,7 +1,8 @@
 //! Keys that all hosts of the site share: how one takes the place of another (record 0064).
 //!
-//! A change makes the next generation. Every bundle from then on has both, with the times at which they take turns, so no host needs a
-//! hand as long as it asks in time. A host that was taken out gets no bundle.
+//! A change makes the next generation. Every bundle from then on has both, with the times at which
+//! they take turns, so no host needs a hand as long as it asks in time. A host that was taken out
+//! gets no bundle.
 
 use std::time::Duration;
 
@@ -54,7 +55,8 @@ impl Directory {
     /// Makes another site key. Hosts get it with what they ask for from now on.
     ///
     /// # Errors
-    /// [`Error::BadPeriod`] for a pace of more than a century, or what is wrong with a file. Then nothing has changed.
+    /// [`Error::BadPeriod`] for a pace of more than a century, or what is wrong with a file. Then
+    /// nothing has changed.
     pub fn rekey_shared(&mut self, pace: Pace, random: &mut Random<'_>, unix_s: u64) -> Result<Change, Error> {
         let _lock = self.lock()?;
         if pace.after > MAX_VALIDITY || pace.grace > MAX_VALIDITY || unix_s > MAX_UNIX_S {
@@ -69,9 +71,9 @@ impl Directory {
         Ok(change)
     }
 
-    /// Gives the host that made `proved` the keys that it shares with others, as they are now, beside the certificate that it has;
-    /// sealed for that host alone. That holds for distributors and DHCP servers as well: others' identities name their certificates,
-    /// and those stay.
+    /// Gives the host that made `proved` the keys that it shares with others, as they are now,
+    /// beside the certificate that it has; sealed for that host alone. That holds for distributors
+    /// and DHCP servers as well: others' identities name their certificates, and those stay.
     ///
     /// # Errors
     /// [`Error::NotRenewed`] with the reason, or what the operating system says.
@@ -109,8 +111,8 @@ impl Directory {
     }
 }
 
-/// The keys in force when `key` is the newest. What is sent with now becomes the former one; a key that was only about to be sent with
-/// is given up, and so is one that is only accepted still.
+/// The keys in force when `key` is the newest. What is sent with now becomes the former one; a key
+/// that was only about to be sent with is given up, and so is one that is only accepted still.
 fn follow<K: Shared + Clone>(
     in_force: &Succession<K>,
     key: K,
@@ -130,8 +132,9 @@ fn follow<K: Shared + Clone>(
     Ok((Succession::new(vec![former, next])?, change))
 }
 
-/// When hosts begin to send with another key. A change that is ahead keeps its date where hosts hear of the other key in time, or one
-/// change after the other would keep the former key in force without end.
+/// When hosts begin to send with another key. A change that is ahead keeps its date where hosts
+/// hear of the other key in time, or one change after the other would keep the former key in force
+/// without end.
 fn begin(newest: Term, unix_s: u64, pace: Pace) -> u64 {
     let wanted = unix_s + pace.after.as_secs();
     let is_in_time = newest.from_unix_s >= unix_s + SHARED_KEY_TAKEN_OVER.as_secs();

@@ -288,7 +288,8 @@ impl Control {
         }
     }
 
-    /// This host's certificate is renewed, without a lease; or it has other keys that it shares with others.
+    /// This host's certificate is renewed, without a lease; or it has other keys that it shares
+    /// with others.
     pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
         let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));

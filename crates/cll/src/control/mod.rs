@@ -181,7 +181,8 @@ pub struct PeerReport {
     pub remaining: Duration,
     /// How long ago a frame was opened.
     pub last_opened_ago: Option<Duration>,
-    /// What its keys come from: `X25519`, `X25519+ML-KEM-768`, and `+PSK` behind it where there is a pre-shared key.
+    /// What its keys come from: `X25519`, `X25519+ML-KEM-768`, and `+PSK` behind it where there is
+    /// a pre-shared key.
     pub agreement: String,
     /// How we protect what we send.
     pub sends: String,
@@ -252,7 +253,8 @@ impl Control {
         self.order_kem_pairs(out);
     }
 
-    /// A handshake with ourselves, to be called once before the first frame. Its key pairs come from `keys`.
+    /// A handshake with ourselves, to be called once before the first frame. Its key pairs come
+    /// from `keys`.
     ///
     /// # Errors
     /// What does not work, in words.
@@ -293,7 +295,8 @@ impl Control {
         self.clear.rules.proved.len()
     }
 
-    /// Associations in use with one hardware address under which payload moves; never more than one.
+    /// Associations in use with one hardware address under which payload moves; never more than
+    /// one.
     #[must_use]
     pub fn established_with(&self, mac: MacAddress) -> usize {
         usize::from(self.peers.current_by_mac(mac).is_some_and(|current| !current.is_bare()))
@@ -402,23 +405,24 @@ impl Control {
         }
     }
 
-    /// The shorter of both claims within the limits (paper, section 5.2); and never beyond the certificate of either side:
-    /// what a certificate proves ends with it.
+    /// The shorter of both claims within the limits (paper, section 5.2); and never beyond the
+    /// certificate of either side: what a certificate proves ends with it.
     fn agreed_lifetime(&self, now: Now, peer: &HostCertificate, own: &Offer, peers: &Offer) -> Duration {
         let shorter = Duration::from_secs(u64::from(own.lifetime_s.min(peers.lifetime_s)));
         let agreed = shorter.max(self.settings.lifetime_min).min(limits::LIFETIME_MAX);
         let time = self.certificate_time(now);
         let certified = |certificate: &HostCertificate| {
-            // It was issued after it began, so it has no longer to live than its period, whatever our clock shows.
+            // It was issued after it began, so it has no longer to live than its period, whatever
+            // our clock shows.
             let unix_s = time.unix_s().max(certificate.not_before_unix());
             Duration::from_secs(certificate.not_after_unix().saturating_sub(unix_s).saturating_add(1))
         };
         agreed.min(certified(peer)).min(certified(self.settings.identity.certificate()))
     }
 
-    /// The time against which certificates are judged. A clock that is behind what the authority has signed, our own
-    /// certificate's first second or the list of revoked certificates, is certainly wrong: all that is known is that it is
-    /// later.
+    /// The time against which certificates are judged. A clock that is behind what the authority
+    /// has signed, our own certificate's first second or the list of revoked certificates, is
+    /// certainly wrong: all that is known is that it is later.
     fn certificate_time(&self, now: Now) -> CertificateTime {
         certificate_time(&self.settings, &self.revoked, now)
     }
@@ -435,7 +439,8 @@ impl Control {
         found.or(self.settings.weaken.site_tag.then(|| self.settings.identity.generation()))
     }
 
-    /// Tags `message` for `destination`, under the site key of this generation where one is named, and sends it.
+    /// Tags `message` for `destination`, under the site key of this generation where one is named,
+    /// and sends it.
     fn send_message(
         &mut self,
         call: &mut Call<'_>,
@@ -505,7 +510,8 @@ impl Control {
         }
     }
 
-    /// Makes room for an association with `newcomer` that is confirmed, at the cost of the least useful one.
+    /// Makes room for an association with `newcomer` that is confirmed, at the cost of the least
+    /// useful one.
     fn make_room(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
         let is_known = self.peers.current_by_mac(newcomer).is_some();
         if is_known || self.peers.established() < limits::PEERS_MAX {
@@ -518,7 +524,8 @@ impl Control {
         }
     }
 
-    /// Makes room for a candidate. A replayed request makes one too, so it takes nothing from a confirmed association.
+    /// Makes room for a candidate. A replayed request makes one too, so it takes nothing from a
+    /// confirmed association.
     fn make_room_for_candidate(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
         if self.peers.len() < limits::PEERS_MAX + limits::CANDIDATE_PEERS_MAX || self.peers.get(newcomer).is_some() {
             return;
@@ -709,7 +716,8 @@ impl bump::Control for Control {
         }
     }
 
-    /// The associations that may be half done end, on both sides by the next handshake; openings and answers go by their own time.
+    /// The associations that may be half done end, on both sides by the next handshake; openings
+    /// and answers go by their own time.
     fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
         let macs: Vec<_> = self.peers.iter().map(|(mac, _)| *mac).filter(|mac| torn.includes(mac.0)).collect();

@@ -48,7 +48,8 @@ pub(crate) struct Association {
     pub(crate) tickets: TicketSecrets,
     /// What went into its keys beside its key agreement.
     pub(crate) secrecy: Secrecy,
-    /// What it hands on to the association that replaces it; none where nothing went in and nothing is to.
+    /// What it hands on to the association that replaces it; none where nothing went in and nothing
+    /// is to.
     pub(crate) kept: Option<Arc<AddedSecret>>,
     /// Both sides do ML-KEM, and this association has no fresh secret of it yet.
     pub(crate) wants_kem: bool,
@@ -93,7 +94,8 @@ impl Birth {
         self.own.post_quantum && self.peers.post_quantum
     }
 
-    /// Whether no payload may move under it: the secret that both sides want in its keys is still to come.
+    /// Whether no payload may move under it: the secret that both sides want in its keys is still
+    /// to come.
     fn is_bare(&self) -> bool {
         self.does_kem() && !self.secrecy.post_quantum
     }
@@ -126,7 +128,8 @@ impl Association {
         }
     }
 
-    /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still to come.
+    /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still
+    /// to come.
     pub(crate) fn is_bare(&self) -> bool {
         self.own.post_quantum && self.peers.post_quantum && !self.secrecy.post_quantum
     }
@@ -150,8 +153,9 @@ impl Association {
         owes
     }
 
-    /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four fifths of its life and
-    /// [`REKEY_AFTER`] at the latest. The host with the lower address waits a sixteenth longer, so that as a rule only one side asks.
+    /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four
+    /// fifths of its life and [`REKEY_AFTER`] at the latest. The host with the lower address waits
+    /// a sixteenth longer, so that as a rule only one side asks.
     pub(crate) fn wants_successor(&self, now: Instant, own_mac: MacAddress, rekey_every: Option<Duration>) -> bool {
         let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8).min(REKEY_AFTER));
         let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };

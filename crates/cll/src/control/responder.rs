@@ -94,8 +94,8 @@ pub(super) struct Asked<'a> {
 }
 
 impl Answers {
-    /// Makes room for one more. The oldest remembered reply goes: should its request be repeated, it is judged anew. False
-    /// if all are still being answered.
+    /// Makes room for one more. The oldest remembered reply goes: should its request be repeated,
+    /// it is judged anew. False if all are still being answered.
     pub(super) fn make_room(&mut self) -> bool {
         if self.by_id.len() < ANSWERS_MAX {
             return true;
@@ -347,7 +347,8 @@ impl Control {
         }
     }
 
-    /// What a verified sender's clock showed: recordings of what it said before are worth nothing from now on.
+    /// What a verified sender's clock showed: recordings of what it said before are worth nothing
+    /// from now on.
     pub(super) fn remember_stamp(
         &mut self,
         call: &mut Call<'_>,

@@ -1,7 +1,9 @@
-//! The site keys in force (docs/protocol.md, section 3): which one a message goes out under, and under which ones it is heard.
+//! The site keys in force (docs/protocol.md, section 3): which one a message goes out under, and
+//! under which ones it is heard.
 //!
-//! A site key follows another while all hosts work, and some hear of it late or have a clock that is wrong. So an answer goes out
-//! under the key of its question, and a question that nobody answers is repeated under the other key.
+//! A site key follows another while all hosts work, and some hear of it late or have a clock that
+//! is wrong. So an answer goes out under the key of its question, and a question that nobody
+//! answers is repeated under the other key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +44,8 @@ impl SiteKeys {
         self.in_force.iter().map(|(generation, _)| *generation)
     }
 
-    /// The key of this generation while it is in force; otherwise, or if none is wanted, the one to send with.
+    /// The key of this generation while it is in force; otherwise, or if none is wanted, the one to
+    /// send with.
     pub(super) fn get(&self, wanted: Option<Generation>) -> Option<&SiteKey> {
         let of = |(generation, _): &&(Generation, SiteKey)| Some(*generation) == wanted;
         self.in_force.iter().find(of).or(self.in_force.first()).map(|(_, key)| key)
@@ -54,7 +57,8 @@ impl SiteKeys {
         self.generations().find(|generation| Some(*generation) != used).or(used)
     }
 
-    /// Under which key `tag` is the tag of a frame. Its hint tells which one, so that no more than one HMAC is computed for it.
+    /// Under which key `tag` is the tag of a frame. Its hint tells which one, so that no more than
+    /// one HMAC is computed for it.
     pub(super) fn verify(&self, label: &[u8], parts: &[&[u8]], tag: &[u8; SITE_TAG_LEN]) -> Option<Generation> {
         let fits = |(_, key): &&(Generation, SiteKey)| key.verify_frame(label, parts, tag);
         self.in_force.iter().find(fits).map(|(generation, _)| *generation)

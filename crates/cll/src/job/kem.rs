@@ -1,7 +1,8 @@
 //! The slow half of an ML-KEM exchange inside an association (docs/protocol.md, section 28).
 //!
-//! The seal proves who speaks, so there is no certificate and no signature here. The new keys come from what the association
-//! hands on and from the fresh secret: whoever wants them must break both the key agreement that was signed and ML-KEM.
+//! The seal proves who speaks, so there is no certificate and no signature here. The new keys come
+//! from what the association hands on and from the fresh secret: whoever wants them must break both
+//! the key agreement that was signed and ML-KEM.
 
 use std::sync::Arc;
 

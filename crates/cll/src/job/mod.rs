@@ -3,8 +3,10 @@
 //! A job owns all it needs and touches nothing else, so it can run anywhere; the lab runs it in virtual time. One job
 //! does all the public key work of one message, because every hand-over between threads costs as much as a signature.
 //!
-//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an association, `resumption.rs`
-//! those that lead back to one by a ticket, `kem.rs` those that bring a secret of ML-KEM into one, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that come with leases.
+//! Here the messages of the ARP handshake; `rollover.rs` has those that replace the keys of an
+//! association, `resumption.rs` those that lead back to one by a ticket, `kem.rs` those that bring
+//! a secret of ML-KEM into one, `broadcast.rs` what is said to all, `dhcp.rs` the certificates that
+//! come with leases.
 
 pub(crate) mod broadcast;
 mod dhcp;
@@ -318,7 +320,8 @@ impl Finish {
     }
 }
 
-/// What stands in the cookie of our reply: it shows the initiator which pre-shared key this host has.
+/// What stands in the cookie of our reply: it shows the initiator which pre-shared key this host
+/// has.
 pub(crate) fn pre_shared_check(settings: &Settings, request: &[u8]) -> [u8; COOKIE_LEN] {
     settings.pre_shared.first().map_or([0; COOKIE_LEN], |key| key.check(&hash_without_tag(request)))
 }

@@ -1,11 +1,12 @@
-//! The slow half of a resumption (docs/protocol.md, section 25): a ticket opened, a binder, a key agreement, one signature, and
-//! certificates judged again.
+//! The slow half of a resumption (docs/protocol.md, section 25): a ticket opened, a binder, a key
+//! agreement, one signature, and certificates judged again.
 //!
 //! The binder shows that the peer has the secret of the ticket, which only the holder of the ticket and its issuer ever had. The
 //! new keys come from that secret and from fresh key shares, so a ticket that is stolen later opens nothing.
 //!
-//! The issuer also signs its reply: whoever copied the holder's tickets from its disk is not the issuer to the holder. The holder
-//! signs nothing, so whoever copied the issuer's ticket key can be any holder to the issuer until the key is replaced.
+//! The issuer also signs its reply: whoever copied the holder's tickets from its disk is not the
+//! issuer to the holder. The holder signs nothing, so whoever copied the issuer's ticket key can be
+//! any holder to the issuer until the key is replaced.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -156,7 +157,8 @@ impl Origins {
     }
 }
 
-/// What a reply's signature covers: the request, and all of the reply before the signature but its site tag.
+/// What a reply's signature covers: the request, and all of the reply before the signature but its
+/// site tag.
 fn signed_reply(request: &[u8], bound: &[u8]) -> Vec<u8> {
     let [before, after] = tagged_parts(bound);
     [SIGNATURE_LABEL, &hash_without_tag(request), before, after].concat()

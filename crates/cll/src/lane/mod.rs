@@ -53,8 +53,8 @@ pub struct Lane {
     settings: Arc<Settings>,
     ledger: Ledger,
     senders: BTreeMap<MacAddress, Sender>,
-    /// Keys under which no payload leaves, because an ML-KEM exchange is under way. What the stack sends goes on under an older
-    /// key, if there is one, or waits.
+    /// Keys under which no payload leaves, because an ML-KEM exchange is under way. What the stack
+    /// sends goes on under an older key, if there is one, or waits.
     bare: BTreeMap<MacAddress, Sender>,
     receivers: BTreeMap<u32, Receiver>,
     switches: Switches,
@@ -227,8 +227,8 @@ impl Lane {
         }
     }
 
-    /// Brings the books together with the frames that wait: those that went with a panic are dropped, and one that was kept before
-    /// it was entered counts.
+    /// Brings the books together with the frames that wait: those that went with a panic are
+    /// dropped, and one that was kept before it was entered counts.
     fn count_held(&mut self, now: Now) {
         let waiting = self.hold.frames();
         for _ in waiting..self.ledger.held {
@@ -348,7 +348,8 @@ impl bump::Lane for Lane {
         }
     }
 
-    /// A sequence number may have been used and not counted, and a window may not know what was opened: such keys go.
+    /// A sequence number may have been used and not counted, and a window may not know what was
+    /// opened: such keys go.
     fn mend(&mut self, now: Now, torn: Torn) {
         self.senders.retain(|peer, _| !torn.includes(peer.0));
         let of_torn = |receiver: &Receiver| torn.includes(receiver.origin.mac().0);

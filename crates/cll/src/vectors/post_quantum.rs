@@ -1,4 +1,5 @@
-//! The golden ML-KEM exchange, and what pre-shared keys lead to. The pair of ML-KEM was made by another program from the standard.
+//! The golden ML-KEM exchange, and what pre-shared keys lead to. The pair of ML-KEM was made by
+//! another program from the standard.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Whose key a client's message is checked under (S-ARP paper, sections 3.4 and 3.5.2).
 //!
-//! A key that is here may be a former one: its host has changed it, or the site has. So a distributor is asked about each message
-//! whose signature is right under it, and about one that is wrong under it. The question names the client and nothing of the
-//! message, so the answer is the same whoever caused it.
+//! A key that is here may be a former one: its host has changed it, or the site has. So a
+//! distributor is asked about each message whose signature is right under it, and about one that is
+//! wrong under it. The question names the client and nothing of the message, so the answer is the
+//! same whoever caused it.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -87,7 +88,8 @@ impl Default for Asked {
 }
 
 impl Asked {
-    /// Whether this client may be asked about once more. A client that was asked about just now costs the others nothing.
+    /// Whether this client may be asked about once more. A client that was asked about just now
+    /// costs the others nothing.
     fn take(&mut self, now: Instant, host: u64) -> bool {
         let is_recent = |at: &Instant| now.since(*at) < limits::UNPROVED_QUESTION_INTERVAL;
         if self.at.get(&host).is_some_and(is_recent) || !self.budget.take(now) {
@@ -136,7 +138,8 @@ impl Server {
         if is_right && (is_told || self.is_judged_later(now, &claimed)) {
             return self.pass(now, stamp, claimed);
         }
-        // The paper's rule for unchanged keys (section 3.4): what is wrong under this very key is forged.
+        // The paper's rule for unchanged keys (section 3.4): what is wrong under this very key is
+        // forged.
         if is_told {
             return Err(DropReason::DhcpSignature);
         }
@@ -149,17 +152,18 @@ impl Server {
         (client.is_vouched && !client.record.same_key(checked)).then(|| client.record.clone())
     }
 
-    /// Whether a distributor judges the client's signature before the message has done anything: with the address that it
-    /// asks for. In the paper's order a REQUEST goes through at once under a key that was told lately, a renewal to its end (section
-    /// 3.5.2), and a first one until its ACK.
+    /// Whether a distributor judges the client's signature before the message has done anything:
+    /// with the address that it asks for. In the paper's order a REQUEST goes through at once under
+    /// a key that was told lately, a renewal to its end (section 3.5.2), and a first one until its
+    /// ACK.
     fn is_judged_later(&self, now: Instant, claimed: &Claimed) -> bool {
         let is_papers = self.settings.order == Order::AtAck && claimed.claim.kind == MessageType::Request;
         let goes_on = is_papers && self.key_without_asking(now, claimed.claim.who).is_some();
         goes_on || self.binds(now, &claimed.claim)
     }
 
-    /// A distributor says whose key is the client's. A right signature under the same key comes in; under another key it is
-    /// checked again.
+    /// A distributor says whose key is the client's. A right signature under the same key comes in;
+    /// under another key it is checked again.
     ///
     /// # Errors
     /// Why the message that waited must not come in.
@@ -179,8 +183,8 @@ impl Server {
         }
     }
 
-    /// No distributor says whose key is the client's. The last word counts for a while, so that leases do not end with the
-    /// distributors.
+    /// No distributor says whose key is the client's. The last word counts for a while, so that
+    /// leases do not end with the distributors.
     ///
     /// # Errors
     /// Why the message that waited must not come in.

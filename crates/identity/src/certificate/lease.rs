@@ -63,9 +63,10 @@ pub(super) fn of_validated(host: HostCertificate, issuer: &[u8], chain: &[u8]) -
     Ok(host.leased(origin, chain))
 }
 
-/// Whether the site's authority made this one to give leases: it issues no further authority, signs certificates and nothing else,
-/// and is constrained to addresses, all of it critical. Where the site's authority is that of a whole company, others below it
-/// make certificates of other kinds, for any name.
+/// Whether the site's authority made this one to give leases: it issues no further authority, signs
+/// certificates and nothing else, and is constrained to addresses, all of it critical. Where the
+/// site's authority is that of a whole company, others below it make certificates of other kinds,
+/// for any name.
 fn gives_leases(issuer: &Certificate) -> bool {
     let content = issuer.tbs_certificate();
     let is_last = matches!(

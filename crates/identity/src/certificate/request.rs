@@ -20,7 +20,8 @@ use crate::limits::MAX_CERTIFICATE_LEN;
 use crate::pem::{self, PemError};
 use crate::{Generation, renewal, sealing};
 
-/// Marks a request for shared keys; its value is an INTEGER, the generation that the host has. The arc is that of UUIDs (X.667).
+/// Marks a request for shared keys; its value is an INTEGER, the generation that the host has. The
+/// arc is that of UUIDs (X.667).
 const SHARED_KEYS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.25.1383560043");
 /// The same as numbers, for who makes requests.
 pub const SHARED_KEYS_EXTENSION: &[u64] = &[2, 25, 1_383_560_043];
@@ -137,13 +138,15 @@ impl CertificateRequest {
         self.key.bytes()
     }
 
-    /// What the answer is to be sealed to, where the request names a key for it: one that a host's own program makes does.
+    /// What the answer is to be sealed to, where the request names a key for it: one that a host's
+    /// own program makes does.
     #[must_use]
     pub fn answer_key(&self) -> Option<[u8; sealing::KEY_LEN]> {
         self.answer_key
     }
 
-    /// If the host wants no other certificate, but the keys that it shares with others as they are now: which ones it has.
+    /// If the host wants no other certificate, but the keys that it shares with others as they are
+    /// now: which ones it has.
     #[must_use]
     pub fn has_generation(&self) -> Option<Generation> {
         self.has_generation

@@ -1,4 +1,5 @@
-//! What ML-KEM costs: the first ping between strangers that have it, beside those that do without, and its operations.
+//! What ML-KEM costs: the first ping between strangers that have it, beside those that do without,
+//! and its operations.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,8 @@ pub enum Scope {
     Sarp,
     /// An hour of link layers under load that replace their keys every 10 s and by frame count: nothing may be lost
     Rollover,
-    /// Link layers as in cll, with ML-KEM on half of the hosts or required by all; traces differ from run to run
+    /// Link layers as in cll, with ML-KEM on half of the hosts or required by all; traces differ
+    /// from run to run
     PostQuantum,
     /// Link layers in modes observe, prefer and enforce, a printer, and an attacker who wants hosts to fall back
     Migration,

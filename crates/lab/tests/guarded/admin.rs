@@ -1,5 +1,5 @@
-//! What an administrator sees and what others must not: commands and their JSON, metrics, priorities, modes of files, and
-//! no secret in any of it.
+//! What an administrator sees and what others must not: commands and their JSON, metrics,
+//! priorities, modes of files, and no secret in any of it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

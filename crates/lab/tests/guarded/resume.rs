@@ -1,4 +1,5 @@
-//! Associations are resumed after a host was killed: in one exchange, with one signature, and nothing but tickets on disk.
+//! Associations are resumed after a host was killed: in one exchange, with one signature, and
+//! nothing but tickets on disk.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

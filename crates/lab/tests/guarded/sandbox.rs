@@ -1,5 +1,5 @@
-//! The sandbox of a running daemon, seen from outside: who it is, what it may do, and that its work goes on in there.
-//! What it cannot do is tried from inside, in the tests of `system`.
+//! The sandbox of a running daemon, seen from outside: who it is, what it may do, and that its work
+//! goes on in there. What it cannot do is tried from inside, in the tests of `system`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,8 +23,8 @@ fn status(thread: &Path) -> BTreeMap<String, String> {
     text.lines().filter_map(line).collect()
 }
 
-/// Every thread of process `id` is another user than root, in no group but its own, behind the filters, and has these
-/// capabilities exactly.
+/// Every thread of process `id` is another user than root, in no group but its own, behind the
+/// filters, and has these capabilities exactly.
 pub fn assert_inside(id: u32, wanted: u64) {
     let limits = std::fs::read_to_string(format!("/proc/{id}/limits")).expect("it runs");
     let is_unlimited = limits.lines().any(|line| line.starts_with("Max locked memory         unlimited"));

@@ -525,8 +525,9 @@ impl Drop for Guarded {
     }
 }
 
-/// What a daemon's sandbox refuses is missing from the list of what it may do, whatever else the test was about. SQLite tries to
-/// open the directory of a new journal, to sync it, and to look at its files by name when it closes; it does without both.
+/// What a daemon's sandbox refuses is missing from the list of what it may do, whatever else the
+/// test was about. SQLite tries to open the directory of a new journal, to sync it, and to look at
+/// its files by name when it closes; it does without both.
 pub fn assert_unhindered(log: &str) {
     let refusal = "the sandbox refuses the system call ";
     let tried_in_vain = ["SYS_openat ", "SYS_newfstatat "];

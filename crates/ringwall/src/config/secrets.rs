@@ -1,5 +1,5 @@
-//! The keys of section `[cll]` for what goes into the keys of associations beside X25519: ML-KEM, and a key that all hosts of
-//! the site have.
+//! The keys of section `[cll]` for what goes into the keys of associations beside X25519: ML-KEM,
+//! and a key that all hosts of the site have.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,5 @@
-//! The bump of a daemon behind a boundary: a panic costs a frame or a job, and too many of them the daemon.
+//! The bump of a daemon behind a boundary: a panic costs a frame or a job, and too many of them the
+//! daemon.
 
 use bump::{Batch, Instant, Ledger, Now, Side, Sink, Ticket};
 use system::boundary::{Beyond, Boundary, contain};
@@ -85,7 +86,8 @@ impl<G: Guard> Bounded<G> {
     }
 }
 
-/// Ends the daemon as a crash would: nothing gives the interface back, so it stays closed, and the service manager starts anew.
+/// Ends the daemon as a crash would: nothing gives the interface back, so it stays closed, and the
+/// service manager starts anew.
 pub(super) fn fail_closed(beyond: Beyond) -> ! {
     tracing::error!("{beyond}: the interface stays closed");
     std::process::abort()

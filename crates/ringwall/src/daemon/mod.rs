@@ -2,7 +2,8 @@
 //!
 //! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
 //!   `order.rs`: what is wanted of one kind of bump only; `queue.rs`: what these threads hand to each other.
-//! - `bounded.rs`: the bump behind a boundary, so that a panic costs a frame; `fail_closed` where it costs the daemon.
+//! - `bounded.rs`: the bump behind a boundary, so that a panic costs a frame; `fail_closed` where
+//!   it costs the daemon.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
 //!   `notice.rs`: what the service manager hears;
 //!   `reports.rs`: what it says.

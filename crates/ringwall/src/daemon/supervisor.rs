@@ -315,7 +315,8 @@ impl<W: Ward> Supervisor<W> {
     }
 }
 
-/// The sandbox refuses what this program never did when it was tried; an operator should hear of it.
+/// The sandbox refuses what this program never did when it was tried; an operator should hear of
+/// it.
 fn hear_refusals(refused: &mut Option<Refused>, journal: &mut Journal) {
     for call in refused.iter_mut().flat_map(Refused::news) {
         journal.note("sandbox", &format!("the sandbox refuses the system call {call}"));

@@ -237,7 +237,8 @@ fn undo(plan: &Plan, adopted: bool, failure: Failure) -> Failure {
     }
 }
 
-/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads none again.
+/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads none
+/// again.
 fn charge(plan: &Plan) -> Charge {
     let (gate, trusted) = (&plan.gate, plan.trusted.clone());
     let (run_dir, state_dir) = (gate.run_dir.clone(), gate.state_dir.clone());

@@ -161,7 +161,8 @@ impl Interface {
         Ok(Some(line))
     }
 
-    /// Has other keys that hosts share come into force in mode `sarp`: DHCP messages have their tags under the site's.
+    /// Has other keys that hosts share come into force in mode `sarp`: DHCP messages have their
+    /// tags under the site's.
     fn take_site_keys(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
         let Some(in_force) = &self.identity else { return Ok(None) };
         let now = self.config.clock().now();

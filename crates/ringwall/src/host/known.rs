@@ -1,5 +1,6 @@
-//! The hosts that have proved themselves, beyond the end of the daemon: in mode `prefer` none of them is heard in clear again. With
-//! each stands the newest time that it has said in a handshake, so that after a restart recordings of it are told from requests.
+//! The hosts that have proved themselves, beyond the end of the daemon: in mode `prefer` none of
+//! them is heard in clear again. With each stands the newest time that it has said in a handshake,
+//! so that after a restart recordings of it are told from requests.
 //!
 //! The link layer says who proved himself; this is the file in the state directory in which that is kept. It holds no secret, but
 //! who can write it can have a host locked out or heard in clear again, so it belongs to root alone.
@@ -38,8 +39,8 @@ struct Entry {
     heard_unix_ms: Option<u64>,
 }
 
-/// Times are written this often at most: each handshake brings one, and the whole file is written. What a daemon that is killed
-/// has not written yet are times of the last seconds.
+/// Times are written this often at most: each handshake brings one, and the whole file is written.
+/// What a daemon that is killed has not written yet are times of the last seconds.
 const TIMES_SAVED_EVERY: Duration = Duration::from_secs(10);
 
 /// The hosts that have proved themselves, and their file.
@@ -73,8 +74,8 @@ impl Known {
         self.heard.iter().map(|(mac, unix_ms)| (*mac, *unix_ms))
     }
 
-    /// A host has said this time in a handshake that was verified. It is written once the host has proved itself, which its first
-    /// frame does.
+    /// A host has said this time in a handshake that was verified. It is written once the host has
+    /// proved itself, which its first frame does.
     pub(super) fn remember_time(&mut self, mac: MacAddress, unix_ms: u64) {
         if self.heard.len() >= PROVED_MAX && !self.heard.contains_key(&mac) {
             return;

@@ -50,7 +50,8 @@ pub(crate) enum RenewCommand {
         /// Where the request is written.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Ask for no other certificate, but for the keys alone that all hosts share, as they are now
+        /// Ask for no other certificate, but for the keys alone that all hosts share, as they are
+        /// now
         #[arg(long)]
         keys: bool,
         /// Replace the file if it exists.

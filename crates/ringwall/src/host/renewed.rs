@@ -1,5 +1,5 @@
-//! The identity file, read again while the daemon runs: a renewed certificate comes into force without a restart, and so do keys that
-//! hosts share.
+//! The identity file, read again while the daemon runs: a renewed certificate comes into force
+//! without a restart, and so do keys that hosts share.
 //!
 //! Only that: who has another name, address or authority is another host, and what a lease hangs on does not change under it.
 

@@ -70,7 +70,8 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     Start { file, config: &config, prepared, clock }.carry_out(plan)
 }
 
-/// What the monitor of this daemon is there for: the files that are read again while it runs, its own, and the way out.
+/// What the monitor of this daemon is there for: the files that are read again while it runs, its
+/// own, and the way out.
 fn charge(file: &Path, config: &Config) -> Charge {
     let host = &config.host;
     let keys = config.shield.iter().flat_map(|section| &section.peers).filter_map(|peer| peer.keys.clone());
@@ -438,7 +439,8 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
     Ok(Ports { stack: TapPort::new(queue), wire })
 }
 
-/// The one privilege that remains is for following the card's changes. A distributor also works with its repository.
+/// The one privilege that remains is for following the card's changes. A distributor also works
+/// with its repository.
 fn sandbox(config: &Config) -> Sandbox {
     let calls = match config.akd.as_ref().map(|section| section.keeper()) {
         None => Calls::Frames,

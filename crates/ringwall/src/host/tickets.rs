@@ -1,11 +1,13 @@
 //! Tickets of the link layer on disk, so that associations are resumed after a reboot of either side (docs/protocol.md,
 //! section 25).
 //!
-//! One directory for each interface, with a file for each peer's ticket and one for the keys of this host's own; all for root
-//! only. A file is written whole or not at all, and what a killed daemon had begun goes at the next start. What cannot be read
-//! is removed: it costs its peer a handshake. Nothing here is a traffic key, and nothing here lets anybody read what was
-//! sealed before. Whoever copies the file with the keys, together with the site key, can come back to this host in the name of
-//! any peer until the keys are replaced, and read what this host then sends it (docs/threats.md).
+//! One directory for each interface, with a file for each peer's ticket and one for the keys of
+//! this host's own; all for root only. A file is written whole or not at all, and what a killed
+//! daemon had begun goes at the next start. What cannot be read is removed: it costs its peer a
+//! handshake. Nothing here is a traffic key, and nothing here lets anybody read what was sealed
+//! before. Whoever copies the file with the keys, together with the site key, can come back to this
+//! host in the name of any peer until the keys are replaced, and read what this host then sends it
+//! (docs/threats.md).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder};

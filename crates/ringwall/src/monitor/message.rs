@@ -1,4 +1,5 @@
-//! What a daemon and its monitor say to each other: a head in JSON and a body of bytes, each with its length before it.
+//! What a daemon and its monitor say to each other: a head in JSON and a body of bytes, each with
+//! its length before it.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use zeroize::Zeroizing;
 
 /// Longest head in bytes: a charge with the key files of all pairs that a shield can have.
 const HEAD_LEN_MAX: usize = 1 << 20;
-/// Longest body in bytes: the file of all hosts that can have proved themselves is the longest that is kept.
+/// Longest body in bytes: the file of all hosts that can have proved themselves is the longest that
+/// is kept.
 const BODY_LEN_MAX: usize = 1 << 23;
 
 /// What a monitor is there for.
@@ -72,8 +74,8 @@ impl Home {
         Home { state_dir: state_dir.to_owned(), interface: interface.to_owned() }
     }
 
-    /// The name of a file follows from what it is: nothing that a request says becomes part of a path but six bytes, as
-    /// hexadecimal digits.
+    /// The name of a file follows from what it is: nothing that a request says becomes part of a
+    /// path but six bytes, as hexadecimal digits.
     pub(crate) fn path(&self, kept: &Kept) -> PathBuf {
         let beside = |name: &str| self.state_dir.join(format!("{}.{name}", self.interface));
         match kept {

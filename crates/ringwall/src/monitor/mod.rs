@@ -1,11 +1,14 @@
-//! The monitor: the part of a daemon that stays root, so that the part that reads frames need not (privilege separation,
-//! Provos, Friedl and Honeyman 2003; docs/decisions/0062-a-sandbox-that-holds.md).
+//! The monitor: the part of a daemon that stays root, so that the part that reads frames need not
+//! (privilege separation, Provos, Friedl and Honeyman 2003;
+//! docs/decisions/0062-a-sandbox-that-holds.md).
 //!
-//! It is a process of its own that hears nothing from any network. While it is still root, the daemon sends it one
-//! [`Charge`]: which files it reads again, under which names it keeps its own, and which interface goes back at the end.
-//! Afterwards the monitor carries out a closed list of requests within that charge and nothing else.
+//! It is a process of its own that hears nothing from any network. While it is still root, the
+//! daemon sends it one [`Charge`]: which files it reads again, under which names it keeps its own,
+//! and which interface goes back at the end. Afterwards the monitor carries out a closed list of
+//! requests within that charge and nothing else.
 //!
-//! - `message.rs`: what both say; `process.rs`: the monitor itself; [`Disk`]: the daemon's side of it.
+//! - `message.rs`: what both say; `process.rs`: the monitor itself; [`Disk`]: the daemon's side of
+//!   it.
 
 mod message;
 mod process;
@@ -38,7 +41,8 @@ pub(crate) struct Text {
     pub(crate) mode: u32,
 }
 
-/// Files, as a daemon has them: its own hands before there is a sandbox, and the monitor's for a daemon in one.
+/// Files, as a daemon has them: its own hands before there is a sandbox, and the monitor's for a
+/// daemon in one.
 #[derive(Clone)]
 pub(crate) struct Disk {
     home: Option<Home>,
@@ -150,7 +154,8 @@ impl Disk {
 }
 
 impl Link {
-    /// Hands the charge over, and waits until the monitor has given up what it does not need for it.
+    /// Hands the charge over, and waits until the monitor has given up what it does not need for
+    /// it.
     fn begin(&self) -> io::Result<()> {
         let mut stream = self.stream.borrow_mut();
         send(&mut *stream, &self.charge, &[])?;

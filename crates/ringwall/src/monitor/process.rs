@@ -1,4 +1,5 @@
-//! The monitor's own process: gives up what its charge does not need, and carries out requests until the daemon is gone.
+//! The monitor's own process: gives up what its charge does not need, and carries out requests
+//! until the daemon is gone.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -46,7 +47,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A service manager may signal every process of a service, and the daemon still needs this one for its last acts.
+/// A service manager may signal every process of a service, and the daemon still needs this one for
+/// its last acts.
 fn outlive_signals() -> io::Result<()> {
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -54,7 +56,8 @@ fn outlive_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Giving an interface back takes namespaces, mounts and `nft`; whoever only has files to see to gets no more than those.
+/// Giving an interface back takes namespaces, mounts and `nft`; whoever only has files to see to
+/// gets no more than those.
 fn confine(charge: &Charge) -> io::Result<()> {
     sandbox::forbid_dumps()?;
     if charge.back.is_some() {

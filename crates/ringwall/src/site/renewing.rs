@@ -1,4 +1,5 @@
-//! `ringwall site renew`: another certificate for the key that a host has, or the keys that it shares with others. It decides nothing, so a program may call it.
+//! `ringwall site renew`: another certificate for the key that a host has, or the keys that it
+//! shares with others. It decides nothing, so a program may call it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

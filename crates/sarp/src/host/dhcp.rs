@@ -307,8 +307,8 @@ impl Host {
         }
     }
 
-    /// No distributor has answered. What a client waits for ends here, or goes on without; what the distributor must know is told
-    /// again.
+    /// No distributor has answered. What a client waits for ends here, or goes on without; what the
+    /// distributor must know is told again.
     pub(super) fn lease_given_up(&mut self, call: &mut Call<'_>, number: u64) {
         let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
         let now = call.now.since_boot;

@@ -305,7 +305,8 @@ impl Bump for Shield {
 
     fn tick(&mut self, _now: Now, _budget: usize, _sink: &mut dyn Sink) {}
 
-    /// A window may not know what has passed: what is known of the peer is learned anew, as after a start.
+    /// A window may not know what has passed: what is known of the peer is learned anew, as after a
+    /// start.
     fn mend(&mut self, _now: Now, _torn: Torn, _sink: &mut dyn Sink) {
         if let Some(peer) = self.in_hand.take().and_then(|at| self.peers.get_mut(at)) {
             peer.forget_all(&mut self.common);

@@ -1,5 +1,6 @@
-//! Where a frame has its SPI, if it is IPsec at all: ESP in UDP (RFC 3948), raw ESP (RFC 4303), AH (RFC 4302), and what comes with
-//! them. Of several headers of IPsec the outermost counts, which the stack looks up first.
+//! Where a frame has its SPI, if it is IPsec at all: ESP in UDP (RFC 3948), raw ESP (RFC 4303), AH
+//! (RFC 4302), and what comes with them. Of several headers of IPsec the outermost counts, which
+//! the stack looks up first.
 //!
 //! Nothing here is trusted: every offset lies inside the frame, and what could be read in two ways is unreadable.
 
@@ -23,7 +24,8 @@ const KEEPALIVE: [u8; 1] = [0xff];
 const NON_ESP_MARKER: [u8; 4] = [0; 4];
 /// SPI and sequence number, without which there is neither ESP nor AH.
 const ESP_HEADER_LEN: usize = 8;
-/// What stands in front of them in AH: next header, length, and two bytes of zeros (RFC 4302, section 2).
+/// What stands in front of them in AH: next header, length, and two bytes of zeros (RFC 4302,
+/// section 2).
 const AH_FRONT_LEN: usize = 4;
 
 // IPv6 extension headers that stand in front of IPsec or UDP (IANA, protocol numbers).

@@ -1,10 +1,11 @@
 //! The system calls that a daemon may make inside.
 //!
-//! Three filters, of which the strictest answer counts: calls that only an attacker makes end the process; the newer way to
-//! start a thread, whose arguments no filter can read, is said not to be there, so that the C library takes the older one; and
-//! what is not on the list is refused and noted. The list was found by running each kind of daemon under strace
-//! (docs/decisions/0062-a-sandbox-that-holds.md). Calls on the way of frames stand there without conditions: the kernel then
-//! remembers its answer and runs no filter for them.
+//! Three filters, of which the strictest answer counts: calls that only an attacker makes end the
+//! process; the newer way to start a thread, whose arguments no filter can read, is said not to be
+//! there, so that the C library takes the older one; and what is not on the list is refused and
+//! noted. The list was found by running each kind of daemon under strace
+//! (docs/decisions/0062-a-sandbox-that-holds.md). Calls on the way of frames stand there without
+//! conditions: the kernel then remembers its answer and runs no filter for them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -52,7 +53,8 @@ impl Calls {
                 let locks = [libc::F_GETLK, libc::F_SETLK, libc::F_SETLKW];
                 let locks = one_of(1, locks.map(|command| command.cast_unsigned().into()))?;
                 rules.entry(libc::SYS_fcntl).or_default().extend(locks);
-                // What the C library makes of `fstat`: the file is a descriptor, and the name empty.
+                // What the C library makes of `fstat`: the file is a descriptor, and the name
+                // empty.
                 let of_descriptor = SeccompCmpOp::MaskedEq(EMPTY_PATH);
                 rules.insert(libc::SYS_newfstatat, vec![rule(&[(3, of_descriptor, EMPTY_PATH)])?]);
             }
@@ -99,8 +101,8 @@ pub(super) fn install(filters: &[BpfProgram]) -> io::Result<()> {
     filters.iter().try_for_each(|filter| apply_filter(filter).map_err(io::Error::other))
 }
 
-/// Ends this process if it, or what it starts, makes a call that only an attacker makes. For a process that otherwise may do
-/// what its user may.
+/// Ends this process if it, or what it starts, makes a call that only an attacker makes. For a
+/// process that otherwise may do what its user may.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -177,8 +179,8 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP) as u64;
 /// `TUNSETCARRIER` (linux/if_tun.h).
 const TUNSETCARRIER: u64 = libc::TUNSETCARRIER;
-/// BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM (linux/bpf.h): entries of maps that are open. No map and no
-/// program is made inside.
+/// BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM (linux/bpf.h): entries of maps
+/// that are open. No map and no program is made inside.
 const MAP_COMMANDS: [u64; 3] = [1, 2, 3];
 
 macro_rules! calls {
@@ -211,8 +213,8 @@ const ALLOWED: &[(&str, c_long)] = calls![
     SYS_eventfd2,
     SYS_restart_syscall,
     SYS_sched_yield,
-    // The command socket, and routing sockets, which are bound and connected to the kernel; other sockets cannot be had. The
-    // lock on the interface, which is let go before it closes.
+    // The command socket, and routing sockets, which are bound and connected to the kernel; other
+    // sockets cannot be had. The lock on the interface, which is let go before it closes.
     SYS_accept4,
     SYS_bind,
     SYS_connect,
@@ -320,8 +322,9 @@ const LOOKED_FOR: &[(&str, c_long)] = calls![
     SYS_getrusage,
 ];
 
-/// What no daemon of ours does inside, and whoever takes one over may try: other programs, other users, other privileges,
-/// other namespaces, other mounts, other processes' memory, the kernel's own code.
+/// What no daemon of ours does inside, and whoever takes one over may try: other programs, other
+/// users, other privileges, other namespaces, other mounts, other processes' memory, the kernel's
+/// own code.
 const ENDING: &[(&str, c_long)] = calls![
     SYS_execve,
     SYS_execveat,

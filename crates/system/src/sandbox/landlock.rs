@@ -1,4 +1,5 @@
-//! Landlock: no file and no port is within reach but those that are named. Each kernel does what it knows of it.
+//! Landlock: no file and no port is within reach but those that are named. Each kernel does what it
+//! knows of it.
 
 use std::fmt;
 use std::io;
@@ -9,7 +10,8 @@ use landlock::{
     RulesetStatus, Scope,
 };
 
-/// The newest generation whose rights are handled. What later ones add is not restricted until it has been tried.
+/// The newest generation whose rights are handled. What later ones add is not restricted until it
+/// has been tried.
 const NEWEST: ABI = ABI::V6;
 
 /// What stays within reach.
@@ -47,7 +49,8 @@ impl fmt::Display for Landlocked {
 /// Shuts this thread, and those that it starts, out of everything but `reach`.
 ///
 /// # Errors
-/// Fails if the kernel refuses, or if a directory is not there. A kernel without Landlock is no error.
+/// Fails if the kernel refuses, or if a directory is not there. A kernel without Landlock is no
+/// error.
 pub fn confine(reach: &Reach) -> io::Result<Landlocked> {
     let mut ruleset = Ruleset::default().handle_access(AccessFs::from_all(NEWEST)).map_err(io::Error::other)?;
     ruleset = ruleset.handle_access(AccessNet::BindTcp).map_err(io::Error::other)?;

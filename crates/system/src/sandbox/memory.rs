@@ -21,8 +21,9 @@ impl Locked {
     }
 }
 
-/// No core file is written, no handler of cores hears of a crash, and only root may trace this process or read its memory.
-/// Another user or other privileges end that, so it is called again after each change.
+/// No core file is written, no handler of cores hears of a crash, and only root may trace this
+/// process or read its memory. Another user or other privileges end that, so it is called again
+/// after each change.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -31,8 +32,8 @@ pub fn forbid_dumps() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Locks every page that the process has and will have, each as soon as it is used. The limit goes first: with one, a heap
-/// that has reached it could not grow, and the process would end.
+/// Locks every page that the process has and will have, each as soon as it is used. The limit goes
+/// first: with one, a heap that has reached it could not grow, and the process would end.
 pub(super) fn lock() -> io::Result<Locked> {
     let unlimited = Rlimit { current: None, maximum: None };
     let lifted = setrlimit(Resource::Memlock, unlimited).is_ok() || getrlimit(Resource::Memlock).current.is_none();

@@ -1,8 +1,10 @@
-//! The sandbox in which a daemon reads frames: a user of its own, no privilege but those that it is given, no files, few
-//! system calls, and memory that reaches neither disk nor dump (docs/decisions/0062-a-sandbox-that-holds.md).
+//! The sandbox in which a daemon reads frames: a user of its own, no privilege but those that it is
+//! given, no files, few system calls, and memory that reaches neither disk nor dump
+//! (docs/decisions/0062-a-sandbox-that-holds.md).
 //!
 //! Four fences stand behind each other, so that one that a kernel lacks is not the last:
-//! - `user.rs` and [`privilege`](crate::privilege): another user than root, so that files of root are out of reach;
+//! - `user.rs` and [`privilege`](crate::privilege): another user than root, so that files of root
+//!   are out of reach;
 //! - `calls.rs`: a list of allowed system calls; `refused.rs`: what was refused, for the log;
 //! - `landlock.rs`: no file and no port, also for calls that the list allows;
 //! - `memory.rs`: pages that are never swapped out and never dumped.
@@ -62,12 +64,12 @@ impl fmt::Display for SandboxError {
 impl std::error::Error for SandboxError {}
 
 impl Sandbox {
-    /// Puts this process into the sandbox, for good. It must have one thread only: threads that it starts later are inside,
-    /// those that run already would stay outside.
+    /// Puts this process into the sandbox, for good. It must have one thread only: threads that it
+    /// starts later are inside, those that run already would stay outside.
     ///
     /// # Errors
-    /// Fails if there are more threads, if no user can be had, or if the kernel refuses a step that it must not. A kernel
-    /// without Landlock, and one that does not lock memory, are no errors.
+    /// Fails if there are more threads, if no user can be had, or if the kernel refuses a step that
+    /// it must not. A kernel without Landlock, and one that does not lock memory, are no errors.
     pub fn enter(&self) -> Result<Entered, SandboxError> {
         let failed = |step: &'static str| move |cause: io::Error| SandboxError { step, cause };
         check_threads().map_err(failed("counting threads"))?;

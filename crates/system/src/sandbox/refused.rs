@@ -1,8 +1,9 @@
 //! System calls that the filter refuses, for the log.
 //!
-//! The kernel signals each (SIGSYS); the handler lets the call fail with EPERM and notes its number, and the supervisor tells each
-//! number once. Refused is not ended: a new version of the C library may try a call that nobody has seen here, and a host must
-//! not lose its network for that. Whoever took the process over may replace the handler, which makes no call succeed.
+//! The kernel signals each (SIGSYS); the handler lets the call fail with EPERM and notes its
+//! number, and the supervisor tells each number once. Refused is not ended: a new version of the C
+//! library may try a call that nobody has seen here, and a host must not lose its network for that.
+//! Whoever took the process over may replace the handler, which makes no call succeed.
 
 #![allow(unsafe_code)]
 
@@ -41,11 +42,13 @@ impl Refused {
 /// Begins to note what is refused.
 pub(super) fn watch() -> io::Result<Refused> {
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = note;
-    // SAFETY: all bytes zero are a `sigaction` without flags and with an empty mask; the fields set next are valid.
+    // SAFETY: all bytes zero are a `sigaction` without flags and with an empty mask; the fields set
+    // next are valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    // SAFETY: `action` outlives the call, and the handler does nothing that a handler must not do: no allocation, no lock.
+    // SAFETY: `action` outlives the call, and the handler does nothing that a handler must not do:
+    // no allocation, no lock.
     match unsafe { libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) } {
         0 => Ok(Refused { told: [0; NUMBERS / WORD_BITS] }),
         _ => Err(io::Error::last_os_error()),
@@ -69,14 +72,16 @@ struct SystemCall {
 const OF_FILTER: libc::c_int = 1;
 
 extern "C" fn note(_: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a `siginfo_t` to a handler with SA_SIGINFO, and for SIGSYS it begins as described.
+    // SAFETY: the kernel hands a `siginfo_t` to a handler with SA_SIGINFO, and for SIGSYS it begins
+    // as described.
     let call = unsafe { &*info.cast::<SystemCall>() };
     if call.code != OF_FILTER {
         return;
     }
     let number = usize::try_from(call.number).unwrap_or(NUMBERS).min(NUMBERS - 1);
     SEEN[number / WORD_BITS].fetch_or(1 << (number % WORD_BITS), Ordering::Relaxed);
-    // SAFETY: the kernel hands the interrupted thread's context to the handler, and takes its registers back from there.
+    // SAFETY: the kernel hands the interrupted thread's context to the handler, and takes its
+    // registers back from there.
     unsafe { answer(&mut *context.cast::<libc::ucontext_t>(), -i64::from(libc::EPERM)) };
 }
 

@@ -6,11 +6,12 @@ use std::io;
 
 /// The account that the package makes.
 pub const NAME: &str = "ringwall";
-/// User and group where there is no such account. It lies between what systemd hands out by itself (61184 to 65519) and
-/// `nobody` (65534), whom others are, too.
+/// User and group where there is no such account. It lies between what systemd hands out by itself
+/// (61184 to 65519) and `nobody` (65534), whom others are, too.
 pub const UNNAMED_ID: u32 = 65_530;
 
-/// Accounts of this machine. Those of a directory service are of no use: its network is what is being guarded.
+/// Accounts of this machine. Those of a directory service are of no use: its network is what is
+/// being guarded.
 const ACCOUNTS: &str = "/etc/passwd";
 
 /// A user that is not root.
@@ -25,7 +26,8 @@ impl User {
     /// The account [`NAME`] or, without one, the number [`UNNAMED_ID`].
     ///
     /// # Errors
-    /// Fails if the accounts cannot be read, if the account is root's, or if somebody else has that number.
+    /// Fails if the accounts cannot be read, if the account is root's, or if somebody else has that
+    /// number.
     pub fn find() -> io::Result<User> {
         let accounts = match fs::read_to_string(ACCOUNTS) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),

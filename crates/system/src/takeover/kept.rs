@@ -13,7 +13,8 @@ pub enum Kept {
     Arp,
     /// ARP and DHCP over IPv4.
     ArpAndDhcp,
-    /// IKE, ESP and AH over IPv4 and IPv6, and what may turn out to be those: later fragments, and IPv6 behind extension headers.
+    /// IKE, ESP and AH over IPv4 and IPv6, and what may turn out to be those: later fragments, and
+    /// IPv6 behind extension headers.
     Ipsec,
 }
 
@@ -71,7 +72,8 @@ const fn branch(at: u8, operand: u32, then: u8, otherwise: u8) -> Instruction {
     (JUMP_IF_EQUAL, then - at - 1, otherwise - at - 1, operand)
 }
 
-/// ESP, AH and UDP of either port, from or to it; of UDP later fragments, too, and of IPv6 whatever is behind another header.
+/// ESP, AH and UDP of either port, from or to it; of UDP later fragments, too, and of IPv6 whatever
+/// is behind another header.
 const IPSEC: &[Instruction] = &[
     (LOAD_HALF, 0, 0, 12),
     branch(1, IPV4, 2, 15),

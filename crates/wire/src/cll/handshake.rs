@@ -159,8 +159,8 @@ pub struct Handshake<'a> {
     pub offer: Offer,
     /// The sender's fresh public key, as long as the offered agreement has it.
     pub key_share: &'a [u8],
-    /// The cookie of a challenge that this request answers, or zeros. In a reply what shows that its sender has the pre-shared
-    /// key, or zeros.
+    /// The cookie of a challenge that this request answers, or zeros. In a reply what shows that
+    /// its sender has the pre-shared key, or zeros.
     pub cookie: [u8; COOKIE_LEN],
     /// The sender's certificate, DER.
     pub certificate: &'a [u8],

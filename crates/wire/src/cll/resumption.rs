@@ -1,5 +1,6 @@
-//! Resumption: two hosts that had an association come back to one in a single exchange with one signature (section 7.1 of the
-//! paper stores associations on disk to tolerate a reboot; here only a ticket is stored, which leads to fresh keys).
+//! Resumption: two hosts that had an association come back to one in a single exchange with one
+//! signature (section 7.1 of the paper stores associations on disk to tolerate a reboot; here only
+//! a ticket is stored, which leads to fresh keys).
 //!
 //! ```text
 //!   0  version and type      1  flags, zero
@@ -117,15 +118,16 @@ impl<'a> Resumption<'a> {
         out
     }
 
-    /// The part of `message`, from which this was read, that the binder covers besides the site tag, which stands outside.
+    /// The part of `message`, from which this was read, that the binder covers besides the site
+    /// tag, which stands outside.
     #[must_use]
     pub fn bound_part<'m>(&self, message: &'m [u8]) -> &'m [u8] {
         let signed = self.signed_part(message);
         &signed[..signed.len().saturating_sub(BINDER_LEN)]
     }
 
-    /// The part of `message`, from which this reply was read, that its signature covers besides the site tag: all before it. All
-    /// of a request, which has none.
+    /// The part of `message`, from which this reply was read, that its signature covers besides the
+    /// site tag: all before it. All of a request, which has none.
     #[must_use]
     pub fn signed_part<'m>(&self, message: &'m [u8]) -> &'m [u8] {
         let signature_len = match self.kind {

@@ -9,8 +9,8 @@
 //!  .  length of the signature 2, signature
 //! ```
 //!
-//! With flag bit 0 they carry ML-KEM-768 (FIPS 203) instead, which would not fit a frame beside a certificate, and the seal is
-//! all that proves them:
+//! With flag bit 0 they carry ML-KEM-768 (FIPS 203) instead, which would not fit a frame beside a
+//! certificate, and the seal is all that proves them:
 //!
 //! ```text
 //! 18  offer, 14            32  encapsulation key, 1184, or in a reply ciphertext, 1088

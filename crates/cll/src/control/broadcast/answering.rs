@@ -1,7 +1,8 @@
 //! Who asks for our certificate and for what our clock shows: the answer is announced under a signature.
 //!
-//! A question costs us a signature at most, often shared with other questions, and only within budgets. The tag shows that
-//! the asker has the site key. The asker's time in it keeps recordings from the budget of live questions.
+//! A question costs us a signature at most, often shared with other questions, and only within
+//! budgets. The tag shows that the asker has the site key. The asker's time in it keeps recordings
+//! from the budget of live questions.
 
 use bump::{DropReason, Fate};
 use wire::cll::Question;

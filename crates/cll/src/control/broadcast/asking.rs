@@ -100,7 +100,8 @@ impl Control {
         let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce, time_ms };
         let header = Header { destination: mac, source: self.settings.mac, ethertype: self.settings.ethertype };
         let mut frame = [&header.emit()[..], &question.emit()].concat();
-        // A question that nobody answers is repeated under the other site key: perhaps the sender has only that.
+        // A question that nobody answers is repeated under the other site key: perhaps the sender
+        // has only that.
         let is_repeated = asked.questions % 2 == 0;
         let under = is_repeated.then(|| self.site_keys.other_than(None)).flatten();
         let Some(site_key) = self.site_keys.get(under) else { return };

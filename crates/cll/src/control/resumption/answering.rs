@@ -1,4 +1,5 @@
-//! Resumptions of others that we answer: cheap checks first, then one job with one signature, then a candidate.
+//! Resumptions of others that we answer: cheap checks first, then one job with one signature, then
+//! a candidate.
 //!
 //! A request can be replayed to a host that has restarted since, because then nothing is remembered of it. That makes a
 //! candidate which nobody promotes, for the price of a key agreement, within a budget; so no challenge is needed.

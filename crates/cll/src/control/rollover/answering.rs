@@ -79,7 +79,8 @@ impl Control {
         self.decide_between_both(call, mac)?;
         let current = self.current_of(sealed)?;
         let (has_room, is_bare) = (self.rollovers.has_room(now, current), current.is_bare());
-        // The handshake that made a bare association had a budget, and this is the only exchange in it.
+        // The handshake that made a bare association had a budget, and this is the only exchange in
+        // it.
         if !has_room || !(is_bare || self.signature_budget.take(now)) {
             return Err(DropReason::HandshakeBudget);
         }

@@ -1,4 +1,5 @@
-//! Rollovers that we ask for: because the association is old, because a key has sealed many frames, or for a secret of ML-KEM.
+//! Rollovers that we ask for: because the association is old, because a key has sealed many frames,
+//! or for a secret of ML-KEM.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +129,8 @@ impl Control {
         waiting.into_iter().for_each(|id| self.sign_rollover(call, id));
     }
 
-    /// Has the request signed, once there is a key pair. One with ML-KEM is proved by the seal alone.
+    /// Has the request signed, once there is a key pair. One with ML-KEM is proved by the seal
+    /// alone.
     pub(super) fn sign_rollover(&mut self, call: &mut Call<'_>, id: RolloverId) {
         if self.rollovers.by_id(id).is_some_and(|last| last.means == Means::Kem) {
             return self.ask_with_kem(call, id);

@@ -1,6 +1,7 @@
-//! Rollovers with ML-KEM (docs/protocol.md, section 28). In an association whose sides both do it no payload moves before the first;
-//! its initiator asks as soon as the handshake is over. After a signed rollover, or a resumption, what the old association
-//! handed on keeps the new one secret; an exchange a moment later adds a fresh secret, so that whoever got hold of that has lost it.
+//! Rollovers with ML-KEM (docs/protocol.md, section 28). In an association whose sides both do it
+//! no payload moves before the first; its initiator asks as soon as the handshake is over. After a
+//! signed rollover, or a resumption, what the old association handed on keeps the new one secret;
+//! an exchange a moment later adds a fresh secret, so that whoever got hold of that has lost it.
 
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ pub(super) struct KemStock {
 }
 
 impl Association {
-    /// Whether a request of this kind is answered in it: where payload waits for ML-KEM nothing else is, and who does without it
-    /// is asked in vain.
+    /// Whether a request of this kind is answered in it: where payload waits for ML-KEM nothing
+    /// else is, and who does without it is asked in vain.
     pub(super) fn answers_with(&self, means: Means) -> bool {
         match means {
             Means::Signature => !self.is_bare(),
@@ -59,8 +60,8 @@ impl Control {
         self.sign_waiting_rollovers(call);
     }
 
-    /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot be begun now is tried again in
-    /// the next sweep.
+    /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot
+    /// be begun now is tried again in the next sweep.
     pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
         if !self.peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, mac, Means::Kem) {

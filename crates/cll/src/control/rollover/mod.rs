@@ -1,7 +1,8 @@
 //! Rollover (paper, section 5.4): the keys of an association are replaced through the association itself.
 //!
-//! - `asking.rs`: this host asks; `answering.rs`: the peer does. `kem.rs`: the same with ML-KEM in the place of a signed key share,
-//!   before any payload moves under an association that is to have it, and once after each signature.
+//! - `asking.rs`: this host asks; `answering.rs`: the peer does. `kem.rs`: the same with ML-KEM in
+//!   the place of a signed key share, before any payload moves under an association that is to have
+//!   it, and once after each signature.
 //!
 //! There is one rollover at a time with each peer. All three messages travel sealed: request and reply under the old keys,
 //! the acknowledgement as the first frame under the new ones. Data goes on under the old keys until the new ones are
@@ -69,8 +70,8 @@ impl Before {
     }
 }
 
-/// How many rollovers lead to the new association, how long it lives, and whether it is no news. Without a signature nobody
-/// lives longer than with the last one.
+/// How many rollovers lead to the new association, how long it lives, and whether it is no news.
+/// Without a signature nobody lives longer than with the last one.
 fn heritage(now: Instant, before: Before, means: Means, agreed: Duration) -> (u32, Duration, bool) {
     match means {
         Means::Signature => (before.rollovers.saturating_add(1), agreed, false),
@@ -136,8 +137,8 @@ impl Rollovers {
         self.by_mac.get_mut(&id.mac).filter(|last| last.number == id.number)
     }
 
-    /// Whether another may begin in `of` now. Where payload waits for it, the first in this association does not wait for the one
-    /// before, and there is one for each peer.
+    /// Whether another may begin in `of` now. Where payload waits for it, the first in this
+    /// association does not wait for the one before, and there is one for each peer.
     fn has_room(&self, now: Instant, of: &Association) -> bool {
         let is_first = |last: &Last| of.is_bare() && last.of != of.id;
         let has_rested = |last: &Last| now.since(last.started) >= ROLLOVER_INTERVAL_MIN;
@@ -228,7 +229,8 @@ impl Control {
     fn give_up_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let Some(last) = self.rollovers.by_mac.remove(&mac) else { return };
         let still_wanted = self.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
-        // Where payload waits for ML-KEM the association itself is over by now; where it does not, the old secrets are as good.
+        // Where payload waits for ML-KEM the association itself is over by now; where it does not,
+        // the old secrets are as good.
         let was_asking = matches!(last.part, Part::Asking(_)) && last.means == Means::Signature;
         self.discard_rollover(call, last, DropReason::JobLost);
         if was_asking && still_wanted {

@@ -1,9 +1,12 @@
-//! The models of `model/` tied to the code: what a model says is signed is computed from messages that the code made, and the
-//! code must refuse a change to exactly the fields that the model names.
+//! The models of `model/` tied to the code: what a model says is signed is computed from messages
+//! that the code made, and the code must refuse a change to exactly the fields that the model
+//! names.
 //!
-//! A model says in comments what its names stand for on the wire (`// wire g_a = request.key_share`) and what its expressions are
-//! there (`// tie handshake_request sig_q`). Here the expressions are read and evaluated: CONCAT puts bytes behind each other,
-//! HASH is SHA-256. So neither the model nor the code can drop a field, add one, or change their order without the other.
+//! A model says in comments what its names stand for on the wire (`// wire g_a =
+//! request.key_share`) and what its expressions are there (`// tie handshake_request sig_q`). Here
+//! the expressions are read and evaluated: CONCAT puts bytes behind each other, HASH is SHA-256. So
+//! neither the model nor the code can drop a field, add one, or change their order without the
+//! other.
 
 mod ties;
 
@@ -107,7 +110,8 @@ fn split_at_commas(text: &str) -> Vec<&str> {
 /// What a name stands for on the wire.
 enum Source {
     Label(Vec<u8>),
-    /// Fields that follow each other; where there are several, they are equal in every good exchange.
+    /// Fields that follow each other; where there are several, they are equal in every good
+    /// exchange.
     Fields(Vec<Vec<String>>),
 }
 

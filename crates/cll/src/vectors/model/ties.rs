@@ -1,4 +1,5 @@
-//! Each tie of the models: evaluated on the golden messages, and then field for field by what the code refuses.
+//! Each tie of the models: evaluated on the golden messages, and then field for field by what the
+//! code refuses.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +44,8 @@ const fn change(field: &'static str, what: &'static str, at: usize, bits: u8) ->
     Change { field, what, at, bits }
 }
 
-/// One of each part of a handshake message that has another value with which the message is still one.
+/// One of each part of a handshake message that has another value with which the message is still
+/// one.
 const OF_HANDSHAKES: [Change; 20] = [
     change("kind", "request or reply", 0, 0x07),
     change("site_tag", "proof", 0, 1),
@@ -109,7 +111,8 @@ fn context(old: &[u8]) -> Message {
     Message::cut("context", old, &[], "old")
 }
 
-/// Another certificate of the same key, name and addresses, by the same authority: what a renewal gives.
+/// Another certificate of the same key, name and addresses, by the same authority: what a renewal
+/// gives.
 fn renewed(site: &Vectors, host: &str) -> Vec<u8> {
     let mut seed = [0; 32];
     seed.copy_from_slice(site.bytes("authority.seed"));
@@ -141,7 +144,8 @@ fn with_certificate(message: &Message, certificate: &[u8]) -> Vec<u8> {
     [&message.bytes[..range.start], &len, certificate, &message.bytes[range.end..]].concat()
 }
 
-/// The code must refuse exactly the changes to fields that the model says this signature covers, and for the signature's sake.
+/// The code must refuse exactly the changes to fields that the model says this signature covers,
+/// and for the signature's sake.
 fn check_each(message: &Message, covered: &BTreeSet<String>, changes: &[&Change], judge: impl Fn(&[u8]) -> Verdict) {
     assert_eq!(judge(&message.bytes), Verdict::Accepted, "as it came");
     for Change { field, what, at, bits } in changes.iter().copied() {
@@ -323,7 +327,8 @@ fn a_rollover_signs_what_the_model_says() {
     }
 }
 
-/// A frame and an announcement, which the code put in batches of two: the frame first, the announcement second.
+/// A frame and an announcement, which the code put in batches of two: the frame first, the
+/// announcement second.
 fn group_messages() -> (Vectors, [Vec<u8>; 2]) {
     let vectors = Vectors::read(include_str!("../../../../../vectors/broadcast.txt"));
     let batch = |unproved: [&str; 2]| {

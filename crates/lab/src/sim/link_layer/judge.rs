@@ -155,7 +155,8 @@ impl Judge {
         }
     }
 
-    /// Payload moves with a secret of ML-KEM between those who both have it, and without between all others.
+    /// Payload moves with a secret of ML-KEM between those who both have it, and without between
+    /// all others.
     fn check_secrecy(&mut self, at: Instant, (host, other): (usize, usize), in_use: Option<&cll::PeerReport>) {
         let Some(peer) = in_use else { return };
         let has_secret = peer.agreement.contains("ML-KEM-768");

@@ -1,8 +1,9 @@
-//! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks, faults, traffic and attackers
-//! (`scenario`, with a change of the site key in `site_key`, or the fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with books of its own looks at every frame
-//! and, after every call, at every link layer (`judge`). The world around the link layers: `stack` and `datagram` (a small
-//! kernel), `host` (its clocks, ports and worker), `attacker`, `insider`, `shout` (what is for all), `babble`
-//! (what nobody carries).
+//! A world of link layers (mode `cll`): a scenario draws hosts, their configuration and clocks,
+//! faults, traffic and attackers (`scenario`, with a change of the site key in `site_key`, or the
+//! fixed one of `rollover`); the run is driven event by event (`world`, `event`), and a judge with
+//! books of its own looks at every frame and, after every call, at every link layer (`judge`). The
+//! world around the link layers: `stack` and `datagram` (a small kernel), `host` (its clocks, ports
+//! and worker), `attacker`, `insider`, `shout` (what is for all), `babble` (what nobody carries).
 
 mod attacker;
 mod babble;
@@ -39,8 +40,8 @@ pub fn simulate(seed: u64, weaken: Weaken, tells: bool) -> Result<Report, Failur
     Ok(course::run(World::new(seed, site::pool()?, weaken, tells)))
 }
 
-/// One run with ML-KEM on half of the hosts. The library draws randomness of its own for it, so bytes differ from run to run;
-/// what happens, and when, does not.
+/// One run with ML-KEM on half of the hosts. The library draws randomness of its own for it, so
+/// bytes differ from run to run; what happens, and when, does not.
 ///
 /// # Errors
 /// The simulated site could not be made.

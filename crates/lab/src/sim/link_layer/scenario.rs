@@ -132,7 +132,8 @@ impl Scenario {
         scenario
     }
 
-    /// The same with ML-KEM on half of the hosts, so that each of them meets hosts with and without it. In some runs all require it.
+    /// The same with ML-KEM on half of the hosts, so that each of them meets hosts with and without
+    /// it. In some runs all require it.
     pub fn with_post_quantum(mut self, random: &mut Generator) -> Scenario {
         let (all, first) = (random.chance(4), random.below(2) as usize);
         for (number, host) in self.hosts.iter_mut().enumerate() {

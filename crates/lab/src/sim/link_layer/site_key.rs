@@ -1,6 +1,7 @@
-//! One site key follows another under load, with all that goes wrong in other runs and an attacker who has the old one and never
-//! forgets it. Hosts are given both keys at different moments, send with the old one until the change, and are rid of it after its end;
-//! from then on what the attacker makes with it is worth nothing (record 0064).
+//! One site key follows another under load, with all that goes wrong in other runs and an attacker
+//! who has the old one and never forgets it. Hosts are given both keys at different moments, send
+//! with the old one until the change, and are rid of it after its end; from then on what the
+//! attacker makes with it is worth nothing (record 0064).
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ const GIVEN_WITHIN_MILLIS: u64 = 5_000;
 pub const CHANGE_S: u64 = 8;
 /// The last second of the old one; faults go on for longer.
 pub const END_S: u64 = 12;
-/// How far off a wall clock is at most, in either direction. One that is off by more than the old key is accepted for is not heard by groups.
+/// How far off a wall clock is at most, in either direction. One that is off by more than the old
+/// key is accepted for is not heard by groups.
 const CLOCK_ERROR_MAX_MILLIS: u64 = 400;
 /// The attacker's usual pace, where a seed drew none.
 const ATTACK_EVERY: Duration = Duration::from_millis(20);
