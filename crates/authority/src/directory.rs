@@ -46,6 +46,7 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
+pub use renewing::{Given, Renewed, Terms};
 pub use revoking::Revoked;
 pub use sharing::{Change, Pace};
 

@@ -103,6 +103,7 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     let mut own = pem::encode(pem::PRIVATE_KEY, &key_der);
     if holds(&bundle, pem::CERTIFICATE, before.certificate().der())? {
         own.push_str(&served_with(&before));
+        own.push_str(&second_key(identity_pem)?);
     }
     let (text, after) = install(&own, &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
@@ -133,6 +134,13 @@ fn served_with(identity: &HostIdentity) -> Zeroizing<String> {
         text.push_str(&pem::encode(pem::CERTIFICATE, authority));
     }
     text
+}
+
+/// The key that a site of the paper profile made for a host. It goes with its certificate as well.
+fn second_key(identity_pem: &str) -> Result<Zeroizing<String>, Error> {
+    let blocks = pem::blocks(identity_pem)?;
+    let block = blocks.iter().find(|block| block.label == pem::PAPER_KEY);
+    Ok(block.map_or_else(Zeroizing::default, |block| pem::encode(pem::PAPER_KEY, &block.bytes)))
 }
 
 fn holds(text: &str, label: &str, bytes: &[u8]) -> Result<bool, Error> {

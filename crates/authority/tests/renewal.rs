@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Sharing};
+use authority::directory::{Delivery, Given, Renewed, Sharing, Terms};
 use authority::files::{self, Overwrite};
 use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -25,6 +25,8 @@ const NOW_UNIX_S: u64 = 1_800_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Some time before the end of a certificate of 30 days.
 const LATER_UNIX_S: u64 = NOW_UNIX_S + 20 * DAY.as_secs();
+
+const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false };
 
 fn random(seed: u8) -> impl FnMut(&mut [u8]) {
     let mut counter = 0u64;
@@ -65,8 +67,8 @@ impl Stage {
         CertificateRequest::from_pem(&text).expect("signed by the key that it names")
     }
 
-    fn renew(&self, seed: u8, unix_s: u64) -> Result<String, Error> {
-        self.site.renew(&self.asked(), 30 * DAY, &mut random(seed), unix_s).map(|(_, answer)| answer)
+    fn renew(&self, seed: u8, unix_s: u64) -> Result<Renewed, Error> {
+        self.site.renew(&self.asked(), TERMS, &mut random(seed), unix_s)
     }
 
     fn refusal(&self) -> String {
@@ -85,7 +87,7 @@ fn request() -> Request {
 fn a_host_gets_what_it_had_for_longer_and_keeps_its_key() {
     for role in [Role::Host, Role::Router] {
         let stage = Stage::set(role);
-        let answer = stage.renew(3, LATER_UNIX_S).expect("renewed");
+        let answer = stage.renew(3, LATER_UNIX_S).expect("renewed").answer;
         let (text, after) = enrolment::renewed(&stage.identity, &answer, LATER_UNIX_S).expect("its own");
         let before = HostIdentity::from_pem(&stage.identity).expect("identity");
         let (old, new) = (before.certificate(), after.certificate());
@@ -104,12 +106,15 @@ fn a_host_gets_what_it_had_for_longer_and_keeps_its_key() {
 #[test]
 fn a_recorded_request_gives_nothing_secret_to_anybody_but_its_host() {
     let mut stage = Stage::set(Role::Host);
-    let base = |name: &str, last: u8| Request::new(name, MacAddress([2, 0, 0, 0, 1, last]), vec![]).expect("request");
+    let base = |name: &str, last: u8| {
+        let request = Request::new(name, MacAddress([2, 0, 0, 0, 1, last]), vec![]);
+        request.and_then(|request| request.with_validity(30 * DAY)).expect("request")
+    };
     stage.identity = stage.issue(&base("roamer", 1), 20, NOW_UNIX_S);
     let neighbour = stage.issue(&base("neighbour", 2), 21, NOW_UNIX_S);
     let recorded = stage.asked();
     // Shown twice: once by the neighbour, which takes it apart, and once by the host itself.
-    let answer = stage.site.renew(&recorded, DAY * 400, &mut random(22), LATER_UNIX_S).expect("renewed").1;
+    let answer = stage.site.renew(&recorded, TERMS, &mut random(22), LATER_UNIX_S).expect("renewed").answer;
     let refused = enrolment::renewed(&neighbour, &answer, LATER_UNIX_S).map(drop).expect_err("not its own");
     assert!(refused.to_string().contains("not sealed for this host's key"), "{refused}");
     let (text, after) = enrolment::renewed(&stage.identity, &answer, LATER_UNIX_S).expect("its own");
@@ -147,7 +152,7 @@ fn a_request_that_names_no_key_for_the_answer_is_not_answered() {
     stage.site.issue(&c, &enrolled, &delivery, &mut random(31), NOW_UNIX_S).expect("issued");
     let blocks = pem::blocks(&fs::read_to_string(&file).expect("there")).expect("a bundle");
     assert!(blocks.iter().any(|block| block.label == pem::SITE_KEY), "in clear, since there is nobody to seal to");
-    let refused = stage.site.renew(&enrolled, DAY, &mut random(32), LATER_UNIX_S).map(drop).expect_err("refused");
+    let refused = stage.site.renew(&enrolled, TERMS, &mut random(32), LATER_UNIX_S).map(drop).expect_err("refused");
     assert!(refused.to_string().contains("names no key that the answer"), "{refused}");
 }
 
@@ -164,7 +169,7 @@ fn nobody_else_is_renewed_and_nobody_whom_the_manager_has_let_go() {
     let mut elsewhere = Stage::set(Role::Host);
     elsewhere.identity = elsewhere.issue(&request(), 77, NOW_UNIX_S + 1);
     let forged = elsewhere.asked();
-    let refused = stage.site.renew(&forged, DAY, &mut random(9), LATER_UNIX_S).map(drop).expect_err("another key");
+    let refused = stage.site.renew(&forged, TERMS, &mut random(9), LATER_UNIX_S).map(drop).expect_err("another key");
     assert!(refused.to_string().contains("another key than its certificate") && !refused.to_string().contains('\n'));
     let distributor = Stage::set(Role::Distributor);
     assert!(distributor.refusal().contains("other hosts' identities name it"), "{}", distributor.refusal());
@@ -192,13 +197,45 @@ fn a_key_that_s_arp_has_changed_by_itself_is_not_put_back() {
     assert!(stage.refusal().contains("has changed its key for S-ARP"), "{}", stage.refusal());
 }
 
+/// Seven copies of one request gave a host as many certificates as it may have, and then its own
+/// request was refused for as long as these were good: for a year.
 #[test]
-fn who_asks_again_and_again_does_not_fill_the_site() {
+fn copies_of_a_request_bring_the_certificate_that_is_there() {
+    let mut stage = Stage::set(Role::Host);
+    let recorded = stage.asked();
+    let copies = |first_unix_s: u64| {
+        for copy in 0..2 * MAX_LIVE_CERTIFICATES as u64 {
+            let answered = stage.site.renew(&recorded, TERMS, &mut random(10), first_unix_s + copy).expect("answered");
+            assert_eq!(answered.given, Given::SameCertificate);
+        }
+    };
+    copies(NOW_UNIX_S);
+    let first = stage.renew(11, LATER_UNIX_S).expect("renewed");
+    assert_eq!(first.given, Given::Certificate);
+    copies(LATER_UNIX_S + 1);
+    assert_eq!(stage.site.list().expect("listed").len(), 2);
+    // An answer that was lost on its way is given again, sealed anew.
+    let again = stage.renew(12, LATER_UNIX_S + 60).expect("answered");
+    assert!(again.entry.serial == first.entry.serial && again.answer != first.answer);
+    let (text, after) = enrolment::renewed(&stage.identity, &again.answer, LATER_UNIX_S).expect("its own");
+    assert_eq!(after.certificate().not_after_unix(), LATER_UNIX_S + 30 * DAY.as_secs());
+    stage.identity = text;
+    let later = stage.renew(13, LATER_UNIX_S + 20 * DAY.as_secs()).expect("renewed");
+    assert!(later.given == Given::Certificate && later.entry.serial != first.entry.serial);
+}
+
+#[test]
+fn a_manager_renews_early_and_a_host_gets_no_more_than_it_can_use() {
     let stage = Stage::set(Role::Host);
-    for (seed, second) in (10..).zip(1..MAX_LIVE_CERTIFICATES as u64) {
-        stage.renew(seed, NOW_UNIX_S + second).expect("renewed");
+    let early = |second: u64| {
+        let terms = Terms { early: true, ..TERMS };
+        stage.site.renew(&stage.asked(), terms, &mut random(second as u8 + 10), NOW_UNIX_S + second)
+    };
+    for second in 1..MAX_LIVE_CERTIFICATES as u64 {
+        assert_eq!(early(second).expect("renewed").given, Given::Certificate);
     }
-    assert!(stage.refusal().contains("as many good certificates"), "{}", stage.refusal());
+    let refused = early(20).expect_err("refused").to_string();
+    assert!(refused.contains("as many good certificates"), "{refused}");
     assert_eq!(stage.site.list().expect("listed").len(), MAX_LIVE_CERTIFICATES);
 }
 

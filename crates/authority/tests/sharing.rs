@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{Change, Delivery, Pace, Restored, Sharing};
+use authority::directory::{Change, Delivery, Given, Pace, Restored, Sharing, Terms};
 use authority::files::{self, Overwrite};
 use authority::limits::{SHARED_KEY_AFTER, SHARED_KEY_GRACE, SITE_VALIDITY};
 use authority::{Directory, Error, Request, enrolment};
@@ -38,9 +38,13 @@ struct Stage {
 
 impl Stage {
     fn set() -> Stage {
+        Stage::of(Profile::Modern)
+    }
+
+    fn of(profile: Profile) -> Stage {
         let place = tempfile::tempdir().expect("directory");
         let path = place.path().join("site");
-        let site = Directory::init(&path, "lab", SITE_VALIDITY, Profile::Modern, &mut random(1), NOW_UNIX_S);
+        let site = Directory::init(&path, "lab", SITE_VALIDITY, profile, &mut random(1), NOW_UNIX_S);
         Stage { place, site: site.expect("site") }
     }
 
@@ -65,9 +69,10 @@ impl Stage {
 
     fn answer(&self, identity: &str, unix_s: u64) -> Result<String, Error> {
         let asked = CertificateRequest::from_pem(&enrolment::shared_keys(identity).expect("requested"));
-        self.site
-            .renew(&asked.expect("signed"), Duration::from_secs(DAY_S), &mut random(90), unix_s)
-            .map(|(_, answer)| answer)
+        let terms = Terms { validity: Duration::from_secs(DAY_S), early: true };
+        let renewed = self.site.renew(&asked.expect("signed"), terms, &mut random(90), unix_s)?;
+        assert_eq!(renewed.given, Given::SharedKeys);
+        Ok(renewed.answer)
     }
 
     /// What the host has after it has asked for shared keys.
@@ -229,4 +234,19 @@ fn a_backup_holds_both_keys() {
     let restored = Directory::restore(&backup, &again, Restored::AsItWas).expect("restored");
     assert_eq!(*restored.site().site_keys().to_pem(), *stage.site.site().site_keys().to_pem());
     assert_eq!(restored.site().site_keys().newest().0.generation, Generation(1));
+}
+
+/// The second key of a paper site was lost: what came back held the certificate that names it, and
+/// the host's file no key for it.
+#[test]
+fn a_host_of_a_paper_site_keeps_its_second_key() {
+    let mut stage = Stage::of(Profile::Paper);
+    let text = stage.issue(1, Role::Host, NOW_UNIX_S);
+    stage.change(60, NOW_UNIX_S + 5);
+    let (after, _) = stage.asked(&text, NOW_UNIX_S + 6).expect("given");
+    let paper_key = |text: &str| {
+        let blocks = pem::blocks(text).expect("an identity");
+        blocks.into_iter().find(|block| block.label == pem::PAPER_KEY).map(|block| block.bytes.to_vec())
+    };
+    assert!(paper_key(&text).is_some_and(|key| paper_key(&after) == Some(key)));
 }

@@ -1,8 +1,11 @@
-//! Renewal: another certificate for the key that a host has, which says what the one before says (as RFC 7030, section 4.2.2).
+//! Renewal: another certificate for the key that a host has, which says what the one before says
+//! (as RFC 7030, section 4.2.2).
 //!
-//! The manager has decided all of it before: the key, the name, the addresses, the role. So a program may grant it, and whoever holds
-//! the key of a certificate that is good gets it again for longer. What the manager has taken back, or let end, is not renewed.
-//! Whoever has recorded a request can show it again, so the answer is sealed for the host whose key signed it.
+//! The manager has decided all of it before: the key, the name, the addresses, the role. So a
+//! program may grant it, and whoever holds the key of a good certificate gets it again for longer.
+//! What the manager has taken back, or let end, is not renewed. A request is not fresh: whoever has
+//! recorded one can show it again. So the answer is sealed for the host whose key signed it, and
+//! all requests in the first half of a certificate come to that certificate (record 0041).
 
 use std::time::Duration;
 
@@ -13,66 +16,106 @@ use identity::renewal::seal;
 use super::{Directory, Entry, Sharing};
 use crate::limits::{MAX_FILE_LEN, MAX_LIVE_CERTIFICATES};
 use crate::repository::Standing;
+use crate::site::Bundle;
 use crate::{Error, Random, Request};
 
+/// What a manager lets a renewal come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How long another certificate lasts.
+    pub validity: Duration,
+    /// Another certificate even while the newest one is in its first half.
+    pub early: bool,
+}
+
+/// What a host is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Another certificate, and all that comes with it.
+    Certificate,
+    /// The certificate that it was given last, which is in its first half, beside the shared keys
+    /// as they are now.
+    SameCertificate,
+    /// The shared keys alone, for which it asked.
+    SharedKeys,
+}
+
+/// How a request was answered.
+#[derive(Clone, Debug)]
+pub struct Renewed {
+    /// The certificate in the answer.
+    pub entry: Entry,
+    /// What it is.
+    pub given: Given,
+    /// The bundle, sealed for the host that asked.
+    pub answer: String,
+}
+
 impl Directory {
-    /// Issues to the host that made `proved` what it has already, for `validity` from now on; gives
-    /// the bundle, sealed for that host alone. Of the request only name, key, and what to seal to
-    /// count. A host that asks for the keys alone that it shares with others gets these
-    /// ([`shared_keys`](Directory::shared_keys)).
+    /// Issues to the host that made `proved` what it has already, for as long as `terms` say from
+    /// now on. Of the request only name, key, and what to seal to count. A host that asks for the
+    /// keys alone that it shares with others gets these, and so does one whose newest certificate
+    /// is in its first half.
     ///
     /// # Errors
-    /// [`Error::NotRenewed`] with the reason, [`Error::SiteFull`], or what the operating system says. After an error nothing
-    /// was handed out.
+    /// [`Error::NotRenewed`] with the reason, [`Error::SiteFull`], or what the operating system
+    /// says. After an error nothing was handed out.
     pub fn renew(
         &self,
         proved: &CertificateRequest,
-        validity: Duration,
+        terms: Terms,
         random: &mut Random<'_>,
         unix_s: u64,
-    ) -> Result<(Entry, String), Error> {
-        if proved.has_generation().is_some() {
-            return self.shared_keys(proved, random, unix_s);
-        }
-        let refused = |why| Error::NotRenewed(proved.name().to_owned(), why);
-        let receiver = proved.answer_key();
-        let receiver =
-            receiver.ok_or_else(|| refused("the request names no key that the answer could be sealed to"))?;
+    ) -> Result<Renewed, Error> {
         let lock = self.lock()?;
-        let request = self.renewable(proved, unix_s)?.with_validity(validity)?;
+        let mut live = self.live(proved.name(), unix_s)?;
+        let in_all = live.len();
+        let newest = live.pop().ok_or("the site has given it no certificate that is still good");
+        let newest = newest.map_err(|why| not_renewed(proved, why))?;
+        self.check_may_ask(&newest, proved)?;
+        let given = match proved.has_generation() {
+            Some(_) => Given::SharedKeys,
+            None if !terms.early && is_in_first_half(&newest, unix_s) => Given::SameCertificate,
+            None => Given::Certificate,
+        };
+        if given != Given::Certificate {
+            let bundle = self.with_shared_keys(newest, random, unix_s)?;
+            let answer = sealed_for(proved, &bundle)?;
+            return Ok(Renewed { entry: Entry::of(bundle.certificate()), given, answer });
+        }
+        if in_all >= MAX_LIVE_CERTIFICATES {
+            return Err(not_renewed(proved, "it has as many good certificates as a host can use"));
+        }
+        let request = self.once_more(&newest)?.with_validity(terms.validity)?;
         // It held its addresses before, alone or not.
         let entries = self.admit(&request, Sharing::Allowed, unix_s)?;
         let bundle = self.site.issue(&request, proved, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, &request, Sharing::Allowed, random, unix_s)?;
-        let answer = seal(&receiver, &bundle.to_pem())?;
-        if answer.len() as u64 > MAX_FILE_LEN {
-            return Err(refused("what it would be given is longer than a host reads"));
-        }
+        let answer = sealed_for(proved, &bundle)?;
         let entry = self.record(entries, &bundle, renewal, || Ok(()), &lock)?;
-        Ok((entry, answer))
+        Ok(Renewed { entry, given, answer })
     }
 
-    /// What the newest certificate of the host says, if it may be said once more.
-    fn renewable(&self, proved: &CertificateRequest, unix_s: u64) -> Result<Request, Error> {
-        let name = proved.name();
-        let refused = |why: &'static str| Err(Error::NotRenewed(name.to_owned(), why));
-        let live = self.live(name, unix_s)?;
-        let Some(newest) = live.last() else {
-            return refused("the site has given it no certificate that is still good");
-        };
+    /// Whether the host of this certificate asks, and the site still knows it.
+    fn check_may_ask(&self, newest: &HostCertificate, proved: &CertificateRequest) -> Result<(), Error> {
         if (newest.key_kind(), newest.public_key()) != (proved.key_kind(), proved.public_key()) {
-            return refused("the request is for another key than its certificate");
+            return Err(not_renewed(proved, "the request is for another key than its certificate"));
         }
-        if live.len() >= MAX_LIVE_CERTIFICATES {
-            return refused("it has as many good certificates as a host can use");
+        let known = self.repository()?.by_name(newest.name())?;
+        if known.is_some_and(|host| host.standing == Standing::Revoked) {
+            return Err(not_renewed(proved, "it is revoked"));
         }
+        Ok(())
+    }
+
+    /// What a certificate says, if it may be said once more.
+    fn once_more(&self, newest: &HostCertificate) -> Result<Request, Error> {
+        let name = newest.name();
+        let refused = |why: &'static str| Err(Error::NotRenewed(name.to_owned(), why));
         if matches!(newest.role(), Role::Distributor | Role::DhcpServer) {
             return refused("other hosts' identities name its certificate");
         }
         let known = self.repository()?.by_name(name)?;
-        if known.as_ref().is_some_and(|host| host.standing == Standing::Revoked) {
-            return refused("it is revoked");
-        }
         if known.as_ref().is_some_and(|host| newest.record_key() != Some((host.algorithm, &host.key))) {
             return refused("it has changed its key for S-ARP by itself, and would lose that");
         }
@@ -83,7 +126,7 @@ impl Directory {
     }
 
     /// The certificates of a host that are neither over nor taken back, by age.
-    pub(super) fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let listed = self.revocation_list()?;
         let is_live = |one: &Verified<HostCertificate>| {
             let is_listed = listed.as_ref().is_some_and(|list| list.names(one));
@@ -91,4 +134,26 @@ impl Directory {
         };
         Ok(self.certificates()?.into_iter().filter(is_live).collect())
     }
+}
+
+fn not_renewed(proved: &CertificateRequest, why: &'static str) -> Error {
+    Error::NotRenewed(proved.name().to_owned(), why)
+}
+
+/// A bundle as only the host that asked can open it.
+fn sealed_for(proved: &CertificateRequest, bundle: &Bundle) -> Result<String, Error> {
+    let receiver = proved.answer_key().ok_or("the request names no key that the answer could be sealed to");
+    let answer = seal(&receiver.map_err(|why| not_renewed(proved, why))?, &bundle.to_pem())?;
+    if answer.len() as u64 > MAX_FILE_LEN {
+        return Err(not_renewed(proved, "what it would be given is longer than a host reads"));
+    }
+    Ok(answer)
+}
+
+/// Hosts ask in the second half (`host.renew_before`), so an earlier request is a recorded one, or
+/// a manager's. Without this, copies of one request would bring a host as many certificates as it
+/// may have, and its own request the refusal.
+fn is_in_first_half(certificate: &HostCertificate, unix_s: u64) -> bool {
+    let (from, until) = (certificate.not_before_unix(), certificate.not_after_unix());
+    unix_s < from + until.saturating_sub(from) / 2
 }

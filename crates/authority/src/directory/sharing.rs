@@ -6,19 +6,16 @@
 
 use std::time::Duration;
 
-use identity::certificate::CertificateRequest;
-use identity::renewal::seal;
+use identity::Verified;
+use identity::certificate::HostCertificate;
 use identity::shared_keys::{NO_END, Shared, Term};
 use identity::site_key::SiteKey;
 use identity::{Generation, KeyError, Succession};
 
-use super::{Directory, Entry, SITE_KEY};
+use super::{Directory, SITE_KEY};
 use crate::files::{self, Overwrite, Secrecy};
-use crate::limits::{
-    MAX_FILE_LEN, MAX_UNIX_S, MAX_VALIDITY, SHARED_KEY_AFTER, SHARED_KEY_GRACE, SHARED_KEY_TAKEN_OVER,
-};
-use crate::repository::Standing;
-use crate::site::ForDhcp;
+use crate::limits::{MAX_UNIX_S, MAX_VALIDITY, SHARED_KEY_AFTER, SHARED_KEY_GRACE, SHARED_KEY_TAKEN_OVER};
+use crate::site::{Bundle, ForDhcp};
 use crate::{Error, Random, random_bytes};
 
 /// How fast a change goes.
@@ -71,43 +68,20 @@ impl Directory {
         Ok(change)
     }
 
-    /// Gives the host that made `proved` the keys that it shares with others, as they are now,
-    /// beside the certificate that it has; sealed for that host alone. That holds for distributors
-    /// and DHCP servers as well: others' identities name their certificates, and those stay.
-    ///
-    /// # Errors
-    /// [`Error::NotRenewed`] with the reason, or what the operating system says.
-    pub fn shared_keys(
+    /// The keys that the host of `certificate` shares with others, as they are now, beside that
+    /// certificate. That holds for distributors and DHCP servers as well: others' identities name
+    /// their certificates, and those stay.
+    pub(super) fn with_shared_keys(
         &self,
-        proved: &CertificateRequest,
+        certificate: Verified<HostCertificate>,
         random: &mut Random<'_>,
         unix_s: u64,
-    ) -> Result<(Entry, String), Error> {
-        let name = proved.name();
-        let refused = |why| Error::NotRenewed(name.to_owned(), why);
-        let receiver = proved.answer_key();
-        let receiver =
-            receiver.ok_or_else(|| refused("the request names no key that the answer could be sealed to"))?;
-        let _lock = self.lock()?;
-        let certificate = self.live(name, unix_s)?.pop();
-        let certificate =
-            certificate.ok_or_else(|| refused("the site has given it no certificate that is still good"))?;
-        if (certificate.key_kind(), certificate.public_key()) != (proved.key_kind(), proved.public_key()) {
-            return Err(refused("the request is for another key than its certificate"));
-        }
+    ) -> Result<Bundle, Error> {
         let store = self.repository()?;
-        let known = store.by_name(name)?;
-        if known.as_ref().is_some_and(|host| host.standing == Standing::Revoked) {
-            return Err(refused("it is revoked"));
-        }
-        let sarp = known.map(|host| self.for_sarp(&certificate, host.number, &*store, random, unix_s)).transpose()?;
+        let number = store.by_name(certificate.name())?.map(|host| host.number);
+        let sarp = number.map(|number| self.for_sarp(&certificate, number, &*store, random, unix_s)).transpose()?;
         let dhcp = ForDhcp { keys: self.dhcp_keys(&certificate, random)?, serving: None };
-        let bundle = self.site.bundle(certificate, sarp, dhcp)?;
-        let answer = seal(&receiver, &bundle.to_pem())?;
-        if answer.len() as u64 > MAX_FILE_LEN {
-            return Err(refused("what it would be given is longer than a host reads"));
-        }
-        Ok((Entry::of(bundle.certificate()), answer))
+        self.site.bundle(certificate, sarp, dhcp)
     }
 }
 

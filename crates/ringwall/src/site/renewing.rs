@@ -5,11 +5,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use authority::Directory;
+use authority::directory::{Given, Renewed, Terms};
 use authority::files::{self, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, MAX_FILE_LEN};
 use clap::Args;
 use identity::certificate::CertificateRequest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, whole_days};
 use crate::failure::Failure;
@@ -32,6 +33,10 @@ pub(crate) struct RenewArguments {
     /// How long the certificate lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
+    /// Issue another certificate even if the newest one is in its first half. Without it the host
+    /// gets that one again, since such a request may be a recorded one
+    #[arg(long)]
+    early: bool,
     /// Replace the output file if it exists
     #[arg(long)]
     force: bool,
@@ -41,7 +46,7 @@ pub(crate) struct RenewArguments {
 }
 
 pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let RenewArguments { dir, request, out, days, force, json } = arguments;
+    let RenewArguments { dir, request, out, days, early, force, json } = arguments;
     let is_standard = out == Path::new(STANDARD);
     let proved = CertificateRequest::from_pem(&read(request)?);
     let proved = proved.map_err(|error| authority::Error::from(error).with_file(request))?;
@@ -50,16 +55,31 @@ pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<
         drop(Staged::new(out, "", Secrecy::Public, overwrite(*force))?);
     }
     let Surroundings { unix_s, random, .. } = surroundings;
-    let (entry, answer) = Directory::open(dir)?.renew(&proved, DAY * *days, *random, *unix_s)?;
+    let terms = Terms { validity: DAY * *days, early: *early };
+    let renewed = Directory::open(dir)?.renew(&proved, terms, *random, *unix_s)?;
     if is_standard {
-        return surroundings.print(false, &json!(null), answer.trim_end());
+        return surroundings.print(false, &json!(null), renewed.answer.trim_end());
     }
-    files::write(out, &answer, Secrecy::Public, overwrite(*force))?;
-    let mut value = entry_json(&entry);
-    value["file"] = json!(out);
-    let what = if proved.has_generation().is_some() { "shared keys for" } else { "renewed" };
-    let text = format!("{what} {}\nwritten to {}; only that host can open it", entry_text(&entry), out.display());
+    files::write(out, &renewed.answer, Secrecy::Public, overwrite(*force))?;
+    let (value, text) = told(&renewed, out);
     surroundings.print(*json, &value, &text)
+}
+
+/// What the manager is told, for programs and in words.
+fn told(renewed: &Renewed, out: &Path) -> (Value, String) {
+    let Renewed { entry, given, .. } = renewed;
+    let (name, what, hint) = match given {
+        Given::Certificate => ("certificate", "renewed", ""),
+        Given::SharedKeys => ("shared keys", "shared keys for", ""),
+        Given::SameCertificate => {
+            ("same certificate", "given again:", "\nit is in its first half; --early issues another one all the same")
+        }
+    };
+    let mut value = entry_json(entry);
+    value["file"] = json!(out);
+    value["given"] = json!(name);
+    let text = format!("{what} {}{hint}\nwritten to {}; only that host can open it", entry_text(entry), out.display());
+    (value, text)
 }
 
 /// The request, of a length that a request may have.

@@ -6,6 +6,7 @@
 //! otherwise: whoever sends in a host's name takes its place in the switch, which is another attack (49).
 
 mod forgery;
+pub mod restarted;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,7 +135,7 @@ impl Hosts {
         let (sample, shaken) = thread::scope(|scope| {
             let over = &over;
             thread::sleep(AHEAD);
-            let shaking = scope.spawn(|| self.shake_hands(c, a, over));
+            let shaking = scope.spawn(|| shake_hands(&self.site, c, a, over));
             let sample = stream.run(time, || over.store(true, Ordering::Relaxed));
             let shaken = shaking.join().map_err(|_| Failure::Unreadable("who shakes hands ended".to_owned()));
             Ok::<_, Failure>((sample?, shaken??))
@@ -152,22 +153,23 @@ impl Hosts {
             forged_per_second: (forged_to(&self.lan, a)? - before) / start.elapsed().as_secs_f64(),
         })
     }
+}
 
-    /// One handshake after the other until it is over; how long each took, in milliseconds, and how many came to nothing.
-    fn shake_hands(&self, own: &Host, other: &Host, over: &AtomicBool) -> Result<(Vec<f64>, usize), Failure> {
-        let (mut taken, mut failed) = (Vec::new(), 0);
-        while !over.load(Ordering::Relaxed) {
-            let mut peer = Peer::open(own, self.site.host_identity(own)?, Suite::Aes256Gcm)?;
-            let start = Instant::now();
-            match peer.ask_for(own, other) {
-                Ok(()) => taken.push(start.elapsed().as_secs_f64() * 1e3),
-                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                Err(_) => failed += 1,
-            }
-            thread::sleep(INTERVAL);
+/// One handshake after the other until it is over; how long each took, in milliseconds, and how many
+/// came to nothing.
+fn shake_hands(site: &Site, own: &Host, other: &Host, over: &AtomicBool) -> Result<(Vec<f64>, usize), Failure> {
+    let (mut taken, mut failed) = (Vec::new(), 0);
+    while !over.load(Ordering::Relaxed) {
+        let mut peer = Peer::open(own, site.host_identity(own)?, Suite::Aes256Gcm)?;
+        let start = Instant::now();
+        match peer.ask_for(own, other) {
+            Ok(()) => taken.push(start.elapsed().as_secs_f64() * 1e3),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(_) => failed += 1,
         }
-        Ok((taken, failed))
+        thread::sleep(INTERVAL);
     }
+    Ok((taken, failed))
 }
 
 /// A host that has just started challenges everybody, so that it believes nothing that was made before. Later it believes the time in a
