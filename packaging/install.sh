@@ -37,6 +37,11 @@ for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ri
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
+# What keeps managers of the network away from the TAP beside a card that stays in place.
+for name in 10-ringwall.link 10-ringwall.network; do
+    put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
+done
+put 644 packaging/network/70-ringwall.rules "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#

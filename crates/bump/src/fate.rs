@@ -68,7 +68,7 @@ drop_reasons! {
     BadSuperFrame, "bad-super-frame", "The kernel handed over a large frame whose headers do not say how to cut it.",
         "Switch off the offload in question on the guarded interface and report the frame.";
     TooBig, "too-big", "The frame does not fit the link once it is sealed.",
-        "Leave the MTU of the guarded interface as the program set it.";
+        "Leave the MTU of the guarded interface as the program set it; in place only what is neither IPv4 nor IPv6 ends here.";
 
     InternalError, "internal-error", "The program itself failed while it worked on the frame.",
         "Report it with the event of the same name, which names the place in the program.";

@@ -5,6 +5,7 @@
 //! Ctrl-C, by a panic, or was killed long ago and is found by `ringwall-lab down`. Processes are ended by their id.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{OnceLock, RwLock, RwLockReadGuard};
@@ -24,6 +25,8 @@ const STANDING: &str = "rlup";
 const DIRECTORIES: &str = "/run";
 /// Where `ip netns` keeps the names of namespaces.
 const NAMESPACES: &str = "/run/netns";
+/// Where daemons give names to programs in the kernel.
+const KERNEL_NAMES: &str = "/sys/fs/bpf/ringwall";
 /// How long processes may take to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -149,6 +152,7 @@ pub fn sweep(run: &Run) -> Vec<String> {
     end_processes(run);
     let mut left = Vec::new();
     for name in namespaces_of(run) {
+        forget_kernel_names(&name);
         if !quiet(Command::new("ip").args(["netns", "del", &name])) {
             left.push(format!("namespace {name}"));
         }
@@ -159,6 +163,16 @@ pub fn sweep(run: &Run) -> Vec<String> {
         left.push(format!("directory {}", directory.display()));
     }
     left
+}
+
+/// Removes the names of programs in the kernel around cards of this namespace, which outlive daemons and namespaces.
+fn forget_kernel_names(namespace: &str) {
+    let Ok(file) = fs::metadata(Path::new(NAMESPACES).join(namespace)) else { return };
+    let prefix = format!("{}_", file.ino());
+    let directory = Path::new(KERNEL_NAMES);
+    for name in entries(directory).into_iter().filter(|name| name.starts_with(&prefix)) {
+        let _gone = fs::remove_file(directory.join(name));
+    }
 }
 
 /// Removes what this process made, except a LAN that went `well` and is to stay. Returns what is still there.

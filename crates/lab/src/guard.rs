@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use authority::directory::Sharing;
@@ -24,6 +25,25 @@ use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::net::lan::{INTERFACE, address_of};
 use crate::net::{Host, Lan, Running, process};
+
+/// How hosts of mode `cll` keep their cards away from the stack, if this run wants it otherwise than the program.
+static TAKEOVER: OnceLock<String> = OnceLock::new();
+
+/// Has all hosts of mode `cll` keep their cards away from the stack in this way.
+pub fn take_over(way: String) {
+    // The first word counts.
+    let _ = TAKEOVER.set(way);
+}
+
+/// A configuration that says so, unless it says something else.
+fn with_takeover(text: String) -> String {
+    match TAKEOVER.get() {
+        Some(way) if text.contains("mode = \"cll\"") && !text.contains("takeover = ") => {
+            text.replacen("[host]\n", &format!("[host]\ntakeover = \"{way}\"\n"), 1)
+        }
+        _ => text,
+    }
+}
 
 /// How long a daemon may take until it guards its interface.
 const READY_LIMIT: Duration = Duration::from_secs(15);
@@ -350,7 +370,8 @@ impl Site {
         }
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
         let config = directory.join("ringwall.toml");
-        std::fs::write(&config, write(&identity, &directory)).map_err(Failure::file("writing", &config))?;
+        std::fs::write(&config, with_takeover(write(&identity, &directory)))
+            .map_err(Failure::file("writing", &config))?;
         let mut daemon = Daemon {
             program: self.program.clone(),
             task,

@@ -28,6 +28,9 @@ use crate::failure::Failure;
 struct Arguments {
     #[command(subcommand)]
     command: Subject,
+    /// How hosts of mode cll keep their cards away from the stack, as `host.takeover` of their configuration
+    #[arg(long, global = true, value_name = "WAY")]
+    takeover: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,7 +62,9 @@ enum Subject {
 }
 
 fn main() -> ExitCode {
-    let outcome = match &Arguments::parse().command {
+    let Arguments { command, takeover } = Arguments::parse();
+    takeover.into_iter().for_each(guard::take_over);
+    let outcome = match &command {
         Subject::Demo(args) => demo::run(args),
         Subject::Attack(args) => demo::run_one(args),
         Subject::Bench(args) => bench::run(args),

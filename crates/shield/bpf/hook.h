@@ -71,6 +71,9 @@ INLINE int load_first(context *packet, struct first_bytes *to) {
 // A driver hands single frames over. The generic hook may show a whole super-frame and has no word for it; `unmarked` says so.
 INLINE int may_be_joined(context *packet, u32 unmarked) { (void)packet; return unmarked != 0; }
 
+// The socket alone hears what the daemon itself has opened and handed to the stack.
+INLINE int is_opened(context *packet) { (void)packet; return 0; }
+
 // A tag stands in the frame, or the driver has taken it out and nobody can say so.
 INLINE int has_tag(context *packet) { (void)packet; return 0; }
 
@@ -103,6 +106,9 @@ INLINE u32 first_piece_of(context *packet) { return packet->len; }
 INLINE int load_first(context *packet, struct first_bytes *to) { return load(packet, FIRST_AT, to, sizeof(*to)); }
 INLINE int may_be_joined(context *packet, u32 unmarked) { (void)unmarked; return packet->gso_size != 0; }
 INLINE int has_tag(context *packet) { return packet->vlan_present != 0; }
+
+// The mark is that of `system::takeover::OPENED_MARK`.
+INLINE int is_opened(context *packet) { return packet->mark == 0x52574f50; }
 
 // Whether the card heard it as a frame to its own address.
 INLINE int is_to_us(context *packet) { return packet->pkt_type == 0; }

@@ -353,6 +353,8 @@ int shield(context *packet) {
     struct counters *books = find(&counters, &zero);
     struct ethernet ethernet = {};
 
+    if (is_opened(packet))
+        return DROP;
     if (!own || !books || load(packet, 0, &ethernet, ETHERNET_LEN))
         return PASS;
     if (ethernet.destination[0] & 1)

@@ -112,7 +112,7 @@ pub fn unpin(path: &Path) -> io::Result<()> {
 }
 
 /// Runs `work` where pins live: in the initial mount tree, or in ours if that is the same or out of reach.
-fn in_mount_tree(work: impl FnOnce() -> io::Result<()> + Send) -> io::Result<MountTree> {
+pub(crate) fn in_mount_tree(work: impl FnOnce() -> io::Result<()> + Send) -> io::Result<MountTree> {
     let Some(initial) = initial_mount_tree() else { return work().map(|()| MountTree::Own) };
     if initial.metadata()?.ino() == fs::metadata("/proc/thread-self/ns/mnt")?.ino() {
         return work().map(|()| MountTree::Initial);

@@ -5,6 +5,7 @@
 
 mod admitted;
 mod clear;
+mod fit;
 mod group;
 mod inbound;
 mod outbound;

@@ -114,10 +114,14 @@ impl Lane {
 
     /// Seals `frame` to `peer`, in one piece or in as many as its metadata says.
     pub(super) fn seal_to(&mut self, now: Now, peer: MacAddress, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        self.clamp(frame);
         let cutting = match Cutting::of(frame) {
             Ok(cutting) => cutting,
             Err(reason) => return Fate::Dropped(reason),
         };
+        if let Some(fate) = self.fit(now, peer, frame, &cutting, out) {
+            return fate;
+        }
         let rekey_after_frames = self.settings.rekey_after_frames;
         let Some(mut seal) = self.seal_for(peer, false) else { return Fate::Dropped(DropReason::HoldExpired) };
         let mut emitted = 0;
@@ -243,6 +247,14 @@ impl Cutting {
         } else {
             Cutting::CompletedPieces(plan)
         })
+    }
+
+    /// The longest frame that comes of one of `len` bytes.
+    pub(super) fn longest(&self, len: usize) -> usize {
+        match self {
+            Cutting::Whole { .. } => len,
+            Cutting::Pieces(plan) | Cutting::CompletedPieces(plan) => plan.segment_len(0),
+        }
     }
 
     fn of_single(frame: &mut [u8], partial: Option<(usize, usize)>) -> Result<Cutting, DropReason> {

@@ -21,6 +21,7 @@ mod enrolment;
 mod enrolment_shared;
 mod gateway;
 mod hostile;
+mod in_place;
 mod ipsec;
 mod ipv6;
 mod layers;

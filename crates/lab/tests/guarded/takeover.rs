@@ -28,6 +28,11 @@ fn plain_frames_reach_nobody_behind_a_filter() {
     perform(&["a", "c"], |stage| plain_frames_reach_nobody(stage, "filter"));
 }
 
+#[test]
+fn plain_frames_reach_nobody_in_place() {
+    perform(&["a", "c"], |stage| plain_frames_reach_nobody(stage, "in-place"));
+}
+
 fn plain_frames_reach_nobody(stage: &Stage, way: &str) -> Outcome {
     let (a, c) = (stage.host("a"), stage.host("c"));
     let (victim, sender) = (Mailbox::open(a, PORT)?, Mailbox::open(c, PORT)?);
@@ -60,6 +65,11 @@ fn the_wire_carries_only_ringwall_behind_a_namespace() {
 #[test]
 fn the_wire_carries_only_ringwall_behind_a_filter() {
     perform(&["a", "c"], |stage| the_wire_carries_only_ringwall(stage, "filter"));
+}
+
+#[test]
+fn the_wire_carries_only_ringwall_in_place() {
+    perform(&["a", "c"], |stage| the_wire_carries_only_ringwall(stage, "in-place"));
 }
 
 fn the_wire_carries_only_ringwall(stage: &Stage, way: &str) -> Outcome {
@@ -143,6 +153,11 @@ fn a_kill_under_load_leaks_nothing_behind_a_filter() {
     perform(&["a", "b"], |stage| a_kill_under_load_leaks_nothing(stage, "filter"));
 }
 
+#[test]
+fn a_kill_under_load_leaks_nothing_in_place() {
+    perform(&["a", "b"], |stage| a_kill_under_load_leaks_nothing(stage, "in-place"));
+}
+
 fn a_kill_under_load_leaks_nothing(stage: &Stage, way: &str) -> Outcome {
     let (a, b) = (stage.host("a"), stage.host("b"));
     let (mut near, _far) = (stage.guard("a", Plan::way(way))?, stage.guard("b", Plan::way(way))?);
@@ -196,6 +211,11 @@ fn a_release_restores_all_behind_a_namespace() {
 #[test]
 fn a_release_restores_all_behind_a_filter() {
     perform(&["a", "c"], |stage| a_release_restores_all(stage, "filter"));
+}
+
+#[test]
+fn a_release_restores_all_in_place() {
+    perform(&["a", "c"], |stage| a_release_restores_all(stage, "in-place"));
 }
 
 fn a_release_restores_all(stage: &Stage, way: &str) -> Outcome {

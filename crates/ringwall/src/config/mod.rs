@@ -446,6 +446,7 @@ impl Config {
             let what = format!("cll.ethertype = 0x{:04x} is a length, not an EtherType", self.cll.ethertype);
             return Err(Failure::file(file, what, "use 0x07d0 or a value above it"));
         }
+        self.check_in_place(file)?;
         self.check_times(file)?;
         self.check_akd(file)?;
         self.check_dhcp(file)?;
@@ -555,15 +556,19 @@ impl Config {
     }
 
     fn pass(&self, file: &Path) -> Result<Vec<EtherType>, Failure> {
-        let known = |name: &String| PASSABLE.iter().find(|(word, _)| word == name).map(|(_, ethertype)| *ethertype);
         let named = self.cll.pass.iter().map(|name| {
-            known(name).ok_or_else(|| {
+            passable(name).ok_or_else(|| {
                 let words: Vec<_> = PASSABLE.iter().map(|(word, _)| *word).collect();
                 let remedy = format!("use any of {}", words.join(", "));
                 Failure::file(file, format!("cll.pass: unknown protocol \"{name}\""), &remedy)
             })
         });
         named.collect()
+    }
+
+    /// EtherTypes that pass in clear.
+    pub(crate) fn pass_list(&self) -> Vec<EtherType> {
+        self.cll.pass.iter().filter_map(|name| passable(name)).collect()
     }
 
     fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
@@ -603,6 +608,38 @@ impl Config {
             Layers::Kernel if self.lab.as_ref().is_some_and(|lab| !lab.weaken.is_empty()) => Layers::Twin,
             layers => layers,
         }
+    }
+
+    /// Which frames leave in trains. A card that stays in place is behind a program that knows none.
+    pub(crate) fn trains(&self) -> Trains {
+        if self.host.takeover == Way::InPlace { Trains::Off } else { self.cll.trains }
+    }
+
+    /// Whether some frames in clear may be let in.
+    pub(crate) fn lets_clear_in(&self) -> bool {
+        let cll = &self.cll;
+        let is_listed = !(cll.legacy.is_empty() && cll.exception.is_empty() && cll.management.is_empty());
+        is_listed || cll.migration != MigrationName::Enforce || self.lab.is_some()
+    }
+
+    /// What stays in place is guarded in mode `cll` alone, and has no room for a second program in front of the card.
+    fn check_in_place(&self, file: &Path) -> Result<(), Failure> {
+        if self.host.takeover != Way::InPlace {
+            return Ok(());
+        }
+        if self.host.mode != Mode::Cll {
+            let what = "host.takeover = \"in-place\" is for mode = \"cll\" so far";
+            return Err(Failure::file(file, what, "use \"auto\""));
+        }
+        if self.cll.kernel_hook != HookName::Socket {
+            let what = "host.takeover = \"in-place\" and cll.kernel_hook want the same place in front of the card";
+            return Err(Failure::file(file, what, "use cll.kernel_hook = \"socket\""));
+        }
+        if self.cll.trains == Trains::Always {
+            let what = "host.takeover = \"in-place\" does not go with cll.trains = \"always\"";
+            return Err(Failure::file(file, what, "use cll.trains = \"off\""));
+        }
+        Ok(())
     }
 
     /// What the kernel passes of messages with a right tag.
@@ -689,6 +726,11 @@ impl Config {
 /// Where the daemon of `interface` listens for commands.
 pub(crate) fn socket(run_dir: &Path, interface: &str) -> PathBuf {
     run_dir.join(format!("{interface}.sock"))
+}
+
+/// What a word in `cll.pass` stands for.
+fn passable(name: &str) -> Option<EtherType> {
+    PASSABLE.iter().find(|(word, _)| *word == name).map(|(_, ethertype)| *ethertype)
 }
 
 fn read_text(file: &Path) -> Result<String, Failure> {

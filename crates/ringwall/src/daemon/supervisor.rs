@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bump::Ledger;
 use cll::Effect;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use system::sandbox::{Entered, Refused};
@@ -60,6 +61,9 @@ pub(crate) trait Ward {
     fn obey(&mut self, _ask: &Ask, _journal: &mut Journal, _link: &Link) -> Answer {
         Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() }
     }
+
+    /// Enters what the bump never saw.
+    fn amend(&self, _ledger: &mut Ledger) {}
 
     /// Whom the bump knows.
     fn known(&self, snapshot: &Snapshot) -> Answer;
@@ -295,7 +299,8 @@ impl<W: Ward> Supervisor<W> {
             Ask::Reload | Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
             Ask::Status | Ask::Peers | Ask::Drops => {}
         }
-        let Some(snapshot) = link.snapshot() else { return reports::silence() };
+        let Some(mut snapshot) = link.snapshot() else { return reports::silence() };
+        self.ward.amend(&mut snapshot.ledger);
         match ask {
             Ask::Peers => self.ward.known(&snapshot),
             Ask::Drops => Answer::Drops {

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use bump::ClockTrust;
+use bump::{ClockTrust, DropReason, Ledger, Side};
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
@@ -103,6 +103,14 @@ impl Interface {
     /// What a link layer's daemon keeps: who has proved himself, when certificates end, and which the site has taken back.
     pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, revocations: Revocations) {
         (self.progress, self.expiry, self.revocations) = (Some(progress), Some(expiry), Some(revocations));
+        self.set_guard();
+    }
+
+    /// What is in clear comes to the data path only where some of it may be let in.
+    fn set_guard(&self) {
+        if let Some(guard) = &self.taken.guard {
+            guard.set_open(self.config.lets_clear_in());
+        }
     }
 
     /// Has what associations are resumed with kept on disk.
@@ -229,7 +237,7 @@ impl Interface {
         let host = &self.config.host;
         let revert_at = self.disk.reverts_at();
         Takeover {
-            way: format!("{:?}", self.taken.way).to_lowercase(),
+            way: self.taken.way.word().to_owned(),
             adopted: self.taken.adopted,
             on_exit: host.on_exit.word().to_owned(),
             carrier: self.carrier,
@@ -269,7 +277,7 @@ impl Interface {
         if matches!(self.config.host.mode, Mode::Sarp | Mode::Shield) {
             return probes.collect();
         }
-        let trains = match (self.config.cll.trains, snapshot.may_couple) {
+        let trains = match (self.config.trains(), snapshot.may_couple) {
             (Trains::Off, _) => "no: switched off by cll.trains",
             (_, false) => "no: this kernel does not cut UDP for packet sockets, frames go one by one",
             (Trains::Auto, true) => "yes, for bulk",
@@ -300,13 +308,15 @@ impl Ward for Interface {
                     self.follower.apply_carrier(carrier)
                 }
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
+                // What the TAP beside a card is called matters to nobody (udev gives it another address).
+                Change::InnerMac(_) if self.taken.guard.is_some() => Ok(()),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =
                         format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
                     return Err(Failure::new(line));
                 }
-                Change::NicUp(_) | Change::InnerMtu(_) => Ok(()),
-                Change::InnerUp(up) => {
+                Change::InnerMtu(_) => Ok(()),
+                Change::NicUp(up) | Change::InnerUp(up) => {
                     self.renew_neighbours(up, journal);
                     Ok(())
                 }
@@ -364,6 +374,7 @@ impl Ward for Interface {
             Ask::Forget { who } => progress.forget(who, journal, link),
             _ => Ok(Vec::new()),
         };
+        self.set_guard();
         done.map_or_else(|failure| Answer::Error { line: failure.to_string() }, |lines| Answer::Done { lines })
     }
 
@@ -378,6 +389,14 @@ impl Ward for Interface {
             progress.save_times(snapshot.now.since_boot, journal);
         }
         self.write_tickets(journal);
+    }
+
+    fn amend(&self, ledger: &mut Ledger) {
+        let Some(guard) = &self.taken.guard else { return };
+        let (arp, others) = (guard.arp_dropped(), guard.others_dropped());
+        ledger.received[Side::WIRE as usize] += arp + others;
+        ledger.dropped[DropReason::PlainArp as usize] += arp;
+        ledger.dropped[DropReason::Unsealed as usize] += others;
     }
 
     fn known(&self, snapshot: &Snapshot) -> Answer {

@@ -106,7 +106,7 @@ impl Start<'_> {
     }
 
     fn trains(&self) -> bool {
-        self.config.cll.trains == Trains::Always
+        self.config.trains() == Trains::Always
     }
 
     fn pass_all(self) -> Result<(), Failure> {
@@ -338,8 +338,14 @@ fn take(config: &Config) -> Result<Taken, Failure> {
             Mode::Sarp | Mode::Shield => Inner::Veth { kept: kept(config) },
             Mode::Cll | Mode::Null => Inner::Tap { queues: 1 },
         },
+        admitted: admitted(config),
     };
     Ok(takeover::take(&request)?)
+}
+
+/// What comes to this program from a card that stays in place: what is sealed, and what passes in clear by configuration.
+fn admitted(config: &Config) -> Vec<EtherType> {
+    std::iter::once(EtherType(config.cll.ethertype)).chain(config.pass_list()).collect()
 }
 
 /// What the kernel leaves to this program where it can join card and stack.
@@ -352,7 +358,7 @@ fn kept(config: &Config) -> Kept {
 
 /// What sealing adds to a frame, in bytes; nothing where frames pass as they are.
 fn overhead(config: &Config) -> usize {
-    match (config.host.mode, config.cll.trains) {
+    match (config.host.mode, config.trains()) {
         (Mode::Sarp | Mode::Shield, _) => 0,
         (Mode::Cll | Mode::Null, Trains::Off) => OVERHEAD_MAX,
         (Mode::Cll | Mode::Null, Trains::Auto | Trains::Always) => OVERHEAD_MAX + train::OVERHEAD,
@@ -430,8 +436,9 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
         trains: matches!(config.host.mode, Mode::Cll | Mode::Null).then(|| TrainOptions {
             ethertype: EtherType(config.cll.ethertype),
             wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
-            couple: config.cll.trains != Trains::Off,
+            couple: config.trains() != Trains::Off,
         }),
+        filter: taken.guard.is_some().then_some(takeover::NOT_OPENED),
         ..PacketOptions::new(taken.wire_index)
     };
     let wire = open_packet_port(config, taken, &options)?;

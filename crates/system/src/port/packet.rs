@@ -59,11 +59,11 @@ impl PacketPort {
 }
 
 impl PacketPort {
-    /// Has `program` judge every frame before this port hears it.
+    /// Has `program` judge every frame before this port hears it; gives what is to be kept for as long, if that is anything.
     ///
     /// # Errors
     /// The program is no socket filter.
-    pub fn filter_by(&self, program: &bpf::Program) -> io::Result<()> {
+    pub fn filter_by(&self, program: &bpf::Program) -> io::Result<Option<OwnedFd>> {
         program.attach_to(self)
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use crate::xdp::XdpError;
+
 /// Why an interface was not taken or not given back.
 #[derive(Debug)]
 pub enum TakeoverError {
@@ -114,6 +116,20 @@ pub enum TakeoverError {
         /// The interface.
         interface: String,
     },
+    /// A program of the system is missing.
+    NoProgram {
+        /// The interface.
+        interface: String,
+        /// Its name.
+        program: &'static str,
+    },
+    /// No guard can stand in front of the card.
+    Guard {
+        /// The interface.
+        interface: String,
+        /// Why.
+        cause: XdpError,
+    },
     /// The kernel or `nft` refused the filter.
     Filter {
         /// The interface.
@@ -185,6 +201,14 @@ impl fmt::Display for TakeoverError {
             Self::NoNft { interface } => {
                 write!(f, "interface {interface}: the program nft is missing: install nftables")
             }
+            Self::NoProgram { interface, program } => {
+                write!(f, "interface {interface}: the program {program} is missing: install its package")
+            }
+            Self::Guard { interface, cause } => write!(
+                f,
+                "interface {interface}: cannot be guarded in place ({cause}): take that program away, or use the way \
+                 \"namespace\""
+            ),
             Self::Filter { interface, cause } => {
                 write!(
                     f,

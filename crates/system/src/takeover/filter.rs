@@ -37,7 +37,7 @@ pub(super) fn open(interface: &str) -> Result<(), TakeoverError> {
 }
 
 /// The table's name; what `nft` does not take in a name is spelled out, so that two interfaces never share a table.
-fn table_name(interface: &str) -> String {
+pub(super) fn table_name(interface: &str) -> String {
     let mut name = String::from("ringwall_");
     for byte in interface.bytes() {
         if byte.is_ascii_alphanumeric() {

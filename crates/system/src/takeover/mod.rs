@@ -27,6 +27,7 @@ mod error;
 mod filter;
 mod follow;
 mod gateway;
+mod in_place;
 mod join;
 mod kept;
 mod nft;
@@ -41,7 +42,7 @@ mod snapshot;
 pub mod state;
 mod take;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -49,11 +50,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use wire::MacAddress;
+use wire::{EtherType, MacAddress};
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
 pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+pub use in_place::{Guard, NOT_OPENED, OPENED_MARK};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
@@ -76,6 +78,21 @@ pub enum Way {
     Namespace,
     /// Under another name, behind a filter at its own hook.
     Filter,
+    /// Where it is, with everything that it has.
+    InPlace,
+}
+
+impl Way {
+    /// The word in the configuration and in `status`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Way::Auto => "auto",
+            Way::Namespace => "namespace",
+            Way::Filter => "filter",
+            Way::InPlace => "in-place",
+        }
+    }
 }
 
 /// What stands in for the card.
@@ -109,6 +126,8 @@ pub struct Request {
     pub way: Way,
     /// What is to stand in for the card.
     pub inner: Inner,
+    /// EtherTypes that are let in at a card that stays in place.
+    pub admitted: Vec<EtherType>,
 }
 
 /// What was found out about the kernel, and which way was taken because of it.
@@ -166,6 +185,8 @@ pub struct Taken {
     pub wire_namespace: Option<OwnedFd>,
     /// The mark that frames must carry to pass the filter.
     pub mark: Option<u32>,
+    /// What stands in front of a card that stays in place.
+    pub guard: Option<Guard>,
     /// What was found out about the kernel.
     pub probes: Vec<Probe>,
     /// Whether it had been taken before and was adopted.

@@ -1,4 +1,4 @@
-//! Handing a script to `nft`.
+//! Handing a script to `nft`, or to another program of the system.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
@@ -10,29 +10,41 @@ const NFT_PATHS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
 
 /// Runs `script` for `interface` as one transaction in the calling thread's namespace.
 pub(super) fn run(interface: &str, script: &str) -> Result<(), TakeoverError> {
-    for program in NFT_PATHS {
-        match run_program(program, script) {
+    match hand_over(interface, &NFT_PATHS, &["-f", "-"], script) {
+        Err(TakeoverError::NoProgram { interface, .. }) => Err(TakeoverError::NoNft { interface }),
+        other => other,
+    }
+}
+
+/// Has the first of `programs` that is there read `script` for `interface`, in the calling thread's namespaces.
+pub(super) fn hand_over(
+    interface: &str,
+    programs: &[&'static str],
+    arguments: &[&str],
+    script: &str,
+) -> Result<(), TakeoverError> {
+    let refused = |cause| TakeoverError::Filter { interface: interface.to_owned(), cause };
+    for program in programs {
+        match run_program(program, arguments, script) {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stderr);
-                let cause = text.lines().next().unwrap_or("no message").to_owned();
-                return Err(TakeoverError::Filter { interface: interface.to_owned(), cause });
+                return Err(refused(text.lines().next().unwrap_or("no message").to_owned()));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(TakeoverError::Filter { interface: interface.to_owned(), cause: error.to_string() });
-            }
+            Err(error) => return Err(refused(error.to_string())),
         }
     }
-    Err(TakeoverError::NoNft { interface: interface.to_owned() })
+    let program = programs.first().copied().unwrap_or_default();
+    Err(TakeoverError::NoProgram { interface: interface.to_owned(), program })
 }
 
-fn run_program(program: &str, script: &str) -> io::Result<Output> {
+fn run_program(program: &str, arguments: &[&str], script: &str) -> io::Result<Output> {
     let mut command = Command::new(program);
-    command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // If `nft` ends early its message says why.
+        // If the program ends early its message says why.
         let _ = input.write_all(script.as_bytes());
     }
     child.wait_with_output()

@@ -10,7 +10,7 @@ use super::pair::{self, Pair};
 use super::place::Place;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
-use super::{TakeoverError, Way, filter};
+use super::{TakeoverError, Way, filter, in_place};
 use crate::files;
 use crate::namespace;
 use crate::netlink::Connection;
@@ -69,6 +69,9 @@ struct Undoing<'a> {
 
 impl Undoing<'_> {
     fn run(mut self) -> Result<Report, TakeoverError> {
+        if self.state.way == Way::InPlace {
+            return self.open_in_place();
+        }
         let interface = self.place.interface.as_str();
         let namespace = namespace::open_pin(&self.place.pin).doing(interface, "open the card's namespace")?;
         self.remove_inner_device(namespace.as_ref())?;
@@ -83,6 +86,17 @@ impl Undoing<'_> {
         let Some(card) = card else { return Ok(Report { nic_found: false, warnings: Vec::new() }) };
         let warnings = self.restore(&card).doing(interface, "restore the card")?;
         Ok(Report { nic_found: true, warnings })
+    }
+
+    /// The card never left.
+    fn open_in_place(mut self) -> Result<Report, TakeoverError> {
+        self.state.phase = Phase::Releasing;
+        self.state.save(&self.place.state)?;
+        let Undoing { place, host, state } = &mut self;
+        let delete = |tap: &str| host.link_by_name(tap)?.map_or(Ok(()), |tap| host.delete_link(tap.index));
+        in_place::open(place, state, delete)?;
+        let card = card_among(host, state, None).doing(&place.interface, "look for the card")?;
+        Ok(Report { nic_found: card.is_some(), warnings: Vec::new() })
     }
 
     /// Takes down what the inner device has, writes it into the state file, and only then deletes the device.

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::Doing;
+use super::in_place::Guard;
 use super::nic::{card_among, card_in_namespace, free_name, rename};
 use super::take::Work;
 use super::{TakeoverError, Way, filter, settings};
@@ -18,6 +19,8 @@ pub(super) struct Secluded {
     pub(super) link: Link,
     /// Its namespace, if it has one of its own.
     pub(super) own: Option<OwnNamespace>,
+    /// What stands in front of it, if it stays where it is.
+    pub(super) guard: Option<Guard>,
 }
 
 /// The card's own namespace.
@@ -45,6 +48,9 @@ impl From<TakeoverError> for Refusal {
 impl Work<'_> {
     /// Brings the card where the stack cannot reach it, in the way that was asked for or decided before.
     pub(super) fn seclude(&mut self) -> Result<Secluded, TakeoverError> {
+        if self.state.way == Way::InPlace {
+            return self.close_in_place();
+        }
         if self.state.way == Way::Filter {
             if !self.touched {
                 self.state.probe("way", "filter, as asked for");
@@ -84,7 +90,7 @@ impl Work<'_> {
         self.state.nic_name = link.name.clone();
         self.state.probe("way", "namespace");
         self.save()?;
-        Ok(Secluded { link, own: Some(OwnNamespace { descriptor: namespace, wire }) })
+        Ok(Secluded { link, own: Some(OwnNamespace { descriptor: namespace, wire }), guard: None })
     }
 
     /// The card's namespace: the one that is pinned, or a new one.
@@ -121,7 +127,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn card_here(&mut self, apart: Option<BorrowedFd<'_>>) -> Result<Link, TakeoverError> {
+    pub(super) fn card_here(&mut self, apart: Option<BorrowedFd<'_>>) -> Result<Link, TakeoverError> {
         let found = card_among(&mut self.host, &self.state, apart).doing(&self.place.interface, "look for the card")?;
         found.ok_or_else(|| TakeoverError::NicGone { interface: self.place.interface.clone() })
     }
@@ -140,7 +146,7 @@ impl Work<'_> {
         self.host.change_link(&change).doing(self.interface(), "turn the card on")?;
         let link = self.host.link_by_name(&name).doing(self.interface(), "look for the card")?;
         let link = link.ok_or_else(|| TakeoverError::NicGone { interface: self.interface().to_owned() })?;
-        Ok(Secluded { link, own: None })
+        Ok(Secluded { link, own: None, guard: None })
     }
 
     /// Takes addresses and routes from the card. Those that go together with others are gone when their turn comes.

@@ -45,6 +45,11 @@ pub(crate) enum InnerKind {
         /// Name of the other end, in the card's namespace.
         outer: String,
     },
+    /// Nothing: the card is where it was, with a TAP beside it.
+    Beside {
+        /// The TAP's name.
+        tap: String,
+    },
 }
 
 /// What is known about a taken interface.

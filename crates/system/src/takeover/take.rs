@@ -140,6 +140,10 @@ impl Work<'_> {
     fn run(&mut self) -> Result<Parts, TakeoverError> {
         let mut card = self.seclude()?;
         let inner_mtu = inner_mtu(self.interface(), card.link.mtu, self.request.overhead_bytes)?;
+        if self.state.way == Way::InPlace {
+            let (queues, inner_index) = self.stand_beside(&card.link)?;
+            return self.taken(Parts { card, stack: StackSide::Tap { queues }, inner_index, inner_mtu });
+        }
         let (stack, inner_index) = match self.joined(&mut card)? {
             Some(pair) => {
                 let index = self.stand_in_by_pair(&pair, &card, inner_mtu)?;
@@ -151,9 +155,14 @@ impl Work<'_> {
                 (StackSide::Tap { queues }, index)
             }
         };
+        self.taken(Parts { card, stack, inner_index, inner_mtu })
+    }
+
+    /// Notes that all of it stands.
+    fn taken(&mut self, parts: Parts) -> Result<Parts, TakeoverError> {
         self.state.phase = Phase::Taken;
         self.save()?;
-        Ok(Parts { card, stack, inner_index, inner_mtu })
+        Ok(parts)
     }
 
     fn finish(self, parts: Parts, adopted: bool, lock: Lock) -> Taken {
@@ -169,7 +178,8 @@ impl Work<'_> {
             wire_index: card.link.index,
             wire_name: card.link.name,
             wire_namespace: card.own.map(|own| own.descriptor),
-            mark: (way == Way::Filter).then_some(filter::MARK),
+            mark: matches!(way, Way::Filter | Way::InPlace).then_some(filter::MARK),
+            guard: card.guard,
             probes: self.state.probes,
             adopted,
             warnings: self.warnings,

@@ -44,13 +44,13 @@ impl Onward {
         Ok(Onward { program, at_socket })
     }
 
-    /// Takes their places; what holds the program behind the sockets.
-    fn stand(&self, hook: Hook, port: &PacketPort, way: &Way<'_>) -> io::Result<OwnedFd> {
-        let link = (way.attach)(&self.program)?;
+    /// Takes their places; what holds the programs there.
+    fn stand(&self, hook: Hook, port: &PacketPort, way: &Way<'_>) -> io::Result<Vec<OwnedFd>> {
+        let mut links = vec![(way.attach)(&self.program)?];
         if hook != Hook::Socket {
-            port.filter_by(&self.at_socket)?;
+            links.extend(port.filter_by(&self.at_socket)?);
         }
-        Ok(link)
+        Ok(links)
     }
 }
 
@@ -101,7 +101,7 @@ impl IpsecMaps {
     /// It cannot; then all comes to the socket as before.
     pub(super) fn open_way(&mut self, port: &PacketPort, way: &Way<'_>) -> io::Result<()> {
         let onward = self.onward.take().ok_or(io::ErrorKind::AlreadyExists)??;
-        self.links.push(onward.stand(self.hook, port, way)?);
+        self.links.extend(onward.stand(self.hook, port, way)?);
         self.way = Some(way.outer);
         Ok(())
     }

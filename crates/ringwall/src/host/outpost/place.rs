@@ -27,7 +27,7 @@ pub(super) struct Posted<M> {
     pub(super) maps: M,
     /// Where it stands.
     pub(super) hook: Hook,
-    /// What holds it there; a socket holds its program by itself.
+    /// What holds it there, beside the socket.
     pub(super) link: Option<OwnedFd>,
     /// Why it does not stand where it was to, in one line.
     pub(super) refused: Option<String>,
@@ -72,8 +72,8 @@ impl Front<'_> {
             None => None,
         };
         let (maps, program) = load(Hook::Socket)?;
-        self.port.filter_by(&program)?;
-        Ok(Posted { maps, hook: Hook::Socket, link: None, refused })
+        let link = self.port.filter_by(&program)?;
+        Ok(Posted { maps, hook: Hook::Socket, link, refused })
     }
 
     fn post_at_card<M>(

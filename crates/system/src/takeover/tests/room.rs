@@ -123,6 +123,7 @@ impl Room {
             overhead_bytes: OVERHEAD,
             way,
             inner: Inner::Tap { queues: 1 },
+            admitted: vec![wire::EtherType::CLL],
         }
     }
 
@@ -281,6 +282,8 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
+        // What is in the kernel under a name of ours outlives the namespace.
+        let _not_taken = self.release("eth0");
         for interface in ["eth0", "br0"] {
             let _ = crate::namespace::unpin(&self.run_dir().join(format!("{interface}.netns")));
         }

@@ -1,0 +1,112 @@
+//! The card stays where it is: what programs and managers had of it goes on, and packets of the wire's MTU arrive
+//! although a sealed frame has less room.
+
+use ringwall_lab::failure::Failure;
+use ringwall_lab::net::lan::{INTERFACE, set_offloads};
+use ringwall_lab::net::talk::{Mailbox, reach};
+use ringwall_lab::net::{Host, process};
+use rustix::process::Signal;
+
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform};
+use crate::wire::*;
+
+/// Bytes over TCP that need many full segments each way.
+const BULK: u64 = 8 << 20;
+
+fn guard_both(stage: &Stage, far: &str) -> Result<(Guarded, Guarded), Failure> {
+    let guarded = (stage.guard("a", Plan::way("in-place"))?, stage.guard("b", Plan::way(far).cll("trains = \"off\""))?);
+    reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
+    Ok(guarded)
+}
+
+/// What `ip` says of the interface: number, address, flags and MTU.
+fn device(host: &Host) -> Result<String, Failure> {
+    let line = host.namespace.ip(&format!("-o link show dev {INTERFACE}"))?;
+    // A program in front of the card shows between MTU and queue.
+    Ok(line
+        .split_whitespace()
+        .filter(|word| !word.starts_with("xdp") && !word.starts_with("prog/"))
+        .collect::<Vec<_>>()
+        .join(" "))
+}
+
+#[test]
+fn what_was_open_before_goes_on_and_the_device_is_the_same() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let (before, routes) = (device(a)?, a.namespace.ip("route")?);
+        // Opened before, by number and by name.
+        let (ears, mouth) = (Mailbox::open(a, PORT)?, Mailbox::open(b, PORT)?);
+        let (mut near, _far) = guard_both(stage, "in-place")?;
+        assert!(device(a)?.contains("mtu 1500"), "{}", device(a)?);
+        await_datagram(&mouth, a, &ears, SOON)?;
+        assert_eq!(near.status()?["takeover"]["way"], "in-place");
+        near.stop(Signal::KILL);
+        assert!(!pings(&a.namespace, b.ip, "-W 1")?, "a dead daemon lets a ping through");
+        near.launch(&[])?;
+        near.await_ready()?;
+        await_datagram(&mouth, a, &ears, SOON)?;
+        assert_eq!(near.status()?["takeover"]["adopted"], true);
+        near.release()?;
+        assert_eq!((device(a)?, a.namespace.ip("route")?), (before, routes));
+        assert!(!a.namespace.ip("link")?.contains("rw."), "the TAP is left");
+        Ok(())
+    });
+}
+
+/// Also from and to a host whose card is in a namespace, and whose stack knows the smaller MTU.
+#[test]
+fn packets_of_the_wires_mtu_arrive_or_their_sender_is_told() {
+    for far in ["in-place", "namespace"] {
+        perform(&["a", "b"], |stage| {
+            let (a, b) = (stage.host("a"), stage.host("b"));
+            let (near, _far) = guard_both(stage, far)?;
+            // May not be cut: the stack learns once, and what fits then arrives.
+            let mut command = a.namespace.command("ping");
+            command.args(["-M", "do", "-c", "2", "-W", "1", "-s", "1472", &b.ip.to_string()]);
+            let said = process::ask(command, &[])?;
+            let told = [&said.stdout[..], &said.stderr[..]].concat();
+            assert!(told.contains("mtu = 1463") || told.contains("mtu=1463"), "{told}");
+            assert!(pings(&a.namespace, b.ip, "-M do -s 1435")?, "what fits arrives");
+            a.namespace.ip("route flush cache")?;
+            assert!(pings(&a.namespace, b.ip, "-M dont -s 1472")?, "one that may be cut");
+            assert!(pings(&a.namespace, b.ip, "-M dont -s 20000")?, "one that the stack cuts first");
+            let frames = &near.status()?["frames"];
+            assert!(frames["answered"].as_u64() >= Some(1), "{frames}");
+            tcp_both_ways(a, b)
+        });
+    }
+}
+
+fn tcp_both_ways(a: &Host, b: &Host) -> Outcome {
+    let up = Stream::start(&a.namespace, &b.namespace, b.ip, 5001)?;
+    let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
+    up.await_progress(BULK, SOON)?;
+    down.await_progress(BULK, SOON)
+}
+
+/// Without any offload every segment is a frame, and nothing joins what arrives.
+#[test]
+fn streams_pass_without_offloads_and_with_another_mtu() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        for host in [a, b] {
+            set_offloads(&host.namespace, INTERFACE, &["tso", "off", "gso", "off", "gro", "off", "tx", "off"])?;
+        }
+        let (near, far) = guard_both(stage, "in-place")?;
+        tcp_both_ways(a, b)?;
+        for (mtu, inner) in [(1400, 1363), (1500, 1463)] {
+            for (host, guarded) in [(a, &near), (b, &far)] {
+                host.namespace.ip(&format!("link set {INTERFACE} mtu {mtu}"))?;
+                process::until(
+                    "the MTU is followed",
+                    SOON,
+                    || Ok(guarded.status()?["takeover"]["inner_mtu"] == inner),
+                )?;
+            }
+            tcp_both_ways(a, b)?;
+            assert!(pings(&a.namespace, b.ip, &format!("-M dont -s {}", mtu - 28))?, "{mtu}");
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,191 @@
+//! The way that leaves the card where it is: its name, number, addresses, routes, queues and open
+//! sockets stay, and so does whoever manages it.
+//!
+//! Around the card stand four things. A program in front of its receive path drops whatever is not
+//! sealed, so that no socket hears it either ([`guard`]). Rules at its egress let the daemon's own
+//! frames pass, and send all others to a TAP beside it, where the daemon reads them. What the daemon
+//! opens it writes into that TAP; a filter of `tc` marks it and has the card receive it, behind the
+//! program. Rules at the card's ingress drop whatever lacks that mark.
+//!
+//! Order: the rules drop everything both ways before anything else is made, and let pass only when
+//! all of it stands. All of it outlives the daemon, and without a reader at the TAP nothing passes.
+//!
+//! Limits: a process with CAP_NET_RAW in this namespace sends past every hook by AF_XDP, and with
+//! CAP_NET_ADMIN it can set the daemon's mark. The namespace of its own is the way that holds against
+//! those.
+
+mod guard;
+mod redirect;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statfs;
+use rustix::mount::{MountFlags, mount};
+
+use super::error::Doing;
+use super::filter::{MARK, table_name};
+use super::nft;
+use super::nic::free_name;
+use super::place::Place;
+use super::seclude::Secluded;
+use super::state::{InnerKind, Phase, State};
+use super::take::Work;
+use super::{Inner, Instruction, TakeoverError, settings};
+use crate::namespace;
+use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
+use crate::tap_device::{self, TapOptions};
+
+pub use guard::Guard;
+
+/// A socket's filter that leaves out what the daemon itself has opened. With the extension `mark` of
+/// the kernel's filters (Linux, Documentation/networking/filter.rst).
+pub const NOT_OPENED: &[Instruction] =
+    &[(0x20, 0, 0, 0xffff_f014), (0x15, 0, 1, OPENED_MARK), (0x06, 0, 0, 0), (0x06, 0, 0, u32::MAX)];
+
+/// The mark of frames that the daemon has opened, on their way from the TAP through the card to the
+/// stack. No other frame that comes in has one.
+pub const OPENED_MARK: u32 = 0x5257_4f50;
+
+/// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us; our directory there; and the kind's number
+/// (linux/magic.h).
+const BPF_FILES: &str = "/sys/fs/bpf";
+const DIRECTORY: &str = "ringwall";
+const BPF_MAGIC: i64 = 0xcafe_4a11;
+
+impl Work<'_> {
+    /// Closes the card where it is. Nothing of it changes.
+    pub(super) fn close_in_place(&mut self) -> Result<Secluded, TakeoverError> {
+        let card = self.card_here(None)?;
+        if self.state.phase != Phase::Taken {
+            nft::run(self.interface(), &rules(self.interface(), &card.name, None))?;
+            self.touched = true;
+        }
+        let names = Names::of(self.place, &self.state);
+        let (guard, mode) = guard::stand(&names.guard()?, &card, &self.request.admitted)
+            .map_err(|cause| TakeoverError::Guard { interface: self.place.interface.clone(), cause })?;
+        self.state.probe("guard", mode);
+        self.state.nic_name.clone_from(&card.name);
+        self.state.probe("way", "in place");
+        self.save()?;
+        Ok(Secluded { link: card, own: None, guard: Some(guard) })
+    }
+
+    /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
+    pub(super) fn stand_beside(&mut self, card: &Link) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+        let queues = match self.request.inner {
+            Inner::Tap { queues } => queues,
+            Inner::Veth { .. } => 1,
+        };
+        let links = self.host.links().doing(&self.place.interface, "list the interfaces")?;
+        let name = match &self.state.inner {
+            InnerKind::Beside { tap } => tap.clone(),
+            _ => free_name(&self.place.interface, &links),
+        };
+        let is_there = links.iter().any(|link| link.name == name);
+        if !is_there || self.state.phase != Phase::Taken {
+            self.state.phase = Phase::Taking;
+        }
+        if !is_there {
+            self.state.multi_queue = queues > 1;
+        }
+        self.state.inner = InnerKind::Beside { tap: name.clone() };
+        self.save()?;
+        let options = TapOptions { name: &name, queues, multi_queue: self.state.multi_queue, index: None };
+        let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
+        self.state.probe("inner device offloads", offloads);
+        let index = self.furnish(&name, card).doing(&self.place.interface, "set the TAP up")?;
+        let names = Names::of(self.place, &self.state);
+        redirect::from_tap(self.interface(), &names.mark()?, &name, &card.name)?;
+        nft::run(self.interface(), &rules(self.interface(), &card.name, Some(&name)))?;
+        Ok((tap, index))
+    }
+
+    /// A TAP that says nothing by itself.
+    fn furnish(&mut self, name: &str, card: &Link) -> io::Result<u32> {
+        settings::disable_ipv6(name)?;
+        let tap = self.host.link_by_name(name)?.ok_or(io::ErrorKind::NotFound)?;
+        if tap.mtu != card.mtu {
+            self.host.change_link(&LinkChange::of(tap.index).mtu(card.mtu))?;
+        }
+        self.host.change_link(&LinkChange::of(tap.index).flag(NO_ARP, true).flag(UP, true))?;
+        Ok(tap.index)
+    }
+}
+
+/// Takes away what stands around the card. The card is in clear then.
+pub(super) fn open(
+    place: &Place,
+    state: &State,
+    delete: impl FnOnce(&str) -> io::Result<()>,
+) -> Result<(), TakeoverError> {
+    let interface = place.interface.as_str();
+    if let InnerKind::Beside { tap } = &state.inner {
+        delete(tap).doing(interface, "remove the TAP")?;
+    }
+    let names = Names::of(place, state);
+    names.forget()?;
+    super::filter::open(interface)
+}
+
+/// What comes in at the card, and what goes out by it: the first only with the mark of what was
+/// opened, the second only with that of the daemon's socket. All else goes to the TAP, or is dropped
+/// while there is none.
+fn rules(interface: &str, card: &str, tap: Option<&str>) -> String {
+    let table = table_name(interface);
+    let to_stack =
+        if tap.is_some() { format!("meta mark {OPENED_MARK:#x} meta mark set 0 accept") } else { String::new() };
+    let from_stack = tap.map_or_else(String::new, |tap| format!("fwd to \"{tap}\""));
+    format!(
+        "table netdev {table}\n\
+         delete table netdev {table}\n\
+         table netdev {table} {{\n\
+         chain from_wire {{ type filter hook ingress device \"{card}\" priority -500; policy drop;\n{to_stack}\n}}\n\
+         chain to_wire {{ type filter hook egress device \"{card}\" priority -500; policy drop;\n\
+         meta mark {MARK:#x} accept\n{from_stack}\n}}\n\
+         }}\n"
+    )
+}
+
+/// Names of what outlives the daemon in the kernel. Interfaces of other namespaces may have the same
+/// name.
+struct Names(String);
+
+impl Names {
+    fn of(place: &Place, state: &State) -> Names {
+        // Names in that file system have no dots.
+        Names(format!("{}_{}", state.host_namespace, table_name(&place.interface)))
+    }
+
+    fn guard(&self) -> Result<PathBuf, TakeoverError> {
+        self.name("guard")
+    }
+
+    fn mark(&self) -> Result<PathBuf, TakeoverError> {
+        self.name("mark")
+    }
+
+    fn name(&self, what: &str) -> Result<PathBuf, TakeoverError> {
+        let directory = Path::new(BPF_FILES).join(DIRECTORY);
+        namespace::in_mount_tree(|| {
+            if !statfs(BPF_FILES).is_ok_and(|found| found.f_type == BPF_MAGIC) {
+                mount("bpf", BPF_FILES, "bpf", MountFlags::NOSUID | MountFlags::NOEXEC, None)?;
+            }
+            std::fs::create_dir_all(&directory)
+        })
+        .map_err(|cause| TakeoverError::File { file: Path::new(BPF_FILES).to_owned(), cause })?;
+        Ok(directory.join(format!("{}_{what}", self.0)))
+    }
+
+    /// Removes all of them; that there are none is no error.
+    fn forget(&self) -> Result<(), TakeoverError> {
+        for file in [self.guard()?, self.mark()?] {
+            namespace::in_mount_tree(|| crate::files::remove_if_there(&file))
+                .map_err(|cause| TakeoverError::File { file, cause })?;
+        }
+        Ok(())
+    }
+}

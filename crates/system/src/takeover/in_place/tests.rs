@@ -1,0 +1,185 @@
+//! The way in place, on real interfaces.
+
+use std::os::fd::OwnedFd;
+
+use serde_json::Value;
+
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, socket_with};
+
+use super::super::state::Phase;
+use super::super::tests::room::{PEER, Room, Spoiler, assert_same, room};
+use super::super::{Taken, Way};
+
+/// A sealed frame to all, and one in clear to all.
+const SEALED: &str = "bytes([255]*6+[2,0,0,0,0,2,7,208]+[0]*46)";
+const IN_CLEAR: &str = "bytes([255]*6+[2,0,0,0,0,2,8,6]+[7]*46)";
+
+fn take(room: &Room) -> Taken {
+    room.take(Way::InPlace).expect("it works here")
+}
+
+/// Sends a frame by a packet socket, with a mark if that is not zero; what came of it.
+fn send(room: &Room, interface: &str, mark: u32, frame: &str) -> Result<String, String> {
+    let marked = format!("s.setsockopt(socket.SOL_SOCKET,36,{mark});");
+    room.run_python(&format!(
+        "import socket;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,0);{}s.bind(('{interface}',0));s.send({frame})",
+        if mark == 0 { "" } else { &marked }
+    ))
+}
+
+fn send_from_peer(room: &Room, frame: &str) {
+    let script = format!(
+        "import socket;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,0);s.bind(('peer0',0));s.send({frame})"
+    );
+    room.at_peer(|| {
+        let sent = std::process::Command::new("python3").args(["-c", &script]).status().expect("python3 runs");
+        assert!(sent.success());
+    });
+}
+
+fn listening(room: &Room) -> OwnedFd {
+    room.at_host(|| {
+        socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::ALL)).expect("root may")
+    })
+}
+
+/// EtherTypes of what a socket has heard of the other host.
+fn heard(socket: &OwnedFd) -> Vec<u16> {
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let mut frame = [0; 2048];
+    let mut found = Vec::new();
+    while recv(socket, &mut frame[..], RecvFlags::DONTWAIT).is_ok() {
+        if frame[6..12] == [2, 0, 0, 0, 0, 2] {
+            found.push(u16::from_be_bytes([frame[12], frame[13]]));
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_of_the_card_changes_and_nothing_is_left() {
+    let room = room!();
+    let before = room.picture();
+    let rules = room.in_host("nft list ruleset");
+    let taken = take(&room);
+    assert_eq!((taken.way, taken.wire_name.as_str(), taken.warnings.len()), (Way::InPlace, "eth0", 0));
+    let mut during = room.picture();
+    // What `ip` says of the guard.
+    for (_, answer) in &mut during {
+        answer.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut).for_each(|device| {
+            device.remove("xdp");
+        });
+    }
+    assert_same(&before, &during);
+    drop(taken);
+    let report = room.release("eth0").expect("nothing holds it");
+    assert!(report.nic_found && report.warnings.is_empty());
+    assert_same(&before, &room.picture());
+    assert_eq!(room.in_host("nft list ruleset"), rules);
+    assert!(!room.has_leftovers());
+    assert!(!room.in_host("ip link").contains("rw."));
+}
+
+#[test]
+fn what_is_not_sealed_reaches_no_socket_and_nothing_leaves_with_and_without_a_daemon() {
+    let room = room!();
+    room.introduce();
+    assert!(room.hears_udp() && room.answers_arp(), "the test itself must work");
+    let ears = listening(&room);
+    send_from_peer(&room, IN_CLEAR);
+    let found = heard(&ears);
+    assert!(found.contains(&0x0806), "the test itself must work: {found:x?}");
+    let taken = take(&room);
+    let guard = taken.guard.as_ref().expect("it stands");
+    let check = || {
+        heard(&ears);
+        send_from_peer(&room, IN_CLEAR);
+        send_from_peer(&room, SEALED);
+        assert_eq!(heard(&ears), [0x07d0]);
+        let frames = room.frames_at_peer();
+        assert!(!room.hears_udp() && !room.answers_arp());
+        room.speak();
+        assert_eq!(room.frames_at_peer(), frames, "a frame left in clear");
+    };
+    check();
+    assert!(guard.arp_dropped() > 0 && guard.others_dropped() > 0);
+    drop(taken);
+    check();
+    let again = take(&room);
+    assert!(again.adopted);
+    check();
+    assert!(again.guard.as_ref().expect("it stands").arp_dropped() > 0);
+}
+
+#[test]
+fn frames_of_the_stack_come_to_the_tap_and_what_it_is_given_comes_to_the_stack() {
+    let room = room!();
+    let mut taken = take(&room);
+    let tap = taken.take_queue().expect("one");
+    room.speak();
+    let mut frame = [0; 2048];
+    let mut found = false;
+    while let Ok(len) = rustix::io::read(&tap, &mut frame) {
+        found |= len > 12 + 34 && frame[12 + 12..12 + 14] == [8, 6];
+    }
+    assert!(found, "the stack asked for {PEER}");
+    let ears = listening(&room);
+    // To the card's address, which is not the TAP's, behind an empty vnet header.
+    let mac = taken.inner_mac.0;
+    let udp = room.at_host(|| std::net::UdpSocket::bind("10.9.0.1:7777").expect("free"));
+    udp.set_read_timeout(Some(std::time::Duration::from_secs(2))).expect("a limit");
+    let packet = [
+        0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0x66, 0xb9, 10, 9, 0, 2, 10, 9, 0, 1, 0x1e, 0x61, 0x1e, 0x61, 0, 12, 0, 0,
+        b'o', b'p', b'e', b'n',
+    ];
+    let opened = [&[0; 12][..], &mac, &[2, 0, 0, 0, 0, 2], &[8, 0], &packet, &[0; 14]].concat();
+    rustix::io::write(&tap, &opened).expect("written");
+    let mut text = [0; 16];
+    assert_eq!(udp.recv(&mut text).map(|len| text[..len].to_vec()).ok(), Some(b"open".to_vec()));
+    assert!(heard(&ears).contains(&0x0800), "programs with packet sockets hear it as on any card");
+}
+
+#[test]
+fn only_the_daemons_frames_leave() {
+    let room = room!();
+    let taken = take(&room);
+    let mark = taken.mark.expect("it has one");
+    let frames = room.frames_at_peer();
+    // It went to the TAP.
+    send(&room, "eth0", 0, SEALED).expect("taken");
+    assert_eq!(room.frames_at_peer(), frames);
+    send(&room, "eth0", mark, SEALED).expect("sent");
+    assert_eq!(room.frames_at_peer(), frames + 1);
+}
+
+#[test]
+fn every_half_done_state_can_be_released_and_can_be_taken_on() {
+    let room = room!();
+    let before = room.picture();
+    let spoilers: [Spoiler; 4] = [
+        ("the TAP is missing", |room| drop(room.in_host("ip link del rw.eth0"))),
+        ("the rules are missing", |room| drop(room.in_host("nft flush ruleset"))),
+        ("the card has another name", |room| {
+            drop(room.in_host("ip link set eth0 down"));
+            drop(room.in_host("ip link set eth0 up"));
+        }),
+        ("all is done but not written down", |_| {}),
+    ];
+    for (name, spoil) in spoilers {
+        for phase in [Phase::Taking, Phase::Releasing] {
+            for taken_on_first in [false, true] {
+                drop(take(&room));
+                spoil(&room);
+                room.set_phase(phase);
+                if taken_on_first {
+                    drop(take(&room));
+                    assert!(room.in_host("nft list ruleset").contains("fwd to \"rw.eth0\""), "{name}");
+                }
+                room.release("eth0").unwrap_or_else(|error| panic!("{name}: {error}"));
+                eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
+                assert_eq!(room.in_host("nft list ruleset"), "");
+            }
+        }
+    }
+    assert_same(&before[..1], &room.picture()[..1]);
+}
