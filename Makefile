@@ -1,16 +1,19 @@
 # `make help` says what there is. What takes more than a line stands in packaging/.
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz sim bench model install reproducible release clean
+.PHONY: help demo test test-machine fuzz sim bench model install reproducible release clean
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
 demo: ## Set up, build, and run every attack without and with its guard (ARGS="--only 4")
 	@packaging/demo.sh $(ARGS)
 
 test: ## Set up, then everything: format, lints, tests, simulation, fuzz smoke, the demo
 	@packaging/test.sh
+
+test-machine: ## Guard real machines under QEMU through restarts, kills and releases (ARGS="--only networkd"); about 20 minutes
+	@packaging/machine.sh $(ARGS)
 
 fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs cargo-fuzz and nightly Rust
 	@fuzz/run.sh $(ARGS)

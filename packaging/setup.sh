@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|test|bench. Touches nothing when all is there.
+# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|machine|test|bench. Touches nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh
@@ -78,9 +78,10 @@ install_packages() {
 case ${1:-} in
 build) packages=$build_packages ;;
 demo) packages="$build_packages $demo_packages" ;;
+machine) packages="$build_packages iproute2 tcpdump debootstrap e2fsprogs qemu-system-x86 qemu-utils" ;;
 test) packages="$build_packages $demo_packages $test_packages" ;;
 bench) packages="$build_packages $bench_packages" ;;
-*) fail "usage: setup.sh build|demo|test|bench" ;;
+*) fail "usage: setup.sh build|demo|machine|test|bench" ;;
 esac
 
 if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then

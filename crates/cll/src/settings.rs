@@ -202,6 +202,8 @@ pub struct Settings {
     pub resumption: Option<Duration>,
     /// MTU of the interface on the wire.
     pub wire_mtu: u16,
+    /// Bytes of each frame on the wire that are kept free for what others put around it.
+    pub kept_free: u16,
     /// How many lanes this host sends on.
     pub lanes: u8,
     /// Whether IPv6 is carried.
@@ -255,6 +257,7 @@ impl Settings {
             rekey_after_frames: limits::REKEY_AFTER_FRAMES,
             resumption: None,
             wire_mtu,
+            kept_free: 0,
             lanes: 1,
             ipv6: true,
             legacy: Vec::new(),

@@ -35,6 +35,12 @@ pub fn take_over(way: String) {
     let _ = TAKEOVER.set(way);
 }
 
+/// Whether cards stay in place.
+#[must_use]
+pub fn is_in_place() -> bool {
+    TAKEOVER.get().is_some_and(|way| way == "in-place")
+}
+
 /// A configuration that says so, unless it says something else.
 fn with_takeover(text: String) -> String {
     match TAKEOVER.get() {

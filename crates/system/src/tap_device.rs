@@ -155,6 +155,20 @@ pub(crate) fn cuts_datagrams(queue: BorrowedFd<'_>) -> bool {
     ask_for_offloads(queue, everything).is_ok()
 }
 
+/// Whether this kernel cuts joined datagrams. It is asked in a namespace of its own, where nobody sees the device that it takes.
+///
+/// # Errors
+/// No privilege.
+pub fn kernel_cuts_datagrams() -> io::Result<bool> {
+    let mut cuts = false;
+    crate::namespace::create(|| {
+        let tap = attach(TapOptions { name: "probe%d", queues: 1, multi_queue: false, index: None }, None)?;
+        cuts = cuts_datagrams(tap.as_fd());
+        Ok(())
+    })?;
+    Ok(cuts)
+}
+
 fn ask_for_offloads(queue: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its flags by value.
     check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })

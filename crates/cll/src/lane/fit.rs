@@ -31,9 +31,10 @@ const MSS: u8 = 2;
 const MSS_LEN: usize = 4;
 
 impl Lane {
-    /// The longest packet that one sealed frame has room for.
+    /// The longest packet that one sealed frame has room for, less what is kept free in it.
     fn packet_max(&self) -> usize {
-        self.wire_frame_max.saturating_sub(ethernet::HEADER_LEN + OVERHEAD_MAX)
+        let kept_free = usize::from(self.settings.kept_free);
+        self.wire_frame_max.saturating_sub(ethernet::HEADER_LEN + OVERHEAD_MAX + kept_free)
     }
 
     /// Has a new TCP connection agree on segments that fit.

@@ -4,7 +4,7 @@
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::{INTERFACE, set_offloads};
 use ringwall_lab::net::talk::{Mailbox, reach};
-use ringwall_lab::net::{Host, process};
+use ringwall_lab::net::{Frame, Host, process};
 use rustix::process::Signal;
 
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform};
@@ -14,7 +14,8 @@ use crate::wire::*;
 const BULK: u64 = 8 << 20;
 
 fn guard_both(stage: &Stage, far: &str) -> Result<(Guarded, Guarded), Failure> {
-    let guarded = (stage.guard("a", Plan::way("in-place"))?, stage.guard("b", Plan::way(far).cll("trains = \"off\""))?);
+    let plan = |way| Plan::way(way).cll("trains = \"off\"");
+    let guarded = (stage.guard("a", plan("in-place"))?, stage.guard("b", plan(far))?);
     reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
     Ok(guarded)
 }
@@ -83,6 +84,49 @@ fn tcp_both_ways(a: &Host, b: &Host) -> Outcome {
     let down = Stream::start(&b.namespace, &a.namespace, a.ip, 5002)?;
     up.await_progress(BULK, SOON)?;
     down.await_progress(BULK, SOON)
+}
+
+/// As nftables.service does with each start.
+#[test]
+fn who_flushes_all_rules_opens_nothing_and_the_next_start_mends_it() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let (mut near, _far) = guard_both(stage, "in-place")?;
+        let clear = watch_sent_in_clear(stage, a)?;
+        let mut flush = a.namespace.command("nft");
+        flush.args(["flush", "ruleset"]);
+        process::must(flush)?;
+        assert!(!pings(&a.namespace, b.ip, "-W 1")?, "nobody takes what the stack says");
+        process::until("the daemon ends", SOON, || Ok(near.ensure_alive().is_err()))?;
+        assert!(near.log().contains("somebody took nftables' rules away"), "{}", near.log());
+        near.stop(Signal::TERM);
+        near.launch(&[])?;
+        near.await_ready()?;
+        reach(&a.namespace, b.ip, SOON)?;
+        assert_eq!(clear.stop()?, Vec::<Frame>::new());
+        Ok(())
+    });
+}
+
+/// Datagrams that sealed frames travel in pass the guard, and packets leave room for their headers.
+#[test]
+fn bulk_travels_in_trains() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let plan = || Plan::way("in-place").cll("trains = \"always\"");
+        let (near, far) = (stage.guard("a", plan())?, stage.guard("b", plan())?);
+        reach(&a.namespace, b.ip, SOON)?;
+        tcp_both_ways(a, b)?;
+        for guarded in [&near, &far] {
+            let status = guarded.status()?;
+            let ports = &status["ports"];
+            assert_eq!(status["takeover"]["inner_mtu"], 1435);
+            assert!(ports["wire_sent_joined"].as_u64() > Some(100), "few frames rode in trains: {ports}");
+            assert!(ports["wire_received_segments"].as_u64() > Some(100), "few were unloaded: {ports}");
+            assert_eq!(guarded.drops("unsealed")?, 0);
+        }
+        Ok(())
+    });
 }
 
 /// Without any offload every segment is a frame, and nothing joins what arrives.

@@ -72,6 +72,9 @@ pub(crate) struct Config {
     pub(crate) shield: Option<Shield>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
+    /// Whether this kernel cuts joined datagrams, once it was asked.
+    #[serde(skip)]
+    pub(crate) kernel_cuts: Option<bool>,
 }
 
 /// How an interface is guarded.
@@ -610,9 +613,11 @@ impl Config {
         }
     }
 
-    /// Which frames leave in trains. A card that stays in place is behind a program that knows none.
+    /// Which frames leave in trains: where the choice is ours and the kernel does not cut them, none, and nothing is kept free
+    /// for them.
     pub(crate) fn trains(&self) -> Trains {
-        if self.host.takeover == Way::InPlace { Trains::Off } else { self.cll.trains }
+        let cuts = self.kernel_cuts.unwrap_or(true);
+        if self.cll.trains == Trains::Auto && !cuts { Trains::Off } else { self.cll.trains }
     }
 
     /// Whether some frames in clear may be let in.
@@ -634,10 +639,6 @@ impl Config {
         if self.cll.kernel_hook != HookName::Socket {
             let what = "host.takeover = \"in-place\" and cll.kernel_hook want the same place in front of the card";
             return Err(Failure::file(file, what, "use cll.kernel_hook = \"socket\""));
-        }
-        if self.cll.trains == Trains::Always {
-            let what = "host.takeover = \"in-place\" does not go with cll.trains = \"always\"";
-            return Err(Failure::file(file, what, "use cll.trains = \"off\""));
         }
         Ok(())
     }

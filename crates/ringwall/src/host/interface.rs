@@ -10,7 +10,7 @@ use bump::{ClockTrust, DropReason, Ledger, Side};
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
-use system::takeover::{self, Change, Follower, Taken};
+use system::takeover::{self, Change, Fence, Follower, Taken};
 use wire::MacAddress;
 
 use super::expiry::Expiry;
@@ -108,8 +108,8 @@ impl Interface {
 
     /// What is in clear comes to the data path only where some of it may be let in.
     fn set_guard(&self) {
-        if let Some(guard) = &self.taken.guard {
-            guard.set_open(self.config.lets_clear_in());
+        if let Some(fence) = &self.taken.fence {
+            fence.set_open(self.config.lets_clear_in());
         }
     }
 
@@ -278,7 +278,8 @@ impl Interface {
             return probes.collect();
         }
         let trains = match (self.config.trains(), snapshot.may_couple) {
-            (Trains::Off, _) => "no: switched off by cll.trains",
+            (Trains::Off, _) if self.config.cll.trains == Trains::Off => "no: switched off by cll.trains",
+            (Trains::Off, _) => "no: this kernel does not cut UDP, so nothing is kept free for them",
             (_, false) => "no: this kernel does not cut UDP for packet sockets, frames go one by one",
             (Trains::Auto, true) => "yes, for bulk",
             (Trains::Always, true) => "yes, always",
@@ -300,6 +301,11 @@ impl Ward for Interface {
 
     /// The inner device does what the card does.
     fn follow(&mut self, journal: &mut Journal, link: &Link) -> Result<(), Failure> {
+        if self.taken.fence.as_ref().is_some_and(Fence::is_torn) {
+            let interface = &self.config.host.interface;
+            let line = format!("{interface}: somebody took nftables' rules away, and with them ours; nothing leaves");
+            return Err(Failure::new(format!("{line} until the daemon is started again")));
+        }
         while let Some(change) = self.follower.next_change().map_err(Failure::new)? {
             journal.note("interface", &format!("{change:?}"));
             let applied = match change {
@@ -309,7 +315,7 @@ impl Ward for Interface {
                 }
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
                 // What the TAP beside a card is called matters to nobody (udev gives it another address).
-                Change::InnerMac(_) if self.taken.guard.is_some() => Ok(()),
+                Change::InnerMac(_) if self.taken.fence.is_some() => Ok(()),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =
                         format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
@@ -392,8 +398,8 @@ impl Ward for Interface {
     }
 
     fn amend(&self, ledger: &mut Ledger) {
-        let Some(guard) = &self.taken.guard else { return };
-        let (arp, others) = (guard.arp_dropped(), guard.others_dropped());
+        let Some(fence) = &self.taken.fence else { return };
+        let (arp, others) = (fence.arp_dropped(), fence.others_dropped());
         ledger.received[Side::WIRE as usize] += arp + others;
         ledger.dropped[DropReason::PlainArp as usize] += arp;
         ledger.dropped[DropReason::Unsealed as usize] += others;

@@ -23,7 +23,7 @@ use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOp
 use system::privilege::Capability;
 use system::random::KernelSource;
 use system::sandbox::{Calls, Sandbox};
-use system::takeover::{self, Follower, Inner, Kept, Request, StackSide, Taken, state};
+use system::takeover::{self, Admitted, Follower, Inner, Kept, Request, StackSide, Taken, state};
 use system::xdp;
 use wire::EtherType;
 use wire::MacAddress;
@@ -51,7 +51,9 @@ const SIGNING_THREADS_MAX: usize = 4;
 /// `ringwall host run` and `ringwall akd run`
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
     system::sandbox::forbid_dumps().map_err(Failure::new)?;
-    let config = Config::load(file)?;
+    let mut config = Config::load(file)?;
+    // Only who may take an interface over may ask; whoever may not is told so there.
+    config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
     let mut clock = config.clock();
     let disk = Disk::separate(charge(file, &config))?;
     let plan = Plan::make(file, &config, duty, clock.now(), &disk)?;
@@ -344,8 +346,9 @@ fn take(config: &Config) -> Result<Taken, Failure> {
 }
 
 /// What comes to this program from a card that stays in place: what is sealed, and what passes in clear by configuration.
-fn admitted(config: &Config) -> Vec<EtherType> {
-    std::iter::once(EtherType(config.cll.ethertype)).chain(config.pass_list()).collect()
+fn admitted(config: &Config) -> Admitted {
+    let ethertypes = std::iter::once(EtherType(config.cll.ethertype)).chain(config.pass_list()).collect();
+    Admitted { ethertypes, train_port: train::PORT }
 }
 
 /// What the kernel leaves to this program where it can join card and stack.
@@ -438,7 +441,7 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
             wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
             couple: config.trains() != Trains::Off,
         }),
-        filter: taken.guard.is_some().then_some(takeover::NOT_OPENED),
+        filter: taken.fence.is_some().then_some(takeover::NOT_OPENED),
         ..PacketOptions::new(taken.wire_index)
     };
     let wire = open_packet_port(config, taken, &options)?;
@@ -471,7 +474,8 @@ fn link_layer(
 ) -> Result<cll::Settings, Failure> {
     let ipv6 = config.cll.ipv6 && fits_ipv6(&identity);
     let dhcp = super::leases::settings(config, &identity, ipv6, wire_mtu)?;
-    Ok(cll::Settings { dhcp, ipv6, ..config.settings(file, identity, wire_mtu)? })
+    let kept_free = u16::try_from(overhead(config).saturating_sub(OVERHEAD_MAX)).unwrap_or(0);
+    Ok(cll::Settings { dhcp, ipv6, kept_free, ..config.settings(file, identity, wire_mtu)? })
 }
 
 /// Whether handshakes about IPv6 addresses have room for this host's certificate.

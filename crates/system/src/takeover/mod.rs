@@ -50,12 +50,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use wire::{EtherType, MacAddress};
+use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
 pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
-pub use in_place::{Guard, NOT_OPENED, OPENED_MARK};
+pub use in_place::{Admitted, Fence, NOT_OPENED, OPENED_MARK};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
@@ -126,8 +126,8 @@ pub struct Request {
     pub way: Way,
     /// What is to stand in for the card.
     pub inner: Inner,
-    /// EtherTypes that are let in at a card that stays in place.
-    pub admitted: Vec<EtherType>,
+    /// What is let in at a card that stays in place.
+    pub admitted: Admitted,
 }
 
 /// What was found out about the kernel, and which way was taken because of it.
@@ -185,8 +185,8 @@ pub struct Taken {
     pub wire_namespace: Option<OwnedFd>,
     /// The mark that frames must carry to pass the filter.
     pub mark: Option<u32>,
-    /// What stands in front of a card that stays in place.
-    pub guard: Option<Guard>,
+    /// What stands around a card that stays in place.
+    pub fence: Option<Fence>,
     /// What was found out about the kernel.
     pub probes: Vec<Probe>,
     /// Whether it had been taken before and was adopted.

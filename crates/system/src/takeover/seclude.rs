@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::Doing;
-use super::in_place::Guard;
+use super::in_place::Fence;
 use super::nic::{card_among, card_in_namespace, free_name, rename};
 use super::take::Work;
 use super::{TakeoverError, Way, filter, settings};
@@ -19,8 +19,8 @@ pub(super) struct Secluded {
     pub(super) link: Link,
     /// Its namespace, if it has one of its own.
     pub(super) own: Option<OwnNamespace>,
-    /// What stands in front of it, if it stays where it is.
-    pub(super) guard: Option<Guard>,
+    /// What stands around it, if it stays where it is.
+    pub(super) fence: Option<Fence>,
 }
 
 /// The card's own namespace.
@@ -90,7 +90,7 @@ impl Work<'_> {
         self.state.nic_name = link.name.clone();
         self.state.probe("way", "namespace");
         self.save()?;
-        Ok(Secluded { link, own: Some(OwnNamespace { descriptor: namespace, wire }), guard: None })
+        Ok(Secluded { link, own: Some(OwnNamespace { descriptor: namespace, wire }), fence: None })
     }
 
     /// The card's namespace: the one that is pinned, or a new one.
@@ -146,7 +146,7 @@ impl Work<'_> {
         self.host.change_link(&change).doing(self.interface(), "turn the card on")?;
         let link = self.host.link_by_name(&name).doing(self.interface(), "look for the card")?;
         let link = link.ok_or_else(|| TakeoverError::NicGone { interface: self.interface().to_owned() })?;
-        Ok(Secluded { link, own: None, guard: None })
+        Ok(Secluded { link, own: None, fence: None })
     }
 
     /// Takes addresses and routes from the card. Those that go together with others are gone when their turn comes.

@@ -72,6 +72,9 @@ pub struct State {
     pub(crate) inner: InnerKind,
     /// Whether the inner device has several queues.
     pub(crate) multi_queue: bool,
+    /// Whether the card's place for filters of `tc` was made for ours.
+    #[serde(default)]
+    pub(crate) own_clsact: bool,
     /// What was found out about the kernel.
     pub probes: Vec<Probe>,
     /// What to give back.
@@ -95,6 +98,7 @@ impl State {
             host_namespace,
             inner: InnerKind::Tap,
             multi_queue: false,
+            own_clsact: false,
             probes: Vec::new(),
             home,
             revert_at: None,

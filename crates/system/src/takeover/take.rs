@@ -179,7 +179,7 @@ impl Work<'_> {
             wire_name: card.link.name,
             wire_namespace: card.own.map(|own| own.descriptor),
             mark: matches!(way, Way::Filter | Way::InPlace).then_some(filter::MARK),
-            guard: card.guard,
+            fence: card.fence,
             probes: self.state.probes,
             adopted,
             warnings: self.warnings,

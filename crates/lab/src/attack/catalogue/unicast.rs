@@ -80,7 +80,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "MAC cloning steals the switch's entry",
         tools: &["ip", "scapy"],
         honest: ("b", "c"),
-        reasons: &["own-source"],
+        reasons: &["own-source", "plain-arp"],
         strike: cloning::stolen_switch_entry,
         ..COMMON
     },
@@ -95,7 +95,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 51,
         name: "hop to another VLAN by a double tag",
         tools: &["yersinia"],
-        reasons: &["vlan-tagged"],
+        reasons: &["vlan-tagged", "unsealed"],
         untried: &[Untried::not_testable(Guard::None, NO_VLANS), Untried::not_testable(Guard::Cll, NO_VLANS)],
         ..COMMON
     },
@@ -103,7 +103,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 51,
         name: "datagram behind two tags of VLAN 0",
         tools: &["scapy"],
-        reasons: &["vlan-tagged"],
+        reasons: &["vlan-tagged", "unsealed"],
         strike: switching::hidden_behind_tags,
         ..COMMON
     },

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use wire::EtherType;
+use wire::cll::train;
 
 use crate::bpf::{self, Instruction, Keys, Kind, Map, Program, Shape, Shared};
 use crate::ingress::{
-    ADD, ADD_IN_MEMORY, CALL, COPY, EXIT, JUMP, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_DOUBLE,
-    LOAD_HALF, LOAD_WORD, SET, STORE_WORD, instruction,
+    ADD, ADD_IN_MEMORY, CALL, COPY, EXIT, JUMP, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_BYTE,
+    LOAD_DOUBLE, LOAD_HALF, LOAD_WORD, SET, STORE_WORD, instruction,
 };
 use crate::namespace::in_mount_tree;
 use crate::netlink::link::Link;
@@ -29,6 +30,9 @@ const ETHERNET_LEN: i32 = 14;
 const ETHERTYPE_AT: i16 = 12;
 const XDP_DROP: i32 = 1;
 const XDP_PASS: i32 = 2;
+const UDP: i32 = 17;
+/// 169.254, the first half of an address of the link.
+const LINK_LOCAL: u16 = 0xa9fe;
 /// A load of 64 bits from a map's place, in two instructions.
 const LOAD_MAP: u8 = 0x18;
 const MAP_BY_PLACE: u8 = 1;
@@ -50,7 +54,7 @@ const TO_ARP: i16 = i16::MAX - 3;
 
 /// The guard of a card. It stays when this is dropped.
 #[derive(Clone, Debug)]
-pub struct Guard(Shared);
+pub(super) struct Guard(Shared);
 
 impl Guard {
     fn count(&self, word: usize) -> u64 {
@@ -58,20 +62,18 @@ impl Guard {
     }
 
     /// Messages of ARP that it has dropped since this daemon took the card.
-    #[must_use]
-    pub fn arp_dropped(&self) -> u64 {
+    pub(super) fn arp_dropped(&self) -> u64 {
         self.count(ARP_DROPPED)
     }
 
     /// Other frames that it has dropped since then.
-    #[must_use]
-    pub fn others_dropped(&self) -> u64 {
+    pub(super) fn others_dropped(&self) -> u64 {
         self.count(OTHERS_DROPPED)
     }
 
     /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the
     /// start, those alone that are admitted.
-    pub fn set_open(&self, open: bool) {
+    pub(super) fn set_open(&self, open: bool) {
         if let Some(word) = self.0.words().get(OPEN) {
             word.store(open.into(), Ordering::Relaxed);
         }
@@ -82,10 +84,20 @@ fn map() -> std::io::Result<Map> {
     Map::create(Shape { keys: Keys::Places, shared: true, key_len: 4, value_len: WORDS * 8, entries: 1 })
 }
 
+/// What comes to the daemon from a card that stays in place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Admitted {
+    /// EtherTypes of frames that are let in whatever they hold.
+    pub ethertypes: Vec<EtherType>,
+    /// The port of datagrams that sealed frames travel in: to it, from and to addresses of the link (RFC 3927), without
+    /// options.
+    pub train_port: u16,
+}
+
 /// Puts the guard in front of `card`, or another in its place, under the name `path`; and in which
 /// way it stands there.
-pub(super) fn stand(path: &Path, card: &Link, admitted: &[EtherType]) -> Result<(Guard, &'static str), XdpError> {
-    if admitted.len() > ADMITTED_MAX {
+pub(super) fn stand(path: &Path, card: &Link, admitted: &Admitted) -> Result<(Guard, &'static str), XdpError> {
+    if admitted.ethertypes.len() > ADMITTED_MAX {
         return Err(XdpError::Refused(std::io::ErrorKind::InvalidInput.into()));
     }
     let map = map()?;
@@ -123,7 +135,7 @@ fn attach(program: &Program, card: &Link) -> Result<(OwnedFd, &'static str), Xdp
 }
 
 /// Lets frames of `admitted` pass, and all while the map says so; counts what it drops.
-fn program(admitted: &[EtherType]) -> Vec<Instruction> {
+fn program(admitted: &Admitted) -> Vec<Instruction> {
     let as_loaded = |ethertype: &EtherType| i32::from(ethertype.0.to_be());
     let mut program = vec![
         // The EtherType, for frames that are too short to have one.
@@ -135,7 +147,8 @@ fn program(admitted: &[EtherType]) -> Vec<Instruction> {
         instruction(JUMP_IF_BEYOND, 4, 3, TO_DROP, 0),
         instruction(LOAD_HALF, 6, 2, ETHERTYPE_AT, 0),
     ];
-    program.extend(admitted.iter().map(|one| instruction(JUMP_IF_EQUAL, 6, 0, TO_PASS, as_loaded(one))));
+    program.extend(admitted.ethertypes.iter().map(|one| instruction(JUMP_IF_EQUAL, 6, 0, TO_PASS, as_loaded(one))));
+    program.extend(train(admitted.train_port));
     let drop = program.len();
     program.extend([
         instruction(SET, 1, 0, 0, 0),
@@ -172,6 +185,30 @@ fn program(admitted: &[EtherType]) -> Vec<Instruction> {
     program
 }
 
+/// Lets a datagram to this port pass whose headers are those of a train (docs/protocol.md, section 18), and drops all else.
+/// Register 2 is at the frame's start, 3 at its end, 6 holds its EtherType.
+fn train(port: u16) -> Vec<Instruction> {
+    let half = |word: u16| i32::from(word.to_be());
+    let fields = [
+        (LOAD_BYTE, 14, 0x45),
+        (LOAD_BYTE, 23, UDP),
+        (LOAD_HALF, 26, half(LINK_LOCAL)),
+        (LOAD_HALF, 30, half(LINK_LOCAL)),
+        (LOAD_HALF, 36, half(port)),
+    ];
+    let mut program = vec![
+        instruction(JUMP_UNLESS_EQUAL, 6, 0, TO_DROP, half(EtherType::IPV4.0)),
+        instruction(COPY, 4, 2, 0, 0),
+        instruction(ADD, 4, 0, 0, train::HEAD_LEN as i32),
+        instruction(JUMP_IF_BEYOND, 4, 3, TO_DROP, 0),
+    ];
+    for (load, at, wanted) in fields {
+        program.extend([instruction(load, 5, 2, at, 0), instruction(JUMP_UNLESS_EQUAL, 5, 0, TO_DROP, wanted)]);
+    }
+    program.push(instruction(JUMP, 0, 0, TO_PASS, 0));
+    program
+}
+
 /// Where a word of the entry lies.
 const fn at(word: usize) -> i16 {
     word as i16 * 8
@@ -189,7 +226,7 @@ mod tests {
         }
         let map = map().expect("a map");
         let guard = Guard(map.share().expect("its memory"));
-        let admitted = [EtherType(0x07d0), EtherType(0x888e)];
+        let admitted = Admitted { ethertypes: vec![EtherType(0x07d0), EtherType(0x888e)], train_port: train::PORT };
         let program = Program::load(Kind::Xdp, "guard_test", &super::program(&admitted), &[map]).expect("loaded");
         let frame = |ethertype: u16| [&[2; 12][..], &ethertype.to_be_bytes(), &[0; 46]].concat();
         let passes = |ethertype| program.try_on(&frame(ethertype), 0).expect("judged");
@@ -197,6 +234,18 @@ mod tests {
         let others = [0x0800, 0x0806, 0x86dd, 0x8100, 0x88a8, 0x9100, 0xd007, 0x07d1, 0x0000, 0xffff];
         assert!(others.iter().all(|ethertype| !passes(*ethertype)));
         assert_eq!((guard.arp_dropped(), guard.others_dropped()), (1, others.len() as u64 - 1));
+        let mut train = frame(0x0800);
+        train[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+        train[26..36].copy_from_slice(&[169, 254, 7, 1, 169, 254, 2, 2, 1, 2]);
+        train[36..38].copy_from_slice(&train::PORT.to_be_bytes());
+        assert!(program.try_on(&train, 0).expect("judged"));
+        for at in [14, 23, 26, 31, 36, 37] {
+            let mut other = train.clone();
+            other[at] ^= 1;
+            assert!(!program.try_on(&other, 0).expect("judged"), "byte {at}");
+        }
+        let counted = guard.others_dropped();
+        assert!(!program.try_on(&train[..41], 0).expect("judged") && guard.others_dropped() == counted + 1);
         guard.set_open(true);
         assert!(others.iter().all(|ethertype| passes(*ethertype)));
         guard.set_open(false);

@@ -5,7 +5,8 @@
 //! sealed, so that no socket hears it either ([`guard`]). Rules at its egress let the daemon's own
 //! frames pass, and send all others to a TAP beside it, where the daemon reads them. What the daemon
 //! opens it writes into that TAP; a filter of `tc` marks it and has the card receive it, behind the
-//! program. Rules at the card's ingress drop whatever lacks that mark.
+//! program. Rules at the card's ingress drop whatever lacks that mark. A filter of `tc` behind the rules
+//! holds should somebody take those away ([`belt`]).
 //!
 //! Order: the rules drop everything both ways before anything else is made, and let pass only when
 //! all of it stands. All of it outlives the daemon, and without a reader at the TAP nothing passes.
@@ -14,6 +15,7 @@
 //! CAP_NET_ADMIN it can set the daemon's mark. The namespace of its own is the way that holds against
 //! those.
 
+mod belt;
 mod guard;
 mod redirect;
 #[cfg(test)]
@@ -39,7 +41,10 @@ use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
 use crate::tap_device::{self, TapOptions};
 
-pub use guard::Guard;
+pub use guard::Admitted;
+
+use belt::Belt;
+use guard::Guard;
 
 /// A socket's filter that leaves out what the daemon itself has opened. With the extension `mark` of
 /// the kernel's filters (Linux, Documentation/networking/filter.rst).
@@ -68,10 +73,12 @@ impl Work<'_> {
         let (guard, mode) = guard::stand(&names.guard()?, &card, &self.request.admitted)
             .map_err(|cause| TakeoverError::Guard { interface: self.place.interface.clone(), cause })?;
         self.state.probe("guard", mode);
+        let (belt, is_new) = belt::stand(self.interface(), &names.belt()?, &card.name)?;
+        self.state.own_clsact |= is_new;
         self.state.nic_name.clone_from(&card.name);
         self.state.probe("way", "in place");
         self.save()?;
-        Ok(Secluded { link: card, own: None, guard: Some(guard) })
+        Ok(Secluded { link: card, own: None, fence: Some(Fence { guard, belt }) })
     }
 
     /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
@@ -126,9 +133,42 @@ pub(super) fn open(
     if let InnerKind::Beside { tap } = &state.inner {
         delete(tap).doing(interface, "remove the TAP")?;
     }
-    let names = Names::of(place, state);
-    names.forget()?;
+    belt::open(interface, &state.nic_name, state.own_clsact);
+    Names::of(place, state).forget()?;
     super::filter::open(interface)
+}
+
+/// What stands around a card that stays in place. It stays when this is dropped.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    guard: Guard,
+    belt: Belt,
+}
+
+impl Fence {
+    /// Messages of ARP in clear that ended in front of the card since this daemon took it.
+    #[must_use]
+    pub fn arp_dropped(&self) -> u64 {
+        self.guard.arp_dropped()
+    }
+
+    /// Other frames that ended there since then.
+    #[must_use]
+    pub fn others_dropped(&self) -> u64 {
+        self.guard.others_dropped()
+    }
+
+    /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the start, those alone
+    /// that are admitted.
+    pub fn set_open(&self, open: bool) {
+        self.guard.set_open(open);
+    }
+
+    /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken again.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        self.belt.dropped() > 0
+    }
 }
 
 /// What comes in at the card, and what goes out by it: the first only with the mark of what was
@@ -164,6 +204,10 @@ impl Names {
         self.name("guard")
     }
 
+    fn belt(&self) -> Result<PathBuf, TakeoverError> {
+        self.name("belt")
+    }
+
     fn mark(&self) -> Result<PathBuf, TakeoverError> {
         self.name("mark")
     }
@@ -182,7 +226,7 @@ impl Names {
 
     /// Removes all of them; that there are none is no error.
     fn forget(&self) -> Result<(), TakeoverError> {
-        for file in [self.guard()?, self.mark()?] {
+        for file in [self.guard()?, self.belt()?, self.mark()?] {
             namespace::in_mount_tree(|| crate::files::remove_if_there(&file))
                 .map_err(|cause| TakeoverError::File { file, cause })?;
         }

@@ -14,7 +14,7 @@ use crate::ingress::{CALL, COPY, EXIT, JUMP_UNLESS_EQUAL, LOAD_WORD, SET, STORE_
 use crate::namespace::in_mount_tree;
 
 /// Where `tc` is looked for.
-const TC: [&str; 3] = ["tc", "/usr/sbin/tc", "/sbin/tc"];
+pub(super) const TC: [&str; 3] = ["tc", "/usr/sbin/tc", "/sbin/tc"];
 
 // Where `struct __sk_buff` has what a frame is to this host, and its mark (linux/bpf.h).
 const ADDRESSEE: i16 = 4;

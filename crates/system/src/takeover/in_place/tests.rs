@@ -90,7 +90,7 @@ fn what_is_not_sealed_reaches_no_socket_and_nothing_leaves_with_and_without_a_da
     let found = heard(&ears);
     assert!(found.contains(&0x0806), "the test itself must work: {found:x?}");
     let taken = take(&room);
-    let guard = taken.guard.as_ref().expect("it stands");
+    let fence = taken.fence.as_ref().expect("it stands");
     let check = || {
         heard(&ears);
         send_from_peer(&room, IN_CLEAR);
@@ -102,13 +102,13 @@ fn what_is_not_sealed_reaches_no_socket_and_nothing_leaves_with_and_without_a_da
         assert_eq!(room.frames_at_peer(), frames, "a frame left in clear");
     };
     check();
-    assert!(guard.arp_dropped() > 0 && guard.others_dropped() > 0);
+    assert!(fence.arp_dropped() > 0 && fence.others_dropped() > 0);
     drop(taken);
     check();
     let again = take(&room);
     assert!(again.adopted);
     check();
-    assert!(again.guard.as_ref().expect("it stands").arp_dropped() > 0);
+    assert!(again.fence.as_ref().expect("it stands").arp_dropped() > 0);
 }
 
 #[test]
@@ -150,6 +150,32 @@ fn only_the_daemons_frames_leave() {
     assert_eq!(room.frames_at_peer(), frames);
     send(&room, "eth0", mark, SEALED).expect("sent");
     assert_eq!(room.frames_at_peer(), frames + 1);
+}
+
+/// What Debian's nftables.service does with each start.
+#[test]
+fn without_the_rules_nothing_leaves_and_it_shows() {
+    let room = room!();
+    room.introduce();
+    let taken = take(&room);
+    let fence = taken.fence.clone().expect("it stands");
+    room.speak();
+    assert!(!fence.is_torn());
+    room.in_host("nft flush ruleset");
+    let frames = room.frames_at_peer();
+    room.speak();
+    assert_eq!(room.frames_at_peer(), frames, "a frame left in clear");
+    assert!(fence.is_torn());
+    send(&room, "eth0", taken.mark.expect("it has one"), SEALED).expect("sent");
+    assert_eq!(room.frames_at_peer(), frames + 1, "the daemon's own frames leave");
+    drop(taken);
+    let again = take(&room);
+    room.speak();
+    assert!(!again.fence.as_ref().expect("it stands").is_torn());
+    assert!(room.in_host("tc filter show dev eth0 egress").contains("0x5257"));
+    drop(again);
+    room.release("eth0").expect("nothing holds it");
+    assert_eq!(room.in_host("tc qdisc show dev eth0 clsact"), "");
 }
 
 #[test]

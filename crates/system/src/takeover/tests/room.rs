@@ -14,7 +14,7 @@ use crate::namespace::{open_pin, run_inside};
 use crate::netlink::Connection;
 use crate::netlink::link::LinkChange;
 use crate::takeover::state::{Phase, State};
-use crate::takeover::{Inner, Kept, Report, Request, Taken, TakeoverError, Way, release, take};
+use crate::takeover::{Admitted, Inner, Kept, Report, Request, Taken, TakeoverError, Way, release, take};
 
 /// Bytes of overhead that the tests ask for.
 pub(in crate::takeover) const OVERHEAD: u16 = 40;
@@ -123,7 +123,7 @@ impl Room {
             overhead_bytes: OVERHEAD,
             way,
             inner: Inner::Tap { queues: 1 },
-            admitted: vec![wire::EtherType::CLL],
+            admitted: Admitted { ethertypes: vec![wire::EtherType::CLL], train_port: 52_000 },
         }
     }
 

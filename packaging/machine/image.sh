@@ -1,0 +1,80 @@
+#!/bin/sh
+# image.sh DIRECTORY KERNEL-PACKAGE: a machine's root file system (base.qcow2), kernel (vmlinuz) and initial RAM disk
+# (initrd.img) in DIRECTORY. Debian's part is made once (tree), the program's anew each time.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+directory=$1
+kernel=$2
+tree=$directory/tree-$kernel
+
+mounted=""
+unmount() {
+    for place in $mounted; do umount "$place"; done
+    mounted=""
+}
+trap unmount EXIT
+
+inside() {
+    chroot "$tree" env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
+}
+
+make_tree() {
+    rm -rf "$tree.new"
+    debootstrap --variant=minbase --include=systemd-sysv,udev,dbus,kmod,iproute2,nftables,iputils-ping,procps,python3-minimal \
+        bookworm "$tree.new"
+    mv "$tree.new" "$tree"
+    # Nothing starts while it is made.
+    printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
+    chmod 755 "$tree/usr/sbin/policy-rc.d"
+    for name in proc sys dev; do
+        mount --rbind --make-rslave "/$name" "$tree/$name" 2>/dev/null || mount --bind "/$name" "$tree/$name"
+        mounted="$tree/$name $mounted"
+    done
+    cp /etc/resolv.conf "$tree/etc/resolv.conf" 2>/dev/null || true
+    cp /etc/apt/apt.conf.d/* "$tree/etc/apt/apt.conf.d/" 2>/dev/null || true
+    inside apt-get update -qq
+    inside apt-get install -y -qq --no-install-recommends "$kernel" initramfs-tools zstd network-manager ifupdown
+    inside apt-get clean
+    for place in $mounted; do umount -R "$place" 2>/dev/null || umount "$place"; done
+    mounted=""
+    rm "$tree/usr/sbin/policy-rc.d"
+    # Each case switches its own manager on.
+    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd wpa_supplicant \
+        apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
+        inside systemctl disable -q "$unit" 2>/dev/null || true
+    done
+    inside passwd -q -d root
+    echo '/dev/vda / ext4 defaults 0 1' >"$tree/etc/fstab"
+    printf 'auto lo\niface lo inet loopback\n' >"$tree/etc/network/interfaces"
+    # Each machine draws its own.
+    : >"$tree/etc/machine-id"
+}
+
+add_program() {
+    PREFIX=/usr/local DESTDIR="$tree" packaging/install.sh
+    strip "$tree/usr/local/sbin/ringwall"
+    install -D -m 755 "$here/agent.py" "$tree/usr/local/lib/machine/agent.py"
+    cat >"$tree/etc/systemd/system/agent.service" <<'UNIT'
+[Unit]
+DefaultDependencies=no
+After=local-fs.target
+[Service]
+ExecStartPre=-/sbin/modprobe virtio_console
+ExecStart=/usr/bin/python3 /usr/local/lib/machine/agent.py
+Restart=always
+UNIT
+    mkdir -p "$tree/etc/systemd/system/sysinit.target.wants"
+    ln -sf ../agent.service "$tree/etc/systemd/system/sysinit.target.wants/agent.service"
+}
+
+[ -d "$tree" ] || make_tree
+add_program
+cp "$tree"/boot/vmlinuz-* "$directory/vmlinuz"
+cp "$tree"/boot/initrd.img-* "$directory/initrd.img"
+raw=$directory/base.raw
+rm -f "$raw"
+truncate -s 4G "$raw"
+mkfs.ext4 -q -F -d "$tree" "$raw"
+qemu-img convert -O qcow2 "$raw" "$directory/base.qcow2"
+rm "$raw"

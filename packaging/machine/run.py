@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+"""Takes two guarded machines through restarts, a kill and a release, under each manager of the network."""
+
+import argparse
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+NAMESPACE = "rwmachine"
+BRIDGE = "lan"
+# A name by the slot on the PCI bus, which systemd gives.
+INTERFACE = "ens3"
+SEALED = 0x07D0
+CONFIG = f"/etc/ringwall/{INTERFACE}.toml"
+BOOT_LIMIT_S = 300
+REACHED_LIMIT_S = 90
+
+# What each manager is told, and what is switched on. {ip} is the machine's address.
+MANAGERS = {
+    "NetworkManager": {
+        "file": "/etc/NetworkManager/system-connections/lan.nmconnection",
+        "text": "[connection]\nid=lan\ntype=ethernet\ninterface-name={interface}\n[ipv4]\nmethod=manual\n"
+                "address1={ip}/24\n[ipv6]\nmethod=disabled\n",
+        "units": "NetworkManager",
+    },
+    "networkd": {
+        "file": "/etc/systemd/network/50-lan.network",
+        "text": "[Match]\nName={interface}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n",
+        "units": "systemd-networkd",
+    },
+    "ifupdown-auto": {
+        "file": "/etc/network/interfaces",
+        "text": "auto lo\niface lo inet loopback\nauto {interface}\niface {interface} inet static\naddress {ip}/24\n",
+        "units": "networking",
+    },
+    "ifupdown-hotplug": {
+        "file": "/etc/network/interfaces",
+        "text": "auto lo\niface lo inet loopback\nallow-hotplug {interface}\niface {interface} inet static\naddress {ip}/24\n",
+        "units": "networking",
+    },
+}
+
+
+class Failed(Exception):
+    """What must hold does not."""
+
+
+def run(*words, check=True):
+    return subprocess.run(words, check=check, capture_output=True, text=True).stdout
+
+
+def in_namespace(*words):
+    return run("ip", "netns", "exec", NAMESPACE, *words)
+
+
+class Machine:
+    """One machine; `number` is the last byte of its addresses."""
+
+    def __init__(self, directory, name, number):
+        self.directory, self.name = directory, name
+        self.ip, self.mac = f"192.0.2.{number}", f"02:00:00:00:03:{number:02x}"
+        self.tap = f"port-{name}"
+        self.asked = 0
+        self.process = self.line = None
+
+    def path(self, what):
+        return self.directory / f"{self.name}.{what}"
+
+    def start(self):
+        in_namespace("ip", "tuntap", "add", self.tap, "mode", "tap", "vnet_hdr")
+        in_namespace("ip", "link", "set", self.tap, "master", BRIDGE, "up")
+        disk, agent = self.path("qcow2"), self.path("agent")
+        disk.unlink(missing_ok=True)
+        run("qemu-img", "create", "-q", "-f", "qcow2", "-b", str(self.directory / "base.qcow2"), "-F", "qcow2", str(disk))
+        command = [
+            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
+            "-cpu", "max", "-m", "768", "-display", "none", "-nodefaults", "-no-user-config",
+            "-kernel", str(self.directory / "vmlinuz"), "-initrd", str(self.directory / "initrd.img"),
+            "-append", f"root=/dev/vda rw console=ttyS0 panic=-1 systemd.hostname={self.name}",
+            "-drive", f"file={disk},if=virtio,cache=unsafe", "-serial", f"file:{self.path('console')}",
+            "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
+            "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
+            "-device", "virtserialport,chardev=agent,name=agent",
+            "-netdev", f"tap,id=lan,ifname={self.tap},script=no,downscript=no",
+            "-device", f"virtio-net-pci,netdev=lan,addr=3,mac={self.mac}",
+        ]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while self.line is None:
+            line = socket.socket(socket.AF_UNIX)
+            try:
+                line.connect(str(agent))
+                self.line = line
+            except OSError:
+                line.close()
+                if time.monotonic() > deadline:
+                    raise Failed(f"{self.name}: QEMU does not start") from None
+                time.sleep(0.2)
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        if self.line:
+            self.line.close()
+        run("ip", "netns", "exec", NAMESPACE, "ip", "link", "del", self.tap, check=False)
+
+    def ask(self, command, limit_s=60):
+        """What the command says and how it ends; nothing if the machine does not answer."""
+        self.asked += 1
+        asked = {"number": self.asked, "command": command, "limit_s": limit_s}
+        self.line.sendall(json.dumps(asked).encode() + b"\n")
+        self.line.settimeout(limit_s + 20)
+        held = b""
+        try:
+            while True:
+                held += self.line.recv(1 << 16)
+                *whole, held = held.split(b"\n")
+                for text in whole:
+                    answer = json.loads(text)
+                    if answer["number"] == self.asked:
+                        return answer
+        except TimeoutError:
+            return None
+
+    def must(self, command, limit_s=60):
+        answer = self.ask(command, limit_s)
+        if answer is None or answer["status"]:
+            raise Failed(f"{self.name}: {command!r}: {answer and answer['said'].strip()}")
+        return answer["said"]
+
+    def await_boot(self, former=None):
+        """Waits until another boot than `former` has come to its end; its number."""
+        deadline = time.monotonic() + BOOT_LIMIT_S
+        while time.monotonic() < deadline:
+            answer = self.ask("cat /proc/sys/kernel/random/boot_id; systemctl is-system-running", 20)
+            boot, state = (answer["said"].split() + ["", ""])[:2] if answer else ("", "")
+            if boot and boot != former and state in ("running", "degraded"):
+                return boot
+            time.sleep(1)
+        raise Failed(f"{self.name}: no boot within {BOOT_LIMIT_S} s")
+
+    def put(self, path, text, mode="600"):
+        quoted = text.replace("'", "'\\''")
+        self.must(f"mkdir -p $(dirname {path}) && printf %s '{quoted}' > {path} && chmod {mode} {path}")
+
+
+class Watch:
+    """What leaves the machines in clear, from now on."""
+
+    def __init__(self, directory, machines):
+        self.file = directory / "clear.pcap"
+        self.file.unlink(missing_ok=True)
+        sources = " or ".join(f"ether src {machine.mac}" for machine in machines)
+        command = ["ip", "netns", "exec", NAMESPACE, "tcpdump", "-i", BRIDGE, "-U", "-s", "64", "-w", str(self.file),
+                   f"({sources}) and not ether proto {SEALED:#x}"]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+
+    def frames(self):
+        return run("tcpdump", "-nn", "-e", "-r", str(self.file), check=False).splitlines()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+
+
+def prepare(machine, manager, identity):
+    told = MANAGERS[manager]
+    machine.must("systemd-machine-id-setup")
+    machine.put(told["file"], told["text"].format(interface=INTERFACE, ip=machine.ip))
+    machine.put("/etc/ringwall/identity.pem", identity)
+    machine.put(CONFIG, f'[host]\ninterface = "{INTERFACE}"\nmode = "cll"\ntakeover = "in-place"\n')
+    machine.must("systemd-sysusers && systemctl daemon-reload", 120)
+    machine.must(f"systemctl enable {told['units']} ringwall-closed@{INTERFACE} ringwall@{INTERFACE} && sync", 120)
+
+
+def await_reached(one, other, what):
+    """Seconds until `one` reaches `other`."""
+    start = time.monotonic()
+    while time.monotonic() < start + REACHED_LIMIT_S:
+        answer = one.ask(f"ping -n -c 1 -W 1 {other.ip}", 20)
+        if answer and answer["status"] == 0:
+            return time.monotonic() - start
+        time.sleep(0.3)
+    facts = one.ask(f"ip addr; ringwall status --config {CONFIG}; journalctl -b -o cat -u ringwall@{INTERFACE} | tail -n 20")
+    raise Failed(f"{one.name} does not reach {other.name} {what}: {facts and facts['said']}")
+
+
+def restart(machines):
+    boots = [machine.await_boot() for machine in machines]
+    for machine in machines:
+        machine.must("systemctl reboot --no-block")
+    for machine, boot in zip(machines, boots):
+        machine.await_boot(boot)
+
+
+def check_guarded(machine):
+    status = json.loads(machine.must(f"ringwall status --json --config {CONFIG}"))
+    if status["takeover"]["way"] != "in-place":
+        raise Failed(f"{machine.name}: {status['takeover']}")
+    if status["layers"]["in_force"] != "kernel":
+        raise Failed(f"{machine.name}: {status['layers']}")
+
+
+def outage_of_a_kill(one, other):
+    """The longest gap between two answers, in seconds, while the daemon of `other` is killed and comes back."""
+    one.must(f"ping -n -D -i 0.2 -w 25 {other.ip} > /root/pings &")
+    time.sleep(4)
+    other.must(f"kill -9 $(systemctl show --property MainPID --value ringwall@{INTERFACE})")
+    time.sleep(24)
+    answers = re.findall(r"^\[([0-9.]+)\].* time=", one.must("cat /root/pings"), re.MULTILINE)
+    times = [float(text) for text in answers]
+    if len(times) < 10:
+        raise Failed(f"{len(times)} answers around the kill")
+    return max(later - before for before, later in zip(times, times[1:]))
+
+
+def play(case, directory, identities, boots):
+    machines = [Machine(directory, "a", 10), Machine(directory, "b", 11)]
+    watch = None
+    row = {"manager": case, "boots": 0}
+    try:
+        for machine in machines:
+            machine.start()
+        for machine in machines:
+            machine.await_boot()
+            prepare(machine, case, identities[machine.name])
+        a, b = machines
+        row["kernel"] = a.must("uname -r").strip()
+        # From here on nothing may leave in clear.
+        for number in range(boots):
+            if watch is None:
+                for machine in machines:
+                    machine.must("ip link set ens3 down")
+                watch = Watch(directory, machines)
+            restart(machines)
+            row["reached_after_s"] = round(max(await_reached(a, b, "after a boot"), await_reached(b, a, "after a boot")), 1)
+            for machine in machines:
+                check_guarded(machine)
+            row["boots"] = number + 1
+            print(f"   {case}: boot {number + 1} of {boots}: guarded, reached", flush=True)
+        row["kill_s"] = round(outage_of_a_kill(a, b), 1)
+        row["frames_in_clear"] = len(watch.frames())
+        if row["frames_in_clear"]:
+            raise Failed(f"in clear: {watch.frames()[:5]}")
+        for machine in machines:
+            machine.must(f"ringwall host release --config {CONFIG}", 120)
+        row["released_s"] = round(await_reached(a, b, "after the release"), 1)
+        for machine in machines:
+            left = machine.must("ip -o link; nft list tables; ls /sys/fs/bpf/ringwall")
+            if "rw." in left or "ringwall" in left or "_guard" in left:
+                raise Failed(f"{machine.name}: left after the release: {left}")
+        row["verdict"] = "ok"
+    except Failed as failed:
+        row["verdict"] = f"FAILED: {failed}"
+    finally:
+        if watch:
+            watch.stop()
+        for machine in machines:
+            machine.stop()
+    return row
+
+
+def issue_identities(program, directory):
+    site = directory / "site"
+    run("rm", "-rf", str(site))
+    run(program, "site", "init", "--name", "machines", "--dir", str(site))
+    found = {}
+    for name, number in (("a", 10), ("b", 11)):
+        file = directory / f"{name}.pem"
+        run(program, "site", "issue", "--dir", str(site), "--name", name, "--mac", f"02:00:00:00:03:{number:02x}",
+            "--ip", f"192.0.2.{number}", "--out", str(file), "--force")
+        found[name] = file.read_text()
+    return found
+
+
+def show(rows):
+    columns = ["manager", "kernel", "boots", "reached_after_s", "kill_s", "frames_in_clear", "released_s", "verdict"]
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=pathlib.Path, help="where image.sh has put its files")
+    parser.add_argument("program", help="the ringwall program that issues identities")
+    parser.add_argument("--only", choices=MANAGERS, action="append", help="this manager; may be given several times")
+    parser.add_argument("--boots", type=int, default=3, help="restarts in each case (3)")
+    parser.add_argument("--json", type=pathlib.Path, help="write the rows to this file")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    identities = issue_identities(options.program, options.directory)
+    run("ip", "netns", "add", NAMESPACE)
+    rows = []
+    try:
+        in_namespace("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
+        in_namespace("ip", "link", "add", BRIDGE, "type", "bridge")
+        in_namespace("ip", "link", "set", BRIDGE, "up")
+        for case in options.only or MANAGERS:
+            print(f"== {case}", flush=True)
+            rows.append(play(case, options.directory, identities, options.boots))
+            print(f"   {rows[-1]}", flush=True)
+    finally:
+        run("ip", "netns", "del", NAMESPACE)
+    show(rows)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    sys.exit(any(row["verdict"] != "ok" for row in rows))
+
+
+main()
