@@ -21,7 +21,7 @@ inside() {
 
 make_tree() {
     rm -rf "$tree.new"
-    debootstrap --variant=minbase --include=systemd-sysv,udev,dbus,kmod,iproute2,nftables,iputils-ping,procps,python3-minimal \
+    debootstrap --variant=minbase --include=systemd-sysv,udev,dbus,kmod,iproute2,nftables,iputils-ping,procps,python3 \
         bookworm "$tree.new"
     mv "$tree.new" "$tree"
     # Nothing starts while it is made.
@@ -59,7 +59,9 @@ add_program() {
 [Unit]
 DefaultDependencies=no
 After=local-fs.target
+StartLimitIntervalSec=0
 [Service]
+RestartSec=1
 ExecStartPre=-/sbin/modprobe virtio_console
 ExecStart=/usr/bin/python3 /usr/local/lib/machine/agent.py
 Restart=always

@@ -36,7 +36,8 @@ impl Belt {
     }
 }
 
-/// Puts the belt around `card`; its program gets the name `path`. And whether the place for such filters is made for it.
+/// Puts the belt around `card`; its program gets the name `path`. And whether the place for such
+/// filters is made for it.
 pub(super) fn stand(interface: &str, path: &Path, card: &str) -> Result<(Belt, bool), TakeoverError> {
     let failed =
         |cause: std::io::Error| TakeoverError::Filter { interface: interface.to_owned(), cause: cause.to_string() };

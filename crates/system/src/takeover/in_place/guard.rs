@@ -185,8 +185,8 @@ fn program(admitted: &Admitted) -> Vec<Instruction> {
     program
 }
 
-/// Lets a datagram to this port pass whose headers are those of a train (docs/protocol.md, section 18), and drops all else.
-/// Register 2 is at the frame's start, 3 at its end, 6 holds its EtherType.
+/// Lets a datagram to this port pass whose headers are those of a train (docs/protocol.md, section 18),
+/// and drops all else. Register 2 is at the frame's start, 3 at its end, 6 holds its EtherType.
 fn train(port: u16) -> Vec<Instruction> {
     let half = |word: u16| i32::from(word.to_be());
     let fields = [

@@ -55,8 +55,8 @@ pub const NOT_OPENED: &[Instruction] =
 /// stack. No other frame that comes in has one.
 pub const OPENED_MARK: u32 = 0x5257_4f50;
 
-/// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us; our directory there; and the kind's number
-/// (linux/magic.h).
+/// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us; our directory there;
+/// and the kind's number (linux/magic.h).
 const BPF_FILES: &str = "/sys/fs/bpf";
 const DIRECTORY: &str = "ringwall";
 const BPF_MAGIC: i64 = 0xcafe_4a11;
