@@ -212,11 +212,11 @@ def check_guarded(machine):
 
 def outage_of_a_kill(one, other):
     """The longest gap between two answers, in seconds, while the daemon of `other` is killed and comes back."""
-    one.must(f"ping -n -D -i 0.2 -w 25 {other.ip} > /root/pings 2>&1 &")
+    one.must(f"ping -n -D -i 0.2 -w 25 {other.ip} > /run/pings 2>&1 &")
     time.sleep(4)
     other.must(f"kill -9 $(systemctl show --property MainPID --value ringwall@{INTERFACE})")
     time.sleep(24)
-    answers = re.findall(r"^\[([0-9.]+)\].* time=", one.must("cat /root/pings"), re.MULTILINE)
+    answers = re.findall(r"^\[([0-9.]+)\].* time=", one.must("cat /run/pings"), re.MULTILINE)
     times = [float(text) for text in answers]
     if len(times) < 10:
         raise Failed(f"{len(times)} answers around the kill")
