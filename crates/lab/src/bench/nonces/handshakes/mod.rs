@@ -6,7 +6,6 @@
 //! otherwise: whoever sends in a host's name takes its place in the switch, which is another attack (49).
 
 mod forgery;
-pub mod restarted;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
