@@ -291,6 +291,9 @@ impl World {
             return;
         }
         assert_eq!(header.destination, this.settings.mac);
+        if !is_payload && tells_what_fits(&header, payload, this.settings.inner_mtu()) {
+            return;
+        }
         if !this.settings.weaken.cross_layer {
             check_origin(frame, other);
         }
@@ -334,6 +337,25 @@ impl World {
             self.honest(host, &payload);
             all && self.hosts[1 - host].last_delivered == self.ends(host).datagram(&payload)
         })
+    }
+}
+
+/// Whether a stack hears that its packet has no room in a sealed frame: from whom it was for, and of its own packet.
+fn tells_what_fits(header: &Header, packet: &[u8], fits: u16) -> bool {
+    match header.ethertype {
+        EtherType::IPV4 => {
+            let Some([3, 4, _, _, _, _, high, low, quoted @ ..]) = packet.get(ipv4::HEADER_LEN..) else { return false };
+            u16::from_be_bytes([*high, *low]) == fits
+                && quoted.get(12..16) == packet.get(16..20)
+                && quoted.get(16..20) == packet.get(12..16)
+        }
+        EtherType::IPV6 => {
+            let Some([2, 0, _, _, 0, 0, high, low, quoted @ ..]) = packet.get(ipv6::HEADER_LEN..) else { return false };
+            u16::from_be_bytes([*high, *low]) == fits
+                && quoted.get(8..24) == packet.get(24..40)
+                && quoted.get(24..40) == packet.get(8..24)
+        }
+        _ => false,
     }
 }
 
