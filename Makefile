@@ -12,7 +12,7 @@ demo: ## Set up, build, and run every attack without and with its guard (ARGS="-
 test: ## Set up, then everything: format, lints, tests, simulation, fuzz smoke, the demo
 	@packaging/test.sh
 
-test-machine: ## Guard real machines under QEMU through restarts, kills and releases (ARGS="--only networkd"); about 20 minutes
+test-machine: ## Guard real machines under QEMU through restarts (ARGS="--only networkd"); half an hour
 	@packaging/machine.sh $(ARGS)
 
 fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs cargo-fuzz and nightly Rust

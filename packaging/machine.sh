@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make test-machine`: real machines under QEMU, see packaging/machine/README.md. --kernel names another kernel's package;
-# all other words are those of packaging/machine/run.py.
+# `make test-machine`: real machines under QEMU, see packaging/machine/README.md. --kernel names
+# another kernel's package; all other words are those of packaging/machine/run.py.
 set -eu
 cd "$(dirname "$0")/.."
 packaging/setup.sh machine

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|machine|test|bench. Touches nothing when all is there.
+# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|machine|test|bench. Touches
+# nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh

@@ -7,48 +7,50 @@ cd "$here/../.."
 directory=$1
 kernel=$2
 tree=$directory/tree-$kernel
+part=$tree.part
 
 mounted=""
 unmount() {
-    for place in $mounted; do umount "$place"; done
+    for place in $mounted; do umount -R "$place"; done
     mounted=""
 }
 trap unmount EXIT
 
 inside() {
-    chroot "$tree" env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
+    chroot "$part" env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
 }
 
 make_tree() {
-    rm -rf "$tree.new"
+    # Should a former run have left a mount there, it is not followed.
+    rm -rf --one-file-system "$part"
     debootstrap --variant=minbase --include=systemd-sysv,udev,dbus,kmod,iproute2,nftables,iputils-ping,procps,python3 \
-        bookworm "$tree.new"
-    mv "$tree.new" "$tree"
+        bookworm "$part"
     # Nothing starts while it is made.
-    printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
-    chmod 755 "$tree/usr/sbin/policy-rc.d"
+    printf '#!/bin/sh\nexit 101\n' >"$part/usr/sbin/policy-rc.d"
+    chmod 755 "$part/usr/sbin/policy-rc.d"
     for name in proc sys dev; do
-        mount --rbind --make-rslave "/$name" "$tree/$name" 2>/dev/null || mount --bind "/$name" "$tree/$name"
-        mounted="$tree/$name $mounted"
+        mount --rbind --make-rslave "/$name" "$part/$name" 2>/dev/null || mount --bind "/$name" "$part/$name"
+        mounted="$part/$name $mounted"
     done
-    cp /etc/resolv.conf "$tree/etc/resolv.conf" 2>/dev/null || true
-    cp /etc/apt/apt.conf.d/* "$tree/etc/apt/apt.conf.d/" 2>/dev/null || true
+    cp /etc/resolv.conf "$part/etc/resolv.conf" 2>/dev/null || true
+    cp /etc/apt/apt.conf.d/* "$part/etc/apt/apt.conf.d/" 2>/dev/null || true
     inside apt-get update -qq
     inside apt-get install -y -qq --no-install-recommends "$kernel" initramfs-tools zstd network-manager ifupdown
     inside apt-get clean
-    for place in $mounted; do umount -R "$place" 2>/dev/null || umount "$place"; done
-    mounted=""
-    rm "$tree/usr/sbin/policy-rc.d"
+    unmount
+    rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
     for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd wpa_supplicant \
         apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true
     done
     inside passwd -q -d root
-    echo '/dev/vda / ext4 defaults 0 1' >"$tree/etc/fstab"
-    printf 'auto lo\niface lo inet loopback\n' >"$tree/etc/network/interfaces"
+    echo '/dev/vda / ext4 defaults 0 1' >"$part/etc/fstab"
+    printf 'auto lo\niface lo inet loopback\n' >"$part/etc/network/interfaces"
     # Each machine draws its own.
-    : >"$tree/etc/machine-id"
+    : >"$part/etc/machine-id"
+    # One that was not finished is not taken for one that was.
+    mv "$part" "$tree"
 }
 
 add_program() {

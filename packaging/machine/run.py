@@ -40,7 +40,8 @@ MANAGERS = {
     },
     "ifupdown-hotplug": {
         "file": "/etc/network/interfaces",
-        "text": "auto lo\niface lo inet loopback\nallow-hotplug {interface}\niface {interface} inet static\naddress {ip}/24\n",
+        "text": "auto lo\niface lo inet loopback\nallow-hotplug {interface}\niface {interface} inet static\n"
+                "address {ip}/24\n",
         "units": "networking",
     },
 }
@@ -76,13 +77,15 @@ class Machine:
         in_namespace("ip", "link", "set", self.tap, "master", BRIDGE, "up")
         disk, agent = self.path("qcow2"), self.path("agent")
         disk.unlink(missing_ok=True)
-        run("qemu-img", "create", "-q", "-f", "qcow2", "-b", str(self.directory / "base.qcow2"), "-F", "qcow2", str(disk))
+        base = str(self.directory / "base.qcow2")
+        run("qemu-img", "create", "-q", "-f", "qcow2", "-b", base, "-F", "qcow2", str(disk))
         command = [
             "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
             "-cpu", "max", "-m", "768", "-display", "none", "-nodefaults", "-no-user-config",
             "-kernel", str(self.directory / "vmlinuz"), "-initrd", str(self.directory / "initrd.img"),
             "-append", f"root=/dev/vda rw console=ttyS0 panic=-1 systemd.hostname={self.name}",
-            "-drive", f"file={disk},if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk,addr=8", "-serial", f"file:{self.path('console')}",
+            "-drive", f"file={disk},if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk,addr=8",
+            "-serial", f"file:{self.path('console')}",
             "-device", "virtio-rng-pci,addr=9", "-device", "virtio-serial-pci,addr=10",
             "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=agent",
@@ -190,7 +193,8 @@ def await_reached(one, other, what):
         if answer and answer["status"] == 0:
             return time.monotonic() - start
         time.sleep(0.3)
-    facts = one.ask(f"ip addr; ringwall status --config {CONFIG}; journalctl -b -o cat -u ringwall@{INTERFACE} | tail -n 20")
+    journal = f"journalctl -b -o cat -u ringwall@{INTERFACE} | tail -n 20"
+    facts = one.ask(f"ip addr; ringwall status --config {CONFIG}; {journal}")
     raise Failed(f"{one.name} does not reach {other.name} {what}: {facts and facts['said']}")
 
 
@@ -245,7 +249,8 @@ def play(case, directory, identities, boots):
                     machine.must("ip link set ens3 down")
                 watch = Watch(directory, machines)
             restart(machines)
-            row["reached_after_s"] = round(max(await_reached(a, b, "after a boot"), await_reached(b, a, "after a boot")), 1)
+            reached = [await_reached(one, other, "after a boot") for one, other in ((a, b), (b, a))]
+            row["reached_after_s"] = round(max(reached), 1)
             for machine in machines:
                 check_guarded(machine)
             row["boots"] = number + 1

@@ -345,11 +345,11 @@ impl Program {
         Ok(Program { descriptor, kind })
     }
 
-    /// Has everything that `socket` would hear judged by this program first, in place of any filter before it; gives what is to be
-    /// kept for as long, if that is anything.
+    /// Has everything that `socket` would hear judged by this program first, in place of any filter
+    /// before it; gives what is to be kept for as long, if that is anything.
     ///
-    /// Before Linux 6.7 a socket takes no more than 2,560 instructions (`net.core.optmem_max`, 20,480 bytes). It is then
-    /// given a few, which jump to the rest.
+    /// Before Linux 6.7 a socket takes no more than 2,560 instructions (`net.core.optmem_max`, 20,480
+    /// bytes). It is then given a few, which jump to the rest.
     ///
     /// # Errors
     /// The program is of another kind.

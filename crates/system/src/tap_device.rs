@@ -155,7 +155,8 @@ pub(crate) fn cuts_datagrams(queue: BorrowedFd<'_>) -> bool {
     ask_for_offloads(queue, everything).is_ok()
 }
 
-/// Whether this kernel cuts joined datagrams. It is asked in a namespace of its own, where nobody sees the device that it takes.
+/// Whether this kernel cuts joined datagrams. It is asked in a namespace of its own, where nobody sees
+/// the device that it takes.
 ///
 /// # Errors
 /// No privilege.

@@ -613,8 +613,8 @@ impl Config {
         }
     }
 
-    /// Which frames leave in trains: where the choice is ours and the kernel does not cut them, none, and nothing is kept free
-    /// for them.
+    /// Which frames leave in trains. Under `auto` none do where the kernel does not cut them, and
+    /// nothing is kept free for them.
     pub(crate) fn trains(&self) -> Trains {
         let cuts = self.kernel_cuts.unwrap_or(true);
         if self.cll.trains == Trains::Auto && !cuts { Trains::Off } else { self.cll.trains }

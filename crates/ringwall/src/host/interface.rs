@@ -314,7 +314,7 @@ impl Ward for Interface {
                     self.follower.apply_carrier(carrier)
                 }
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
-                // What the TAP beside a card is called matters to nobody (udev gives it another address).
+                // Nobody goes by the address of the TAP beside a card; udev may change it.
                 Change::InnerMac(_) if self.taken.fence.is_some() => Ok(()),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =

@@ -345,7 +345,8 @@ fn take(config: &Config) -> Result<Taken, Failure> {
     Ok(takeover::take(&request)?)
 }
 
-/// What comes to this program from a card that stays in place: what is sealed, and what passes in clear by configuration.
+/// What comes to this program from a card that stays in place: what is sealed, and what passes in
+/// clear by configuration.
 fn admitted(config: &Config) -> Admitted {
     let ethertypes = std::iter::once(EtherType(config.cll.ethertype)).chain(config.pass_list()).collect();
     Admitted { ethertypes, train_port: train::PORT }

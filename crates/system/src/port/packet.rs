@@ -59,7 +59,8 @@ impl PacketPort {
 }
 
 impl PacketPort {
-    /// Has `program` judge every frame before this port hears it; gives what is to be kept for as long, if that is anything.
+    /// Has `program` judge every frame before this port hears it; gives what is to be kept for as
+    /// long, if that is anything.
     ///
     /// # Errors
     /// The program is no socket filter.

@@ -11,17 +11,13 @@ use super::super::filter::MARK;
 use super::super::nft::hand_over;
 use super::redirect::TC;
 use crate::bpf::{self, Instruction, Keys, Kind, Map, Program, Shape, Shared};
-use crate::ingress::{ADD, ADD_IN_MEMORY, CALL, COPY, EXIT, JUMP_IF_EQUAL, LOAD_WORD, SET, STORE_WORD, instruction};
+use crate::ingress::{ADD_IN_MEMORY, EXIT, JUMP_IF_EQUAL, LOAD_WORD, SET, find_only_entry, instruction};
 use crate::namespace::in_mount_tree;
 
 // Where `struct __sk_buff` has the mark (linux/bpf.h), and what a filter of `tc` answers (linux/pkt_cls.h).
 const MARK_AT: i16 = 8;
 const NEXT: i32 = -1;
 const DROP: i32 = 2;
-const LOAD_MAP: u8 = 0x18;
-const MAP_BY_PLACE: u8 = 1;
-const LOOK_UP: i32 = 1;
-const STACK: u8 = 10;
 /// The filter's number among those of the card, "RW".
 const HANDLE: &str = "0x5257";
 
@@ -79,22 +75,16 @@ fn tc(interface: &str, script: &str) -> Result<(), TakeoverError> {
 
 /// Counts and drops what has another mark than the daemon's frames.
 fn program() -> Vec<Instruction> {
-    vec![
-        instruction(LOAD_WORD, 2, 1, MARK_AT, 0),
-        instruction(JUMP_IF_EQUAL, 2, 0, 12, MARK.cast_signed()),
-        instruction(SET, 1, 0, 0, 0),
-        instruction(STORE_WORD, STACK, 1, -4, 0),
-        instruction(COPY, 2, STACK, 0, 0),
-        instruction(ADD, 2, 0, 0, -4),
-        instruction(LOAD_MAP, 1, MAP_BY_PLACE, 0, 0),
-        instruction(0, 0, 0, 0, 0),
-        instruction(CALL, 0, 0, 0, LOOK_UP),
+    let find = find_only_entry();
+    let count = [
         instruction(JUMP_IF_EQUAL, 0, 0, 2, 0),
         instruction(SET, 1, 0, 0, 1),
         instruction(ADD_IN_MEMORY, 0, 1, 0, 0),
         instruction(SET, 0, 0, 0, DROP),
         instruction(EXIT, 0, 0, 0, 0),
-        instruction(SET, 0, 0, 0, NEXT),
-        instruction(EXIT, 0, 0, 0, 0),
-    ]
+    ];
+    let own = (find.len() + count.len()) as i16;
+    let judge = [instruction(LOAD_WORD, 2, 1, MARK_AT, 0), instruction(JUMP_IF_EQUAL, 2, 0, own, MARK.cast_signed())];
+    let pass = [instruction(SET, 0, 0, 0, NEXT), instruction(EXIT, 0, 0, 0, 0)];
+    [&judge[..], &find, &count, &pass].concat()
 }

@@ -13,8 +13,8 @@ use wire::cll::train;
 
 use crate::bpf::{self, Instruction, Keys, Kind, Map, Program, Shape, Shared};
 use crate::ingress::{
-    ADD, ADD_IN_MEMORY, CALL, COPY, EXIT, JUMP, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_BYTE,
-    LOAD_DOUBLE, LOAD_HALF, LOAD_WORD, SET, STORE_WORD, instruction,
+    ADD, ADD_IN_MEMORY, COPY, EXIT, JUMP, JUMP_IF_BEYOND, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_BYTE, LOAD_DOUBLE,
+    LOAD_HALF, LOAD_WORD, SET, find_only_entry, instruction,
 };
 use crate::namespace::in_mount_tree;
 use crate::netlink::link::Link;
@@ -33,12 +33,6 @@ const XDP_PASS: i32 = 2;
 const UDP: i32 = 17;
 /// 169.254, the first half of an address of the link.
 const LINK_LOCAL: u16 = 0xa9fe;
-/// A load of 64 bits from a map's place, in two instructions.
-const LOAD_MAP: u8 = 0x18;
-const MAP_BY_PLACE: u8 = 1;
-const LOOK_UP: i32 = 1;
-/// The register of the stack's end.
-const FRAME_END: u8 = 10;
 
 // The words of the one entry of the map: frames that were dropped, and whether all may pass.
 const ARP_DROPPED: usize = 0;
@@ -89,8 +83,8 @@ fn map() -> std::io::Result<Map> {
 pub struct Admitted {
     /// EtherTypes of frames that are let in whatever they hold.
     pub ethertypes: Vec<EtherType>,
-    /// The port of datagrams that sealed frames travel in: to it, from and to addresses of the link (RFC 3927), without
-    /// options.
+    /// The port of datagrams that sealed frames travel in: to it, from and to addresses of the link
+    /// (RFC 3927), without options.
     pub train_port: u16,
 }
 
@@ -150,14 +144,8 @@ fn program(admitted: &Admitted) -> Vec<Instruction> {
     program.extend(admitted.ethertypes.iter().map(|one| instruction(JUMP_IF_EQUAL, 6, 0, TO_PASS, as_loaded(one))));
     program.extend(train(admitted.train_port));
     let drop = program.len();
+    program.extend(find_only_entry());
     program.extend([
-        instruction(SET, 1, 0, 0, 0),
-        instruction(STORE_WORD, FRAME_END, 1, -4, 0),
-        instruction(COPY, 2, FRAME_END, 0, 0),
-        instruction(ADD, 2, 0, 0, -4),
-        instruction(LOAD_MAP, 1, MAP_BY_PLACE, 0, 0),
-        instruction(0, 0, 0, 0, 0),
-        instruction(CALL, 0, 0, 0, LOOK_UP),
         instruction(JUMP_IF_EQUAL, 0, 0, TO_END, 0),
         instruction(LOAD_DOUBLE, 1, 0, at(OPEN), 0),
         instruction(JUMP_UNLESS_EQUAL, 1, 0, TO_PASS, 0),

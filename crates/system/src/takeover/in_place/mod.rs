@@ -158,8 +158,8 @@ impl Fence {
         self.guard.others_dropped()
     }
 
-    /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the start, those alone
-    /// that are admitted.
+    /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the
+    /// start, those alone that are admitted.
     pub fn set_open(&self, open: bool) {
         self.guard.set_open(open);
     }
