@@ -1,4 +1,4 @@
-//! Asking distributors for keys, the time, leases, and to take a new key of ours, and being one (sections 3.4 and 3.5.1).
+//! Asking distributors for keys, the time, leases, and to take a new key of ours, and being one (sections 3.4, 3.5.1).
 //!
 //! What an answer changes elsewhere goes back to the caller as [`Told`].
 
@@ -82,12 +82,12 @@ impl Akds {
         self.enquiries.len()
     }
 
-    /// The distributor that is asked first, whether all were silent, and whether they are asked to take another key of ours.
+    /// The distributor that is asked first, whether all were silent, and whether they are to take another key of ours.
     pub(super) fn state(&self) -> (usize, bool, bool) {
         (self.enquiries.preferred(), self.are_silent, self.new_key.is_some())
     }
 
-    /// Asks whose key `ip` has unless that is asked already; false when that is not possible now. The next tick sends it.
+    /// Asks whose key `ip` has unless that is asked already; false when too much is asked. The next tick sends it.
     pub(super) fn ask_for_key(&mut self, call: &mut Call<'_>, ip: Ipv4Addr) -> bool {
         self.open(call, About::Key(ip))
     }
@@ -131,12 +131,12 @@ impl Akds {
         call: &mut Call<'_>,
         number: u64,
         question: LeaseQuestion,
-    ) -> Result<(), LeaseQuestion> {
+    ) -> Option<LeaseQuestion> {
         if !self.ask_again(call, About::Lease(number)) {
-            return Err(question);
+            return Some(question);
         }
         self.leases.insert(number, question);
-        Ok(())
+        None
     }
 
     /// Asks once more after a while; false when too much is being asked.
@@ -290,8 +290,8 @@ impl Akds {
         }
     }
 
-    /// A distributor's answer, whose `bytes` are from the hardware address `source`; without a `frame` it is from the one here. It
-    /// must belong to an open request and come from a distributor's hardware address before its signature is checked.
+    /// A distributor's answer from the hardware address `source`; without a `frame` it is from the one here. It must
+    /// belong to an open request and come from a distributor's hardware address before its signature is checked.
     pub(super) fn hear(
         &mut self,
         call: &mut Call<'_>,

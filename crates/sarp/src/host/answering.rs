@@ -11,7 +11,8 @@ use super::core::{Call, Nonce};
 use super::work::Task;
 use crate::limits;
 
-/// What may still be answered. Strangers, whose addresses may all be made up by one, take nothing from who has proved his.
+/// What may still be answered. Strangers, whose addresses may all be made up by one, take nothing from who has proved
+/// his.
 #[derive(Debug)]
 pub(super) struct Answering {
     budget: Apart<Bucket>,
@@ -32,8 +33,8 @@ impl Answering {
         }
     }
 
-    /// Answers a request for an address of ours. Before this host has the time it cannot sign; then whoever believes plain
-    /// answers hears one, and nobody else is worse off than without.
+    /// Answers a request for an address of ours. Before this host has the time it cannot sign; then whoever believes
+    /// plain answers hears one, and nobody else is worse off than without.
     pub(super) fn answer(
         &mut self,
         call: &mut Call<'_>,

@@ -248,10 +248,8 @@ impl Dhcp {
         let (now, ip) = (call.now(), question.address);
         let lasts = |server: &dhcp::Server| server.is_leased(now, ip, question.host);
         if question.action == LeaseAction::Extend && self.server.as_ref().is_some_and(lasts) {
-            question = match akds.ask_about_lease_again(call, number, question) {
-                Ok(()) => return,
-                Err(question) => question,
-            };
+            let Some(back) = akds.ask_about_lease_again(call, number, question) else { return };
+            question = back;
             call.report(Event::LeaseUntold { ip });
         }
         match self.held.remove(&number) {

@@ -101,8 +101,8 @@ impl Work {
         Ticket(self.last_ticket)
     }
 
-    /// The next job: one that is waited for, or else the preparation of signatures if `key` wants it. That belongs to no
-    /// frame, so nobody looks for its end.
+    /// The next job: one that is waited for, or else the preparation of signatures if `key` wants it. That belongs to
+    /// no frame, so nobody looks for its end.
     pub(super) fn next(&mut self, key: &Arc<SigningKey>, random: &mut Generator) -> Option<(Ticket, Job)> {
         if let Some(job) = self.waiting.pop() {
             return Some(job);
@@ -113,8 +113,8 @@ impl Work {
         Some((self.ticket(), Job(JobKind::Prepare { key: Arc::clone(key), random: random.bytes() })))
     }
 
-    /// Notes what a job has done; what it belongs to. Preparation that came to nothing is tried again after the next signature,
-    /// not at once.
+    /// Notes what a job has done; what it belongs to. Preparation that came to nothing is tried again after the next
+    /// signature, not at once.
     pub(super) fn end(&mut self, ticket: Ticket, completion: &CompletionKind) -> Option<Task> {
         match completion {
             CompletionKind::Signed(Some(_)) | CompletionKind::DhcpProved(Ok(_)) => {

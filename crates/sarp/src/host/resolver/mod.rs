@@ -1,5 +1,5 @@
-//! Who has which hardware address: what our stack has asked (`asking.rs`), what others say (`judging.rs`), and the keys to judge
-//! that by.
+//! Who has which hardware address: what our stack has asked (`asking.rs`), what others say (`judging.rs`), and the
+//! keys to judge that by.
 
 mod asking;
 mod judging;
