@@ -88,7 +88,7 @@ impl Machines {
         let message = Message::parse(bytes).map_err(|_| DropReason::SarpMalformed)?;
         match message.kind {
             Kind::Resolution => {
-                let heard = Heard { message: &message, frame };
+                let heard = Heard { message: &message, frame, retried: false };
                 let judged = self.resolver.signed(call, &mut self.akds, header, heard)?;
                 Ok(self.conclude(call, judged, &message.arp, frame))
             }

@@ -12,17 +12,6 @@ use wire::MacAddress;
 use crate::job::{CompletionKind, Job, JobKind};
 use crate::limits;
 
-/// What a checked message is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// It answers our question.
-    Reply,
-    /// It asks for an address of ours.
-    Request,
-    /// A peer says that its hardware address is another now.
-    Announcement,
-}
-
 /// What a job under way belongs to. The frame has its fate when the job is done.
 #[derive(Debug)]
 pub(super) enum Task {
@@ -62,7 +51,6 @@ impl Task {
 #[derive(Debug)]
 pub(super) struct Checking {
     pub(super) frame: Vec<u8>,
-    pub(super) purpose: Purpose,
     /// Whether it is judged for the second time, under a key that was just fetched.
     pub(super) retried: bool,
     pub(super) record: Verified<HostRecord>,

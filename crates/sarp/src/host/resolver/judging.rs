@@ -14,7 +14,7 @@ use crate::clock::Stamp;
 use crate::event::Event;
 use crate::host::akds::Akds;
 use crate::host::core::{Call, Nonce, Verdict};
-use crate::host::work::{Checking, Purpose, Task};
+use crate::host::work::{Checking, Task};
 use crate::job::JobKind;
 use crate::limits;
 use crate::pending::Waiting;
@@ -30,16 +30,37 @@ pub(crate) enum Judged {
 /// The same, or why the message is dropped.
 type Judgement = Result<Judged, DropReason>;
 
+/// What a signed message is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It answers our question.
+    Reply,
+    /// It asks for an address of ours.
+    Request,
+    /// A peer says that its hardware address is another now.
+    Announcement,
+}
+
 /// A signed message between hosts, and the frame that brought it.
 #[derive(Clone, Copy)]
 pub(crate) struct Heard<'a> {
     pub(crate) message: &'a Message<'a>,
     pub(crate) frame: &'a [u8],
+    /// Whether it is judged for the second time, under a key that was just fetched.
+    pub(crate) retried: bool,
 }
 
 impl Heard<'_> {
     fn sender(&self) -> Ipv4Addr {
         self.message.arp.sender_ip
+    }
+
+    fn purpose(&self) -> Purpose {
+        match self.message.arp.operation {
+            Operation::Reply => Purpose::Reply,
+            Operation::Request if self.message.arp.sender_ip == self.message.arp.target_ip => Purpose::Announcement,
+            Operation::Request => Purpose::Request,
+        }
     }
 
     fn stamp(&self) -> Stamp {
@@ -52,8 +73,8 @@ impl Heard<'_> {
     }
 
     /// A request that proves nothing is answered like a plain one and teaches nothing; anything else ends here.
-    fn unproved(&self, purpose: Purpose, reason: DropReason) -> Judgement {
-        match purpose {
+    fn unproved(&self, reason: DropReason) -> Judgement {
+        match self.purpose() {
             Purpose::Request => Ok(Judged::Asks(self.data().nonce)),
             Purpose::Reply | Purpose::Announcement => Err(reason),
         }
@@ -101,19 +122,12 @@ impl Resolver {
         let arp = &heard.message.arp;
         check_sender(call, header, arp)?;
         Resolution::parse(heard.message.data).map_err(|_| DropReason::SarpMalformed)?;
-        match arp.operation {
-            Operation::Request => self.signed_request(call, akds, heard),
-            Operation::Reply => {
-                self.check_answer(call, heard)?;
-                let is_provable = self.ring.contains(arp.sender_ip) && call.clock().is_some();
-                let fate = if is_provable {
-                    self.check(call, akds, heard, Purpose::Reply, false)
-                } else {
-                    self.wait_for_key(call, akds, heard, false)
-                };
-                fate.map(Judged::Done)
-            }
+        let is_provable = self.ring.contains(arp.sender_ip) && call.clock().is_some();
+        if arp.operation == Operation::Request {
+            return self.signed_request(call, akds, heard, is_provable);
         }
+        self.check_answer(call, heard)?;
+        if is_provable { self.judge(call, akds, heard) } else { self.wait_for_key(call, akds, heard, false) }
     }
 
     /// Whether a signed reply answers a question of ours.
@@ -126,49 +140,31 @@ impl Resolver {
 
     /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking. Nor is
     /// anybody proved whom the stack heard of just now.
-    fn signed_request(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>) -> Judgement {
+    fn signed_request(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>, provable: bool) -> Judgement {
         let arp = &heard.message.arp;
-        let provable = self.ring.contains(arp.sender_ip) && call.clock().is_some();
         if !provable && call.is_own(arp.target_ip) && !call.is_near(heard.stamp()) {
             // Nothing is proved, but it costs little to ask: it may be our own clock that is wrong.
             akds.ask_for_time(call);
         }
         let teaches = provable && !self.ring.was_just_told(call.now(), arp.sender_ip, arp.sender_mac);
-        match (arp.sender_ip == arp.target_ip, provable) {
-            (true, true) => self.judge(call, akds, heard, Purpose::Announcement, false),
-            (true, false) => Err(DropReason::SarpUnasked),
-            (false, _) if teaches && call.is_own(arp.target_ip) => {
-                self.judge(call, akds, heard, Purpose::Request, false)
-            }
-            (false, _) => Ok(Judged::Asks(heard.data().nonce)),
+        match heard.purpose() {
+            Purpose::Announcement if !provable => Err(DropReason::SarpUnasked),
+            Purpose::Request if !teaches || !call.is_own(arp.target_ip) => Ok(Judged::Asks(heard.data().nonce)),
+            _ => self.judge(call, akds, heard),
         }
     }
 
-    fn judge(
-        &mut self,
-        call: &mut Call<'_>,
-        akds: &mut Akds,
-        heard: Heard<'_>,
-        purpose: Purpose,
-        retried: bool,
-    ) -> Judgement {
-        let checked = self.check(call, akds, heard, purpose, retried);
-        checked.map(Judged::Done).or_else(|reason| heard.unproved(purpose, reason))
+    fn judge(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>) -> Judgement {
+        self.check(call, akds, heard).map(Judged::Done).or_else(|reason| heard.unproved(reason))
     }
 
     /// Judges the stamp of a message and has its signature checked.
     ///
     /// # Errors
     /// Why it proves nothing.
-    fn check(
-        &mut self,
-        call: &mut Call<'_>,
-        akds: &mut Akds,
-        heard: Heard<'_>,
-        purpose: Purpose,
-        retried: bool,
-    ) -> Verdict {
-        let (now, sender, frame) = (call.now(), heard.sender(), heard.frame);
+    fn check(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>) -> Verdict {
+        let Heard { frame, retried, .. } = heard;
+        let (now, sender, purpose) = (call.now(), heard.sender(), heard.purpose());
         let Some(entry) = self.ring.get(now, sender) else { return Ok(Fate::Dropped(DropReason::SarpNoKey)) };
         let (record, fetched_at) = (entry.record.clone(), entry.fetched_at);
         let last = match purpose {
@@ -190,7 +186,7 @@ impl Resolver {
             return Err(DropReason::SarpBudget);
         }
         let job = JobKind::Check { record: record.clone(), message: frame[HEADER_LEN..].to_vec() };
-        Ok(call.start(job, Task::Check(Checking { frame: frame.to_vec(), purpose, retried, record })))
+        Ok(call.start(job, Task::Check(Checking { frame: frame.to_vec(), retried, record })))
     }
 
     /// What nobody asked for has a budget of its own, so that it never costs an answer.
@@ -206,7 +202,13 @@ impl Resolver {
     }
 
     /// Puts a reply on the pending list and asks for its key.
-    fn wait_for_key(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>, failed_before: bool) -> Verdict {
+    fn wait_for_key(
+        &mut self,
+        call: &mut Call<'_>,
+        akds: &mut Akds,
+        heard: Heard<'_>,
+        failed_before: bool,
+    ) -> Judgement {
         let (now, sender) = (call.now(), heard.sender());
         if self.ring.is_unknown(now, sender) {
             call.report_stranger(Event::NoKey { ip: sender });
@@ -217,7 +219,7 @@ impl Resolver {
         }
         let kept = self.pending.keep(Waiting { sender, arrived: now, failed_before, frame: heard.frame.to_vec() });
         akds.send_all_due(call);
-        kept.map(|()| Fate::Held).map_err(|_| DropReason::SarpPendingFull)
+        kept.map(|()| Judged::Done(Fate::Held)).map_err(|_| DropReason::SarpPendingFull)
     }
 
     /// Acts on a message whose signature is `good` or not.
@@ -230,18 +232,18 @@ impl Resolver {
     ) -> Result<(Arp, Judged), DropReason> {
         let frame = &checking.frame;
         let message = Message::parse(&frame[HEADER_LEN..]).map_err(|_| DropReason::SarpMalformed)?;
-        let heard = Heard { message: &message, frame };
-        let judged =
-            if good { self.believe(call, akds, heard, checking) } else { self.disbelieve(call, akds, heard, checking) };
-        Ok((message.arp, judged?))
+        let heard = Heard { message: &message, frame, retried: checking.retried };
+        let believed =
+            if good { self.believe(call, akds, heard, checking) } else { self.disbelieve(call, akds, heard) };
+        Ok((message.arp, believed?))
     }
 
     fn believe(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>, checking: &Checking) -> Judgement {
-        let (now, arp, purpose) = (call.now(), &heard.message.arp, checking.purpose);
+        let (now, arp, purpose) = (call.now(), &heard.message.arp, heard.purpose());
         let entry = self.ring.get(now, arp.sender_ip).ok_or(DropReason::SarpNoKey)?;
         if !entry.record.same_key(&checking.record) {
             // The key was replaced while the old one was being tried.
-            return self.judge(call, akds, heard, purpose, true);
+            return self.judge(call, akds, Heard { retried: true, ..heard });
         }
         // Another message of the same sender may have overtaken this one. And our clock may have gone back meanwhile: a stamp
         // of the time before would keep this sender out until the clock is there again.
@@ -270,16 +272,14 @@ impl Resolver {
     }
 
     /// The key may have changed: it is asked for again, once, and not too often (section 3.4).
-    fn disbelieve(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>, checking: &Checking) -> Judgement {
+    fn disbelieve(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>) -> Judgement {
         let now = call.now();
         let fetched_at = self.ring.get(now, heard.sender()).map(|entry| entry.fetched_at);
         let is_fresh = fetched_at.is_some_and(|at| now.since(at) < limits::REFETCH_INTERVAL);
-        match checking.purpose {
-            Purpose::Reply if !checking.retried && !is_fresh => {
-                self.wait_for_key(call, akds, heard, true).map(Judged::Done)
-            }
+        match heard.purpose() {
+            Purpose::Reply if !heard.retried && !is_fresh => self.wait_for_key(call, akds, heard, true),
             Purpose::Reply => Err(refused(call, &heard.message.arp, DropReason::SarpSignature)),
-            purpose => heard.unproved(purpose, DropReason::SarpSignature),
+            _ => heard.unproved(DropReason::SarpSignature),
         }
     }
 
@@ -288,10 +288,10 @@ impl Resolver {
         let frame = &waiting.frame;
         let message = Message::parse(frame.get(HEADER_LEN..).unwrap_or_default());
         let judged = message.map_err(|_| DropReason::SarpMalformed).and_then(|message| {
-            let heard = Heard { message: &message, frame };
+            let heard = Heard { message: &message, frame, retried: true };
             // By now the question may be closed, or be another one.
             self.check_answer(call, heard)?;
-            self.check(call, akds, heard, Purpose::Reply, true)
+            self.check(call, akds, heard)
         });
         call.release(Side::WIRE, judged.unwrap_or_else(Fate::Dropped), frame);
     }
