@@ -94,7 +94,6 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/cll/src/lane/mod.rs", "Lane", Of::Methods, 64),
     ("crates/cll/src/settings.rs", "Settings", Of::Fields, 30),
     ("crates/lab/src/attack/mod.rs", "Attack", Of::Fields, 16),
-    ("crates/lab/src/sim/link_layer/host.rs", "Host", Of::Fields, 16),
     ("crates/ringwall/src/config/gate.rs", "Gate", Of::Fields, 27),
     ("crates/ringwall/src/config/mod.rs", "Cll", Of::Fields, 33),
     ("crates/ringwall/src/config/mod.rs", "Config", Of::Methods, 42),
