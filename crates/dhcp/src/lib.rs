@@ -37,7 +37,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    fn holds(&self, now: Instant) -> bool {
+    /// Whether it lasts at `now`.
+    #[must_use]
+    pub fn holds(&self, now: Instant) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }

@@ -5,10 +5,13 @@
 
 #[path = "architecture/source.rs"]
 mod source;
+#[path = "architecture/types.rs"]
+mod types;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use source::{code, files_below, is_word, item_end, product_files, read};
+use types::Of;
 
 /// Each room, the rooms it may import, and those it may import in tests besides. `scrub` never imports `identity`; `sarp`,
 /// `cll` and `scrub` never import each other.
@@ -73,6 +76,34 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Functions that are longer: file, name, lines. This list only ever shrinks.
 const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
+
+/// Most methods of a type outside of tests, over all its `impl` blocks.
+const METHODS_MAX: usize = 40;
+
+/// Most fields of a type outside of tests.
+const FIELDS_MAX: usize = 15;
+
+/// Types that are larger: file, name, of what, how many. This list only ever shrinks.
+const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
+    ("crates/authority/src/directory.rs", "Directory", Of::Methods, 48),
+    ("crates/authority/src/repository/etcd/mod.rs", "EtcdStore", Of::Methods, 58),
+    ("crates/cll/src/control/mod.rs", "Control", Of::Methods, 295),
+    ("crates/cll/src/control/mod.rs", "Control", Of::Fields, 34),
+    ("crates/cll/src/control/mod.rs", "PeerReport", Of::Fields, 16),
+    ("crates/cll/src/control/peers.rs", "Association", Of::Fields, 24),
+    ("crates/cll/src/lane/mod.rs", "Lane", Of::Methods, 64),
+    ("crates/cll/src/settings.rs", "Settings", Of::Fields, 30),
+    ("crates/lab/src/attack/mod.rs", "Attack", Of::Fields, 16),
+    ("crates/ringwall/src/config/gate.rs", "Gate", Of::Fields, 27),
+    ("crates/ringwall/src/config/mod.rs", "Cll", Of::Fields, 33),
+    ("crates/ringwall/src/config/mod.rs", "Config", Of::Methods, 42),
+    ("crates/ringwall/src/gate/replay.rs", "Report", Of::Fields, 16),
+    ("crates/ringwall/src/protocol.rs", "GateStatus", Of::Fields, 21),
+    ("crates/ringwall/src/protocol.rs", "Peer", Of::Fields, 16),
+    ("crates/ringwall/src/protocol.rs", "Status", Of::Fields, 24),
+    ("crates/ringwall/src/site.rs", "IssueArguments", Of::Fields, 17),
+    ("crates/scrub/src/settings.rs", "Settings", Of::Fields, 18),
+];
 
 /// The rooms that exist, by directory.
 fn rooms() -> Vec<String> {
@@ -228,6 +259,79 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         (!name.is_empty()).then_some((name, lines))
     };
     starts.filter_map(function).collect()
+}
+
+#[test]
+fn types_are_small() {
+    let mut sizes = BTreeMap::new();
+    for room in rooms() {
+        let files: Vec<_> = product_files(&room).into_iter().map(|file| (file.clone(), code(&file))).collect();
+        sizes.extend(types::sizes(&files));
+    }
+    assert!(sizes.len() > 1000, "the types are found: {}", sizes.len() / 2);
+    assert_none(&unlike_the_list(&sizes, LARGE_TYPES), "large types");
+}
+
+/// What is larger than it may be, and what of the list is not so any more.
+fn unlike_the_list(sizes: &BTreeMap<(types::Name, Of), usize>, list: &[(&str, &str, Of, usize)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (((file, name), of), count) in sizes {
+        let most = if *of == Of::Methods { METHODS_MAX } else { FIELDS_MAX };
+        let listed = list.iter().find(|(place, listed, what, _)| (place, listed, what) == (&&**file, &&**name, of));
+        let most_of_all = listed.map_or(most, |(.., most)| *most);
+        if *count > most_of_all {
+            wrong.push(format!(
+                "{file}: {name} has {count} {of:?}, at most {most_of_all}: cut it into types that own what they change"
+            ));
+        } else if listed.is_some() && *count < most_of_all {
+            let rest = if *count > most { "enter that in the list" } else { "take it off the list" };
+            wrong.push(format!("{file}: {name} has only {count} {of:?} now: {rest}, which only shrinks"));
+        }
+    }
+    let is_there = |(file, name, of, _): &&(&str, &str, Of, usize)| {
+        sizes.contains_key(&(((*file).to_owned(), (*name).to_owned()), *of))
+    };
+    wrong.extend(
+        list.iter()
+            .filter(|entry| !is_there(entry))
+            .map(|(file, name, ..)| format!("{file} has no {name}: take it off")),
+    );
+    wrong
+}
+
+#[test]
+fn the_counter_of_methods_and_fields_can_fail() {
+    let types = "/// Not a field: nothing.
+        pub struct Large<F: Fn(u8) -> u8> where F: Clone {
+            pub(crate) map: BTreeMap<u8, (u8, [u8; 4])>, call: fn(u8, u8) -> u8,
+            #[serde(default)] last: F
+        }
+        struct Empty;
+        pub(crate) struct Pair(u8, Option<(u8, u8)>);
+        impl Pair { const fn one(self) { struct Inner { a: u8 } fn inner() {} } }
+        fn free(make: impl Fn() -> u8) -> impl Iterator<Item = u8> { fn inside() {} }
+        #[cfg(test)] impl<F> Large<F> { fn of_a_test() {} }";
+    let elsewhere = "impl<F: Fn(u8) -> u8> Large<F> where F: Clone { fn a(&self) {} pub async fn b(&self) {} }
+        impl fmt::Debug for super::Large<u8> { fn fmt(&self) {} }
+        unsafe impl<'a> Send for &'a Pair {}
+        struct Empty { a: u8 } impl Empty { fn here() {} }";
+    let files = [("a.rs", types), ("a/b.rs", elsewhere)];
+    let files = files.map(|(name, text)| (name.to_owned(), source::outside_of_tests(text)));
+    let sizes = types::sizes(&files);
+    let size = |file: &str, name: &str| {
+        let of = |what| sizes[&((file.to_owned(), name.to_owned()), what)];
+        (of(Of::Methods), of(Of::Fields))
+    };
+    assert_eq!(size("a.rs", "Large"), (3, 3));
+    assert_eq!(size("a.rs", "Pair"), (1, 2));
+    assert_eq!((size("a.rs", "Empty"), size("a/b.rs", "Empty")), ((0, 0), (1, 1)));
+    let list = |most| [("a.rs", "Large", Of::Methods, most)];
+    let told = |most| unlike_the_list(&sizes, &list(most)).len();
+    assert_eq!([told(2), told(3), told(4)], [1, 0, 1], "larger than listed, as listed, smaller than listed");
+    assert_eq!(unlike_the_list(&sizes, &[("a.rs", "Gone", Of::Fields, 20)]).len(), 1, "what is listed is there");
+    let many = "fn a() {} ".repeat(METHODS_MAX + 1);
+    let files = [("c.rs".to_owned(), format!("struct Large; impl Large {{ {many} }}"))];
+    assert_eq!(unlike_the_list(&types::sizes(&files), &[]).len(), 1, "what is not listed is small");
 }
 
 #[test]

@@ -22,6 +22,14 @@ pub(crate) enum About {
 }
 
 impl About {
+    /// Whose key it is.
+    pub(crate) fn address(self) -> Option<Ipv4Addr> {
+        match self {
+            About::Time | About::Change | About::Lease(_) => None,
+            About::Key(ip) => Some(ip),
+        }
+    }
+
     /// Whether `kind` answers this.
     pub(crate) fn is_answered_by(self, kind: Kind) -> bool {
         match self {

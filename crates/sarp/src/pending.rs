@@ -34,6 +34,11 @@ impl Pending {
         Ok(())
     }
 
+    /// Whether anything waits for `sender`.
+    pub(crate) fn holds(&self, sender: Ipv4Addr) -> bool {
+        self.0.iter().any(|waiting| waiting.sender == sender)
+    }
+
     /// Takes out what waits for `sender`, or for anybody.
     pub(crate) fn take(&mut self, sender: Option<Ipv4Addr>) -> Vec<Waiting> {
         let (taken, kept) = self.0.drain(..).partition(|waiting| sender.is_none_or(|ip| ip == waiting.sender));

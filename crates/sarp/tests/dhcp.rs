@@ -180,6 +180,9 @@ fn a_lease_that_is_given_back_is_unbound() {
     let mut site = site();
     site.lease(CLIENT, 7, ip(20));
     site.says(CLIENT, release(CLIENT, ip(20)));
+    // From that moment the host speaks for it no longer.
+    site.lan.stack_says(CLIENT, wire::arp::Arp { sender_ip: ip(20), ..common::request(CLIENT, ip(21)) });
+    assert_eq!(site.drops(CLIENT, DropReason::ArpNotOurs), 1);
     assert_eq!(site.heard(SERVER), [MessageType::Release]);
     assert!(site.lan.repository.leases.borrow().is_empty());
     assert!(site.lan.station(SERVER).host.report(bump::Instant::from_millis(1)).leases.is_empty());

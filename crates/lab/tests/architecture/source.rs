@@ -46,7 +46,12 @@ pub(crate) fn product_files(room: &str) -> Vec<String> {
 
 /// The code of a file: what the compiler sees outside of tests, with every line where it was.
 pub(crate) fn code(name: &str) -> String {
-    without_tests(&without_text(&read(name)))
+    outside_of_tests(&read(name))
+}
+
+/// Of a source text, what the compiler sees outside of tests.
+pub(crate) fn outside_of_tests(source: &str) -> String {
+    without_tests(&without_text(source))
 }
 
 /// What stands at one place of a source text.

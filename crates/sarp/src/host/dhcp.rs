@@ -2,37 +2,33 @@
 //!
 //! The rules are those of the `dhcp` room; this file moves messages and jobs.
 
-use bump::{DropReason, Fate, Frame, Instant, Meta, Side, sink};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bump::{DropReason, Fate, Frame, Instant, Meta, Side};
 use dhcp::client::Outcome;
 use dhcp::server::{Checked, Question, Reply, Step, Waiting};
 use dhcp::{Claimed, Proving};
 use identity::distributor::Statement;
 use identity::site_key::SiteKey;
 use identity::{Succession, Verified};
-use wire::MacAddress;
 use wire::dhcp::{Kind, Operation, View, recognise};
 use wire::ethernet::Header;
-use wire::sarp::Kind as SarpKind;
-use wire::sarp::data::{self, LeaseAction};
+use wire::sarp::data::LeaseAction;
 
-use super::{Call, Host, Task};
+use super::LeaseReport;
+use super::akds::{Akds, ClockStep};
+use super::core::{Call, Verdict};
+use super::work::Task;
 use crate::clock::Stamp;
-use crate::enquiry::{About, Due};
 use crate::event::Event;
 use crate::job::JobKind;
 use crate::limits;
-
-/// What is asked of a distributor about a DHCP client.
-#[derive(Debug)]
-pub(super) struct Asking {
-    pub(super) question: Question,
-    held: Held,
-}
+use crate::settings::Settings;
 
 /// What waits for the answer of a distributor.
 #[derive(Debug)]
 enum Held {
-    Nothing,
     /// The client's message, which is in the question.
     Request,
     /// The client's message, until it is known whose key the client's is.
@@ -41,20 +37,43 @@ enum Held {
     Ack(Vec<u8>),
 }
 
-impl Host {
-    /// The keys of the site are these from now on; DHCP messages have their tags under them.
-    pub fn share(&mut self, site_keys: &Succession<SiteKey>) {
-        self.dhcp_client.iter_mut().for_each(|client| client.share(site_keys.clone()));
-        self.dhcp_server.iter_mut().for_each(|server| server.share(site_keys.clone()));
+/// DHCP of this host.
+#[derive(Debug)]
+pub(super) struct Dhcp {
+    client: Option<dhcp::Client>,
+    server: Option<dhcp::Server>,
+    /// What waits for a distributor, by the number of the question.
+    held: BTreeMap<u64, Held>,
+}
+
+impl Dhcp {
+    pub(super) fn new(settings: &Settings) -> Dhcp {
+        Dhcp {
+            client: settings.dhcp_client.clone().map(dhcp::Client::new),
+            server: settings.dhcp_server.clone().map(dhcp::Server::new),
+            held: BTreeMap::new(),
+        }
+    }
+
+    /// The keys of the site are these from now on.
+    pub(super) fn share(&mut self, site_keys: &Succession<SiteKey>) {
+        self.client.iter_mut().for_each(|client| client.share(site_keys.clone()));
+        self.server.iter_mut().for_each(|server| server.share(site_keys.clone()));
     }
 
     /// Whether this host looks at DHCP at all; otherwise it passes like everything but ARP.
     fn speaks_dhcp(&self) -> bool {
-        self.dhcp_client.is_some() || self.dhcp_server.is_some()
+        self.client.is_some() || self.server.is_some()
     }
 
     /// The fate of a frame that may be DHCP; `None` if it is none of it.
-    pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &Frame<'_>) -> Option<Fate> {
+    pub(super) fn frame(
+        &mut self,
+        call: &mut Call<'_>,
+        akds: &mut Akds,
+        from: Side,
+        frame: &Frame<'_>,
+    ) -> Option<Fate> {
         if !self.speaks_dhcp() {
             return None;
         }
@@ -69,239 +88,155 @@ impl Host {
             },
         };
         let result = judged.and_then(|operation| match (from, operation) {
-            (Side::STACK, Operation::Request) => self.own_request(call.now.since_boot, frame.bytes),
-            (Side::STACK, Operation::Reply) => self.own_reply(call, frame.bytes),
-            (Side::WIRE, Operation::Request) => self.others_request(call, frame.bytes),
-            (Side::WIRE, Operation::Reply) if self.settings.weaken.dhcp_proof => Ok(self.hand_over(call, frame.bytes)),
-            (Side::WIRE, Operation::Reply) => self.others_reply(call.now.since_boot, frame.bytes),
+            (Side::STACK, Operation::Request) => self.own_request(call, akds, frame.bytes),
+            (Side::STACK, Operation::Reply) => self.own_reply(call, akds, frame.bytes),
+            (Side::WIRE, Operation::Request) => self.others_request(call, akds, frame.bytes),
+            (Side::WIRE, Operation::Reply) if call.core.settings.weaken.dhcp_proof => {
+                Ok(call.pass(Side::STACK, frame.bytes, Meta::plain()))
+            }
+            (Side::WIRE, Operation::Reply) => self.others_reply(call, frame.bytes),
         });
-        Some(result.unwrap_or_else(|reason| self.refuse_dhcp(call.now.since_boot, from, frame.bytes, reason)))
+        Some(result.unwrap_or_else(|reason| refuse(call, akds, from, frame.bytes, reason)))
     }
 
-    fn stamp_bits(&mut self, now: Instant) -> Option<u64> {
-        self.clock.stamp(now).map(Stamp::to_bits)
-    }
-
-    fn clock_bits(&self, now: Instant) -> Option<u64> {
-        self.clock.read(now).map(Stamp::to_bits)
-    }
-
-    fn own_request(&mut self, now: Instant, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn own_request(&mut self, call: &mut Call<'_>, akds: &mut Akds, frame: &[u8]) -> Verdict {
         // A server tells nobody that it takes a message for a recording; if our clock is the one that is wrong, the program's next
         // try has the right time.
-        self.ask_for_time(now);
-        let (stamp, nonce) = (self.stamp_bits(now), self.random.bytes());
-        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
-        let proving = client.outgoing(now, stamp, nonce, frame)?;
-        Ok(self.prove(proving, frame))
+        akds.ask_for_time(call);
+        let (now, stamp, nonce) = (call.now(), call.stamp().map(Stamp::to_bits), call.core.random.bytes());
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let proving = client.outgoing(now, stamp, nonce, frame);
+        // What the program gives back is ours no longer.
+        call.core.leased = client.leases(now);
+        Ok(prove(call, proving?, frame))
     }
 
-    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
-        let stamp = self.stamp_bits(now);
-        let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+    fn own_reply(&mut self, call: &mut Call<'_>, akds: &mut Akds, frame: &[u8]) -> Verdict {
+        let (now, stamp) = (call.now(), call.stamp().map(Stamp::to_bits));
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let (proving, question) = match server.outgoing(now, stamp, frame)? {
             Reply::Sign(proving, question) => (proving, question),
-            Reply::Hold(question) => return Ok(self.ask_and_hold(call, question, Held::Ack(frame.to_vec()))),
+            Reply::Hold(question) => {
+                return Ok(self.ask_and_hold(call, akds, question, Held::Ack(frame.to_vec())));
+            }
         };
         if let Some(question) = question {
-            self.tell_distributor(call, question);
+            tell(call, akds, question);
         }
-        Ok(self.prove(*proving, frame))
+        Ok(prove(call, *proving, frame))
     }
 
-    fn prove(&mut self, proving: Proving, frame: &[u8]) -> Fate {
-        let job = JobKind::ProveDhcp { key: std::sync::Arc::clone(&self.key), proving: Box::new(proving) };
-        self.start(job, Task::ProveDhcp { frame: frame.to_vec() })
-    }
-
-    fn others_request(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
-        let stamp = self.clock_bits(now);
-        let server = self.dhcp_server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+    fn others_request(&mut self, call: &mut Call<'_>, akds: &mut Akds, frame: &[u8]) -> Verdict {
+        let (now, stamp) = (call.now(), call.clock().map(Stamp::to_bits));
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let step = server.incoming(now, stamp, frame)?;
-        Ok(self.take_step(call, step))
+        Ok(self.take_step(call, akds, step))
     }
 
-    fn others_reply(&mut self, now: Instant, frame: &[u8]) -> Result<Fate, DropReason> {
-        let stamp = self.clock_bits(now);
-        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+    fn others_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
+        let (now, stamp) = (call.now(), call.clock().map(Stamp::to_bits));
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         let checking = client.incoming(now, stamp, frame)?;
         let task = Task::CheckDhcp { frame: frame.to_vec() };
-        Ok(self.start(JobKind::CheckReply(Box::new(checking)), task))
+        Ok(call.start(JobKind::CheckReply(Box::new(checking)), task))
     }
 
     /// Goes on with a client's message; [`Fate::Held`] until its last step.
-    fn take_step(&mut self, call: &mut Call<'_>, step: Step) -> Fate {
+    fn take_step(&mut self, call: &mut Call<'_>, akds: &mut Akds, step: Step) -> Fate {
         match step {
             Step::Check(checking) => {
                 let task = Task::CheckDhcp { frame: checking.claimed.frame.clone() };
-                self.start(JobKind::CheckRequest(checking), task)
+                call.start(JobKind::CheckRequest(checking), task)
             }
-            Step::AskWhose(waiting) => self.ask_and_hold(call, waiting.question(), Held::Key(waiting)),
-            Step::Ask(question) => self.ask_and_hold(call, *question, Held::Request),
+            Step::AskWhose(waiting) => self.ask_and_hold(call, akds, waiting.question(), Held::Key(waiting)),
+            Step::Ask(question) => self.ask_and_hold(call, akds, *question, Held::Request),
             Step::Deliver(bare, question) => {
                 if let Some(question) = question {
-                    self.tell_distributor(call, *question);
+                    tell(call, akds, *question);
                 }
-                self.hand_over(call, &bare)
+                call.pass(Side::STACK, &bare, Meta::plain())
             }
         }
-    }
-
-    fn hand_over(&mut self, call: &mut Call<'_>, bare: &[u8]) -> Fate {
-        if !sink::copy(call.sink, Side::STACK, bare, Meta::plain()) {
-            return Fate::Dropped(DropReason::PortFull);
-        }
-        self.ledger.emitted[Side::STACK as usize] += 1;
-        Fate::Forwarded
-    }
-
-    /// A message of our own DHCP program is signed. The frame was held.
-    pub(super) fn dhcp_proved(&mut self, call: &mut Call<'_>, frame: &[u8], proved: Result<Vec<u8>, DropReason>) {
-        let fate = match proved {
-            Ok(proved) if sink::copy(call.sink, Side::WIRE, &proved, Meta::plain()) => {
-                self.ledger.emitted[Side::WIRE as usize] += 1;
-                Fate::Forwarded
-            }
-            Ok(_) => Fate::Dropped(DropReason::PortFull),
-            Err(reason) => Fate::Dropped(reason),
-        };
-        self.ledger.release(call.now.since_boot, Side::STACK, fate, frame);
     }
 
     /// The proof of a DHCP server's reply was checked. The frame was held.
-    pub(super) fn reply_checked(&mut self, call: &mut Call<'_>, frame: &[u8], claimed: Option<Box<Claimed>>) {
-        let result = match claimed {
-            None => Err(DropReason::DhcpSignature),
-            Some(claimed) => self.reply_verified(call, &claimed),
-        };
-        self.release_dhcp(call, frame, result);
+    pub(super) fn reply_checked(
+        &mut self,
+        call: &mut Call<'_>,
+        akds: &mut Akds,
+        frame: &[u8],
+        claimed: Option<Box<Claimed>>,
+    ) {
+        let claimed = claimed.ok_or(DropReason::DhcpSignature);
+        let result = claimed.and_then(|claimed| self.reply_verified(call, &claimed));
+        release(call, akds, frame, result);
     }
 
     /// The signature of a client's message was checked. The frame was held.
-    pub(super) fn request_checked(&mut self, call: &mut Call<'_>, frame: &[u8], checked: Checked) {
-        let now = call.now.since_boot;
-        let stamp = self.clock_bits(now);
-        let result = match &mut self.dhcp_server {
-            Some(server) => server.checked(now, stamp, checked).map(|step| self.take_step(call, step)),
+    pub(super) fn request_checked(&mut self, call: &mut Call<'_>, akds: &mut Akds, frame: &[u8], checked: Checked) {
+        let (now, stamp) = (call.now(), call.clock().map(Stamp::to_bits));
+        let result = match &mut self.server {
+            Some(server) => server.checked(now, stamp, checked).map(|step| self.take_step(call, akds, step)),
             None => Err(DropReason::DhcpNotServer),
         };
-        self.release_dhcp(call, frame, result);
+        release(call, akds, frame, result);
     }
 
-    /// A frame of the wire that was held has its fate, or is held on.
-    fn release_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8], result: Result<Fate, DropReason>) {
-        let now = call.now.since_boot;
-        let fate = result.unwrap_or_else(|reason| self.refuse_dhcp(now, Side::WIRE, frame, reason));
-        if fate != Fate::Held {
-            self.ledger.release(now, Side::WIRE, fate, frame);
-        }
-    }
-
-    fn reply_verified(&mut self, call: &mut Call<'_>, claimed: &Claimed) -> Result<Fate, DropReason> {
-        let client = self.dhcp_client.as_mut().ok_or(DropReason::DhcpNotClient)?;
-        let (bare, outcome) = client.verified(call.now.since_boot, claimed)?;
+    fn reply_verified(&mut self, call: &mut Call<'_>, claimed: &Claimed) -> Verdict {
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let (bare, outcome) = client.verified(call.now(), claimed)?;
         match outcome {
             Outcome::Same => {}
-            Outcome::Gained(ip) => self.event(Event::AddressLeased { ip }),
-            Outcome::Lost(ip) => self.event(Event::LeaseLost { ip }),
+            Outcome::Gained(ip) => call.report(Event::AddressLeased { ip }),
+            Outcome::Lost(ip) => call.report(Event::LeaseLost { ip }),
         }
-        self.tell_leases(call.now.since_boot);
-        Ok(self.hand_over(call, &bare))
-    }
-
-    /// News of a message that deceives, and its end.
-    fn refuse_dhcp(&mut self, now: Instant, from: Side, frame: &[u8], reason: DropReason) -> Fate {
-        if reason == DropReason::DhcpStale {
-            // It may be our own clock that is wrong.
-            self.ask_for_time(now);
-        }
-        let quiet = matches!(
-            reason,
-            DropReason::NotForUs | DropReason::DhcpNotServer | DropReason::DhcpNotClient | DropReason::SarpNoClock
-        );
-        if !quiet && let Ok((header, _)) = Header::parse(frame) {
-            let is_reply = View::new(frame).is_ok_and(|message| message.operation() == Operation::Reply);
-            let mac = header.source;
-            let event = match (from, is_reply) {
-                (Side::WIRE, true) => Event::DhcpServerRefused { mac, reason },
-                _ => Event::DhcpRefused { mac, reason },
-            };
-            self.event_of_stranger(now, event);
-        }
-        Fate::Dropped(reason)
-    }
-
-    /// Tells a distributor what happened to a lease; nobody waits for the answer.
-    fn tell_distributor(&mut self, call: &mut Call<'_>, question: Question) {
-        if !self.ask_about_lease(call, question.clone(), Held::Nothing) {
-            self.event(Event::LeaseUntold { ip: question.address });
-        }
+        call.core.leased = client.leases(call.now());
+        call.tell_leases();
+        Ok(call.pass(Side::STACK, &bare, Meta::plain()))
     }
 
     /// Asks a distributor, and holds what waits for its answer.
-    fn ask_and_hold(&mut self, call: &mut Call<'_>, question: Question, held: Held) -> Fate {
-        if self.ask_about_lease(call, question, held) { Fate::Held } else { Fate::Dropped(DropReason::ControlBusy) }
-    }
-
-    fn ask_about_lease(&mut self, call: &mut Call<'_>, question: Question, held: Held) -> bool {
-        self.last_lease_question += 1;
-        let about = About::Lease(self.last_lease_question);
-        if !self.open_enquiry(call.now.since_boot, about) {
-            return false;
-        }
-        self.lease_questions.insert(self.last_lease_question, Asking { question, held });
-        self.send_all_due(call);
-        true
-    }
-
-    /// Sends one try of a question about a lease.
-    pub(super) fn send_lease_question(&mut self, call: &mut Call<'_>, due: Due, number: u64, to: MacAddress) {
-        let Some(Asking { question, .. }) = self.lease_questions.get(&number) else { return };
-        let claim = question.claimed.as_ref().map(|claimed| (claimed.claim, claimed.signature.as_slice()));
-        let host = self.settings.request_key.host();
-        let data = data::Lease {
-            question: data::Question { host, nonce: due.nonce },
-            action: question.action,
-            address: question.address,
-            seconds: question.lease_s,
-            host: question.host,
-            claim,
-        }
-        .emit();
-        let arp = self.arp_to(call.now.since_boot, to, question.address);
-        self.send_tagged(call, SarpKind::Lease, arp, &data);
+    fn ask_and_hold(&mut self, call: &mut Call<'_>, akds: &mut Akds, question: Question, held: Held) -> Fate {
+        let Some(number) = akds.ask_about_lease(call, question) else {
+            return Fate::Dropped(DropReason::ControlBusy);
+        };
+        self.held.insert(number, held);
+        Fate::Held
     }
 
     /// A distributor has answered a question about a lease.
-    pub(super) fn lease_answered(&mut self, call: &mut Call<'_>, number: u64, statement: &Verified<Statement>) {
-        let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
-        let now = call.now.since_boot;
-        let stamp = self.clock_bits(now);
-        let Some(server) = &mut self.dhcp_server else { return };
+    pub(super) fn answered(
+        &mut self,
+        call: &mut Call<'_>,
+        akds: &mut Akds,
+        (number, question): (u64, Question),
+        statement: &Verified<Statement>,
+    ) {
+        let (now, stamp) = (call.now(), call.clock().map(Stamp::to_bits));
+        let held = self.held.remove(&number);
+        let Some(server) = &mut self.server else { return };
         let Some(record) = statement.record() else {
             server.refused(&question);
             let (ip, host, why) = (question.address, question.host, statement.refusal());
-            self.event_of_stranger(now, Event::LeaseRefused { ip, host, why });
-            return self.end_asking(now, question, held, Fate::Dropped(DropReason::DhcpRefused));
+            call.report_stranger(Event::LeaseRefused { ip, host, why });
+            return end(call, question, held, Fate::Dropped(DropReason::DhcpRefused));
         };
         match (held, &question.claimed) {
-            (Held::Key(waiting), _) => {
+            (Some(Held::Key(waiting)), _) => {
                 let frame = waiting.claimed.frame.clone();
                 let step = server.told(now, stamp, *waiting, record);
-                let result = step.map(|step| self.take_step(call, step));
-                self.release_dhcp(call, &frame, result);
+                let result = step.map(|step| self.take_step(call, akds, step));
+                release(call, akds, &frame, result);
             }
-            (Held::Ack(ack), Some(claimed)) => {
+            (Some(Held::Ack(ack)), Some(claimed)) => {
                 server.agreed_to_ack(now, &claimed.claim, record);
-                let fate = self.own_reply(call, &ack).unwrap_or_else(Fate::Dropped);
-                self.end_asking(now, question, Held::Ack(ack), fate);
+                let fate = self.own_reply(call, akds, &ack).unwrap_or_else(Fate::Dropped);
+                call.release(Side::STACK, fate, &ack);
             }
             (held, Some(claimed)) => {
                 let step = server.agreed(now, stamp, claimed, record);
-                let fate = step.map(|step| self.take_step(call, step)).unwrap_or_else(Fate::Dropped);
-                self.end_asking(now, question, held, fate);
+                let fate = step.map(|step| self.take_step(call, akds, step)).unwrap_or_else(Fate::Dropped);
+                end(call, question, held, fate);
             }
             (_, None) => {}
         }
@@ -309,60 +244,118 @@ impl Host {
 
     /// No distributor has answered. What a client waits for ends here, or goes on without; what the
     /// distributor must know is told again.
-    pub(super) fn lease_given_up(&mut self, call: &mut Call<'_>, number: u64) {
-        let Some(Asking { question, held }) = self.lease_questions.remove(&number) else { return };
-        let now = call.now.since_boot;
-        if let Held::Key(waiting) = held {
-            return self.goes_on_untold(call, *waiting);
+    pub(super) fn given_up(&mut self, call: &mut Call<'_>, akds: &mut Akds, number: u64, mut question: Question) {
+        let (now, ip) = (call.now(), question.address);
+        let lasts = |server: &dhcp::Server| server.is_leased(now, ip, question.host);
+        if question.action == LeaseAction::Extend && self.server.as_ref().is_some_and(lasts) {
+            let Some(back) = akds.ask_about_lease_again(call, number, question) else { return };
+            question = back;
+            call.report(Event::LeaseUntold { ip });
         }
-        let lasts = |server: &dhcp::Server| server.is_leased(now, question.address, question.host);
-        let must_be_told = match question.action {
-            LeaseAction::Extend => self.dhcp_server.as_ref().is_some_and(lasts),
-            LeaseAction::Check | LeaseAction::Bind | LeaseAction::Unbind => false,
-        };
-        if must_be_told && self.ask_again(now, About::Lease(number)) {
-            self.lease_questions.insert(number, Asking { question, held });
-            return;
+        match self.held.remove(&number) {
+            Some(Held::Key(waiting)) => self.goes_on_untold(call, akds, *waiting),
+            held => end(call, question, held, Fate::Dropped(DropReason::DhcpNoAnswer)),
         }
-        if must_be_told {
-            self.event(Event::LeaseUntold { ip: question.address });
-        }
-        self.end_asking(now, question, held, Fate::Dropped(DropReason::DhcpNoAnswer));
     }
 
     /// No distributor says whose key a client's is.
-    fn goes_on_untold(&mut self, call: &mut Call<'_>, waiting: Waiting) {
-        let now = call.now.since_boot;
-        let (stamp, frame) = (self.clock_bits(now), waiting.claimed.frame.clone());
-        let Some(server) = &mut self.dhcp_server else { return };
-        let result = server.not_told(now, stamp, waiting).map(|step| self.take_step(call, step));
-        self.release_dhcp(call, &frame, result);
+    fn goes_on_untold(&mut self, call: &mut Call<'_>, akds: &mut Akds, waiting: Waiting) {
+        let (now, stamp) = (call.now(), call.clock().map(Stamp::to_bits));
+        let Some(server) = &mut self.server else { return };
+        let frame = waiting.claimed.frame.clone();
+        let result = server.not_told(now, stamp, waiting).map(|step| self.take_step(call, akds, step));
+        release(call, akds, &frame, result);
     }
 
-    fn end_asking(&mut self, now: Instant, question: Question, held: Held, fate: Fate) {
-        match (held, question.claimed) {
-            // It waits for another job now.
-            _ if fate == Fate::Held => {}
-            (Held::Request, Some(claimed)) => self.ledger.release(now, Side::WIRE, fate, &claimed.frame),
-            (Held::Key(waiting), _) => self.ledger.release(now, Side::WIRE, fate, &waiting.claimed.frame),
-            (Held::Ack(frame), _) => self.ledger.release(now, Side::STACK, fate, &frame),
-            _ => {}
-        }
-    }
-
-    /// Tells who checks in front of us for which addresses we speak, and until when.
-    fn tell_leases(&mut self, now: Instant) {
-        let (Some(outpost), Some(client)) = (&mut self.outpost, &self.dhcp_client) else { return };
-        for lease in client.leases(now) {
-            outpost.own(lease.address, lease.until.unwrap_or(super::FOREVER));
+    /// The S-ARP clock was set, or has moved.
+    pub(super) fn clock_moved(&mut self, step: ClockStep) {
+        if let Some(server) = &mut self.server {
+            server.begin_stamps(step.to.to_bits());
         }
     }
 
     /// Ends one lease of this host whose time is over; false when there is none.
-    pub(super) fn end_lease(&mut self, now: Instant) -> bool {
-        let Some(lease) = self.dhcp_client.as_mut().and_then(|client| client.ended(now)) else { return false };
-        self.event(Event::LeaseLost { ip: lease.address });
+    pub(super) fn expire(&mut self, call: &mut Call<'_>) -> bool {
+        let Some(client) = &mut self.client else { return false };
+        let Some(lease) = client.ended(call.now()) else { return false };
+        call.core.leased = client.leases(call.now());
+        call.report(Event::LeaseLost { ip: lease.address });
         true
+    }
+
+    /// A call was not finished: what the others take for our leases may be of before.
+    pub(super) fn mend(&mut self, call: &mut Call<'_>) {
+        if let Some(client) = &self.client {
+            call.core.leased = client.leases(call.now());
+        }
+    }
+
+    /// When the next lease of this host ends.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.client.as_ref()?.deadline()
+    }
+
+    /// The leases of this host, then those that it gave.
+    pub(super) fn report(&self, now: Instant) -> Vec<LeaseReport> {
+        let report = |lease: dhcp::Lease, given: bool| LeaseReport {
+            ip: lease.address,
+            host: lease.host,
+            remaining: lease.until.map(|until| until.since(now)),
+            given,
+        };
+        let own = self.client.iter().flat_map(|client| client.leases(now)).map(|lease| report(lease, false));
+        let given = self.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
+        own.chain(given).collect()
+    }
+}
+
+fn prove(call: &mut Call<'_>, proving: Proving, frame: &[u8]) -> Fate {
+    let job = JobKind::ProveDhcp { key: Arc::clone(&call.core.key), proving: Box::new(proving) };
+    call.start(job, Task::ProveDhcp { frame: frame.to_vec() })
+}
+
+/// A frame of the wire that was held has its fate, or is held on.
+fn release(call: &mut Call<'_>, akds: &mut Akds, frame: &[u8], result: Verdict) {
+    let fate = result.unwrap_or_else(|reason| refuse(call, akds, Side::WIRE, frame, reason));
+    call.release(Side::WIRE, fate, frame);
+}
+
+/// News of a message that deceives, and its end.
+fn refuse(call: &mut Call<'_>, akds: &mut Akds, from: Side, frame: &[u8], reason: DropReason) -> Fate {
+    if reason == DropReason::DhcpStale {
+        // It may be our own clock that is wrong.
+        akds.ask_for_time(call);
+    }
+    let quiet = matches!(
+        reason,
+        DropReason::NotForUs | DropReason::DhcpNotServer | DropReason::DhcpNotClient | DropReason::SarpNoClock
+    );
+    if !quiet && let Ok((header, _)) = Header::parse(frame) {
+        let is_reply = View::new(frame).is_ok_and(|message| message.operation() == Operation::Reply);
+        let mac = header.source;
+        call.report_stranger(match (from, is_reply) {
+            (Side::WIRE, true) => Event::DhcpServerRefused { mac, reason },
+            _ => Event::DhcpRefused { mac, reason },
+        });
+    }
+    Fate::Dropped(reason)
+}
+
+/// Tells a distributor what happened to a lease; nobody waits for the answer.
+fn tell(call: &mut Call<'_>, akds: &mut Akds, question: Question) {
+    let ip = question.address;
+    if akds.ask_about_lease(call, question).is_none() {
+        call.report(Event::LeaseUntold { ip });
+    }
+}
+
+/// The end of what was held for a distributor's answer, unless it waits for another job now.
+fn end(call: &mut Call<'_>, question: Question, held: Option<Held>, fate: Fate) {
+    match (held, question.claimed) {
+        (Some(Held::Request), Some(claimed)) => call.release(Side::WIRE, fate, &claimed.frame),
+        (Some(Held::Key(waiting)), _) => call.release(Side::WIRE, fate, &waiting.claimed.frame),
+        (Some(Held::Ack(frame)), _) => call.release(Side::STACK, fate, &frame),
+        (Some(Held::Request) | None, _) => {}
     }
 }
 

@@ -3,10 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use bump::Instant;
 use wire::MacAddress;
-
-use super::Host;
 
 /// The state of a host's S-ARP at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,35 +54,4 @@ pub struct KeyReport {
     pub fetched_ago: Duration,
     /// Whether a message of its owner has been verified.
     pub heard: bool,
-}
-
-impl Host {
-    /// The state at `now`, the keys in the order of their addresses.
-    #[must_use]
-    pub fn report(&self, now: Instant) -> Report {
-        Report {
-            clock_unix_s: self.clock.read(now).map(crate::Stamp::seconds),
-            open_requests: self.enquiries.len(),
-            distributors_silent: self.silence_reported,
-            preferred_distributor: self.enquiries.preferred(),
-            signatures: self.signatures,
-            verifications: self.verifications,
-            own_key: self.key.record_key().map(|(_, key)| key.to_vec()).unwrap_or_default(),
-            key_is_changing: self.new_key.is_some(),
-            keys: self.ring.report(now),
-            leases: self.leases(now),
-        }
-    }
-
-    fn leases(&self, now: Instant) -> Vec<LeaseReport> {
-        let report = |lease: dhcp::Lease, given: bool| LeaseReport {
-            ip: lease.address,
-            host: lease.host,
-            remaining: lease.until.map(|until| until.since(now)),
-            given,
-        };
-        let own = self.dhcp_client.iter().flat_map(|client| client.leases(now)).map(|lease| report(lease, false));
-        let given = self.dhcp_server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
-        own.chain(given).collect()
-    }
 }

@@ -1,6 +1,6 @@
 //! One simulated host: a stack, a clock, and a real link layer between the stack and the wire.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use wire::cll::{DataHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::judge::PASSED;
+use super::ring::Ring;
 use super::scenario::{HostPlan, Part, Scenario};
 use super::site;
 use super::stack::Stack;
@@ -25,9 +26,6 @@ use crate::sim::due::Due;
 use crate::sim::ports::{self, Ports};
 
 const WIRE_MTU: u16 = 1500;
-/// Frames that the card keeps while the program is busy. More than any flood of the attacker, whose worth is judged by
-/// what the link layer does with it, not by what a card loses.
-const RECEIVE_RING: usize = 4096;
 /// For how long tickets are taken, longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 /// Pieces of upkeep in one call.
@@ -47,10 +45,7 @@ pub struct Host {
     pub tick_due: Due,
     /// When the next ageing of the neighbours is scheduled.
     pub stack_tick_due: Due,
-    /// Whether a look at the receive ring is scheduled.
-    pub poll_scheduled: bool,
-    /// Frames that arrived and were not looked at yet.
-    pub ring: VecDeque<Vec<u8>>,
+    pub ring: Ring,
     /// Books of earlier lives.
     pub past: Ledger,
     settings: Option<Settings>,
@@ -82,8 +77,7 @@ impl Host {
             paused_until: START,
             tick_due: Due::default(),
             stack_tick_due: Due::default(),
-            poll_scheduled: false,
-            ring: VecDeque::new(),
+            ring: Ring::default(),
             past: Ledger::new(),
             settings: identity.map(|identity| settings(Arc::clone(identity), &plan, scenario, weaken)),
             disk: Disk::default(),
@@ -146,13 +140,6 @@ impl Host {
             link.add_to_ledger(&mut self.past);
         }
         self.ring.clear();
-    }
-
-    /// A frame arrives at the card.
-    pub fn arrive(&mut self, frame: Vec<u8>) {
-        if self.ring.len() < RECEIVE_RING {
-            self.ring.push_back(frame);
-        }
     }
 
     /// Processes `frames` of one side on one lane.

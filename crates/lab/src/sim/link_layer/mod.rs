@@ -12,6 +12,7 @@ mod event;
 mod host;
 mod insider;
 mod judge;
+mod ring;
 mod rollover;
 mod scenario;
 mod shout;

@@ -237,8 +237,7 @@ impl World {
             let outputs = host.stack.receive(self.course.at, &frame);
             return self.stack_sends(port, outputs);
         }
-        host.arrive(frame);
-        if !std::mem::replace(&mut host.poll_scheduled, true) {
+        if host.ring.arrive(frame) {
             let delay = self.course.micros(POLL_DELAY_MICROS);
             self.course.schedule_in(delay, Event::Poll { host: port });
         }
@@ -248,16 +247,15 @@ impl World {
     fn poll(&mut self, host: usize) {
         let this = &mut self.hosts[host];
         let mut batches: Vec<(usize, Received)> = Vec::new();
-        let count = this.ring.len().min(POLL_BATCH);
-        for frame in this.ring.drain(..count).collect::<Vec<_>>() {
+        let (frames, again) = this.ring.look(POLL_BATCH);
+        for frame in frames {
             let lane = this.lane_of(Side::WIRE, &frame);
             match batches.last_mut().filter(|(last, _)| *last == lane) {
                 Some((_, batch)) => batch.push((frame, Meta::plain())),
                 None => batches.push((lane, vec![(frame, Meta::plain())])),
             }
         }
-        this.poll_scheduled = !this.ring.is_empty();
-        if this.poll_scheduled {
+        if again {
             self.course.schedule_in(Duration::from_micros(1), Event::Poll { host });
         }
         for (lane, batch) in batches {
