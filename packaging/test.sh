@@ -35,21 +35,22 @@ check_style() {
     fi
 }
 
-# The build without the paper profile, which documents offer. Checked only, in the same target directory: what depends on no
-# feature is there already, and `-p` keeps other crates of the workspace from switching the feature on again.
+# The program as it is installed, without the paper profile, which the laboratory's crate switches on for the whole workspace.
+# Checked only, in the same target directory; `make check` runs its tests.
 check_features() {
     say "without the paper profile"
     if cargo clippy --version >/dev/null 2>&1; then
-        cargo clippy -p ringwall --no-default-features --bins --locked -- -D warnings
+        cargo clippy -p ringwall --bins --locked -- -D warnings
     else
-        cargo check -p ringwall --no-default-features --bins --locked
+        cargo check -p ringwall --bins --locked
     fi
 }
 
 # Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
-    packaging/build.sh -p ringwall -p ringwall-lab
+    # shellcheck disable=SC2086 # words of cargo
+    packaging/build.sh $lab_programs
     say "network stacks of others"
     # Sourced, so that what it skips is listed again at the end.
     . packaging/receivers.sh
