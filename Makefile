@@ -1,13 +1,16 @@
 # `make help` says what there is. What takes more than a line stands in packaging/.
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-machine fuzz sim bench model install reproducible release clean
+.PHONY: help demo check test test-machine fuzz sim bench model install package reproducible release clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
-demo: ## Set up, build, and run every attack without and with its guard (ARGS="--only 4")
+demo: ## Set up, build, and run a dozen attacks without and with their guard (ARGS="--all" or "--only 4")
 	@packaging/demo.sh $(ARGS)
+
+check: ## Format, lints, unit and property tests, no namespaces: minutes
+	@packaging/test.sh check
 
 test: ## Set up, then everything: format, lints, tests, simulation, fuzz smoke, the demo
 	@packaging/test.sh
@@ -29,6 +32,9 @@ model: ## Check the models of model/ and print each query's verdict (ARGS="--qui
 
 install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh
+
+package: ## A Debian package in target/package: stripped program, units, pages, completions, bill of materials
+	@packaging/package.sh
 
 reproducible: ## Build the program twice in two folders and compare it byte by byte (QUICK=1: not optimised)
 	@packaging/reproducible.sh

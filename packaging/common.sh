@@ -32,6 +32,10 @@ as_root() {
     fi
 }
 
+# What the laboratory runs, for packaging/build.sh. Its program has the paper profile, which what is installed has not (record 0078).
+# shellcheck disable=SC2034 # for who sources this
+lab_programs="-p ringwall -p ringwall-lab --features ringwall/paper"
+
 # The oldest Rust that builds this tree, as Cargo.toml says.
 rust_wanted() {
     sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml

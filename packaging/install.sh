@@ -1,35 +1,49 @@
 #!/bin/sh
-# `make install`: program, units, manual page, an example configuration, and /etc/ringwall for root only.
+# `make install`: program, units, manual pages, completions, example configurations, and /etc/ringwall for root only.
+# PROGRAM=FILE installs that one and builds nothing. With DESTDIR nothing is done as root: the directory is its maker's.
 set -eu
 cd "$(dirname "$0")/.."
-packaging/setup.sh build
 . packaging/common.sh
 
 prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}
 sbin=$prefix/sbin
 libexec=$prefix/lib/ringwall
-packaging/build.sh
+program=${PROGRAM:-}
+if [ -z "$program" ]; then
+    packaging/setup.sh build
+    . packaging/common.sh
+    packaging/build.sh
+    program=target/release/ringwall
+fi
 
-page=$(mktemp)
 unit=$(mktemp)
 bill=$(mktemp)
-trap 'rm -f "$page" "$unit" "$bill"' EXIT
-target/release/ringwall manual >"$page"
+trap 'rm -f "$unit" "$bill"' EXIT
 # What is in this very program.
 if command -v python3 >/dev/null; then
-    python3 packaging/sbom.py target/release/ringwall >"$bill"
+    python3 packaging/sbom.py "$program" >"$bill"
 else
     skip "bill of materials: no python3"
 fi
 
+maker=as_root
+[ -z "$root" ] || maker=
 put() {
-    as_root install -D -m "$1" "$2" "$root$3"
+    $maker install -D -m "$1" "$2" "$root$3"
 }
 
-put 755 target/release/ringwall "$sbin/ringwall"
+# Where zsh looks: Debian keeps its own place for what packages bring.
+functions=$prefix/share/zsh/site-functions
+[ "$prefix" != /usr ] || functions=$prefix/share/zsh/vendor-completions
+
+put 755 "$program" "$sbin/ringwall"
 put 755 packaging/closed.sh "$libexec/closed.sh"
-put 644 "$page" "$prefix/share/man/man8/ringwall.8"
+put 644 packaging/pages/ringwall.8 "$prefix/share/man/man8/ringwall.8"
+put 644 packaging/pages/ringwall.toml.5 "$prefix/share/man/man5/ringwall.toml.5"
+put 644 packaging/pages/ringwall.bash "$prefix/share/bash-completion/completions/ringwall"
+put 644 packaging/pages/_ringwall "$functions/_ringwall"
+put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/ringwall.fish"
 [ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
@@ -43,6 +57,7 @@ for name in 10-ringwall.link 10-ringwall.network; do
 done
 put 644 packaging/network/70-ringwall.rules "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
+put 644 packaging/ringwall.tmpfiles "$prefix/lib/tmpfiles.d/ringwall.conf"
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
     s#^Description=.*#Description=Ringwall guards %i and distributes keys#
@@ -51,7 +66,7 @@ sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall 
     /^# Frames go by packet sockets/d; /^IPAddressDeny=/d
     s#^Conflicts=shutdown.target#& ringwall@%i.service#" packaging/ringwall@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"
-as_root install -d -m 700 "$root/etc/ringwall"
+$maker install -d -m 700 "$root/etc/ringwall"
 # As whom daemons read frames. A package for an image leaves this to the image's first boot, or to its own scripts.
 if [ -z "$root" ] && ! getent passwd ringwall >/dev/null; then
     if command -v systemd-sysusers >/dev/null; then

@@ -7,7 +7,8 @@ bench) packaging/setup.sh bench ;;
 *) packaging/setup.sh build ;;
 esac
 . packaging/common.sh
-packaging/build.sh -p ringwall -p ringwall-lab
+# shellcheck disable=SC2086 # words of cargo
+packaging/build.sh $lab_programs
 if is_root; then
     exec target/release/ringwall-lab "$@"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make release KEY=FILE`: what is published of a version, in target/release-files: the source, the program, its bill of materials, and
-# SHA256SUMS with its signature by the SSH key in FILE. docs/releasing.md says what comes before and after.
+# `make release KEY=FILE`: what is published of a version, in target/release-files: the source, the program, its bill of materials, the
+# Debian package, and SHA256SUMS with its signature by the SSH key in FILE. docs/releasing.md says what comes before and after.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh
@@ -21,6 +21,7 @@ mkdir -p "$out"
 git archive --format=tar --prefix="ringwall-$version/" HEAD | gzip -9n >"$out/ringwall-$version.tar.gz"
 packaging/build.sh
 cp target/release/ringwall "$out/ringwall-$version-x86_64-linux"
+packaging/package.sh --program target/release/ringwall --out "$out"
 python3 packaging/sbom.py "$out/ringwall-$version-x86_64-linux" >"$out/ringwall-$version.cdx.json"
 sign_files "$out" "$key"
 say "signed: $out"

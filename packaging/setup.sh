@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 machine lacks: setup.sh build|demo|machine|test|bench. Touches
+# Installs what a fresh Debian 12 machine lacks: setup.sh build|package|demo|machine|test|bench. Touches
 # nothing when all is there.
 set -eu
 cd "$(dirname "$0")/.."
@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 
 # nftables is no tool of the build: the program closes interfaces with it.
 build_packages="gcc libc6-dev make cmake nftables"
+# The program's libraries by their packages (dpkg-dev), the bill of materials.
+package_packages="binutils dpkg-dev python3"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), DHCP (dnsmasq, without the service that its own package
 # starts, udhcpc, and dhclient for DHCPv6), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udhcpc \
@@ -78,11 +80,12 @@ install_packages() {
 
 case ${1:-} in
 build) packages=$build_packages ;;
+package) packages="$build_packages $package_packages" ;;
 demo) packages="$build_packages $demo_packages" ;;
-machine) packages="$build_packages iproute2 tcpdump debootstrap e2fsprogs qemu-system-x86 qemu-utils" ;;
+machine) packages="$build_packages $package_packages iproute2 tcpdump debootstrap e2fsprogs qemu-system-x86 qemu-utils" ;;
 test) packages="$build_packages $demo_packages $test_packages" ;;
 bench) packages="$build_packages $bench_packages" ;;
-*) fail "usage: setup.sh build|demo|machine|test|bench" ;;
+*) fail "usage: setup.sh build|package|demo|machine|test|bench" ;;
 esac
 
 if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then

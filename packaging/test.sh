@@ -1,9 +1,14 @@
 #!/bin/sh
 # `make test`: everything that says whether this tree is good. Each step stops at the first failure; what a machine cannot
-# do is skipped by name and listed again at the end.
+# do is skipped by name and listed again at the end. `make check` (test.sh check) is the part that makes no network namespaces
+# and builds nothing optimised.
 set -eu
 cd "$(dirname "$0")/.."
-packaging/setup.sh test
+case ${1:-} in
+'') packaging/setup.sh test ;;
+check) packaging/setup.sh build ;;
+*) echo "usage: test.sh [check]" >&2 && exit 1 ;;
+esac
 . packaging/common.sh
 
 SIM_RUNS=${SIM_RUNS:-50}
@@ -35,24 +40,55 @@ check_style() {
     fi
 }
 
-# The build without the paper profile, which documents offer. Checked only, in the same target directory: what depends on no
-# feature is there already, and `-p` keeps other crates of the workspace from switching the feature on again.
+# The program as it is installed, without the paper profile, which the laboratory's crate switches on for the whole workspace.
+# Checked only, in the same target directory; `make check` runs its tests.
 check_features() {
     say "without the paper profile"
     if cargo clippy --version >/dev/null 2>&1; then
-        cargo clippy -p ringwall --no-default-features --bins --locked -- -D warnings
+        cargo clippy -p ringwall --bins --locked -- -D warnings
     else
-        cargo check -p ringwall --no-default-features --bins --locked
+        cargo check -p ringwall --bins --locked
     fi
 }
 
 # Tests in namespaces and the demo run the programs as they are installed, so these are there before them.
 build_programs() {
     say "release build"
-    packaging/build.sh -p ringwall -p ringwall-lab
+    # shellcheck disable=SC2086 # words of cargo
+    packaging/build.sh $lab_programs
     say "network stacks of others"
     # Sourced, so that what it skips is listed again at the end.
     . packaging/receivers.sh
+}
+
+# Runs tests and shows of those that pass only by what lines they say that they skipped something, which is hidden otherwise
+# and listed again at the end.
+run_listed() {
+    work=$(mktemp -d)
+    {
+        code=0
+        "$@" -- --show-output 2>&1 || code=$?
+        echo "$code" >"$work/code"
+    } | awk -v said="$work/said" '
+        /^successes:$/ { quiet = 1 }
+        /^failures:$/ || /^test result: / { quiet = 0 }
+        /^SKIPPED / || /^skipped: / { print >said }
+        !quiet || /^SKIPPED / || /^skipped: / { print; fflush() }'
+    if [ -s "$work/said" ]; then
+        skipped="${skipped:-}
+$(sed -e 's/^SKIPPED //; s/^skipped: //; s/^/  test: /' "$work/said" | sort -u)"
+    fi
+    code=$(cat "$work/code")
+    rm -r "$work"
+    return "$code"
+}
+
+# Without the laboratory no crate switches the paper profile on, so these are the tests of the program as it is installed.
+check_quickly() {
+    say "unit, property and documentation tests"
+    run_listed cargo test --workspace --exclude ringwall-lab --exclude system --locked
+    say "the rules of the architecture, and the simulation's own tests"
+    run_listed cargo test -p ringwall-lab --lib --bins --test architecture --locked
 }
 
 # Debug builds, because the assertions of the contract are in them. Only the tests run as root, never the compiler.
@@ -64,7 +100,7 @@ run_tests() {
         host=$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
         export "CARGO_TARGET_${host}_RUNNER=sudo --preserve-env"
     fi
-    cargo test --workspace --locked --no-fail-fast
+    run_listed cargo test --workspace --locked --no-fail-fast
     say "the fuzz targets' harnesses on their examples, without a fuzzer"
     cargo test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked
     unset "CARGO_TARGET_${host:-NONE}_RUNNER"
@@ -122,6 +158,18 @@ check_release() {
     packaging/release-test.sh
 }
 
+# The laboratory's program, which is there; the one of `make package` differs from it by the paper profile.
+check_package() {
+    say "Debian package"
+    status=0
+    packaging/package-test.sh target/release/ringwall || status=$?
+    case $status in
+    0) ;;
+    3) skip "Debian package, in part: a tool is missing, named above" ;;
+    *) fail "the Debian package is not as it must be" ;;
+    esac
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -153,7 +201,7 @@ run_programs() {
     esac
     say "demo, the test from end to end"
     if [ "$privileged" = yes ]; then
-        as_root target/release/ringwall-lab demo
+        as_root target/release/ringwall-lab demo --all --page target/demo.html
     else
         skip "demo: neither root nor sudo without a password"
     fi
@@ -165,18 +213,27 @@ new_traces() {
     done
 }
 
+check_all() {
+    check_features
+    check_units
+    check_dependencies
+    check_release
+    check_vectors
+    check_models
+    check_kernel_program
+    build_programs
+    check_package
+    run_tests
+    run_programs
+}
+
 before=$(traces)
 check_style
-check_features
-check_units
-check_dependencies
-check_release
-check_vectors
-check_models
-check_kernel_program
-build_programs
-run_tests
-run_programs
+if [ "${1:-}" = check ]; then
+    check_quickly
+else
+    check_all
+fi
 left=$(new_traces)
 [ -z "$left" ] || fail "something was left behind: $left"
 if [ -n "${skipped:-}" ]; then

@@ -1,6 +1,7 @@
 #!/bin/sh
 # image.sh DIRECTORY KERNEL-PACKAGE: a machine's root file system (base.qcow2), kernel (vmlinuz) and initial RAM disk
-# (initrd.img) in DIRECTORY. Debian's part is made once (tree), the program's anew each time.
+# (initrd.img) in DIRECTORY. Debian's part is made once (tree), the program's anew each time: the Debian package, installed, and
+# a second revision of it in /opt/ringwall of the machine, to upgrade to.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -54,8 +55,18 @@ make_tree() {
 }
 
 add_program() {
-    PREFIX=/usr/local DESTDIR="$tree" packaging/install.sh
-    strip "$tree/usr/local/sbin/ringwall"
+    rm -rf "$directory/package"
+    for revision in 1 2; do
+        packaging/package.sh --program target/release/ringwall --revision "$revision" --out "$directory/package"
+    done
+    # A tree of a former run has it already, whole.
+    install -D -m 644 "$directory"/package/*-1_*.deb "$tree/opt/ringwall/first.deb"
+    install -D -m 644 "$directory"/package/*-2_*.deb "$tree/opt/ringwall/second.deb"
+    # Who makes its directories needs it.
+    mount --bind /proc "$tree/proc"
+    mounted=$tree/proc
+    chroot "$tree" env DEBIAN_FRONTEND=noninteractive LC_ALL=C dpkg --install /opt/ringwall/first.deb
+    unmount
     install -D -m 755 "$here/agent.py" "$tree/usr/local/lib/machine/agent.py"
     cat >"$tree/etc/systemd/system/agent.service" <<'UNIT'
 [Unit]

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Takes two guarded machines through restarts, a kill and a release, under each manager of the network."""
+"""Takes two guarded machines through restarts, a kill and a release, under each manager of the network,
+and through an upgrade and the removal of the package."""
 
 import argparse
 import json
@@ -45,6 +46,12 @@ MANAGERS = {
         "units": "networking",
     },
 }
+
+
+# What the package is put through, beside the managers.
+PACKAGE = "package"
+# Another revision of the package, which image.sh has put there.
+UPGRADE = "/opt/ringwall/second.deb"
 
 
 class Failed(Exception):
@@ -214,20 +221,68 @@ def check_guarded(machine):
         raise Failed(f"{machine.name}: {status['layers']}")
 
 
-def outage_of_a_kill(one, other):
-    """The longest gap between two answers, in seconds, while the daemon of `other` is killed and comes back."""
-    one.must(f"ping -n -D -i 0.2 -w 25 {other.ip} > /run/pings 2>&1 &")
+def outage(one, other, command, seconds, limit_s=60):
+    """The longest gap between two answers, in seconds, while `other` carries out `command`; pings are sent for so long."""
+    one.must(f"ping -n -D -i 0.2 -w {seconds} {other.ip} > /run/pings 2>&1 &")
+    start = time.monotonic()
     time.sleep(4)
-    other.must(f"kill -9 $(systemctl show --property MainPID --value ringwall@{INTERFACE})")
-    time.sleep(24)
+    other.must(command, limit_s)
+    time.sleep(max(0, start + seconds + 3 - time.monotonic()))
     answers = re.findall(r"^\[([0-9.]+)\].* time=", one.must("cat /run/pings"), re.MULTILINE)
     times = [float(text) for text in answers]
     if len(times) < 10:
-        raise Failed(f"{len(times)} answers around the kill")
-    longest = max(later - before for before, later in zip(times, times[1:]))
+        raise Failed(f"{len(times)} answers around: {command}")
+    return max(later - before for before, later in zip(times, times[1:]))
+
+
+def outage_of_a_kill(one, other):
+    """The same while the daemon of `other` is killed and comes back."""
+    longest = outage(one, other, f"kill -9 $(systemctl show --property MainPID --value ringwall@{INTERFACE})", 25)
     if longest < 1:
         raise Failed(f"a dead daemon was missed for {longest:.1f} s only: it was not dead, or frames pass without it")
     return longest
+
+
+def upgrade(one, other):
+    """The other's package is replaced while it is pinged: another daemon guards then, and the card was never given back."""
+    process = f"systemctl show --property MainPID --value ringwall@{INTERFACE}"
+    before = other.must(process)
+    longest = outage(one, other, f"dpkg --install {UPGRADE}", 120, 110)
+    if other.must(process) == before:
+        raise Failed("the daemon of the version before goes on")
+    if other.must("dpkg-query --show --showformat='${Version}' ringwall").rpartition("-")[2] != "2":
+        raise Failed("the package is not the second one")
+    check_guarded(other)
+    await_reached(one, other, "after the upgrade")
+    return longest
+
+
+def purge(machines):
+    """The package goes, the cards are given back, and nothing is left."""
+    for machine in machines:
+        machine.must("dpkg --purge ringwall", 120)
+    took = await_reached(*machines, "after the purge")
+    for machine in machines:
+        check_nothing_left(machine)
+        left = machine.must("ls -d /etc/ringwall /var/lib/ringwall /run/ringwall /usr/sbin/ringwall 2>/dev/null || true")
+        if left:
+            raise Failed(f"{machine.name}: left after the purge: {left}")
+    return took
+
+
+def check_nothing_left(machine):
+    left = machine.must("ip -o link; nft list tables; ls /sys/fs/bpf/ringwall 2>/dev/null || true")
+    if "rw." in left or "ringwall" in left or "_guard" in left:
+        raise Failed(f"{machine.name}: left: {left}")
+
+
+def release(machines):
+    for machine in machines:
+        machine.must(f"ringwall host release --config {CONFIG}", 120)
+    took = await_reached(*machines, "after the release")
+    for machine in machines:
+        check_nothing_left(machine)
+    return took
 
 
 def play(case, directory, identities, boots):
@@ -239,7 +294,7 @@ def play(case, directory, identities, boots):
             machine.start()
         for machine in machines:
             machine.await_boot()
-            prepare(machine, case, identities[machine.name])
+            prepare(machine, "networkd" if case == PACKAGE else case, identities[machine.name])
         a, b = machines
         row["kernel"] = a.must("uname -r").strip()
         # From here on nothing may leave in clear.
@@ -255,17 +310,14 @@ def play(case, directory, identities, boots):
                 check_guarded(machine)
             row["boots"] = number + 1
             print(f"   {case}: boot {number + 1} of {boots}: guarded, reached", flush=True)
-        row["kill_s"] = round(outage_of_a_kill(a, b), 1)
+        if case == PACKAGE:
+            row["upgrade_s"] = round(upgrade(a, b), 1)
+        else:
+            row["kill_s"] = round(outage_of_a_kill(a, b), 1)
         row["frames_in_clear"] = len(watch.frames())
         if row["frames_in_clear"]:
             raise Failed(f"in clear: {watch.frames()[:5]}")
-        for machine in machines:
-            machine.must(f"ringwall host release --config {CONFIG}", 120)
-        row["released_s"] = round(await_reached(a, b, "after the release"), 1)
-        for machine in machines:
-            left = machine.must("ip -o link; nft list tables; ls /sys/fs/bpf/ringwall")
-            if "rw." in left or "ringwall" in left or "_guard" in left:
-                raise Failed(f"{machine.name}: left after the release: {left}")
+        row["released_s"] = round(purge(machines) if case == PACKAGE else release(machines), 1)
         row["verdict"] = "ok"
     except Failed as failed:
         row["verdict"] = f"FAILED: {failed}"
@@ -291,7 +343,8 @@ def issue_identities(program, directory):
 
 
 def show(rows):
-    columns = ["manager", "kernel", "boots", "reached_after_s", "kill_s", "frames_in_clear", "released_s", "verdict"]
+    columns = ["manager", "kernel", "boots", "reached_after_s", "kill_s", "upgrade_s", "frames_in_clear", "released_s",
+               "verdict"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")
@@ -301,7 +354,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=pathlib.Path, help="where image.sh has put its files")
     parser.add_argument("program", help="the ringwall program that issues identities")
-    parser.add_argument("--only", choices=MANAGERS, action="append", help="this manager; may be given several times")
+    parser.add_argument("--only", choices=[*MANAGERS, PACKAGE], action="append",
+                        help="this case; may be given several times")
     parser.add_argument("--boots", type=int, default=3, help="restarts in each case (3)")
     parser.add_argument("--json", type=pathlib.Path, help="write the rows to this file")
     options = parser.parse_args()
@@ -314,7 +368,7 @@ def main():
         in_namespace("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
         in_namespace("ip", "link", "add", BRIDGE, "type", "bridge")
         in_namespace("ip", "link", "set", BRIDGE, "up")
-        for case in options.only or MANAGERS:
+        for case in options.only or [*MANAGERS, PACKAGE]:
             print(f"== {case}", flush=True)
             rows.append(play(case, options.directory, identities, options.boots))
             print(f"   {rows[-1]}", flush=True)

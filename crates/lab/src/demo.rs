@@ -1,18 +1,42 @@
-//! `ringwall-lab demo`: every attack without and with its guard, in one table. `ringwall-lab attack`: one of them.
+//! `ringwall-lab demo`: attacks without and with their guard, in one table. `ringwall-lab attack`: one of them.
+
+mod page;
+mod terminal;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::attack::scene::{self, Row};
+use crate::attack::scene::{self, Outcome, Row};
 use crate::attack::{self, Attack};
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{self, Guard, Site};
+use crate::net::process;
 
-/// What to run.
+/// The attacks that are shown to who asks for no others, and under which guard: the oldest ones on ARP and DHCP, one on IPv6,
+/// listeners and forgers, what replays old keys and answers, and floods that cost their receiver more than their sender.
+const TELLING: [(&str, Guard); 12] = [
+    ("unsolicited ARP reply", Guard::Sarp),
+    ("two-way man in the middle", Guard::Cll),
+    ("replayed signed answer", Guard::Sarp),
+    ("rogue DHCP server", Guard::Sarp),
+    ("rogue router", Guard::Cll),
+    ("injected IP with a spoofed source", Guard::Cll),
+    ("bit flips in header, ciphertext and tag", Guard::Cll),
+    ("eavesdropping for a known payload", Guard::Cll),
+    ("MAC cloning steals the switch's entry", Guard::Cll),
+    ("b: flood with a wrong nonce", Guard::Cll),
+    ("d: flood of handshakes from made-up hosts", Guard::Cll),
+    ("a: key distributor's answers replayed and forged", Guard::Sarp),
+];
+
+/// What to run; a dozen telling attacks unless it is said.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
+    /// Every attack under every guard
+    #[arg(long)]
+    all: bool,
     /// Only these attacks, by number
     #[arg(long, value_delimiter = ',')]
     only: Vec<u16>,
@@ -22,6 +46,9 @@ pub struct Args {
     /// Write the rows to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a page with the rows and their evidence to this file, for a browser
+    #[arg(long, value_name = "FILE", overrides_with = "page")]
+    page: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -53,12 +80,7 @@ struct Common {
 /// # Errors
 /// The request makes no sense, or the lab itself fails.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let attacks = chosen(&args.only)?;
-    let plays: Vec<(&Attack, Guard)> = attacks
-        .into_iter()
-        .flat_map(|attack| attack.plays().map(move |guard| (attack, guard)))
-        .filter(|(_, guard)| args.guard.is_empty() || args.guard.contains(guard))
-        .collect();
+    let plays = plays_of(args)?;
     if plays.is_empty() {
         return Err(Failure::Usage("none of these attacks is run under this guard".to_owned()));
     }
@@ -69,10 +91,38 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         let text = serde_json::to_string_pretty(&rows).map_err(|error| Failure::Unreadable(error.to_string()))?;
         std::fs::write(path, text + "\n").map_err(Failure::file("writing", path))?;
     }
+    if let Some(path) = &args.page {
+        std::fs::write(path, page::page(&rows)).map_err(Failure::file("writing", path))?;
+        println!("\nevidence of each row, for a browser: {}", path.display());
+    }
+    let is_good = rows.iter().all(Row::is_as_it_must_be);
+    println!("\n{}", terminal::Colours::of_stdout().verdict(&verdict(&rows), is_good));
+    println!("{} rows, {:.0} s", rows.len(), start.elapsed().as_secs_f64());
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The attacks and guards that `args` ask for, by number.
+fn plays_of(args: &Args) -> Result<Vec<(&'static Attack, Guard)>, Failure> {
+    let is_asked = args.all || !args.only.is_empty() || !args.guard.is_empty();
+    let plays = chosen(&args.only)?.into_iter().flat_map(|attack| attack.plays().map(move |guard| (attack, guard)));
+    let is_wanted = |attack: &Attack, guard: Guard| {
+        let is_told = |&(name, under): &(&str, Guard)| name == attack.name && (guard == under || !guard.is_whole());
+        if is_asked { args.guard.is_empty() || args.guard.contains(&guard) } else { TELLING.iter().any(is_told) }
+    };
+    Ok(plays.filter(|(attack, guard)| is_wanted(attack, *guard)).collect())
+}
+
+/// What came of all of it, in one line.
+fn verdict(rows: &[Row]) -> String {
+    let of = |is_whole: bool, outcome: Outcome| {
+        let tried = rows.iter().filter(|row| row.guard.is_whole() == is_whole && row.outcome.is_tried());
+        let count = tried.clone().filter(|row| row.outcome == outcome).count();
+        format!("{count} of {}", tried.count())
+    };
     let wrong = rows.iter().filter(|row| !row.is_as_it_must_be()).count();
-    let verdict = if wrong == 0 { "all as they must be".to_owned() } else { format!("{wrong} not as they must be") };
-    println!("\n{} rows, {verdict}, {:.0} s", rows.len(), start.elapsed().as_secs_f64());
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let judged = if wrong == 0 { "all as they must be".to_owned() } else { format!("{wrong} not as they must be") };
+    let (succeeded, blocked) = (of(false, Outcome::Succeeded), of(true, Outcome::Blocked));
+    format!("without its guard {succeeded} succeeded, with it {blocked} were blocked: {judged}")
 }
 
 /// Runs one attack and prints what came of it.
@@ -109,17 +159,32 @@ fn chosen(numbers: &[u16]) -> Result<Vec<&'static Attack>, Failure> {
 
 fn play_all(plays: &[(&Attack, Guard)], common: &Common) -> Result<Vec<Row>, Failure> {
     let run = cleanup::begin_transient()?;
+    probe_namespaces()?;
     let site = if plays.iter().any(|(_, guard)| *guard != Guard::None) { Some(found_site(run, common)?) } else { None };
+    let colours = terminal::Colours::of_stderr();
     let mut rows = Vec::new();
     for (at, (attack, guard)) in plays.iter().enumerate() {
-        eprintln!("[{}/{}] {} {}, guard {guard}", at + 1, plays.len(), attack.number, attack.name);
+        eprint!("[{:>3}/{}] {} {}, guard {guard}: ", at + 1, plays.len(), attack.number, attack.name);
         let row = scene::play(attack, *guard, run, site.as_ref(), common.seed)?;
-        if !row.is_as_it_must_be() {
-            eprintln!("        {}: {}", row.outcome.word(), row.evidence);
+        let is_good = row.is_as_it_must_be();
+        eprintln!("{}", colours.verdict(row.outcome.word(), is_good));
+        if !is_good {
+            eprintln!("        {}", row.evidence);
         }
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// One line in the place of as many errors as there are rows.
+fn probe_namespaces() -> Result<(), Failure> {
+    let mut probe = Command::new("unshare");
+    probe.args(["--net", "ip", "link", "add", "name", "probe", "type", "bridge"]);
+    match process::must(probe) {
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => Err(Failure::NotTestable(format!("no LAN can be made of namespaces here: {failure}"))),
+        Ok(_) => Ok(()),
+    }
 }
 
 fn found_site(run: &Run, common: &Common) -> Result<Site, Failure> {
@@ -156,7 +221,6 @@ fn table(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::scene::Outcome;
 
     fn row(attack: &str, guard: Guard, outcome: Outcome) -> Row {
         Row { attack: attack.to_owned(), tool: "t".to_owned(), guard, outcome, evidence: format!("seen under {guard}") }
@@ -197,6 +261,40 @@ mod tests {
             untried.evidence.clear();
             assert!(!untried.is_as_it_must_be());
         }
+    }
+
+    #[test]
+    fn a_dozen_attacks_are_shown_each_without_and_with_one_guard() {
+        let args = Args {
+            all: false,
+            only: Vec::new(),
+            guard: Vec::new(),
+            json: None,
+            page: None,
+            common: Common { ringwall: None, seed: 1 },
+        };
+        let told = plays_of(&args).expect("plays");
+        for (name, guard) in TELLING {
+            let under: Vec<Guard> =
+                told.iter().filter(|(attack, _)| attack.name == name).map(|(_, guard)| *guard).collect();
+            assert!(under.len() == 2 && !under[0].is_whole() && under[1] == guard, "{name}: {under:?}");
+        }
+        let all = plays_of(&Args { all: true, ..args }).expect("plays");
+        assert_eq!(told.len(), 2 * TELLING.len());
+        assert_eq!(all.len(), attack::all().map(|attack| attack.plays().count()).sum::<usize>());
+    }
+
+    #[test]
+    fn the_verdict_counts_what_was_tried() {
+        let mut rows = vec![
+            row("1 x", Guard::None, Outcome::Succeeded),
+            row("1 x", Guard::Cll, Outcome::Blocked),
+            row("2 y", Guard::Cll, Outcome::DoesNotApply),
+        ];
+        let good = "without its guard 1 of 1 succeeded, with it 1 of 1 were blocked: all as they must be";
+        assert_eq!(verdict(&rows), good);
+        rows.push(row("3 z", Guard::Sarp, Outcome::Succeeded));
+        assert!(verdict(&rows).ends_with("with it 1 of 2 were blocked: 1 not as they must be"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod host;
 mod metrics;
 mod monitor;
 mod output;
+#[cfg(test)]
+mod pages;
 mod protocol;
 mod randomness;
 mod shield;
@@ -84,9 +86,6 @@ enum Command {
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
-    /// Prints the manual page, for packaging.
-    #[command(hide = true)]
-    Manual,
 }
 
 #[derive(Subcommand, Debug)]
@@ -143,7 +142,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
         Command::Monitor => monitor::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
-        Command::Manual => print_manual(),
     }
 }
 
@@ -172,49 +170,6 @@ fn show_config(args: &FileArgs) -> Result<(), Failure> {
     }
     for what in config.host.mode.not_protected() {
         say!("# not protected: {what}");
-    }
-    Ok(())
-}
-
-/// One page with all commands, section 8: an administrator reads one page, not thirty.
-fn print_manual() -> Result<(), Failure> {
-    let mut command = <Cli as clap::CommandFactory>::command();
-    command.build();
-    let mut out = std::io::stdout();
-    print_front(&command, &mut out).and_then(|()| print_commands(&command, &mut out)).map_err(Failure::new)
-}
-
-/// Everything but the list of subcommands, which would name pages that there are not.
-fn print_front(command: &clap::Command, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let page = clap_mangen::Man::new(command.clone()).section("8");
-    page.render_title(out)?;
-    page.render_name_section(out)?;
-    page.render_synopsis_section(out)?;
-    page.render_description_section(out)?;
-    page.render_options_section(out)?;
-    page.render_extra_section(out)?;
-    page.render_version_section(out)
-}
-
-fn print_commands(command: &clap::Command, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
-        if sub.has_subcommands() {
-            print_commands(sub, out)?;
-        }
-        // One that only leads to others has nothing to say of its own.
-        let is_command = !sub.has_subcommands() || sub.is_args_conflicts_with_subcommands_set();
-        if !is_command {
-            continue;
-        }
-        let name = sub.get_bin_name().unwrap_or(sub.get_name()).to_uppercase();
-        writeln!(out, ".SH \"{name}\"")?;
-        let page = clap_mangen::Man::new(sub.clone());
-        page.render_synopsis_section(out)?;
-        page.render_description_section(out)?;
-        page.render_options_section(out)?;
-        if sub.get_after_help().is_some() || sub.get_after_long_help().is_some() {
-            page.render_extra_section(out)?;
-        }
     }
     Ok(())
 }

@@ -58,6 +58,12 @@ impl Outcome {
             Outcome::DoesNotApply => "does not apply",
         }
     }
+
+    /// Whether it was tried at all.
+    #[must_use]
+    pub fn is_tried(self) -> bool {
+        !matches!(self, Outcome::Skipped | Outcome::NotTestable | Outcome::DoesNotApply)
+    }
 }
 
 /// One line of the demo's file.

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Writes packaging/pages anew: manual pages and completions, from the command line's declarations and docs/operating.md. A test of
+# the crate compares them.
+set -eu
+cd "$(dirname "$0")/.."
+. packaging/common.sh
+
+mkdir -p packaging/pages
+RINGWALL_WRITE_PAGES=1 cargo test -p ringwall --locked --quiet pages_in_the_tree
+ls packaging/pages

@@ -1,0 +1,396 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_ringwall_global_optspecs
+    string join \n log-json h/help V/version
+end
+
+function __fish_ringwall_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_ringwall_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_ringwall_using_subcommand
+    set -l cmd (__fish_ringwall_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c ringwall -n "__fish_ringwall_needs_command" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_needs_command" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_needs_command" -s V -l version -d 'Print version'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "site" -d 'The authority of a site: who belongs to it'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "host" -d 'Guards one interface of this host'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "status" -d 'How the daemon is'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "peers" -d 'Associations with other hosts'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "config" -d 'Looks at the configuration'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "issue" -d 'Issue a certificate to a host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "list" -d 'List every certificate that the site has issued'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "revoke" -d 'Take a host out'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "token" -d 'Make a token by which a host enrols over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "rekey" -d 'Give a host another key, because somebody else may have the one it has'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "rekey-shared" -d 'Change the site key, which all hosts have, because somebody else may have it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "backup" -d 'Write the whole site to one new file: keys, record and repository'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "restore" -d 'Make a site again from its backup, in a directory that is missing or empty'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "repository" -d 'Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l dir -d 'Where the site shall be kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l name -d 'Name of the site: letters, digits, dots, hyphens, underscores' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l days -d 'How long the authority lasts' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l profile -d 'Which algorithms its hosts work with: modern, or paper (those of the papers, to measure their tables; never for real use)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l request -d 'The host\'s request; without it the host\'s key is made here' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l name -d 'Name of the host' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l mac -d 'Hardware address of the host\'s interface' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l ip -d 'An IPv4 address of the host; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l ip6 -d 'An IPv6 address that is the host\'s and nobody else\'s, whoever claims it; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l subnet -d 'A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l serves -d 'For a DHCP server of mode "cll": a subnet in which it gives addresses, each with a certificate, as 10.0.0.128/25; repeat it for several. It can make certificates for no other addresses, so name its pool and not the whole network' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l role -d 'What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l days -d 'How long the certificate lasts' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l dsa-bits -d 'In a site of the paper profile, the length of the host\'s DSA key: 512 or 1024, which is what it gets without this' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l rsa-bits -d 'In a site of the paper profile, an RSA key for mode cll instead of the DSA key, of 1024, 1536 or 2048 bits' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l rsa-hash -d 'What that RSA key hashes with: sha1, sha256 or ripemd160' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l out -d 'Where the identity, or the bundle for a request, is written' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l force -d 'Replace the output file if it exists'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l allow-shared-addresses -d 'Let several hosts hold one address'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from issue" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l request -d 'The host\'s request; - reads it from the standard input' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l out -d 'Where the answer is written, sealed for the host; - writes it to the standard output, and nothing else' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l days -d 'How long the certificate lasts' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l early -d 'Issue another certificate even if the newest one is in its first half. Without it the host gets that one again, since such a request may be a recorded one'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l force -d 'Replace the output file if it exists'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l json -d 'Print a list of JSON objects'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -l name -d 'Name of the host' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -l keep-shared-keys -d 'Leave the site key as it is, although the host has it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l name -d 'Name that the host gets' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l mac -d 'Hardware address that must ask; any may without it, and `site pending` shows which did' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l ip -d 'An IPv4 address that the host gets; repeat it for several. Without --ip and --subnet it gets those that it asks for' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l subnet -d 'A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l role -d 'What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l days -d 'How long the certificate lasts' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l valid -d 'How long the token serves: 30m, 24h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l json -d 'Print a list of JSON objects'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l fingerprint -d 'The fingerprint that the host shows; another one is not approved' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l allow-shared-addresses -d 'Let several hosts hold one address'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from refuse" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from refuse" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from refuse" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from refuse" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l request -d 'The request that the host made with a new key; without it a token is made' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l out -d 'Where the bundle for the request is written' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l days -d 'How long the certificate lasts' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l valid -d 'How long the token serves: 30m, 24h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l force -d 'Replace the output file if it exists'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -l after -d 'How long hosts have to fetch the new key before anybody sends with it' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -l grace -d 'How long the one before is still accepted then' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from rekey-shared" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l dir -d 'Where the site shall be kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l repository-in-file -d 'Keep the repository in a file even if it was in etcd: the cluster is lost'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from repository" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from repository" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from repository" -f -a "import" -d 'Move the hosts from the file into a cluster of etcd, and work with that from now on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from repository" -f -a "use" -d 'Work with the repository that is in a cluster already, or reach it in another way'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from repository" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "issue" -d 'Issue a certificate to a host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "list" -d 'List every certificate that the site has issued'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'Take a host out'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "token" -d 'Make a token by which a host enrols over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "rekey" -d 'Give a host another key, because somebody else may have the one it has'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "rekey-shared" -d 'Change the site key, which all hosts have, because somebody else may have it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "backup" -d 'Write the whole site to one new file: keys, record and repository'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "restore" -d 'Make a site again from its backup, in a directory that is missing or empty'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "repository" -d 'Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "run" -d 'Guards the interface until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "confirm" -d 'Keeps the interface guarded after `run --revert-after`'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interface back to the stack, in clear (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "reload" -d 'Reads the configuration again: mode of migration, exceptions and management machines, without a pause'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "forget" -d 'Forgets that a host has proved itself, so that it may speak in clear again in mode prefer'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "enroll" -d 'Makes this host\'s key, asks the authority for a certificate, and installs the answer: by token, or by file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "renew" -d 'Gets another certificate for the key that this host has, before the one it has ends'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and not __fish_seen_subcommand_from run confirm release reload forget enroll renew help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from run" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from run" -l revert-after -d 'Gives the interface back after this time unless `ringwall host confirm` is run before, even if the daemon dies: 30s, 5m, 1h' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from run" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from confirm" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from confirm" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from confirm" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from release" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from release" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from reload" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from reload" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from reload" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from forget" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from forget" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l token -d 'The token that the manager made; - reads it from the standard input, where no other user sees it' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l interface -d 'The interface; without it the one that the configuration names' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l ip -d 'An IPv4 address that this host would like, if the token says none; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l out -d 'Where the identity is written; without it where the configuration says, else /etc/ringwall/identity.pem' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l timeout -d 'How long to wait for the manager: 30s, 5m, 1h (the default), 2d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l config -d 'Configuration file, if there is one already' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l force -d 'Replace the identity if there is one, and forget an enrolment by another token that was not finished'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l json -d 'Print one JSON object when all is done'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -f -a "request" -d 'Make a key and a request for the manager'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -f -a "install" -d 'Open the bundle that came back and put the key and it together'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from enroll" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -l through -d 'A shell\'s command that reads the request and writes the answer; without it the one of host.renew_through' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -l before -d 'Renew only what ends within this time, without it host.renew_before. What lasts less than twice as long is renewed in its second half' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -f -a "request" -d 'Write a request for another certificate, signed with the key that this host has'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -f -a "install" -d 'Put the bundle that came back into the identity file, and have the daemon take it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from renew" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "run" -d 'Guards the interface until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "confirm" -d 'Keeps the interface guarded after `run --revert-after`'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interface back to the stack, in clear (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "reload" -d 'Reads the configuration again: mode of migration, exceptions and management machines, without a pause'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Forgets that a host has proved itself, so that it may speak in clear again in mode prefer'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "enroll" -d 'Makes this host\'s key, asks the authority for a certificate, and installs the answer: by token, or by file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "renew" -d 'Gets another certificate for the key that this host has, before the one it has ends'
+complete -c ringwall -n "__fish_ringwall_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and not __fish_seen_subcommand_from run help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and not __fish_seen_subcommand_from run help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and not __fish_seen_subcommand_from run help" -f -a "run" -d 'Guards the interface like `host run` and answers the site\'s hosts from the repository (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and not __fish_seen_subcommand_from run help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from run" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from run" -l revert-after -d 'As with `host run`' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from run" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from help" -f -a "run" -d 'Guards the interface like `host run` and answers the site\'s hosts from the repository (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "run" -d 'Scrubs all that passes between two interfaces until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "flows" -d 'Lists TCP connections through the gateway'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "replay" -d 'Scrubs a capture file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block replay rules help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l trusted -d 'Interface towards the hosts that are protected' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l untrusted -d 'Interface towards everybody else' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l mirror -d 'Interface that gets a copy of all that leaves, both ways' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l preset -d 'Which rules are on: paper, balanced or strict' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l config -d 'Configuration file; without it /etc/ringwall/gate.toml if that is there' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l null -d 'Puts the null bump in the scrubber\'s place: same ports, nothing is looked at. For benchmarks'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from release" -l trusted -d 'The trusted interface of the gateway, where no file names it' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from release" -l config -d 'Configuration file; without it /etc/ringwall/gate.toml if that is there' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from release" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l address -d 'Connections of this host only' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l state -d 'Connections in this state only, such as established' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l limit -d 'How many at most, up to 10000' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from flows" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l vlan -d 'VLAN identifiers of the connection, as `gate flows` shows them' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l undo -d 'Lets the connection begin again'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l read -d 'The capture to read, pcap or pcapng; - for the standard input' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l write -d 'Where what leaves is written; - for the standard output. A name that ends in .pcap or .pcapng says the format, otherwise it is that of the capture' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted -d 'Addresses of the trusted side, such as 192.0.2.0/24; may be given several times' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-mac -d 'Hardware addresses of the trusted side\'s hosts or router' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-interface -d 'Interfaces of a pcapng capture that are on the trusted side, by number from 0' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l preset -d 'Which rules are on: paper, balanced or strict' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l config -d 'Takes section [gate] of this file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l null -d 'Switches every rule off: what remains is reading and writing, the yardstick of measurements'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l verify-checksums -d 'Drops frames whose checksum is only begun, which otherwise count as right'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l json -d 'Prints the report as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from rules" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "run" -d 'Scrubs all that passes between two interfaces until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "flows" -d 'Lists TCP connections through the gateway'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "replay" -d 'Scrubs a capture file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and not __fish_seen_subcommand_from run keys help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and not __fish_seen_subcommand_from run keys help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and not __fish_seen_subcommand_from run keys help" -f -a "run" -d 'Guards the IPsec stack behind the interface like `host run` (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and not __fish_seen_subcommand_from run keys help" -f -a "keys" -d 'Makes and changes the files that both ends of a pair share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and not __fish_seen_subcommand_from run keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from run" -l config -d 'Configuration file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from run" -l revert-after -d 'As with `host run`' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from run" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -f -a "make" -d 'Makes the two files of a new pair, one for each end'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -f -a "next" -d 'Adds one new epoch to both files of a pair; it is not sent under yet'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -f -a "send" -d 'Sends under the newest epoch from now on, once the other end has it in its file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -f -a "retire" -d 'Forgets the epochs before the one that is sent under, once the other end sends under it, too'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from keys" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from help" -f -a "run" -d 'Guards the IPsec stack behind the interface like `host run` (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from help" -f -a "keys" -d 'Makes and changes the files that both ends of a pair share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand shield; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand status" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s f -l follow -d 'Goes on until it is interrupted'
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "check" -d 'Checks the file and says what is wrong'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "show" -d 'Prints the configuration in force, defaults included'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Configuration file; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from check" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Configuration file; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from show" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Checks the file and says what is wrong'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Prints the configuration in force, defaults included'
+complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "site" -d 'The authority of a site: who belongs to it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "host" -d 'Guards one interface of this host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "status" -d 'How the daemon is'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "config" -d 'Looks at the configuration'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "issue" -d 'Issue a certificate to a host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "list" -d 'List every certificate that the site has issued'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "revoke" -d 'Take a host out'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "token" -d 'Make a token by which a host enrols over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "rekey" -d 'Give a host another key, because somebody else may have the one it has'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "rekey-shared" -d 'Change the site key, which all hosts have, because somebody else may have it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "backup" -d 'Write the whole site to one new file: keys, record and repository'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "restore" -d 'Make a site again from its backup, in a directory that is missing or empty'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "repository" -d 'Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "run" -d 'Guards the interface until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "confirm" -d 'Keeps the interface guarded after `run --revert-after`'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interface back to the stack, in clear (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "reload" -d 'Reads the configuration again: mode of migration, exceptions and management machines, without a pause'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "forget" -d 'Forgets that a host has proved itself, so that it may speak in clear again in mode prefer'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "enroll" -d 'Makes this host\'s key, asks the authority for a certificate, and installs the answer: by token, or by file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "renew" -d 'Gets another certificate for the key that this host has, before the one it has ends'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from akd" -f -a "run" -d 'Guards the interface like `host run` and answers the site\'s hosts from the repository (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "run" -d 'Scrubs all that passes between two interfaces until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "flows" -d 'Lists TCP connections through the gateway'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "replay" -d 'Scrubs a capture file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from shield" -f -a "run" -d 'Guards the IPsec stack behind the interface like `host run` (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from shield" -f -a "keys" -d 'Makes and changes the files that both ends of a pair share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Checks the file and says what is wrong'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Prints the configuration in force, defaults included'
