@@ -202,10 +202,10 @@ rules! {
         "Drops malformed options and takes out those that have no place in a segment.",
         "None known.", On On On;
     TcpUnknownOptions, "tcp-unknown-options", "RFC 9293, 3.1",
-        "Takes options that the scrubber does not know out of the handshake, so that neither side uses them.",
-        "Multipath TCP, TCP-AO and whatever is new.", Off Off On;
+        "Takes options that the scrubber does not know out of the handshake, so that neither side uses them, unless it is signed.",
+        "Multipath TCP and whatever is new. What TCP-MD5 or TCP-AO signs passes as it is.", Off Off On;
     TcpHandshake, "tcp-handshake", "RFC 9293, 3.5",
-        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN later becomes a question.",
+        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN after its answer becomes a question.",
         "Simultaneous open, and connections older than the scrubber unless they are adopted.", On On On;
     TcpSynData, "tcp-syn-data", "RFC 9293, 3.4; RFC 7413",
         "Takes data and Fast Open out of the handshake; the sender sends the data again.",
@@ -241,8 +241,9 @@ rules! {
         "Lets a reset through only at exactly the next sequence number, without data; inside of the window a question takes its place.",
         "Resets of hosts that have lost the connection are answered by a challenge first.", On On On;
     TcpFin, "tcp-fin", "RFC 9293, 3.6",
-        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is sent when the hole is filled.",
-        "None known.", On On On;
+        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is acknowledged \
+        selectively and sent when the hole is filled.",
+        "Without selective acknowledgement, and in paper, a hole before a FIN costs its sender a timeout.", On On On;
     TcpPortReuse, "tcp-port-reuse", "RFC 6191",
         "Lets a connection that has just ended begin again as RFC 6191 allows, and asks the host that remembers otherwise.",
         "Clients that use a port again at once and start lower.", On On On;
@@ -278,8 +279,10 @@ rules! {
         "Drops messages that are cut short or have a wrong checksum.",
         "None: no host accepts them.", On On On;
     IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6633; RFC 6918; RFC 4890, 4.3",
-        "Drops redirects, source quench, timestamp, mask and information messages, and types that nobody assigned.",
-        "Redirects across the scrubber, clocks by ICMP.", Off On On;
+        "Drops redirects, source quench, timestamp, mask and information messages, router renumbering, node \
+        information, and types that nobody assigned.",
+        "Redirects across the scrubber, clocks by ICMP, and tools that ask hosts for their names (RFC 4620), \
+        which tells them to everybody.", Off On On;
     IcmpEchoCode, "icmp-echo-code", "RFC 792",
         "Clears the code of echo messages.",
         "None known.", Off On On;

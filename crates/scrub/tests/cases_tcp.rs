@@ -57,12 +57,14 @@ fn case_50_data_on_a_repeated_syn_never_leaves() {
 }
 
 #[test]
-fn case_51_a_second_syn_with_another_number_never_leaves() {
+fn case_51_of_two_syns_the_one_counts_that_is_answered() {
     let mut gate = Gate::default();
+    gate.client(seg(SYN, CLIENT + 5_000_000, 0));
     gate.client(seg(SYN, CLIENT, 0));
-    gate.client(seg(SYN, CLIENT + 5000, 0)).is_dropped_for(Reason::TcpHandshake);
     gate.server(seg(SYN | ACK, SERVER, C));
-    gate.client(seg(SYN, CLIENT + 5000, 0)).is_dropped_for(Reason::TcpHandshake);
+    gate.client(seg(SYN, CLIENT + 5_000_000, 0)).is_dropped_for(Reason::TcpHandshake);
+    gate.client(seg(ACK, CLIENT + 5_000_001, S).data(b"evil")).is_dropped_for(Reason::TcpSequence);
+    assert_eq!(gate.client(said(C, b"GET")).to_server().data, b"GET");
     // And its options are those of the first, so that no window or segment size has two meanings.
     let mut gate = Gate::default();
     gate.client(seg(SYN, CLIENT, 0).options(&[2, 4, 5, 0xb4, 1, 3, 3, 7]));

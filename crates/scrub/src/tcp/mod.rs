@@ -222,7 +222,10 @@ impl Flows {
         if context.settings.adopt != Adopt::No && adoption::may_begin(segment) {
             return Ok(true);
         }
-        if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) {
+        // Under a flood half-open connections are forgotten, and their answers come all the same.
+        let (_, max) = self.table.len_and_max();
+        let may_be_forgotten = self.table.len_of(Class::HalfOpen) >= max / 2;
+        if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) && !may_be_forgotten {
             let event = Event::AsymmetricPath { flow: key.id() };
             self.events.report_rarely(context.now, events::Kind::AsymmetricPath, event);
         }
