@@ -12,6 +12,7 @@
 mod checksum;
 mod context;
 mod emit;
+mod encapsulation;
 mod ethernet;
 mod exchange;
 mod fingerprint;

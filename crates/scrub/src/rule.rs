@@ -93,9 +93,11 @@ rules! {
     EthernetTypes, "ethernet-types", "IEEE 802.3, 3.2.6",
         "Drops frames whose EtherType is neither IP, ARP nor listed.",
         "Cuts whatever else the two sides speak, such as spanning tree or a plant's field bus.", Off Off On;
-    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
-        "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
-        "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; RFC 3032; RFC 2516; IEEE 802.1Q, 9",
+        "Drops IP and ARP behind anything but two plain tags, such as 802.2, older tags, labels or PPPoE, unless its EtherType is \
+        listed: some hosts read it, some do not.",
+        "Hosts that speak IP in SNAP or PPPoE, and networks of providers and plants with labels, three tags or tags of their own.",
+        Off On On;
     EthernetBroadcast, "ethernet-broadcast", "RFC 1122, 3.3.6; RFC 1812, 5.3.4",
         "Drops packets to one host in frames to all: some hosts take them, some do not.",
         "Wake-on-LAN packets that a router sends to all under the address of the one that sleeps.", Off On On;
@@ -181,6 +183,10 @@ rules! {
     Encrypted, "encrypted", "RFC 4303; RFC 4302",
         "Drops encrypted and opaque protocols between hosts that are not listed for them (the paper's section II).",
         "IPsec, GRE and other tunnels of hosts that nobody listed.", Off Off On;
+    TunnelledPackets, "tunnelled-packets", "RFC 2003; RFC 4213; RFC 2784; RFC 7348; RFC 8926",
+        "Drops packets of IP in tunnels (IP in IP, GRE, VXLAN, Geneve, GTP, L2TP and others) between hosts that are not listed \
+        under tunnels: whoever watches reads them, and they are not scrubbed.",
+        "Tunnels in the clear that nobody listed.", Off On On;
     Tunnels, "tunnels", "RFC 2003; RFC 4213; RFC 2784",
         "Drops IP in IP and GRE between hosts that are not listed for them: what they carry cannot be judged.",
         "Tunnels that nobody listed.", Off Off On;
@@ -220,7 +226,7 @@ rules! {
         "Drops what lies outside the window; of what was acknowledged goes on the last byte, so that it is acknowledged again.",
         "None known.", On On On;
     TcpAcknowledgement, "tcp-acknowledgement", "RFC 5961, 5",
-        "Drops segments that acknowledge what was never sent.",
+        "Drops segments that acknowledge what was never sent, and has data acknowledge no less than its sender did before.",
         "None known.", On On On;
     TcpSack, "tcp-sack", "RFC 2018, 3",
         "Takes out blocks of selective acknowledgement that are outside of what was sent.",

@@ -430,6 +430,25 @@ fn stamped() -> Gate {
     gate
 }
 
+/// An old acknowledgement is within the window for a host, and beside it for whoever does not know its scale.
+#[test]
+fn data_with_an_old_acknowledgement_says_the_newest() {
+    let mut gate = Gate::default();
+    let scaled = [2, 4, 5, 0xb4, 1, 3, 3, 14];
+    gate.client(seg(SYN, CLIENT, 0).options(&scaled));
+    gate.server(seg(SYN | ACK, SERVER, C).options(&scaled));
+    gate.client(seg(ACK, C, S));
+    gate.server(seg(ACK, S, C).data(&[1; 1000]));
+    gate.client(seg(ACK, C, S + 1000));
+    for old in [S, S + 999, S.wrapping_sub(1 << 29)] {
+        let out = gate.client(seg(ACK, C, old).window(60_000).data(b"GET /harmls"));
+        assert_eq!(out.to_server().acknowledgement, S + 1000);
+        assert!(out.to_server().window < 60_000, "what is granted ends where it ended");
+    }
+    // A bare one may be late.
+    assert_eq!(gate.client(seg(ACK, C, S)).to_server().acknowledgement, S);
+}
+
 #[test]
 fn case_82_data_with_an_old_timestamp_never_leaves() {
     let mut gate = stamped();

@@ -51,8 +51,22 @@ fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
     work.context.acts_if(had_wrong, Rule::TcpSack);
 }
 
+/// Data never says less of the other half than its sender has said before: how old an acknowledgement may be is judged by the
+/// largest window, and who watches knows that only by guess where it is scaled. The window ends where it ended.
+fn repeat_newest(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half) {
+    let segment = &mut *work.segment;
+    let behind = ahead(receiver.unacknowledged, segment.acknowledgement);
+    let is_old = behind > 0 && !segment.data().is_empty() && work.context.scrubs();
+    if work.context.acts_if(is_old, Rule::TcpAcknowledgement) {
+        let units = behind.unsigned_abs().div_ceil(1 << sender.scale).min(u32::from(u16::MAX));
+        segment.acknowledgement = receiver.unacknowledged;
+        segment.window = segment.window.saturating_sub(units as u16);
+    }
+}
+
 /// Enters what the segment in `work`, which goes on, acknowledges and grants.
 pub(crate) fn take(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &mut Half, agreed: &Agreed) {
+    repeat_newest(work, sender, receiver);
     let acknowledgement = work.segment.acknowledgement;
     let (window, told) = sender.window(work.segment.window);
     work.segment.window = told;
