@@ -21,6 +21,7 @@ mod ip;
 pub mod keys;
 mod lately;
 pub mod limits;
+mod neighbours;
 mod opaque;
 mod packet;
 pub mod rule;

@@ -175,8 +175,8 @@ rules! {
     // Both versions.
     HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3; RFC 2328, A.1; RFC 5082",
         "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts, \
-         unless it is routing between neighbours.",
-        "Traceroute towards the trusted side, and protocols of neighbours that nobody thought of.", Off On On;
+         unless they are on the link: in gate.subnets, or by their own ARP or neighbour discovery.",
+        "Traceroute to trusted hosts behind a router, and neighbours that said nothing of themselves yet.", Off On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700; RFC 5082",
         "Gives packets to the untrusted side one hop limit, only ever lowering it, but leaves 255 to protocols that check for it.",
         "Traceroute from the untrusted side, and protocols nobody thought of that check for 255.", Off On On;

@@ -158,3 +158,51 @@ fn a_reset_connection_holds_no_memory() {
         assert_eq!(gate.scrubber.retained_bytes(), 0);
     }
 }
+
+fn captured() -> Gate {
+    let mut settings = plain();
+    settings.misses_segments = true;
+    settings.rules.set(scrub::Rule::TcpSynData, scrub::Action::Off);
+    Gate::new(settings)
+}
+
+/// A capture lost a segment that the server has and acknowledges: what follows goes on, and the hole is counted.
+#[test]
+fn a_segment_that_a_capture_missed_costs_itself_only() {
+    let mut gate = captured();
+    gate.open();
+    gate.client(seg(ACK, C, S).data(b"0123456789"));
+    assert_eq!(gate.server(seg(ACK, S, C + 20).data(b"heard")).to_client().data, b"heard");
+    assert_eq!(gate.scrubber.missing(), (1, 10));
+    assert_eq!(gate.client(seg(ACK, C + 20, S + 5).data(b"later")).to_server().data, b"later");
+    assert_eq!(gate.server(seg(ACK, S + 5, C + 25)).to_client().acknowledgement, C + 25);
+    // What lies beyond every window was never sent.
+    gate.server(seg(ACK, S + 5, C + 100_000_000)).is_dropped_for(Reason::TcpAcknowledgement);
+}
+
+#[test]
+fn segments_of_a_handshake_may_be_captured_in_another_order_or_not_at_all() {
+    for answer_comes in [true, false] {
+        let mut gate = captured();
+        gate.client(seg(SYN, CLIENT, 0));
+        assert_eq!(gate.client(seg(ACK, C, S)).to_server().flags, ACK);
+        if answer_comes {
+            assert_eq!(gate.server(seg(SYN | ACK, SERVER, C)).to_client().flags, SYN | ACK);
+        }
+        assert_eq!(gate.client(seg(ACK, C, S).data(b"GET")).to_server().data, b"GET");
+        assert_eq!(gate.server(seg(ACK, S, C + 3).data(b"200")).to_client().data, b"200");
+        assert!(gate.events().is_empty());
+    }
+}
+
+/// The server in a capture took the data of the SYN: nobody can take that back.
+#[test]
+fn data_of_a_fast_open_that_was_taken_passes() {
+    let mut gate = captured();
+    assert_eq!(gate.client(seg(SYN, CLIENT, 0).data(b"GET /")).to_server().data, b"GET /");
+    gate.server(seg(SYN | ACK, SERVER, C + 6)).is_dropped_for(Reason::TcpHandshake);
+    assert_eq!(gate.server(seg(SYN | ACK, SERVER, C + 5)).to_client().flags, SYN | ACK);
+    assert_eq!(gate.client(seg(ACK, C + 5, S)).to_server().flags, ACK);
+    assert_eq!(gate.server(seg(ACK, S, C + 5).data(b"200")).to_client().data, b"200");
+    assert_eq!(gate.client(seg(ACK, C + 5, S + 3).data(b"more")).to_server().data, b"more");
+}

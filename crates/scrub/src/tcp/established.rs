@@ -121,6 +121,8 @@ pub(crate) struct Half {
     pub(crate) in_sequence: u32,
     /// The end of all that went on.
     pub(crate) end: u32,
+    /// How far its host has sent by its own word: its sequence number where it said nothing.
+    pub(crate) reached: u32,
     /// The right edge of the window that the peer ever granted.
     pub(crate) edge: u32,
     /// The largest window that the peer granted, in bytes.
@@ -168,6 +170,7 @@ impl Half {
             unacknowledged: next,
             in_sequence: next,
             end: next,
+            reached: next,
             edge: next,
             window_max: 0,
             fin: Fin::None,

@@ -27,6 +27,8 @@ const ANSWERS_MAX: usize = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Greeting {
     pub(crate) sequence: u32,
+    /// Bytes of data that came with it and went on.
+    pub(crate) data_len: u16,
     pub(crate) window: u16,
     pub(crate) mss: Option<u16>,
     /// The scale of the host itself.
@@ -139,6 +141,7 @@ impl Greeting {
         let options = &work.segment.options;
         Greeting {
             sequence: work.segment.sequence,
+            data_len: work.segment.data().len().min(usize::from(u16::MAX)) as u16,
             window,
             mss: options.mss,
             window_scale,
@@ -215,7 +218,12 @@ impl AwaitSynAck {
             return misplaced(work);
         }
         let next = work.segment.acknowledgement;
-        let syn = self.before.filter(|before| before.sequence.wrapping_add(1) == next).unwrap_or(self.syn);
+        let mut syn = self.before.filter(|before| before.sequence.wrapping_add(1) == next).unwrap_or(self.syn);
+        // The connection begins behind the data that the responder took with the SYN.
+        let taken = next.wrapping_sub(syn.sequence).wrapping_sub(1);
+        if taken <= syn.data_len.into() {
+            syn.sequence = syn.sequence.wrapping_add(taken);
+        }
         let answer = hear_answer(work, &syn)?;
         let mut answers = Few::default();
         answers.push(answer);
@@ -270,11 +278,28 @@ impl AwaitSynAck {
     /// The initiator goes on without an answer from here: it heard one that took another path.
     fn report(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
         let knows = work.segment.sequence == self.syn.sequence.wrapping_add(1);
+        if knows && work.context.settings.misses_segments {
+            return self.go_on(work);
+        }
         if knows && !std::mem::replace(&mut self.is_reported, true) {
             let event = Event::AsymmetricPath { flow: work.key.id() };
             work.events.report_rarely(work.context.now, events::Kind::AsymmetricPath, event);
         }
         misplaced(work)
+    }
+}
+
+impl AwaitSynAck {
+    /// The answer comes later or was missed: a bare acknowledgement waits for it no longer than data does.
+    fn go_on(&self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+        if work.segment.data().is_empty() {
+            return Ok(None);
+        }
+        let (own, other) = (work.segment.sequence, work.segment.acknowledgement);
+        let (trusted, untrusted) = if self.initiator == Side::TRUSTED { (own, other) } else { (other, own) };
+        let mut established = Established::adopt(trusted, untrusted, work.seconds());
+        established.receive(work)?;
+        Ok(Some(State::Established(established)))
     }
 }
 

@@ -44,7 +44,9 @@ pub(crate) fn judge(
     before_end(work, sender)?;
     behind_hole(work, sender)?;
     reconcile(work, sender)?;
-    finish(work, sender, receiver, agreed)
+    finish(work, sender, receiver, agreed)?;
+    sender.reached = later(sender.reached, work.segment.sequence);
+    Ok(())
 }
 
 fn longest_piece(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
@@ -197,10 +199,13 @@ fn hold_fin(
     let end = work.segment.end();
     work.context.acted(Rule::TcpFin);
     let waits = sender.fin == Fin::None && ahead(end, sender.end) >= 0;
-    if waits || sender.fin == Fin::Waiting(end) {
+    // Where data came with it, its receiver says so itself.
+    let is_bare = work.segment.data().is_empty();
+    let came_bare = sender.fin == Fin::Waiting(end) && sender.reached == end;
+    if is_bare && (waits || came_bare) {
         tell_hole(work, sender, receiver, agreed);
     }
-    if work.segment.data().is_empty() && !waits {
+    if is_bare && !waits {
         return Err(DropReason::TcpFin);
     }
     work.segment.flags &= !flag::FIN;
