@@ -621,7 +621,7 @@ fn case_94_a_connection_that_fell_silent_is_refused_also_where_connections_are_a
     settings.adopt = Adopt::All;
     let mut gate = Gate::established(settings);
     gate.client(said(C, b"root"));
-    gate.wait(Duration::from_secs(7441));
+    gate.wait(scrub::limits::ESTABLISHED_TIMEOUT + Duration::from_secs(1));
     gate.client(said(C, b"user")).is_dropped_for(Reason::TcpNoConnection);
     assert_eq!(gate.scrubber.retained_bytes(), 0);
     assert_eq!(gate.client(seg(SYN, CLIENT - 7, 0)).to_server().flags, SYN);
