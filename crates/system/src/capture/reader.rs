@@ -13,7 +13,7 @@ use super::{CaptureError, Format};
 use crate::port::{ReceiveCounters, Receiver};
 
 /// Bytes of a capture held at once; no block may be longer.
-const BUFFER_BYTES: usize = 16 << 20;
+const BUFFER_BYTES: usize = 4 << 20;
 /// Longest first block of a pcapng file, in bytes.
 const FIRST_BLOCK_MAX_BYTES: usize = 1 << 20;
 /// Interfaces that one section may describe.
