@@ -1,4 +1,5 @@
-//! `ringwall-lab corpus`: a folder of captures through `gate replay` in every preset, and one table of what it made of them.
+//! `ringwall-lab corpus`: a folder of captures through `gate replay` in every preset, and one table
+//! of what it made of them.
 
 use std::collections::BTreeMap;
 use std::fs;

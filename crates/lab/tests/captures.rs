@@ -1,5 +1,6 @@
-//! `ringwall gate replay` over captures as people have them: taken on the host that sends, cut short, out of order, with a segment
-//! missing, of links that are not Ethernet. Needs the built program.
+//! `ringwall gate replay` over captures as people have them: taken on the host that sends, cut
+//! short, out of order, with a segment missing, of links that are not Ethernet. Needs the built
+//! program.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 

@@ -1,9 +1,10 @@
 //! What carries IP behind something else, in a frame or in a packet.
 //!
-//! A host reads what its kernel was told to read; whoever watches the wire descends into all that it knows. So what stands behind
-//! such a header has two readers, and here it is not scrubbed for either. This room only says whether IP is there. Where it
-//! cannot tell, because a header is of a kind that carries IP in a form of its own, it says yes: [`crate::rule`] drops what says
-//! yes, and lists let through what is meant.
+//! A host reads what its kernel was told to read; whoever watches the wire descends into all that
+//! it knows. So what stands behind such a header has two readers, and here it is not scrubbed for
+//! either. This room only says whether IP is there. Where it cannot tell, because a header is of a
+//! kind that carries IP in a form of its own, it says yes: [`crate::rule`] drops what says yes, and
+//! lists let through what is meant.
 
 use wire::EtherType;
 use wire::layer::protocol;
@@ -33,15 +34,16 @@ mod ethertype {
     pub(super) const TRILL: u16 = 0x22f3;
     /// Service chains (RFC 8300).
     pub(super) const SERVICE_HEADER: u16 = 0x894f;
-    /// Tags with an EtherType behind so many bytes: virtual network tags, bridge port extension (IEEE 802.1BR), redundant rings
-    /// (IEC 62439-3), security groups.
+    /// Tags with an EtherType behind so many bytes: virtual network tags, bridge port extension
+    /// (IEEE 802.1BR), redundant rings (IEC 62439-3), security groups.
     pub(super) const SHIMS: [(u16, usize); 4] = [(0x8926, 4), (0x893f, 6), (0x892f, 4), (0x8909, 6)];
-    /// What carries packets in a form of its own: compressed (RFC 7973, ROHC, RFC 1144), of meshes, of vehicles, mirrored ones,
-    /// behind time stamps or the tags inside of a switch.
+    /// What carries packets in a form of its own: compressed (RFC 7973, ROHC, RFC 1144), of meshes,
+    /// of vehicles, mirrored ones, behind time stamps or the tags inside of a switch.
     pub(super) const OWN_FORMS: [u16; 9] = [0xa0ed, 0x22f1, 0x876b, 0x4305, 0x8947, 0x88be, 0x22eb, 0xd28b, 0x8874];
 }
 
-/// Protocols of IP that carry packets or frames: minimal encapsulation (RFC 2004), IPIP, encapsulation (RFC 1241), L2TP (RFC 3931).
+/// Protocols of IP that carry packets or frames: minimal encapsulation (RFC 2004), IPIP,
+/// encapsulation (RFC 1241), L2TP (RFC 3931).
 const OWN_FORM_PROTOCOLS: [u8; 4] = [55, 94, 98, 115];
 /// Frames in IP (RFC 3378).
 const FRAMES_IN_IP: u8 = 97;
@@ -133,7 +135,8 @@ fn typed(ethertype: u16, rest: &[u8]) -> Layer<'_> {
         ethertype::FRAMES => Frame(rest),
         ethertype::SERVICE_TAG => Frame(from(rest, 4)),
         ethertype::FABRIC_PATH => Frame(from(rest, 2)),
-        // The length of the options, in words, stands in the last five bits of the first word of 11 (RFC 6325, section 3).
+        // The length of the options, in words, stands in the last five bits of the first word of 11
+        // (RFC 6325, section 3).
         ethertype::TRILL => Frame(from(rest, 6 + 4 * rest.first_chunk().map_or(0, option_words))),
         ethertype::SERVICE_HEADER => service_header(rest),
         ethertype::MACSEC => macsec(rest),
@@ -157,8 +160,8 @@ fn macsec(rest: &[u8]) -> Layer<'_> {
     }
 }
 
-/// Length in words and next protocol stand in the second and fourth byte (RFC 8300, section 2.2): IP, frames, labels, or nothing
-/// that is assigned.
+/// Length in words and next protocol stand in the second and fourth byte (RFC 8300, section 2.2):
+/// IP, frames, labels, or nothing that is assigned.
 fn service_header(rest: &[u8]) -> Layer<'_> {
     let Some([_, len, _, next]) = rest.first_chunk() else { return Other };
     let behind = from(rest, usize::from(len & 0x3f) * 4);
@@ -201,8 +204,8 @@ fn snap(rest: &[u8]) -> Layer<'_> {
     }
 }
 
-/// The protocol of PPP, in one byte if that is odd (RFC 1661, section 6.5). Below 0x4000 are packets: those of IP in any form but
-/// an encrypted or compressed one, which nobody reads.
+/// The protocol of PPP, in one byte if that is odd (RFC 1661, section 6.5). Below 0x4000 are
+/// packets: those of IP in any form but an encrypted or compressed one, which nobody reads.
 fn ppp(rest: &[u8]) -> Layer<'_> {
     let rest = rest.strip_prefix(&[0xff, 0x03]).unwrap_or(rest);
     let (protocol, behind) = match rest {
@@ -211,15 +214,17 @@ fn ppp(rest: &[u8]) -> Layer<'_> {
         _ => return Other,
     };
     match protocol {
-        // IP, its compressed headers, bridged frames, several links, and both forms of compressed headers that came later.
+        // IP, its compressed headers, bridged frames, several links, and both forms of compressed
+        // headers that came later.
         0x21 | 0x57 | 0x2d | 0x2f | 0x31 | 0x3d | 0x03 | 0x05 | 0x4f | 0x61..=0x69 => Ip,
         0x0281 | 0x0283 => Labels(behind),
         _ => Other,
     }
 }
 
-/// Labels up to the last. Behind it nothing says what follows, and those who watch guess by its first bits; only a channel of
-/// its own says that it is none (RFC 5586, section 2.1), and what it carries.
+/// Labels up to the last. Behind it nothing says what follows, and those who watch guess by its
+/// first bits; only a channel of its own says that it is none (RFC 5586, section 2.1), and what it
+/// carries.
 fn labels(mut rest: &[u8]) -> Layer<'_> {
     const LAST: u8 = 1;
     while let Some(([_, _, last, _], behind)) = rest.split_first_chunk() {
@@ -252,7 +257,8 @@ fn gre(bytes: &[u8]) -> Layer<'_> {
     Typed(ethertype, from(bytes, 4 + 4 * words))
 }
 
-/// What a datagram to or from `port` carries, if it looks like that port's tunnel: others use the same numbers by chance.
+/// What a datagram to or from `port` carries, if it looks like that port's tunnel: others use the
+/// same numbers by chance.
 fn behind_port(port: u16, data: &[u8]) -> Layer<'_> {
     match (port, data) {
         // L2TP (RFC 2661).

@@ -1,5 +1,5 @@
-//! Which trusted hosts are on the link: what they said of themselves by ARP and by neighbour discovery. Packets to them cross no
-//! router any more, so any hop limit carries them.
+//! Which trusted hosts are on the link: what they said of themselves by ARP and by neighbour
+//! discovery. Packets to them cross no router any more, so any hop limit carries them.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! IP behind headers that whoever watches the wire reads and the hosts may not: none of it leaves in `balanced` unless it is
-//! listed, and what carries no IP passes.
+//! IP behind headers that whoever watches the wire reads and the hosts may not: none of it leaves
+//! in `balanced` unless it is listed, and what carries no IP passes.
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 

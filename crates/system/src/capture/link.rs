@@ -1,4 +1,5 @@
-//! Link headers that captures have in the place of Ethernet's, and frames made of them: what they say of a packet is its type.
+//! Link headers that captures have in the place of Ethernet's, and frames made of them: what they
+//! say of a packet is its type.
 
 use wire::EtherType;
 

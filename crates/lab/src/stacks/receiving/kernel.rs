@@ -1,8 +1,9 @@
-//! The kernel of this machine, in a namespace of its own: a pair of interfaces, sockets that listen at one end, and a packet
-//! socket at the other.
+//! The kernel of this machine, in a namespace of its own: a pair of interfaces, sockets that listen
+//! at one end, and a packet socket at the other.
 //!
-//! What a frame sets off mostly happens before sending it returns. On a busy machine it may be put off, and what was read then would
-//! lack it. So a question by ARP follows each frame in the same queue, and all is said once that is answered.
+//! What a frame sets off mostly happens before sending it returns. On a busy machine it may be put
+//! off, and what was read then would lack it. So a question by ARP follows each frame in the same
+//! queue, and all is said once that is answered.
 
 use std::io::{self, Read};
 use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
@@ -138,7 +139,8 @@ fn is_answer(frame: &[u8]) -> bool {
     arp.and_then(|(_, message)| Arp::parse(message).ok()).is_some_and(|arp| arp.operation == Operation::Reply)
 }
 
-/// Keeps this thread where it is: each processor has a queue of its own, and only in one of them frames keep their order.
+/// Keeps this thread where it is: each processor has a queue of its own, and only in one of them
+/// frames keep their order.
 fn stay() -> Result<(), Failure> {
     let mut here = CpuSet::new();
     here.set(sched_getcpu());
@@ -162,7 +164,8 @@ fn furnish(namespace: &Namespace) -> Result<(), Failure> {
         set_offloads(namespace, interface, &["tx", "off", "tso", "off", "gso", "off", "gro", "off"])?;
     }
     namespace.set_kernel_parameter(&format!("ipv6/conf/{HOST}/disable_ipv6"), "0")?;
-    // What a case leaves unfinished must be forgotten before its identification comes again, and must not fill the memory.
+    // What a case leaves unfinished must be forgotten before its identification comes again, and
+    // must not fill the memory.
     for key in ["ipv4/ipfrag_time", "ipv6/ip6frag_time"] {
         namespace.set_kernel_parameter(key, "5")?;
     }
