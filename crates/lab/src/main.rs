@@ -2,7 +2,7 @@
 //!
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
 //! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory), `receivers` (who reads what of
-//! an attack), which `compare` prints; `stacks` has the hosts that `disguise` and `receivers` try.
+//! an attack), which `compare` prints; `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -11,6 +11,7 @@
 mod attack;
 mod bench;
 mod compare;
+mod corpus;
 mod demo;
 mod sim;
 mod standing;
@@ -47,6 +48,8 @@ enum Subject {
     Sim(sim::Args),
     /// Attack real network stacks and models of others, without the scrubber and behind it, and print who read what others did not
     Receivers(compare::Args),
+    /// Take a folder of captures through `gate replay` in every preset and print what changed in which and why
+    Corpus(corpus::Args),
     /// Make a LAN of hosts a, b, c and the attacker m, and leave it standing
     Up(standing::UpArgs),
     /// Run a command on a host of the standing LAN
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
         Subject::Receivers(args) => compare::run(args),
+        Subject::Corpus(args) => corpus::run(args),
         Subject::Up(args) => standing::up(args),
         Subject::Exec(args) => standing::exec(args),
         Subject::Down => standing::down(),

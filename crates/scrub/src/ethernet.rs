@@ -7,18 +7,11 @@ use wire::layer::{self, VLAN_TAGS_MAX};
 use wire::{EtherType, MacAddress, ethernet};
 
 use crate::context::Context;
+use crate::encapsulation::{self, ETHERTYPE_MIN};
 use crate::rule::Rule;
 
-/// Below this the field behind the addresses is a length (IEEE 802.3, 3.2.6).
-const ETHERTYPE_MIN: u16 = 0x600;
 /// The bit of a tag that says "drop me first", and in older customer tags "addresses in another bit order".
 const DROP_ELIGIBLE: u16 = 0x1000;
-/// 802.2 in front of an EtherType, but the last byte of the organisation: both addresses SNAP, unnumbered (RFC 1042).
-const SNAP: [u8; 5] = [0xaa, 0xaa, 0x03, 0, 0];
-/// Where that EtherType stands behind the length field.
-const SNAP_ETHERTYPE: usize = 6;
-/// Last bytes of the organisations under which bridges put EtherTypes (RFC 1042, IEEE 802.1H).
-const SNAP_ORGANISATIONS: [u8; 2] = [0x00, 0xf8];
 
 /// The link header, written as it came: addresses, and tags where the port left them in the bytes.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +57,14 @@ pub(crate) fn read<'a>(
     let vlan = clear_drop_eligible(context, &mut frame[..len], meta.vlan);
     let (header, mut rest) = frame.split_at_mut(len);
     let link = Link { header, ethertype, vlan, queue: meta.queue };
+    let is_listed = context.settings.ethertypes.contains(&ethertype);
+    let may_pass = link.is_ip() || ethertype == EtherType::ARP || is_listed;
+    // Whether a host reads IP behind other headers is its own affair (RFC 1122, 2.3.3), and those who watch read it in most.
+    let hides_packets = !may_pass && encapsulation::is_in_frame(ethertype.0, rest);
+    context.refuse_if(hides_packets, Rule::EthernetEncapsulation, DropReason::EthertypeNotListed)?;
     if ethertype.0 < ETHERTYPE_MIN {
-        rest = read_length_frame(context, usize::from(ethertype.0), rest)?;
+        rest = inside_length(context, usize::from(ethertype.0), rest);
     }
-    let may_pass = link.is_ip() || ethertype == EtherType::ARP || context.settings.ethertypes.contains(&ethertype);
     context.refuse_if(!may_pass, Rule::EthernetTypes, DropReason::EthertypeNotListed)?;
     Ok((link, rest))
 }
@@ -101,20 +98,8 @@ fn clear_drop_eligible(context: &mut Context<'_>, header: &mut [u8], beside: Opt
     })
 }
 
-/// A frame of `len` bytes of 802.2: hosts may read IP in it or may not (RFC 1122, 2.3.3), so it carries none.
-fn read_length_frame<'a>(
-    context: &mut Context<'_>,
-    len: usize,
-    rest: &'a mut [u8],
-) -> Result<&'a mut [u8], DropReason> {
-    context.refuse_if(wraps_packets(rest), Rule::EthernetEncapsulation, DropReason::EthertypeNotListed)?;
+/// A frame of `len` bytes of 802.2 without what follows them.
+fn inside_length<'a>(context: &mut Context<'_>, len: usize, rest: &'a mut [u8]) -> &'a mut [u8] {
     let cuts = context.acts_if(len < rest.len(), Rule::EthernetTrailer);
-    Ok(if cuts { &mut rest[..len] } else { rest })
-}
-
-fn wraps_packets(rest: &[u8]) -> bool {
-    let Some(header) = rest.first_chunk::<{ SNAP_ETHERTYPE + 2 }>() else { return false };
-    let ethertype = EtherType(u16::from_be_bytes([header[SNAP_ETHERTYPE], header[SNAP_ETHERTYPE + 1]]));
-    let is_wrapped = matches!(ethertype, EtherType::IPV4 | EtherType::IPV6 | EtherType::ARP) || ethertype.is_vlan();
-    header.starts_with(&SNAP) && SNAP_ORGANISATIONS.contains(&header[SNAP.len()]) && is_wrapped
+    if cuts { &mut rest[..len] } else { rest }
 }

@@ -12,6 +12,7 @@
 mod checksum;
 mod context;
 mod emit;
+mod encapsulation;
 mod ethernet;
 mod exchange;
 mod fingerprint;
@@ -20,6 +21,7 @@ mod ip;
 pub mod keys;
 mod lately;
 pub mod limits;
+mod neighbours;
 mod opaque;
 mod packet;
 pub mod rule;

@@ -1,12 +1,15 @@
 //! What the scrubber cannot read: encrypted protocols, tunnels, and protocols it does not know.
 //!
 //! The paper's section II leaves two ways: trust what is encrypted from end to end, or let through only what is listed. With
-//! the rules `encrypted` and `tunnels` off all of it passes as it is, in a header that was scrubbed.
+//! the rules `encrypted` and `tunnels` off all of it passes as it is, in a header that was scrubbed, but for packets of IP: what
+//! anybody can read there only listed hosts may send (`tunnelled-packets`).
 
 use bump::DropReason;
 use wire::layer::protocol;
+use wire::udp;
 
 use crate::context::Context;
+use crate::encapsulation;
 use crate::exchange::Exchanges;
 use crate::packet::Packet;
 use crate::rule::Rule;
@@ -36,12 +39,22 @@ enum Cover {
     Tunnel,
 }
 
+/// Refuses a tunnel with IP in it between hosts that are not listed. Its ends read what it carries, and so do those who watch.
+fn refuse_tunnel(context: &mut Context<'_>, packet: &Packet<'_>, carries_ip: bool) -> Result<(), DropReason> {
+    let (source, destination) = (packet.ip.source(), packet.ip.destination());
+    let is_unlisted = carries_ip && !settings::is_listed(&context.settings.tunnels, source, destination);
+    context.refuse_if(is_unlisted, Rule::TunnelledPackets, DropReason::ProtocolNotListed)
+}
+
 /// Lets a packet pass that is neither TCP, UDP nor ICMP, if its hosts may speak what they speak.
 pub(crate) fn scrub(
     context: &mut Context<'_>,
     packet: &Packet<'_>,
     exchanges: &mut Exchanges,
 ) -> Result<(), DropReason> {
+    let carries_ip = context.on(Rule::TunnelledPackets)
+        && encapsulation::is_in_packet(packet.ip.protocol(), packet.transport.bytes());
+    refuse_tunnel(context, packet, carries_ip)?;
     match packet.ip.protocol() {
         IGMP => return Ok(()),
         protocol if TUNNELS.contains(&protocol) => judge(context, packet, Cover::Tunnel)?,
@@ -53,6 +66,10 @@ pub(crate) fn scrub(
 
 /// Judges a datagram between these ports as what may be in it.
 pub(crate) fn judge_udp(context: &mut Context<'_>, packet: &Packet<'_>, ports: [u16; 2]) -> Result<(), DropReason> {
+    if context.on(Rule::TunnelledPackets) {
+        let data = packet.transport.bytes().get(udp::HEADER_LEN..).unwrap_or_default();
+        refuse_tunnel(context, packet, encapsulation::is_in_datagram(ports, data))?;
+    }
     if !context.on(Rule::Tunnels) && !context.on(Rule::Encrypted) {
         return Ok(());
     }

@@ -93,9 +93,11 @@ rules! {
     EthernetTypes, "ethernet-types", "IEEE 802.3, 3.2.6",
         "Drops frames whose EtherType is neither IP, ARP nor listed.",
         "Cuts whatever else the two sides speak, such as spanning tree or a plant's field bus.", Off Off On;
-    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; IEEE 802.1Q, 9",
-        "Drops IP and ARP in frames of 802.2 and whatever stands behind more than two tags: some hosts read it, some do not.",
-        "Hosts that speak IP in SNAP, and provider networks with three tags.", Off On On;
+    EthernetEncapsulation, "ethernet-encapsulation", "RFC 1042; RFC 1122, 2.3.3; RFC 3032; RFC 2516; IEEE 802.1Q, 9",
+        "Drops IP and ARP behind anything but two plain tags, such as 802.2, older tags, labels or PPPoE, unless its EtherType is \
+        listed: some hosts read it, some do not.",
+        "Hosts that speak IP in SNAP or PPPoE, and networks of providers and plants with labels, three tags or tags of their own.",
+        Off On On;
     EthernetBroadcast, "ethernet-broadcast", "RFC 1122, 3.3.6; RFC 1812, 5.3.4",
         "Drops packets to one host in frames to all: some hosts take them, some do not.",
         "Wake-on-LAN packets that a router sends to all under the address of the one that sleeps.", Off On On;
@@ -173,14 +175,18 @@ rules! {
     // Both versions.
     HopLimitFloor, "hop-limit-floor", "RFC 791, 3.2; RFC 8200, 3; RFC 2328, A.1; RFC 5082",
         "Never lets the hop limit of a TCP flow fall below the largest seen, and drops what could not reach the trusted hosts, \
-         unless it is routing between neighbours.",
-        "Traceroute towards the trusted side, and protocols of neighbours that nobody thought of.", Off On On;
+         unless they are on the link: in gate.subnets, or by their own ARP or neighbour discovery.",
+        "Traceroute to trusted hosts behind a router, and neighbours that said nothing of themselves yet.", Off On On;
     HopLimitUniform, "hop-limit-uniform", "RFC 1700; RFC 5082",
         "Gives packets to the untrusted side one hop limit, only ever lowering it, but leaves 255 to protocols that check for it.",
         "Traceroute from the untrusted side, and protocols nobody thought of that check for 255.", Off On On;
     Encrypted, "encrypted", "RFC 4303; RFC 4302",
         "Drops encrypted and opaque protocols between hosts that are not listed for them (the paper's section II).",
         "IPsec, GRE and other tunnels of hosts that nobody listed.", Off Off On;
+    TunnelledPackets, "tunnelled-packets", "RFC 2003; RFC 4213; RFC 2784; RFC 7348; RFC 8926",
+        "Drops packets of IP in tunnels (IP in IP, GRE, VXLAN, Geneve, GTP, L2TP and others) between hosts that are not listed \
+        under tunnels: whoever watches reads them, and they are not scrubbed.",
+        "Tunnels in the clear that nobody listed.", Off On On;
     Tunnels, "tunnels", "RFC 2003; RFC 4213; RFC 2784",
         "Drops IP in IP and GRE between hosts that are not listed for them: what they carry cannot be judged.",
         "Tunnels that nobody listed.", Off Off On;
@@ -202,10 +208,10 @@ rules! {
         "Drops malformed options and takes out those that have no place in a segment.",
         "None known.", On On On;
     TcpUnknownOptions, "tcp-unknown-options", "RFC 9293, 3.1",
-        "Takes options that the scrubber does not know out of the handshake, so that neither side uses them.",
-        "Multipath TCP, TCP-AO and whatever is new.", Off Off On;
+        "Takes options that the scrubber does not know out of the handshake, so that neither side uses them, unless it is signed.",
+        "Multipath TCP and whatever is new. What TCP-MD5 or TCP-AO signs passes as it is.", Off Off On;
     TcpHandshake, "tcp-handshake", "RFC 9293, 3.5",
-        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN later becomes a question.",
+        "Lets a connection begin only by the three-way handshake in its one usual form; a SYN after its answer becomes a question.",
         "Simultaneous open, and connections older than the scrubber unless they are adopted.", On On On;
     TcpSynData, "tcp-syn-data", "RFC 9293, 3.4; RFC 7413",
         "Takes data and Fast Open out of the handshake; the sender sends the data again.",
@@ -220,7 +226,7 @@ rules! {
         "Drops what lies outside the window; of what was acknowledged goes on the last byte, so that it is acknowledged again.",
         "None known.", On On On;
     TcpAcknowledgement, "tcp-acknowledgement", "RFC 5961, 5",
-        "Drops segments that acknowledge what was never sent.",
+        "Drops segments that acknowledge what was never sent, and has data acknowledge no less than its sender did before.",
         "None known.", On On On;
     TcpSack, "tcp-sack", "RFC 2018, 3",
         "Takes out blocks of selective acknowledgement that are outside of what was sent.",
@@ -241,8 +247,9 @@ rules! {
         "Lets a reset through only at exactly the next sequence number, without data; inside of the window a question takes its place.",
         "Resets of hosts that have lost the connection are answered by a challenge first.", On On On;
     TcpFin, "tcp-fin", "RFC 9293, 3.6",
-        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is sent when the hole is filled.",
-        "None known.", On On On;
+        "Lets a FIN count only in sequence, and nothing behind it; one behind a hole is acknowledged \
+        selectively and sent when the hole is filled.",
+        "Without selective acknowledgement, and in paper, a hole before a FIN costs its sender a timeout.", On On On;
     TcpPortReuse, "tcp-port-reuse", "RFC 6191",
         "Lets a connection that has just ended begin again as RFC 6191 allows, and asks the host that remembers otherwise.",
         "Clients that use a port again at once and start lower.", On On On;
@@ -278,8 +285,10 @@ rules! {
         "Drops messages that are cut short or have a wrong checksum.",
         "None: no host accepts them.", On On On;
     IcmpTypes, "icmp-types", "RFC 1122, 3.2.2; RFC 6633; RFC 6918; RFC 4890, 4.3",
-        "Drops redirects, source quench, timestamp, mask and information messages, and types that nobody assigned.",
-        "Redirects across the scrubber, clocks by ICMP.", Off On On;
+        "Drops redirects, source quench, timestamp, mask and information messages, router renumbering, node \
+        information, and types that nobody assigned.",
+        "Redirects across the scrubber, clocks by ICMP, and tools that ask hosts for their names (RFC 4620), \
+        which tells them to everybody.", Off On On;
     IcmpEchoCode, "icmp-echo-code", "RFC 792",
         "Clears the code of echo messages.",
         "None known.", Off On On;

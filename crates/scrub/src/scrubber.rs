@@ -4,10 +4,13 @@ use std::convert::Infallible;
 
 use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, Torn};
 
+use wire::EtherType;
+
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::fragments::{self, Arrived, Fragments, Whole};
 use crate::keys::{Key, Keys};
+use crate::neighbours::Neighbours;
 use crate::packet::{self, Packet, Transport};
 use crate::rule::{Counters, Rule};
 use crate::settings::Settings;
@@ -47,6 +50,7 @@ pub struct Scrubber {
     counters: Counters,
     ledger: Ledger,
     fragments: Fragments,
+    neighbours: Neighbours,
     stages: Stages,
 }
 
@@ -55,6 +59,7 @@ impl Scrubber {
     #[must_use]
     pub fn new(settings: Settings, keys: Keys) -> Scrubber {
         Scrubber {
+            neighbours: Neighbours::new(Key::new(&keys.tables)),
             fragments: Fragments::new(settings.memory_max_bytes, Key::new(&keys.tables)),
             stages: Stages::new(&settings, &keys),
             settings,
@@ -83,6 +88,13 @@ impl Scrubber {
     /// Every TCP connection, as it stands at `now`.
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
         self.stages.flows.reports(now)
+    }
+
+    /// Holes in connections that a host has acknowledged and that were never filled here, and their bytes; only where
+    /// [`misses_segments`](crate::Settings::misses_segments) is set.
+    #[must_use]
+    pub fn missing(&self) -> (u64, u64) {
+        self.stages.flows.missing()
     }
 
     /// How many TCP connections are remembered, those included that have just ended.
@@ -123,16 +135,21 @@ impl Scrubber {
         frame: &mut Frame<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        let Scrubber { settings, counters, fragments, stages, ledger, .. } = self;
+        let Scrubber { settings, counters, fragments, neighbours, stages, ledger } = self;
         let exit = &mut Exit { sink, ledger };
         let context = &mut Context::new(now, from, settings, counters);
         let (link, rest) = ethernet::read(context, frame.bytes, &frame.meta)?;
         if !link.is_ip() {
+            if link.ethertype == EtherType::ARP {
+                neighbours.hear_arp(context, rest);
+            }
             emit::other(&link, rest, frame.meta, from.other(), exit.sink)?;
             return Ok(Fate::Forwarded);
         }
         let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
         ip::agree_with_link(context, &link, &ip)?;
+        neighbours.hear_ip(context, &ip, bytes);
+        ip::hop_limit_floor(context, &ip, bytes, neighbours)?;
         let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
         let gso = frame.meta.gso;
         if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {

@@ -111,7 +111,13 @@ pub struct Settings {
     pub option_order: OptionOrder,
     /// Connections that are older than the scrubber.
     pub adopt: Adopt,
-    /// Subnets on the links, as far as they are known: of each the last address is for all its hosts, and no other is.
+    /// How long an established connection may be silent.
+    pub idle: Duration,
+    /// Whether some segments may have gone from host to host without passing here, or pass in another order than they were sent:
+    /// so it is in a capture, and what a host acknowledges is believed there.
+    pub misses_segments: bool,
+    /// Subnets on the links, as far as they are known: any hop limit reaches their hosts. Of those of IPv4 the last address is for
+    /// all its hosts, and no other is.
     pub subnets: Vec<Network>,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
     pub ethertypes: Vec<EtherType>,
@@ -151,6 +157,8 @@ impl Settings {
             out_of_order: if paper { OutOfOrder::Drop } else { OutOfOrder::Retain },
             option_order: OPTION_ORDER,
             adopt: Adopt::No,
+            idle: limits::ESTABLISHED_TIMEOUT,
+            misses_segments: false,
             subnets: Vec::new(),
             ethertypes: vec![EtherType::EAPOL, EtherType::LLDP, EtherType::SLOW, EtherType::PTP],
             encrypted: Vec::new(),

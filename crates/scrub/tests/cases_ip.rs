@@ -11,6 +11,7 @@ use std::time::Duration;
 use bump::sink::Collected;
 use bump::{Bump, DropReason, Frame, Gso, GsoKind, Meta, Now, Side, VlanTag};
 use receivers::{Fragment, Policy};
+use scrub::settings::Network;
 use scrub::{Action, Preset, Rule, Settings, limits};
 use support::{
     DESTINATION, DONT_FRAGMENT, FRAGMENT, Gate, HOP_BY_HOP, ICMPV6, MORE, NO_NEXT, OPAQUE, RESERVED, ROUTING, TCP, V4,
@@ -481,6 +482,34 @@ fn routing_between_neighbours_passes_with_a_hop_limit_of_one() {
     let mut other = bgp;
     other.payload[3] = 180;
     assert_eq!(refusal(&other.frame()), DropReason::HopLimit);
+}
+
+/// A host on the link takes what no router carries any further: who is on it is known by subnet or by what it says.
+#[test]
+fn neighbours_are_reached_with_a_hop_limit_of_one() {
+    let near = V4 { protocol: 103, time_to_live: 1, ..V4::default() }.frame();
+    let near_v6 = V6 { hop_limit: 1, ..V6::default() };
+    assert_eq!(refusal(&near), DropReason::HopLimit);
+    let network = |address: std::net::IpAddr, prefix_len| Network { address, prefix_len };
+    let (v4, v6) = (V4::default().destination, V6::default().destination);
+    let subnets = vec![network(v4.into(), 24), network(v6.into(), 64)];
+    let mut gate = Gate::with(Settings { subnets, ..Settings::preset(Preset::Balanced) });
+    assert_eq!(gate.send(&near), std::slice::from_ref(&near));
+    assert_eq!(gate.send(&near_v6.frame()), [near_v6.frame()]);
+    assert!(gate.send(&V4 { time_to_live: 0, ..V4::default() }.frame()).is_empty());
+    // The host says by ARP that it is there, and only if it is trusted.
+    let arp =
+        [&[0xff; 6][..], &[2, 0, 0, 0, 0, 2, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 2], &v4, &[0; 10]].concat();
+    let mut gate = Gate::new();
+    let tell = |gate: &mut Gate, from| {
+        let (now, meta) = (Now { since_boot: gate.now, wall: None }, Meta::plain());
+        let frame = Frame { bytes: &mut arp.clone(), meta };
+        gate.scrubber.process(now, from, &mut Some(frame), &mut Collected::new());
+    };
+    tell(&mut gate, Side::UNTRUSTED);
+    assert!(gate.send(&near).is_empty());
+    tell(&mut gate, Side::TRUSTED);
+    assert_eq!(gate.send(&near), [near]);
 }
 
 #[test]

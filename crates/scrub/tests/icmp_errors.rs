@@ -13,7 +13,7 @@ use icmp::{
     ping, pong, rest, sum,
 };
 use scrub::settings::IcmpTiming;
-use scrub::{Preset, Rule, Settings};
+use scrub::{Action, Preset, Rule, Settings};
 
 const TRUSTED: Side = Side::TRUSTED;
 const UNTRUSTED: Side = Side::UNTRUSTED;
@@ -63,13 +63,20 @@ fn the_mtu_and_the_length_that_was_too_long_stay() {
     assert_eq!(carried(&out), error(ROUTER, (3, 4), rest(0, 1300), &long, 28).payload);
 }
 
+/// `balanced`, where everybody may tunnel.
+fn with_tunnels() -> Settings {
+    let mut settings = Settings::preset(Preset::Balanced);
+    settings.rules.set(Rule::TunnelledPackets, Action::Off);
+    settings
+}
+
 #[test]
 fn a_tunnel_gets_the_longer_quote_where_that_is_chosen() {
     let inner = ping(OUTSIDE, INSIDE, 1).packet();
     let tunnels = [Ip::new(OUTSIDE, INSIDE, 4, inner.clone()), datagram(OUTSIDE, INSIDE, [4789, 4789], &inner)];
     for (quote_len, leaves) in [(8, 8), (40, 40), (0, 8), (5000, 68)] {
         for tunnel in &tunnels {
-            let settings = Settings { icmp_quote_len: quote_len, ..Settings::preset(Preset::Balanced) };
+            let settings = Settings { icmp_quote_len: quote_len, ..with_tunnels() };
             let mut gate = Gate::new(settings);
             gate.pass(UNTRUSTED, &tunnel.frame()).expect("a tunnel");
             let leaves = leaves.min(tunnel.payload.len());
@@ -83,7 +90,7 @@ fn a_tunnel_gets_the_longer_quote_where_that_is_chosen() {
 #[test]
 fn extensions_behind_a_long_quote_are_cut_off() {
     let tunnel = Ip::new(OUTSIDE, INSIDE, 4, vec![0x45; 400]);
-    let settings = Settings { icmp_quote_len: 500, ..Settings::preset(Preset::Balanced) };
+    let settings = Settings { icmp_quote_len: 500, ..with_tunnels() };
     let mut gate = Gate::new(settings);
     gate.pass(UNTRUSTED, &tunnel.frame()).expect("a tunnel");
     // RFC 4884: 128 bytes of the packet, counted in words in the second byte, and then a label stack of the router's.

@@ -32,10 +32,17 @@ pub mod v4 {
     pub const TIME_EXCEEDED: u8 = 11;
     /// Parameter problem; a pointer of one byte stands in the header.
     pub const PARAMETER_PROBLEM: u8 = 12;
+
+    /// Types that are assigned and in use: those above but source quench and redirects, router discovery (9 and 10: RFC 1256,
+    /// RFC 5944), security failures of Photuris (40: RFC 2521), mobility (41: RFC 4065), extended echo (42 and 43: RFC 8335).
+    pub const OF_USE: [u8; 11] =
+        [ECHO_REPLY, UNREACHABLE, ECHO_REQUEST, 9, 10, TIME_EXCEEDED, PARAMETER_PROBLEM, 40, 41, 42, 43];
 }
 
 /// Types of ICMPv6 (IANA, ICMPv6 parameters).
 pub mod v6 {
+    use std::ops::RangeInclusive;
+
     /// Destination unreachable.
     pub const UNREACHABLE: u8 = 1;
     /// Packet too big; the MTU stands in the header.
@@ -74,4 +81,15 @@ pub mod v6 {
     pub const MULTICAST_ROUTER: u8 = 151;
     /// Multicast router termination.
     pub const MULTICAST_ROUTER_TERMINATION: u8 = 153;
+    /// Extended echo reply (RFC 8335), the last type that is assigned.
+    pub const EXTENDED_ECHO_REPLY: u8 = 161;
+
+    /// Types that are assigned and in use: all but redirects, router renumbering (138: RFC 2894) and node information (139 and
+    /// 140: RFC 4620).
+    pub const OF_USE: [RangeInclusive<u8>; 4] = [
+        UNREACHABLE..=PARAMETER_PROBLEM,
+        ECHO_REQUEST..=NEIGHBOUR_ADVERTISEMENT,
+        INVERSE_SOLICITATION..=MULTICAST_ROUTER_TERMINATION,
+        MULTICAST_ROUTER_TERMINATION + 1..=EXTENDED_ECHO_REPLY,
+    ];
 }

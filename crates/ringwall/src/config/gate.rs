@@ -21,6 +21,8 @@ use crate::failure::Failure;
 const LIST_MAX: usize = 256;
 /// Longest time by which the timing of ICMP is hidden: a ping gives up after some seconds.
 const ICMP_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// Longest silence of a connection that is remembered, in seconds: thirty days.
+const IDLE_MAX_S: usize = 30 * 24 * 3600;
 /// Smallest link MTU: what every IPv6 link carries (RFC 8200, section 5).
 const MTU_MIN: usize = 1280;
 /// Largest link MTU: the longest IP packet.
@@ -151,8 +153,12 @@ pub(crate) struct Gate {
     pub(crate) out_of_order: Option<BehindHole>,
     /// All five that can be ordered, each once.
     pub(crate) option_order: Vec<TcpOption>,
-    pub(crate) adopt: bool,
-    /// IPv4 subnets on either link.
+    /// Without it, connections are adopted where the keys of the run before are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) adopt: Option<bool>,
+    /// How long a connection may be silent, in seconds.
+    pub(crate) idle_s: u64,
+    /// Subnets on either link.
     pub(crate) subnets: Vec<String>,
     pub(crate) icmp: Icmp,
     pub(crate) icmp_interval_ms: u64,
@@ -191,7 +197,8 @@ impl Default for Gate {
             both_directions: None,
             out_of_order: None,
             option_order: usual_order(),
-            adopt: settings.adopt != Adopt::No,
+            adopt: None,
+            idle_s: settings.idle.as_secs(),
             subnets: Vec::new(),
             icmp: Icmp::Limit,
             icmp_interval_ms: scrub::limits::ICMP_INTERVAL.as_millis() as u64,
@@ -266,7 +273,8 @@ impl Gate {
             None => settings.out_of_order,
         };
         settings.option_order = self.option_order(file)?;
-        settings.adopt = if self.adopt { Adopt::All } else { Adopt::No };
+        settings.adopt = if self.adopt == Some(true) { Adopt::All } else { Adopt::No };
+        settings.idle = Duration::from_secs(self.idle_s);
         settings.subnets = subnets(file, &self.subnets)?;
         settings.icmp = self.icmp(file)?;
         settings.icmp_quote_len = self.icmp_quote_len;
@@ -328,6 +336,7 @@ impl Gate {
             ("hop_limit", settings.hop_limit.into(), 1, 255),
             ("memory_max_bytes", settings.memory_max_bytes, 1 << 20, 1 << 40),
             ("flows_max", settings.flows_max, 1, 1 << 26),
+            ("idle_s", usize::try_from(self.idle_s).unwrap_or(usize::MAX), 300, IDLE_MAX_S),
             ("exchanges_max", settings.exchanges_max, 1, 1 << 24),
         ];
         for (key, value, least, most) in bounds {
@@ -401,13 +410,8 @@ fn pairs(file: &Path, key: &str, listed: &[[String; 2]]) -> Result<Vec<Pair>, Fa
 
 fn subnets(file: &Path, listed: &[String]) -> Result<Vec<Network>, Failure> {
     check_len(file, "subnets", listed.len())?;
-    let wrong =
-        |what: String| Failure::file(file, format!("gate.subnets: {what}"), "write a subnet of IPv4 as 192.0.2.0/24");
-    let read = |text: &String| match network(text) {
-        Ok(subnet) if subnet.address.is_ipv6() => Err(wrong(format!("\"{text}\" has no address for all"))),
-        outcome => outcome.map_err(wrong),
-    };
-    listed.iter().map(read).collect()
+    let wrong = |what: String| Failure::file(file, format!("gate.subnets: {what}"), "write a subnet as 192.0.2.0/24");
+    listed.iter().map(|text| network(text).map_err(wrong)).collect()
 }
 
 fn check_len(file: &Path, key: &str, len: usize) -> Result<(), Failure> {
@@ -490,7 +494,7 @@ mod tests {
             ("[gate.rules]\ntcp-fin = \"on\"\n", "gate.rules.tcp-fin", "off, scrub or sever"),
             ("[gate]\nencrypted = [[\"10.0.0.0/33\", \"::/0\"]]\n", "gate.encrypted", "192.0.2.0/24"),
             ("[gate]\nsubnets = [\"192.0.2.0/33\"]\n", "gate.subnets", "192.0.2.0/24"),
-            ("[gate]\nsubnets = [\"2001:db8::/64\"]\n", "gate.subnets: \"2001:db8::/64\"", "IPv4"),
+            ("[gate]\nidle_s = 60\n", "gate.idle_s = 60", "use 300 to"),
             ("[gate]\nethertypes = [1500]\n", "gate.ethertypes: 0x05dc", "lldp"),
             ("[gate]\nicmp_interval_ms = 2000\n", "gate.icmp_interval_ms", "at most 1000"),
             ("[gate]\nmtu = 100\n", "gate.mtu = 100", "1280 to 65535"),

@@ -18,10 +18,10 @@ use scrub::keys::KEY_LEN;
 use scrub::settings::Network;
 use scrub::{Action, Keys, Rule, Scrubber, Settings};
 use serde::Serialize;
-use system::capture::{CaptureReader, CaptureWriter, Format};
+use system::capture::{CaptureReader, CaptureWriter, Format, LeftOut};
 use system::port::{Receiver, Sender};
-use wire::layer::{self, protocol};
-use wire::offload::begun_checksum;
+use wire::layer::{self, protocol, transport_checksum};
+use wire::offload::{self, begun_checksum};
 use wire::{EtherType, MacAddress, tcp};
 
 use super::sides::{Sides, Speakers};
@@ -31,9 +31,15 @@ use crate::output::{print, say};
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
-/// Rules that change what the untrusted host answers. In a capture it answers what it has seen, which is what the trusted host sent.
-const UNSEEN: [Rule; 4] =
-    [Rule::TcpSequenceShift, Rule::TcpTimestampShift, Rule::TcpPlainHandshake, Rule::TcpInitialWindow];
+/// Rules that change what a host answers. In a capture it answers what it has seen, which is what the other sent: numbers,
+/// offers, and data of a SYN that it took.
+const UNSEEN: [Rule; 5] = [
+    Rule::TcpSynData,
+    Rule::TcpSequenceShift,
+    Rule::TcpTimestampShift,
+    Rule::TcpPlainHandshake,
+    Rule::TcpInitialWindow,
+];
 /// The name that stands for the standard input and output.
 const STANDARD: &str = "-";
 /// How long after the last frame timers go on: longer than anything waits in the scrubber that still comes out.
@@ -109,6 +115,11 @@ impl ReplayArgs {
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }
+        settings.misses_segments = true;
+        // Where nobody named the links' subnets, trusted networks are taken for those.
+        if settings.subnets.is_empty() {
+            settings.subnets.clone_from(&self.trusted);
+        }
         Ok(settings)
     }
 
@@ -137,7 +148,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
         writer,
         sides: args.sides(),
         verify_checksums: args.verify_checksums,
+        rules_are_off: !args.null,
         now: Instant::default(),
+        captured: Duration::ZERO,
         begun: 0,
     };
     let before = system::clock::processor_time();
@@ -146,7 +159,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     // What was scrubbed before the capture broke off is kept.
     replay.writer.finish().map_err(written)?;
     report.print(args)?;
-    outcome.map_err(|error| Failure::file(&args.read, error, "what came before is written"))
+    outcome.map_err(|error| Failure::file(&args.read, error, "what came before is written"))?;
+    report.all_was_read(args)
 }
 
 fn open(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
@@ -183,38 +197,47 @@ struct Replay<'r, W: Write> {
     writer: CaptureWriter<W>,
     sides: Sides,
     verify_checksums: bool,
+    rules_are_off: bool,
     /// Longest packet on a link, in bytes.
     mtu: usize,
     now: Instant,
-    /// Frames whose checksum was only begun.
+    /// When the latest frame was captured, since 1970; `now` is the same moment.
+    captured: Duration,
+    /// Frames whose checksum or length was left to the sender's card.
     begun: u64,
 }
 
 impl<W: Write> Replay<'_, W> {
     fn run(&mut self) -> std::io::Result<()> {
         while self.reader.fill()? {
-            // Clocks of capturing hosts go back at times, that of a bump never does.
-            let captured = self.reader.captured_at();
-            self.advance(instant(captured).max(self.now));
+            self.advance_to_capture();
             self.pass();
         }
         self.advance(self.now + AFTER_THE_END);
         Ok(())
     }
 
+    /// Lets as much time pass as between the two latest frames. Clocks of capturing hosts go back at times, that of a bump never
+    /// does; so a frame from the future moves it once, and those that follow go on from there.
+    fn advance_to_capture(&mut self) {
+        let captured = self.reader.captured_at();
+        let is_first = self.captured == Duration::ZERO;
+        let passed = if is_first { captured } else { captured.saturating_sub(self.captured) };
+        self.advance(self.now + passed);
+        self.captured = captured;
+        self.writer.set_time(captured);
+    }
+
     /// Lets time pass until `to`, and what falls due on the way happen at its hour.
     fn advance(&mut self, to: Instant) {
+        let (began, captured) = (self.now, self.captured);
         while let Some(due) = self.scrubber.deadline().filter(|due| *due <= to) {
-            self.set_time(due.max(self.now));
+            self.now = due.max(self.now);
+            self.writer.set_time(captured + self.now.since(began));
             self.scrubber.tick(at(self.now), TICK_BUDGET, &mut BothWays(&mut self.writer));
             while self.scrubber.next_event().is_some() {}
         }
-        self.set_time(to);
-    }
-
-    fn set_time(&mut self, now: Instant) {
-        self.now = now;
-        self.writer.set_time(Duration::from_nanos(now.as_nanos()));
+        self.now = to;
     }
 
     /// Takes the frame that waits through the scrubber.
@@ -222,11 +245,13 @@ impl<W: Write> Replay<'_, W> {
         let interface = self.reader.interface();
         let Some(mut frame) = self.reader.next_frame() else { return };
         let from = self.sides.of(frame.bytes, interface);
-        if !self.verify_checksums
-            && let Some((start, offset)) = begun_checksum(frame.bytes)
-        {
-            self.begun += 1;
-            frame.meta.checksum = Checksum::Partial { start: start as u16, offset: offset as u16 };
+        if !self.verify_checksums {
+            let left = offload::complete_lengths(frame.bytes);
+            let begun = begun_checksum(frame.bytes).or_else(|| left.then(|| transport_checksum(frame.bytes)).flatten());
+            self.begun += u64::from(begun.is_some() | offload::complete_header(frame.bytes));
+            if let Some((start, offset)) = begun {
+                frame.meta.checksum = Checksum::Partial { start: start as u16, offset: offset as u16 };
+            }
         }
         frame.meta.gso = gso(&frame, self.mtu);
         self.scrubber.process(at(self.now), from, &mut Some(frame), &mut BothWays(&mut self.writer));
@@ -241,6 +266,7 @@ impl<W: Write> Replay<'_, W> {
         let rules = Rule::ALL.iter().map(|rule| (rule.name(), counters.of(*rule)));
         let drops = DropReason::ALL.iter().map(|reason| (reason.word(), ledger.drops(*reason)));
         let (read, written) = (self.reader.counters(), self.writer.counters());
+        let left_out: LeftOut = self.reader.left_out();
         Report {
             assumed: self.sides.assumed(),
             frames_read: read.frames,
@@ -248,6 +274,12 @@ impl<W: Write> Replay<'_, W> {
             from_trusted: ledger.received[Side::TRUSTED as usize],
             from_untrusted: ledger.received[Side::UNTRUSTED as usize],
             begun_checksums: self.begun,
+            cut_frames: left_out.cut,
+            too_long_frames: left_out.too_long,
+            other_link_frames: left_out.other_link,
+            missing_segments: self.scrubber.missing().0,
+            missing_bytes: self.scrubber.missing().1,
+            rules_off: if self.rules_are_off { UNSEEN.map(Rule::name).to_vec() } else { Vec::new() },
             frames_written: written.frames,
             bytes_written: written.bytes,
             forwarded: ledger.forwarded.iter().sum(),
@@ -260,10 +292,6 @@ impl<W: Write> Replay<'_, W> {
             processor_s: processor_time.as_secs_f64(),
         }
     }
-}
-
-fn instant(since_1970: Duration) -> Instant {
-    Instant::default() + since_1970
 }
 
 fn at(now: Instant) -> Now {
@@ -309,8 +337,17 @@ struct Report {
     bytes_read: u64,
     from_trusted: u64,
     from_untrusted: u64,
-    /// Frames whose checksum was left to the sender's card.
+    /// Frames whose checksum or length was left to the sender's card.
     begun_checksums: u64,
+    /// Frames that were not read: cut by the snap length, longer than any port hands over, of a link without Ethernet.
+    cut_frames: u64,
+    too_long_frames: u64,
+    other_link_frames: u64,
+    /// Holes that a host acknowledged and that the capture never fills, and their bytes.
+    missing_segments: u64,
+    missing_bytes: u64,
+    /// Rules that a replay cannot carry out.
+    rules_off: Vec<&'static str>,
     frames_written: u64,
     bytes_written: u64,
     forwarded: u64,
@@ -338,6 +375,30 @@ impl Report {
         Ok(())
     }
 
+    /// What the capture lacks or what was not read of it, with what helps, one line each.
+    fn incomplete(&self) -> Vec<String> {
+        let lines = [
+            (self.cut_frames, "frames were cut by the snap length and left out; capture again with tcpdump -s 0"),
+            (self.too_long_frames, "frames are too long and left out; capture again with gso_max_size 65536"),
+            (self.other_link_frames, "frames are of a link without Ethernet or IP and left out; tcprewrite --dlt=enet"),
+        ];
+        let missing = (self.missing_segments, self.missing_bytes);
+        let holes = (missing.0 > 0)
+            .then(|| format!("{} holes that a host has and the capture not, {} bytes", missing.0, missing.1));
+        let left_out = lines.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        left_out.chain(holes).collect()
+    }
+
+    /// Whoever works on with what was written must hear that it is not all.
+    fn all_was_read(&self, args: &ReplayArgs) -> Result<(), Failure> {
+        match self.cut_frames + self.too_long_frames + self.other_link_frames {
+            0 => Ok(()),
+            left_out => {
+                Err(Failure::file(&args.read, format!("{left_out} frames were left out"), "the report says which"))
+            }
+        }
+    }
+
     fn table(&self) -> String {
         let mut text = String::new();
         // Writing into a string does not fail.
@@ -351,8 +412,14 @@ impl Report {
             self.frames_read, self.from_trusted, self.from_untrusted, self.frames_written
         ));
         if self.begun_checksums > 0 {
-            let what = "frames had a checksum that is only begun, as on the host that sends them; taken for right";
+            let what =
+                "frames had a checksum or length that is only begun, as on the host that sends them; taken for right";
             line(format_args!("{} {what}", self.begun_checksums));
+        }
+        self.incomplete().into_iter().for_each(|text| line(format_args!("{text}")));
+        if !self.rules_off.is_empty() {
+            let what = "off, because hosts in a capture answer what they saw";
+            line(format_args!("{what}: {}", self.rules_off.join(", ")));
         }
         line(format_args!(
             "forwarded {}, answered {}, consumed {}, held {}, dropped {}",

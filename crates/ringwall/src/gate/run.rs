@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use scrub::settings::Adopt;
 use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
 use system::null::NullBump;
@@ -148,13 +149,19 @@ fn prepare(plan: &Plan, disk: &Disk, gateway: Gateway, null: bool) -> Result<Pre
     Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
 }
 
-/// The keys of the run before, or new ones, with which connections are adopted otherwise.
+/// The keys of the run before, or new ones, with which connections are adopted otherwise. Where they are the same and nobody says
+/// otherwise, connections of the run before go on: an update of the gateway is no reason to hang them.
 fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
     let gate = &plan.gate;
     let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
     let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
     match kept {
-        Kept::Before(keys) => Ok((keys, settings)),
+        Kept::Before(keys) => {
+            if gate.adopt.is_none() {
+                settings.adopt = Adopt::All;
+            }
+            Ok((keys, settings))
+        }
         Kept::New(keys) => {
             settings.adopt = settings.adopt.with_new_keys();
             Ok((keys, settings))

@@ -68,20 +68,11 @@ impl Kind {
     }
 }
 
-/// Whether hosts have a use for messages of this type: not for what RFC 6918 and RFC 6633 ended, nor for what tells a host's
-/// clock or mask or changes its routes. Of ICMPv6 pass those that RFC 4890 wants passed, but redirects.
+/// Whether a message of this type is assigned and may pass: none that RFC 6918 or RFC 6633 ended, that tells a host's clock, mask
+/// or names, or that changes its routes from afar. Router discovery and what is for neighbours stays on its link by itself.
 pub(crate) fn is_of_use(protocol: u8, message_type: u8) -> bool {
     if protocol == PROTOCOL_V4 {
-        let errors = [v4::UNREACHABLE, v4::TIME_EXCEEDED, v4::PARAMETER_PROBLEM];
-        return matches!(message_type, v4::ECHO_REQUEST | v4::ECHO_REPLY) || errors.contains(&message_type);
+        return v4::OF_USE.contains(&message_type);
     }
-    matches!(
-        message_type,
-        v6::UNREACHABLE..=v6::PARAMETER_PROBLEM
-            | v6::ECHO_REQUEST..=v6::LISTENER_DONE
-            | v6::ROUTER_SOLICITATION..v6::REDIRECT
-            | v6::INVERSE_SOLICITATION..=v6::LISTENER_REPORT_V2
-            | v6::HOME_AGENT_REQUEST..=v6::CERTIFICATION_PATH
-            | v6::MULTICAST_ROUTER..=v6::MULTICAST_ROUTER_TERMINATION
-    )
+    v6::OF_USE.iter().any(|types| types.contains(&message_type))
 }

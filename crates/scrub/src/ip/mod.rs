@@ -16,6 +16,7 @@ use wire::layer::protocol;
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::limits;
+use crate::neighbours::Neighbours;
 use crate::packet::Packet;
 use crate::rule::Rule;
 
@@ -59,7 +60,6 @@ pub(crate) fn read<'a>(
         let (header, carried) = v6::read(context, packet)?;
         (Ip::V6(header), carried)
     };
-    hop_limit_floor(context, &ip, &packet[carried.clone()])?;
     Ok((ip, carried.start, &mut packet[carried]))
 }
 
@@ -78,11 +78,22 @@ pub(crate) fn clear_dont_fragment(context: &mut Context<'_>, packet: &mut Packet
     }
 }
 
-/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and they would not.
-fn hop_limit_floor(context: &mut Context<'_>, ip: &Ip, carried: &[u8]) -> Result<(), DropReason> {
-    let any_will_do = address::stays_on_link_or_is_group(ip.destination()) || is_for_neighbour(ip, carried);
-    let least = if any_will_do { 1 } else { context.settings.hops_behind };
-    let expires = context.from == Side::UNTRUSTED && ip.hop_limit() < least;
+/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and they would not. A host on the
+/// link takes it with any hop limit.
+pub(crate) fn hop_limit_floor(
+    context: &mut Context<'_>,
+    ip: &Ip,
+    carried: &[u8],
+    neighbours: &Neighbours,
+) -> Result<(), DropReason> {
+    if context.from != Side::UNTRUSTED || ip.hop_limit() >= context.settings.hops_behind {
+        return Ok(());
+    }
+    let destination = ip.destination();
+    let is_on_link = address::stays_on_link_or_is_group(destination)
+        || context.settings.subnets.iter().any(|subnet| subnet.contains(destination))
+        || neighbours.has(context.now, destination);
+    let expires = ip.hop_limit() == 0 || !(is_on_link || is_for_neighbour(ip, carried));
     context.refuse_if(expires, Rule::HopLimitFloor, DropReason::HopLimit)
 }
 

@@ -16,6 +16,9 @@ pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &A
     let is_new = ahead(acknowledgement, receiver.in_sequence) > 0;
     let last = if is_new && is_believed(work, receiver, agreed) { acknowledgement } else { receiver.in_sequence };
     let is_wrong = !receiver.may_be_acknowledged(acknowledgement, last);
+    if is_new && !is_wrong && work.context.settings.misses_segments {
+        work.events.count_missing(ahead(acknowledgement, receiver.in_sequence).unsigned_abs());
+    }
     if is_wrong && is_new && work.context.from == Side::TRUSTED {
         let event = Event::AsymmetricPath { flow: work.key.id() };
         work.events.report_rarely(work.context.now, events::Kind::AsymmetricPath, event);
@@ -31,7 +34,8 @@ pub(crate) fn judge(work: &mut Work<'_, '_, '_>, receiver: &mut Half, agreed: &A
 fn is_believed(work: &Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) -> bool {
     let distance = ahead(work.segment.acknowledgement, receiver.in_sequence);
     let is_in_window = u32::try_from(distance).is_ok_and(|distance| distance <= receiver.window_max);
-    !agreed.is_known && (work.context.from == Side::TRUSTED || is_in_window)
+    let misses_segments = work.context.settings.misses_segments && is_in_window;
+    misses_segments || !agreed.is_known && (work.context.from == Side::TRUSTED || is_in_window)
 }
 
 /// Takes out blocks that acknowledge what was not sent. The first may tell of a duplicate, and then lies below the
@@ -45,14 +49,30 @@ fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
     let mut is_first = true;
     let had_wrong = segment.options.sack.retain(|(left, right)| {
         let floor = if std::mem::replace(&mut is_first, false) { lowest } else { segment.acknowledgement };
-        let ceiling = if agreed.is_known { receiver.end } else { later(receiver.end, right) };
+        // One more than its host has reached is a FIN, which another scrubber may hold.
+        let sent = later(receiver.end, receiver.reached.wrapping_add(1));
+        let ceiling = if agreed.is_known { sent } else { later(sent, right) };
         agreed.sack && ahead(right, left) > 0 && is_within(left, floor, ceiling) && is_within(right, floor, ceiling)
     });
     work.context.acts_if(had_wrong, Rule::TcpSack);
 }
 
+/// Data never says less of the other half than its sender has said before: how old an acknowledgement may be is judged by the
+/// largest window, and who watches knows that only by guess where it is scaled. The window ends where it ended.
+fn repeat_newest(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half) {
+    let segment = &mut *work.segment;
+    let behind = ahead(receiver.unacknowledged, segment.acknowledgement);
+    let is_old = behind > 0 && !segment.data().is_empty() && work.context.scrubs();
+    if work.context.acts_if(is_old, Rule::TcpAcknowledgement) {
+        let units = behind.unsigned_abs().div_ceil(1 << sender.scale).min(u32::from(u16::MAX));
+        segment.acknowledgement = receiver.unacknowledged;
+        segment.window = segment.window.saturating_sub(units as u16);
+    }
+}
+
 /// Enters what the segment in `work`, which goes on, acknowledges and grants.
 pub(crate) fn take(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &mut Half, agreed: &Agreed) {
+    repeat_newest(work, sender, receiver);
     let acknowledgement = work.segment.acknowledgement;
     let (window, told) = sender.window(work.segment.window);
     work.segment.window = told;

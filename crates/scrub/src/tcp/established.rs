@@ -121,6 +121,8 @@ pub(crate) struct Half {
     pub(crate) in_sequence: u32,
     /// The end of all that went on.
     pub(crate) end: u32,
+    /// How far its host has sent by its own word: its sequence number where it said nothing.
+    pub(crate) reached: u32,
     /// The right edge of the window that the peer ever granted.
     pub(crate) edge: u32,
     /// The largest window that the peer granted, in bytes.
@@ -168,6 +170,7 @@ impl Half {
             unacknowledged: next,
             in_sequence: next,
             end: next,
+            reached: next,
             edge: next,
             window_max: 0,
             fin: Fin::None,
@@ -233,6 +236,8 @@ pub(crate) struct Established {
     /// By the side that sends.
     pub(crate) halves: [Half; 2],
     pub(crate) agreed: Agreed,
+    /// The sequence number of the SYN that began it, where the handshake was seen.
+    opened_at: u32,
 }
 
 impl Established {
@@ -242,13 +247,13 @@ impl Established {
         if initiator == Side::UNTRUSTED {
             halves.reverse();
         }
-        Established { halves, agreed: Agreed::of(syn, answer) }
+        Established { halves, agreed: Agreed::of(syn, answer), opened_at: syn.sequence }
     }
 
     /// A connection older than the scrubber, by the next sequence number of the trusted and of the untrusted host.
     pub(crate) fn adopt(trusted: u32, untrusted: u32, now: u32) -> Established {
         let halves = [Half::adopted(trusted, now), Half::adopted(untrusted, now)];
-        Established { halves, agreed: Agreed::unknown() }
+        Established { halves, agreed: Agreed::unknown(), opened_at: 0 }
     }
 
     /// The half of the host on side `from`, and that of its peer.
@@ -269,12 +274,17 @@ impl Established {
         }
         agreed.limit(work.context, work.segment)?;
         if work.segment.has(flag::RST) {
-            return closing::reset(work, sender, receiver, &agreed);
+            closing::reset(work, sender, receiver, &agreed)?;
+            if sender.is_reset {
+                // Neither says a byte more, so nothing that was said is needed again.
+                self.give_back(work.memory);
+            }
+            return Ok(());
         }
         timestamps::judge(work, sender, &agreed)?;
         acknowledgement::judge(work, receiver, &agreed)?;
         if work.context.scrubs() {
-            stream::judge(work, sender, receiver)?;
+            stream::judge(work, sender, receiver, &agreed)?;
         } else {
             stream::follow(work, sender);
         }
@@ -293,9 +303,13 @@ impl Established {
         }
     }
 
-    /// Whether the SYN from `from` may begin a new connection in this one's place. What a trusted host says of its own
-    /// connections is believed; after a reset nobody waits; otherwise RFC 6191, section 2.
+    /// Whether the SYN from `from` may begin a new connection in this one's place. The SYN that began it may not: it was sent
+    /// again before its answer was heard, or another segment overtook it. What else a trusted host says of its own connections
+    /// is believed; after a reset nobody waits; otherwise RFC 6191, section 2.
     pub(crate) fn may_begin_anew(&self, from: Side, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
+        if self.agreed.is_known && self.opened_at == segment.sequence {
+            return false;
+        }
         if from == Side::TRUSTED || self.halves.iter().any(|half| half.is_reset) {
             return true;
         }
@@ -309,6 +323,7 @@ impl Established {
         !context.acts_if(!may, Rule::TcpPortReuse)
     }
 
+    /// Gives back what is retained.
     pub(crate) fn give_back(&mut self, memory: &mut Memory) {
         for mut retained in self.halves.iter_mut().filter_map(|half| half.retained.take()) {
             retained.give_back(memory);

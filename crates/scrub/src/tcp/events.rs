@@ -24,6 +24,8 @@ pub(crate) enum Kind {
 pub(crate) struct Events {
     waiting: VecDeque<Event>,
     last: [Option<Instant>; Kind::MemoryFull as usize + 1],
+    /// Holes that were acknowledged and never filled here, and their bytes.
+    missing: (u64, u64),
 }
 
 impl Events {
@@ -41,6 +43,16 @@ impl Events {
             *last = Some(now);
             self.report(event);
         }
+    }
+
+    /// Counts a hole of `len` bytes whose bytes a host has and the scrubber never saw.
+    pub(crate) fn count_missing(&mut self, len: u32) {
+        self.missing = (self.missing.0 + 1, self.missing.1 + u64::from(len));
+    }
+
+    /// Holes that were acknowledged and never filled here, and their bytes.
+    pub(crate) fn missing(&self) -> (u64, u64) {
+        self.missing
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {

@@ -176,14 +176,14 @@ impl Class {
     pub(crate) const ALL: [Class; CLASSES] =
         [Class::HalfOpen, Class::Closed, Class::Ended, Class::Closing, Class::Established, Class::Blocked];
 
-    /// How long a connection may be silent; `None` if for ever.
-    pub(crate) fn timeout(self) -> Option<Duration> {
+    /// How long a connection may be silent, an established one for `idle`; `None` if for ever.
+    pub(crate) fn timeout(self, idle: Duration) -> Option<Duration> {
         match self {
             Class::HalfOpen => Some(limits::HALF_OPEN_TIMEOUT),
             Class::Closed => Some(limits::CLOSED_TIMEOUT),
             Class::Ended => Some(limits::ENDED_TIMEOUT),
             Class::Closing => Some(limits::CLOSING_TIMEOUT),
-            Class::Established => Some(limits::ESTABLISHED_TIMEOUT),
+            Class::Established => Some(idle),
             Class::Blocked => None,
         }
     }

@@ -27,6 +27,8 @@ const ANSWERS_MAX: usize = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Greeting {
     pub(crate) sequence: u32,
+    /// Bytes of data that came with it and went on.
+    pub(crate) data_len: u16,
     pub(crate) window: u16,
     pub(crate) mss: Option<u16>,
     /// The scale of the host itself.
@@ -46,6 +48,8 @@ pub(crate) struct Greeting {
 pub(crate) struct AwaitSynAck {
     initiator: Side,
     syn: Greeting,
+    /// The SYN in whose place it came: the answer to that may be under way.
+    before: Option<Greeting>,
     /// The sequence number at which the initiator resets what the responder takes for an older connection.
     challenged_at: Option<u32>,
     /// Whether the responder refused.
@@ -77,6 +81,10 @@ fn clean(work: &mut Work<'_, '_, '_>) {
             segment.truncate(0);
         }
     }
+    // A signature covers length and flags of the header (RFC 2385, section 2; RFC 5925, section 5.1), so nothing may go.
+    if segment.options.is_signed() {
+        return;
+    }
     let has_others = !segment.options.others.as_slice().is_empty();
     if work.context.acts_if(has_others, Rule::TcpUnknownOptions) {
         segment.options.others.retain(|_| false);
@@ -106,7 +114,8 @@ fn offer_of_ecn(context: &mut Context<'_>, segment: &mut Segment<'_>) {
 /// Gives the handshake of a trusted host common values (rule `tcp-initial-window`). None of them is ever raised but the scale,
 /// and later windows are written in it.
 fn common_values(work: &mut Work<'_, '_, '_>) {
-    if work.context.from != Side::TRUSTED || !work.context.on(Rule::TcpInitialWindow) {
+    let is_covered = work.segment.options.is_signed();
+    if is_covered || work.context.from != Side::TRUSTED || !work.context.on(Rule::TcpInitialWindow) {
         return;
     }
     work.context.acted(Rule::TcpInitialWindow);
@@ -132,6 +141,7 @@ impl Greeting {
         let options = &work.segment.options;
         Greeting {
             sequence: work.segment.sequence,
+            data_len: work.segment.data().len().min(usize::from(u16::MAX)) as u16,
             window,
             mss: options.mss,
             window_scale,
@@ -171,7 +181,7 @@ impl AwaitSynAck {
         offer_of_ecn(work.context, work.segment);
         let syn = Greeting::hear(work);
         let initiator = work.context.from;
-        AwaitSynAck { initiator, syn, challenged_at: None, is_refused: false, is_reported: false }
+        AwaitSynAck { initiator, syn, before: None, challenged_at: None, is_refused: false, is_reported: false }
     }
 
     pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
@@ -180,7 +190,7 @@ impl AwaitSynAck {
         match (has(flag::SYN), has(flag::ACK), has(flag::RST)) {
             (true, false, _) if is_initiator => self.repeat(work),
             (true, true, _) if !is_initiator => self.answer(work),
-            (_, _, true) if is_initiator => self.reset_after_challenge(work),
+            (_, _, true) if is_initiator => self.give_up(work),
             (_, _, true) => self.refuse(work),
             (false, true, _) if is_initiator => self.report(work),
             (false, true, _) => self.challenge(work),
@@ -189,13 +199,12 @@ impl AwaitSynAck {
         }
     }
 
-    /// The SYN again. Another one is only believed of a trusted host, or after a refusal.
+    /// The SYN again. One with another number takes its place: until there is an answer nobody is bound by the first, and who
+    /// forges a SYN that is never answered keeps nobody out. Which of them counts is what the answer acknowledges.
     fn repeat(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
         if work.segment.sequence != self.syn.sequence {
-            if !self.is_refused && work.context.scrubs() {
-                return misplaced(work);
-            }
-            *self = AwaitSynAck::begin(work);
+            let before = Some(self.syn).filter(|_| !self.is_refused);
+            *self = AwaitSynAck { before, ..AwaitSynAck::begin(work) };
             return Ok(None);
         }
         self.is_refused = false;
@@ -208,10 +217,17 @@ impl AwaitSynAck {
         if self.is_refused {
             return misplaced(work);
         }
-        let answer = hear_answer(work, &self.syn)?;
+        let next = work.segment.acknowledgement;
+        let mut syn = self.before.filter(|before| before.sequence.wrapping_add(1) == next).unwrap_or(self.syn);
+        // The connection begins behind the data that the responder took with the SYN.
+        let taken = next.wrapping_sub(syn.sequence).wrapping_sub(1);
+        if taken <= syn.data_len.into() {
+            syn.sequence = syn.sequence.wrapping_add(taken);
+        }
+        let answer = hear_answer(work, &syn)?;
         let mut answers = Few::default();
         answers.push(answer);
-        Ok(Some(State::AwaitAck(AwaitAck { initiator: self.initiator, syn: self.syn, answers })))
+        Ok(Some(State::AwaitAck(AwaitAck { initiator: self.initiator, syn, answers })))
     }
 
     /// A closed port. Some hosts believe a reset only with a fitting echo of their timestamp, so it must fit for all.
@@ -248,21 +264,42 @@ impl AwaitSynAck {
         Ok(None)
     }
 
-    fn reset_after_challenge(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
-        let is_wrong = self.challenged_at != Some(work.segment.sequence);
+    /// The initiator resets what the responder takes for an older connection, or the one that it began itself.
+    fn give_up(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+        let sequence = work.segment.sequence;
+        let is_own = sequence == self.syn.sequence.wrapping_add(1);
+        let is_wrong = !is_own && self.challenged_at != Some(sequence);
         work.context.refuse_if(is_wrong, Rule::TcpReset, DropReason::TcpReset)?;
         closing::reset_form(work);
+        self.is_refused |= is_own;
         Ok(None)
     }
 
     /// The initiator goes on without an answer from here: it heard one that took another path.
     fn report(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
         let knows = work.segment.sequence == self.syn.sequence.wrapping_add(1);
+        if knows && work.context.settings.misses_segments {
+            return self.go_on(work);
+        }
         if knows && !std::mem::replace(&mut self.is_reported, true) {
             let event = Event::AsymmetricPath { flow: work.key.id() };
             work.events.report_rarely(work.context.now, events::Kind::AsymmetricPath, event);
         }
         misplaced(work)
+    }
+}
+
+impl AwaitSynAck {
+    /// The answer comes later or was missed: a bare acknowledgement waits for it no longer than data does.
+    fn go_on(&self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+        if work.segment.data().is_empty() {
+            return Ok(None);
+        }
+        let (own, other) = (work.segment.sequence, work.segment.acknowledgement);
+        let (trusted, untrusted) = if self.initiator == Side::TRUSTED { (own, other) } else { (other, own) };
+        let mut established = Established::adopt(trusted, untrusted, work.seconds());
+        established.receive(work)?;
+        Ok(Some(State::Established(established)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Segments of the scrubber's own: resets that end a connection, and a FIN that its sender sent before it could count. They are
-//! sent beside a packet of the connection, because hardware addresses are not remembered.
+//! Segments of the scrubber's own: resets that end a connection, a FIN that its sender sent before it could count, and what tells
+//! that sender of the hole before it. They are sent beside a packet of the connection, because hardware addresses are not remembered.
 
 use std::net::IpAddr;
 
@@ -26,6 +26,8 @@ pub(crate) struct Made {
     pub(crate) acknowledgement: u32,
     pub(crate) window: u16,
     pub(crate) timestamps: Option<Timestamps>,
+    /// What it acknowledges selectively, in the numbers of the host that it goes to.
+    pub(crate) sack: Option<(u32, u32)>,
 }
 
 /// The resets that end a connection, at exactly the next sequence number of each half. `next` is by the side that sends.
@@ -44,7 +46,8 @@ pub(crate) fn refusals(key: &Key, initiator: Side, next: u32, shift: Shift) -> [
 fn reset(key: &Key, to: Side, sequence: u32, acknowledgement: Option<u32>) -> Made {
     let flags = flag::RST | acknowledgement.map_or(0, |_| flag::ACK);
     let acknowledgement = acknowledgement.unwrap_or(0);
-    Made { key: *key, to, hop_limit: HOP_LIMIT_FIRST, flags, sequence, acknowledgement, window: 0, timestamps: None }
+    let (window, timestamps, sack) = (0, None, None);
+    Made { key: *key, to, hop_limit: HOP_LIMIT_FIRST, flags, sequence, acknowledgement, window, timestamps, sack }
 }
 
 /// Gives segments in a trusted host's name the numbers that the untrusted side knows, and those to it a hop limit that is not

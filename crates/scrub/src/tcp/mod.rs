@@ -81,7 +81,7 @@ impl Flows {
         let is_on = |rule: &Rule| settings.rules.action(*rule) != Action::Off;
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
-            table: Table::new(keys::Key::new(&keys.tables), settings.flows_max),
+            table: Table::new(keys::Key::new(&keys.tables), settings.flows_max, settings.idle),
             // What fragments leave.
             memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
@@ -222,7 +222,10 @@ impl Flows {
         if context.settings.adopt != Adopt::No && adoption::may_begin(segment) {
             return Ok(true);
         }
-        if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) {
+        // Under a flood half-open connections are forgotten, and their answers come all the same.
+        let (_, max) = self.table.len_and_max();
+        let may_be_forgotten = self.table.len_of(Class::HalfOpen) >= max / 2;
+        if context.from == Side::TRUSTED && segment.has(flag::SYN | flag::ACK) && !may_be_forgotten {
             let event = Event::AsymmetricPath { flow: key.id() };
             self.events.report_rarely(context.now, events::Kind::AsymmetricPath, event);
         }
@@ -326,6 +329,11 @@ impl Flows {
 
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         self.events.pop()
+    }
+
+    /// Holes that were acknowledged and never filled here, and their bytes.
+    pub(crate) fn missing(&self) -> (u64, u64) {
+        self.events.missing()
     }
 
     /// Every connection, as it stands at `now`.

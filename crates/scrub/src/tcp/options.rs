@@ -164,6 +164,13 @@ impl<'a> Options<'a> {
         Options { timestamps, ..Options::default() }
     }
 
+    /// Nothing, or what is given of timestamps and one block of selective acknowledgement.
+    pub(crate) fn of(timestamps: Option<Timestamps>, block: Option<(u32, u32)>) -> Options<'static> {
+        let mut options = Options::bare(timestamps);
+        block.map(|block| options.sack.push(block));
+        options
+    }
+
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.timestamps.is_none() && self.has_at_most_timestamps()

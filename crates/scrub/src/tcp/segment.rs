@@ -10,7 +10,7 @@ use wire::tcp::{self, View};
 use crate::context::Context;
 use crate::ip::Ip;
 use crate::rule::Rule;
-use crate::settings::OptionOrder;
+use crate::settings::{OPTION_ORDER, OptionOrder};
 use crate::tcp::made::Made;
 use crate::tcp::options::{self, OPTIONS_LEN_MAX, Options};
 
@@ -117,12 +117,12 @@ impl Segment<'static> {
             flags: made.flags,
             window: made.window,
             urgent_pointer: 0,
-            options: Options::bare(made.timestamps),
+            options: Options::of(made.timestamps, made.sack),
             data: &mut [],
             data_sum: Some(0),
             written: ([0; OPTIONS_LEN_MAX], 0),
         };
-        segment.settle(None);
+        segment.settle(Some(&OPTION_ORDER));
         segment
     }
 }

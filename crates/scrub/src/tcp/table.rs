@@ -55,6 +55,8 @@ struct List {
 #[derive(Debug)]
 pub(crate) struct Table {
     hashing: keys::Key,
+    /// How long an established connection may be silent.
+    idle: Duration,
     heads: Vec<Index>,
     slots: Vec<Slot>,
     free: Index,
@@ -65,11 +67,12 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table of at most `max` connections.
-    pub(crate) fn new(hashing: keys::Key, max: usize) -> Table {
+    pub(crate) fn new(hashing: keys::Key, max: usize, idle: Duration) -> Table {
         let max = max.clamp(1, NONE as usize - 1);
         let list = List { head: NONE, tail: NONE, len: 0 };
         Table {
             hashing,
+            idle,
             heads: vec![NONE; max.next_power_of_two()],
             slots: Vec::new(),
             free: NONE,
@@ -255,7 +258,7 @@ impl Table {
 
     /// A connection whose time has come. Call again while [`deadline`](Table::deadline) is not after `now`.
     pub(crate) fn expired(&mut self, now: u32) -> Option<Index> {
-        Class::ALL.iter().find_map(|class| self.head_after(*class, class.timeout()?, now))
+        Class::ALL.iter().find_map(|class| self.head_after(*class, class.timeout(self.idle)?, now))
     }
 
     /// When a connection's time may have come.
@@ -263,7 +266,7 @@ impl Table {
         let due = |class: &Class| {
             let head = self.get(self.lists[*class as usize].head)?;
             let queued_at = Duration::from_secs(u64::from(head.place.queued_at));
-            Some(Instant::default() + queued_at + class.timeout()? + Duration::from_secs(1))
+            Some(Instant::default() + queued_at + class.timeout(self.idle)? + Duration::from_secs(1))
         };
         Class::ALL.iter().map(due).fold(None, time::earlier)
     }

@@ -3,12 +3,13 @@
 //! A captured frame carries no metadata: its checksum may be right, wrong, or only begun because the capture was taken
 //! on the sending host.
 
+mod link;
 mod reader;
 mod writer;
 
 use std::fmt;
 
-pub use reader::CaptureReader;
+pub use reader::{CaptureReader, LeftOut};
 pub use writer::{CaptureWriter, Format};
 
 /// Link type of Ethernet, in either format.
@@ -19,8 +20,10 @@ const ETHERNET: u16 = 1;
 pub enum CaptureError {
     /// It is neither pcap nor pcapng.
     NotACapture,
-    /// Its frames are not Ethernet frames but of this link type.
-    LinkType(i32),
+    /// It has not a single byte.
+    Empty,
+    /// It is compressed, and this program takes it apart.
+    Compressed(&'static str),
     /// It ends in the middle of a frame.
     Truncated,
     /// A block in it is malformed or longer than anything this program writes.
@@ -33,7 +36,10 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CaptureError::NotACapture => write!(f, "neither pcap nor pcapng; convert it with editcap -F pcapng"),
-            CaptureError::LinkType(kind) => write!(f, "frames of link type {kind}; only Ethernet (1) can be replayed"),
+            CaptureError::Empty => write!(f, "it is empty: whoever wrote it wrote nothing"),
+            CaptureError::Compressed(tool) => {
+                write!(f, "it is compressed; {tool} FILE | ringwall gate replay --read -")
+            }
             CaptureError::Truncated => write!(f, "the capture ends in the middle of a frame; repair it with pcapfix"),
             CaptureError::Malformed => write!(f, "the capture has a malformed block; repair it with pcapfix"),
             CaptureError::Read(error) => write!(f, "cannot read the capture: {error}"),

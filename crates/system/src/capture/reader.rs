@@ -8,15 +8,20 @@ use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
-use super::{CaptureError, ETHERNET, Format};
+use super::link::Link;
+use super::{CaptureError, Format};
 use crate::port::{ReceiveCounters, Receiver};
 
 /// Bytes of a capture held at once; no block may be longer.
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 4 << 20;
 /// Longest first block of a pcapng file, in bytes.
-const FIRST_BLOCK_MAX_BYTES: usize = 64 << 10;
+const FIRST_BLOCK_MAX_BYTES: usize = 1 << 20;
 /// Interfaces that one section may describe.
-const INTERFACES_MAX: usize = 256;
+const INTERFACES_MAX: usize = 1 << 16;
+/// What tells the link type from what else stands in its field: whether a checksum follows each frame, and how long it is.
+const LINK_TYPE: i32 = 0xffff;
+/// Blocks of packets as the first drafts of pcapng had them.
+const PACKET_BLOCK: u32 = 2;
 /// First bytes of a pcapng file.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// Length of a pcap file's header.
@@ -30,6 +35,25 @@ pub struct CaptureReader<'r> {
     state: State,
 }
 
+/// Frames that were captured and are not handed over, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Of a link that holds no frames of Ethernet.
+    pub other_link: u64,
+    /// Longer than any frame that a port hands over.
+    pub too_long: u64,
+    /// Cut by the snap length of the capture.
+    pub cut: u64,
+}
+
+impl LeftOut {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.other_link + self.too_long + self.cut
+    }
+}
+
 /// What is known so far.
 #[derive(Debug, Default)]
 struct State {
@@ -39,28 +63,36 @@ struct State {
     captured_at: Duration,
     interface: u32,
     ended: bool,
+    big_endian: bool,
+    left_out: LeftOut,
     counters: ReceiveCounters,
 }
 
 /// What a frame's interface says about it.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
-    units_per_second: u64,
+    link: Link,
+    units_per_second: u128,
     offset_seconds: i64,
 }
 
 impl Interface {
     fn time(&self, units: u64) -> Duration {
-        let seconds = (units / self.units_per_second).saturating_add_signed(self.offset_seconds);
-        let rest = u128::from(units % self.units_per_second) * 1_000_000_000 / u128::from(self.units_per_second);
-        Duration::new(seconds, u32::try_from(rest).unwrap_or(0))
+        let units = u128::from(units);
+        let seconds = u64::try_from(units / self.units_per_second).unwrap_or(u64::MAX);
+        let seconds = seconds.saturating_add_signed(self.offset_seconds);
+        // Finer than a nanosecond no clock is, and the product would not fit.
+        let scale = (self.units_per_second / 1_000_000_000).max(1);
+        let whole = (self.units_per_second / scale).max(1);
+        let rest = units % self.units_per_second / scale * 1_000_000_000 / whole;
+        Duration::new(seconds, u32::try_from(rest).unwrap_or(0).min(999_999_999))
     }
 }
 
 /// Units in a second by the option if_tsresol: a power of ten, or of two with the highest bit set.
-fn units_per_second(resolution: u8) -> Result<u64, CaptureError> {
+fn units_per_second(resolution: u8) -> Result<u128, CaptureError> {
     let exponent = u32::from(resolution & 0x7f);
-    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
     base.checked_pow(exponent).ok_or(CaptureError::Malformed)
 }
 
@@ -92,6 +124,12 @@ impl<'r> CaptureReader<'r> {
     #[must_use]
     pub fn captured_at(&self) -> Duration {
         self.state.captured_at
+    }
+
+    /// Frames that were captured and not handed over.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        self.state.left_out
     }
 
     /// Whether every frame has been handed over.
@@ -129,7 +167,13 @@ impl<'r> CaptureReader<'r> {
 /// The first block, whole: what the parser wants to see in its first read, which a pipe may not give at once.
 fn read_head(source: &mut impl Read) -> Result<Vec<u8>, CaptureError> {
     let mut head = vec![0; 12];
-    read_exact(source, &mut head)?;
+    if source.read(&mut head[..1]).map_err(CaptureError::Read)? == 0 {
+        return Err(CaptureError::Empty);
+    }
+    read_exact(source, &mut head[1..])?;
+    if let Some(tool) = unpacker(&head) {
+        return Err(CaptureError::Compressed(tool));
+    }
     let len = if head[..4] == SECTION_HEADER {
         let length = [head[4], head[5], head[6], head[7]];
         let little_endian = head[8] == 0x4d;
@@ -146,6 +190,17 @@ fn read_head(source: &mut impl Read) -> Result<Vec<u8>, CaptureError> {
     Ok(head)
 }
 
+/// What takes apart a file that begins so, if it is compressed.
+fn unpacker(head: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 4] = [
+        (&[0x1f, 0x8b], "zcat"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstdcat"),
+        (b"BZh", "bzcat"),
+        (&[0xfd, b'7', b'z', b'X', b'Z'], "xzcat"),
+    ];
+    known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, tool)| *tool)
+}
+
 fn read_exact(source: &mut impl Read, bytes: &mut [u8]) -> Result<(), CaptureError> {
     source.read_exact(bytes).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => CaptureError::NotACapture,
@@ -159,59 +214,90 @@ impl State {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let units_per_second = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
-                self.add_interface(header.network.0, Interface { units_per_second, offset_seconds: 0 })
+                self.add_interface(header.network.0, units_per_second, 0)
             }
             PcapBlockOwned::Legacy(record) => {
                 let interface = *self.interfaces.first().ok_or(CaptureError::Malformed)?;
-                let units = u64::from(record.ts_sec) * interface.units_per_second + u64::from(record.ts_usec);
-                self.take_frame(record.data, interface.time(units), 0);
+                let units = u128::from(record.ts_sec) * interface.units_per_second + u128::from(record.ts_usec);
+                let time = interface.time(u64::try_from(units).unwrap_or(u64::MAX));
+                self.take_frame(record.data, record.origlen, time, (0, interface));
                 Ok(())
             }
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
+                self.big_endian = section.big_endian();
                 self.interfaces.clear();
                 Ok(())
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
                 let units_per_second = units_per_second(description.if_tsresol)?;
-                let interface = Interface { units_per_second, offset_seconds: description.if_tsoffset };
-                self.add_interface(description.linktype.0, interface)
+                self.add_interface(description.linktype.0, units_per_second, description.if_tsoffset)
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-                let interface = self.interfaces.get(packet.if_id as usize).ok_or(CaptureError::Malformed)?;
+                let interface = *self.interfaces.get(packet.if_id as usize).ok_or(CaptureError::Malformed)?;
                 let time = interface.time(u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low));
-                self.take_frame(packet.packet_data(), time, packet.if_id);
+                self.take_frame(packet.packet_data(), packet.origlen, time, (packet.if_id, interface));
                 Ok(())
             }
             PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
                 // It has no time of its own, and is of the section's first interface.
-                self.take_frame(packet.packet_data(), self.captured_at, 0);
+                let interface = *self.interfaces.first().ok_or(CaptureError::Malformed)?;
+                self.take_frame(packet.packet_data(), packet.origlen, self.captured_at, (0, interface));
                 Ok(())
+            }
+            PcapBlockOwned::NG(Block::Unknown(block)) if block.block_type == PACKET_BLOCK => {
+                self.take_packet_block(block.data).ok_or(CaptureError::Malformed)
             }
             PcapBlockOwned::NG(_) => Ok(()),
         }
     }
 
-    fn add_interface(&mut self, link_type: i32, interface: Interface) -> Result<(), CaptureError> {
-        if link_type != i32::from(ETHERNET) {
-            return Err(CaptureError::LinkType(link_type));
-        }
+    /// A packet as the first drafts wrote it, in the byte order of the machine that did: interface and drops in two bytes each,
+    /// time, length here and on the wire.
+    fn take_packet_block(&mut self, block: &[u8]) -> Option<()> {
+        let (head, data) = block.split_first_chunk::<20>()?;
+        let word = |at: usize| {
+            let bytes = [head[at], head[at + 1], head[at + 2], head[at + 3]];
+            if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        };
+        let number = if self.big_endian { word(0) >> 16 } else { word(0) & 0xffff };
+        let interface = *self.interfaces.get(number as usize)?;
+        let time = interface.time(u64::from(word(4)) << 32 | u64::from(word(8)));
+        let frame = data.get(..usize::try_from(word(12)).ok()?)?;
+        self.take_frame(frame, word(16), time, (number, interface));
+        Some(())
+    }
+
+    fn add_interface(
+        &mut self,
+        link_type: i32,
+        units_per_second: u128,
+        offset_seconds: i64,
+    ) -> Result<(), CaptureError> {
         if self.interfaces.len() == INTERFACES_MAX {
             return Err(CaptureError::Malformed);
         }
-        self.interfaces.push(interface);
+        self.interfaces.push(Interface { link: Link::of(link_type & LINK_TYPE), units_per_second, offset_seconds });
         Ok(())
     }
 
-    fn take_frame(&mut self, bytes: &[u8], captured_at: Duration, interface: u32) {
-        self.captured_at = captured_at;
-        self.interface = interface;
+    /// Takes a frame that was `wire_len` bytes long, or counts why not.
+    fn take_frame(
+        &mut self,
+        bytes: &[u8],
+        wire_len: u32,
+        captured_at: Duration,
+        (number, interface): (u32, Interface),
+    ) {
+        (self.captured_at, self.interface) = (captured_at, number);
         if bytes.len() > SUPER_FRAME_MAX_BYTES {
-            self.counters.unreadable += 1;
-            return;
+            self.left_out.too_long += 1;
+        } else if bytes.len() < wire_len as usize {
+            self.left_out.cut += 1;
+        } else if interface.link.read(bytes, &mut self.frame) {
+            self.waiting = true;
+        } else {
+            self.left_out.other_link += 1;
         }
-        self.frame.clear();
-        self.frame.extend_from_slice(bytes);
-        self.waiting = true;
     }
 }
 

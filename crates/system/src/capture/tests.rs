@@ -89,14 +89,13 @@ fn a_reader_knows_its_format_and_the_interface_of_a_frame() {
 #[test]
 fn what_is_wrong_with_a_capture_is_said_in_one_line() {
     let pcap = bytes(SCAPY_PCAP);
-    let mut wifi = pcap.clone();
-    wifi[20] = 105;
     let mut huge = pcap.clone();
     huge[32..36].fill(0xff);
-    let cases: [(&[u8], &str); 5] = [
-        (b"", "neither pcap nor pcapng"),
+    let cases: [(&[u8], &str); 6] = [
+        (b"", "it is empty"),
+        (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0], "zcat FILE |"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "neither pcap nor pcapng"),
-        (&wifi, "link type 105"),
+        (&pcap[..8], "neither pcap nor pcapng"),
         (&huge, "malformed"),
         (&pcap[..100], "middle of a frame"),
     ];

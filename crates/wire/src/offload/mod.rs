@@ -57,6 +57,37 @@ pub fn begun_checksum(frame: &[u8]) -> Option<(usize, usize)> {
     (stored == pseudo_header.fold()).then_some((start, offset))
 }
 
+/// Writes the length of an IP packet that says none: the sender's card was to cut the frame and say it in each piece. False if
+/// it says one, or the frame carries no TCP or UDP.
+pub fn complete_lengths(frame: &mut [u8]) -> bool {
+    let Some((ethertype, network)) = layer::network_layer(frame) else { return false };
+    let Some(packet) = frame.get_mut(network..) else { return false };
+    let (at, protocol, counted) = match ethertype {
+        EtherType::IPV4 if packet.len() >= ipv4::HEADER_LEN => (2, packet[9], packet.len()),
+        EtherType::IPV6 if packet.len() > ipv6::HEADER_LEN => (4, packet[6], packet.len() - ipv6::HEADER_LEN),
+        _ => return false,
+    };
+    let carries = matches!(protocol, layer::protocol::TCP | layer::protocol::UDP);
+    let (Ok(len), true) = (u16::try_from(counted), carries && packet[at..at + 2] == [0, 0]) else { return false };
+    packet[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    true
+}
+
+/// Fills the header checksum of an IPv4 packet where it is zero, as the sender's card does; false if there is nothing to fill.
+pub fn complete_header(frame: &mut [u8]) -> bool {
+    let Some((EtherType::IPV4, network)) = layer::network_layer(frame) else { return false };
+    let Some(packet) = frame.get_mut(network..) else { return false };
+    let Some(len) = ipv4::View::new(packet).ok().filter(|view| !view.checksum_is_right()).map(|view| view.header_len())
+    else {
+        return false;
+    };
+    let is_left = packet[10..12] == [0, 0];
+    if is_left {
+        ipv4::fill_checksum(&mut packet[..len]);
+    }
+    is_left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -231,8 +231,10 @@ impl Track {
     fn start_gateway(&mut self) -> Result<(), Failure> {
         let (directory, [inside, outside]) = (self.directory.display(), CARDS);
         let rest = self.way.configuration().unwrap_or_default();
+        let tunnels = format!("[[\"{}\", \"{}\"]]", self.trusted.ip, self.untrusted.ip);
         let text = format!(
-            "[gate]\ntrusted = \"{inside}\"\nuntrusted = \"{outside}\"\nrun_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n{rest}"
+            "[gate]\ntrusted = \"{inside}\"\nuntrusted = \"{outside}\"\ntunnels = {tunnels}\n\
+            run_dir = \"{directory}/run\"\nstate_dir = \"{directory}/state\"\n{rest}"
         );
         std::fs::write(self.config(), text).map_err(Failure::file("writing", &self.config()))?;
         let mut command = self.ringwall(&["gate", "run"])?;

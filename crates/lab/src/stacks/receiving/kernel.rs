@@ -1,13 +1,20 @@
-//! The kernel of this machine, in a namespace of its own: a pair of interfaces, sockets that listen at one end, and a packet
-//! socket at the other. What a frame sets off happens before sending it returns, so nobody waits.
+//! The kernel of this machine, in a namespace of its own: a pair of interfaces, sockets that listen
+//! at one end, and a packet socket at the other.
+//!
+//! What a frame sets off mostly happens before sending it returns. On a busy machine it may be put
+//! off, and what was read then would lack it. So a question by ARP follows each frame in the same
+//! queue, and all is said once that is answered.
 
 use std::io::{self, Read};
 use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bump::{Batch, Meta};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use system::port::{PacketPort, Receiver as _, Sender};
-use wire::MacAddress;
+use wire::arp::{Arp, Operation};
+use wire::ethernet::Header;
+use wire::{EtherType, MacAddress};
 
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -22,7 +29,9 @@ const WIRE: &str = "w0";
 /// Longest datagram and longest part of a stream that is read at once.
 const READ_BYTES: usize = 1 << 16;
 /// How long an interface may take until it carries frames.
-const READY_LIMIT: Duration = Duration::from_secs(5);
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// How long the kernel may take for a frame.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// The kernel as a receiver.
 pub(super) struct Kernel {
@@ -80,14 +89,62 @@ impl Kernel {
     }
 
     fn exchange(&mut self, frame: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        if let Some(room) = self.port.sender.reserve(frame.len()) {
+        for frame in [frame, &question()] {
+            let Some(room) = self.port.sender.reserve(frame.len()) else {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            };
             room[..frame.len()].copy_from_slice(frame);
             self.port.sender.commit(frame.len(), Meta::plain());
+            self.port.sender.flush();
         }
-        self.port.sender.flush();
+        let said = self.sent_until_answered()?;
         self.hear()?;
-        self.sent()
+        Ok(said)
     }
+
+    /// What the kernel sends until it answers the question; that answer is nobody's.
+    fn sent_until_answered(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        let mut said = Vec::new();
+        loop {
+            said.extend(self.sent()?);
+            if let Some(at) = said.iter().position(|frame| is_answer(frame)) {
+                said.remove(at);
+                return Ok(said);
+            }
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Asks for the receiver's hardware address.
+fn question() -> Vec<u8> {
+    let arp = Arp {
+        operation: Operation::Request,
+        sender_mac: MacAddress(ATTACKER_MAC),
+        sender_ip: ATTACKER_V4,
+        target_mac: MacAddress::default(),
+        target_ip: RECEIVER_V4,
+    };
+    let header =
+        Header { destination: MacAddress(RECEIVER_MAC), source: MacAddress(ATTACKER_MAC), ethertype: EtherType::ARP };
+    [&header.emit()[..], &arp.emit()].concat()
+}
+
+fn is_answer(frame: &[u8]) -> bool {
+    let arp = Header::parse(frame).ok().filter(|(header, _)| header.ethertype == EtherType::ARP);
+    arp.and_then(|(_, message)| Arp::parse(message).ok()).is_some_and(|arp| arp.operation == Operation::Reply)
+}
+
+/// Keeps this thread where it is: each processor has a queue of its own, and only in one of them
+/// frames keep their order.
+fn stay() -> Result<(), Failure> {
+    let mut here = CpuSet::new();
+    here.set(sched_getcpu());
+    sched_setaffinity(None, &here).map_err(|error| Failure::io("keeping a thread on its processor")(error.into()))
 }
 
 /// `None` where nothing is there yet.
@@ -107,9 +164,10 @@ fn furnish(namespace: &Namespace) -> Result<(), Failure> {
         set_offloads(namespace, interface, &["tx", "off", "tso", "off", "gso", "off", "gro", "off"])?;
     }
     namespace.set_kernel_parameter(&format!("ipv6/conf/{HOST}/disable_ipv6"), "0")?;
-    // What a case leaves unfinished must be forgotten before its identification comes again, and must not fill the memory.
+    // What a case leaves unfinished must be forgotten before its identification comes again, and
+    // must not fill the memory.
     for key in ["ipv4/ipfrag_time", "ipv6/ip6frag_time"] {
-        namespace.set_kernel_parameter(key, "1")?;
+        namespace.set_kernel_parameter(key, "5")?;
     }
     namespace.ip(&format!("link set {WIRE} up"))?;
     namespace.ip(&format!("link set {HOST} up"))?;
@@ -156,6 +214,7 @@ impl Receiver for Kernel {
     }
 
     fn begin_anew(&mut self) -> Result<(), Failure> {
+        stay()?;
         self.accepted.clear();
         self.hear().and_then(|()| self.sent()).map_err(Failure::io("clearing the kernel's sockets"))?;
         self.accepted.clear();

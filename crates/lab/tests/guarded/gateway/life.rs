@@ -44,7 +44,7 @@ fn nothing_passes_a_killed_gateway_and_adopted_connections_go_on() {
 
 #[test]
 fn without_adoption_older_connections_end_and_new_ones_pass() {
-    perform_between("", |path| {
+    perform_between("adopt = false", |path| {
         let [mut client, server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
         kill_and_start(path)?;
         client.write_all(b"is anybody there").map_err(Failure::io("talking"))?;

@@ -49,7 +49,7 @@ fn bulk_goes_on_after_each_kill_where_connections_are_adopted() {
 
 #[test]
 fn bulk_ends_with_the_gateway_where_they_are_not() {
-    perform_between("", |path| {
+    perform_between("adopt = false", |path| {
         let [up, down] = streams(path)?;
         path.stop(Signal::KILL);
         path.start()?;

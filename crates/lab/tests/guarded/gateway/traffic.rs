@@ -188,7 +188,7 @@ fn datagrams(tag: VlanTag) -> (Vec<u8>, Meta) {
 /// A tunnel's super-frames name the inner transport header, and whoever takes it for the outer one lets nothing through.
 #[test]
 fn tcp_in_a_vxlan_tunnel_passes() {
-    perform_between("", |path| {
+    perform_between("tunnels = [[\"10.6.0.1\", \"10.6.0.2\"]]", |path| {
         for (number, checksums) in ["udpcsum", "noudpcsum"].into_iter().enumerate() {
             tunnel(path, number, checksums)?;
             let address = |last| [10, 9, number as u8, last].into();

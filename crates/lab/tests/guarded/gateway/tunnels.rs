@@ -55,8 +55,9 @@ fn drops(path: &Path) -> Result<u64, Failure> {
 }
 
 #[test]
-fn tunnels_and_encrypted_protocols_pass_as_they_are() {
-    perform_between("", |path| pass(path, &[&TUNNELS[..], &ENCRYPTED].concat()));
+fn encrypted_protocols_pass_as_they_are_and_tunnels_where_they_may() {
+    let lines = "[gate.rules]\ntunnelled-packets = \"off\"";
+    perform_between(lines, |path| pass(path, &[&TUNNELS[..], &ENCRYPTED].concat()));
 }
 
 #[test]
