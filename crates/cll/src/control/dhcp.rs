@@ -80,6 +80,16 @@ impl Dhcp {
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.client.as_ref().and_then(Client::deadline)
     }
+
+    /// What both halves prove themselves with is what this identity has.
+    fn share(&mut self, identity: &HostIdentity) {
+        if let (Some(client), Some(keys)) = (&mut self.client, identity.dhcp_keys()) {
+            client.share(keys.clone(), identity.certificate().der().to_vec());
+        }
+        if let (Some(server), Some(masters)) = (&mut self.server, identity.dhcp_masters()) {
+            server.share(masters.clone());
+        }
+    }
 }
 
 impl Control {
@@ -288,18 +298,17 @@ impl Control {
         }
     }
 
-    /// This host's certificate is renewed, without a lease; or it has other keys that it shares
-    /// with others.
+    /// This host's certificate is renewed, or it has other keys that it shares with others.
     pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
+        self.dhcp.share(&identity);
         let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
-        if before.certificate().der() != identity.certificate().der() {
+        let shown = self.settings.identity.certificate().clone();
+        let is_leased = shown.der() != before.certificate().der();
+        if !is_leased && shown.der() != identity.certificate().der() {
             self.change_identity(&mut call, identity);
-            return;
-        }
-        // Only what it shares with others is new. A lease goes on, and its certificate with it.
-        let certificate = self.settings.identity.certificate().clone();
-        if let Ok(identity) = identity.with_certificate(certificate) {
+        } else if let Ok(identity) = identity.with_certificate(shown) {
+            // What it shares with others is new. A lease goes on, and its certificate with it.
             self.share(&mut call, identity);
         }
     }

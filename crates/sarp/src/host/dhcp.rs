@@ -42,8 +42,8 @@ enum Held {
 }
 
 impl Host {
-    /// The keys of the site are these from now on; DHCP messages have their tags under them.
-    pub fn share(&mut self, site_keys: &Succession<SiteKey>) {
+    /// DHCP messages have their tags under these keys of the site from now on.
+    pub(super) fn share_with_dhcp(&mut self, site_keys: &Succession<SiteKey>) {
         self.dhcp_client.iter_mut().for_each(|client| client.share(site_keys.clone()));
         self.dhcp_server.iter_mut().for_each(|server| server.share(site_keys.clone()));
     }
@@ -260,7 +260,7 @@ impl Host {
     pub(super) fn send_lease_question(&mut self, call: &mut Call<'_>, due: Due, number: u64, to: MacAddress) {
         let Some(Asking { question, .. }) = self.lease_questions.get(&number) else { return };
         let claim = question.claimed.as_ref().map(|claimed| (claimed.claim, claimed.signature.as_slice()));
-        let host = self.settings.request_key.host();
+        let host = self.settings.host();
         let data = data::Lease {
             question: data::Question { host, nonce: due.nonce },
             action: question.action,
@@ -271,7 +271,7 @@ impl Host {
         }
         .emit();
         let arp = self.arp_to(call.now.since_boot, to, question.address);
-        self.send_tagged(call, SarpKind::Lease, arp, &data);
+        self.send_tagged(call, due, SarpKind::Lease, arp, &data);
     }
 
     /// A distributor has answered a question about a lease.

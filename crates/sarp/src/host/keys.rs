@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
-use identity::distributor::Statement;
+use identity::distributor::{RequestKey, Statement};
 use identity::signing::SigningKey;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
@@ -91,11 +91,13 @@ impl Host {
     fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
         let Some(distributor) = self.settings.distributors.get(due.distributor) else { return };
         let (mac, ip, now) = (distributor.mac, distributor.ip, call.now.since_boot);
-        let question = Question { host: self.settings.request_key.host(), nonce: due.nonce };
+        let question = Question { host: self.settings.host(), nonce: due.nonce };
         match due.about {
-            About::Time => self.send_question(call, Kind::TimeRequest, self.arp_to(now, mac, ip), question),
-            About::Key(wanted) => self.send_question(call, Kind::KeyRequest, self.arp_to(now, mac, wanted), question),
-            About::Change => self.sign_change(now, self.arp_to(now, mac, ip), question),
+            About::Time => self.send_question(call, due, Kind::TimeRequest, self.arp_to(now, mac, ip), question),
+            About::Key(wanted) => {
+                self.send_question(call, due, Kind::KeyRequest, self.arp_to(now, mac, wanted), question);
+            }
+            About::Change => self.sign_change(call.now, due, self.arp_to(now, mac, ip), question),
             About::Lease(number) => self.send_lease_question(call, due, number, mac),
         }
     }
@@ -106,24 +108,32 @@ impl Host {
         Arp { operation: Operation::Request, sender_mac: self.settings.mac, sender_ip, target_mac, target_ip }
     }
 
-    fn send_question(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, question: Question) {
-        self.send_tagged(call, kind, arp, &question.emit());
+    fn send_question(&mut self, call: &mut Call<'_>, due: Due, kind: Kind, arp: Arp, question: Question) {
+        self.send_tagged(call, due, kind, arp, &question.emit());
+    }
+
+    /// With what this host proves itself in this try. Before a distributor has told the time, this machine's own clock says which
+    /// key is likely.
+    fn request_key(&self, now: bump::Now, due: Due) -> &RequestKey {
+        let own_unix_s = || now.trusted_unix_ms().map(|unix_ms| unix_ms / 1000);
+        let unix_s = self.clock.read(now.since_boot).map(|stamp| u64::from(stamp.seconds())).or_else(own_unix_s);
+        self.settings.request_key(unix_s.unwrap_or(0), due.round)
     }
 
     /// Sends a request that proves itself to a distributor by its credential.
-    pub(super) fn send_tagged(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, data: &[u8]) {
+    pub(super) fn send_tagged(&mut self, call: &mut Call<'_>, due: Due, kind: Kind, arp: Arp, data: &[u8]) {
         // Zero before this host has the time; then a distributor knows a recording by its age.
         let seconds = self.clock.read(call.now.since_boot).map_or(0, Stamp::seconds);
         let unsigned = Message { arp, kind, seconds, data, signature: &[] }.signed_bytes();
-        let credential = self.settings.request_key.credential(&unsigned);
+        let credential = self.request_key(call.now, due).credential(&unsigned);
         self.send_to_distributor(call, arp.target_mac, &seal(unsigned, &credential));
     }
 
     /// What does not start now is tried again in a moment.
-    fn sign_change(&mut self, now: Instant, arp: Arp, question: Question) {
-        let (Some(new), Some(stamp)) = (self.new_key.clone(), self.clock.read(now)) else { return };
+    fn sign_change(&mut self, now: bump::Now, due: Due, arp: Arp, question: Question) {
+        let (Some(new), Some(stamp)) = (self.new_key.clone(), self.clock.read(now.since_boot)) else { return };
         let seconds = stamp.seconds();
-        let request_key = self.settings.request_key.clone();
+        let request_key = self.request_key(now, due).clone();
         let changing = Changing { old: Arc::clone(&self.key), new, request_key, arp, seconds, question };
         self.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
     }
@@ -172,7 +182,7 @@ impl Host {
         let Ok(answer) = Answer::parse(message.data) else { return Fate::Dropped(DropReason::SarpMalformed) };
         let Some(about) = self.answered(&answer, message) else { return Fate::Dropped(DropReason::SarpUnasked) };
         let fits = about.is_answered_by(message.kind)
-            && answer.host == self.settings.request_key.host()
+            && answer.host == self.settings.host()
             && about_address(about).is_none_or(|ip| ip == message.arp.sender_ip);
         let distributor = self.settings.distributors.iter().position(|one| one.mac == header.source);
         let (true, Some(distributor)) = (fits, distributor) else { return Fate::Dropped(DropReason::SarpNonce) };
@@ -318,6 +328,7 @@ impl Host {
         frame: &[u8],
     ) -> Fate {
         let Some(akd) = &mut self.akd else { return Fate::Dropped(DropReason::ArpTarget) };
+        akd.follow(call.now, self.outpost.as_deref_mut());
         if header.source != message.arp.sender_mac || !is_station(header.source) {
             return Fate::Dropped(DropReason::ArpSource);
         }

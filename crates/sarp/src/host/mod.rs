@@ -40,7 +40,7 @@ use crate::limits;
 use crate::pending::Pending;
 use crate::questions::Questions;
 use crate::ring::Ring;
-use crate::settings::Settings;
+use crate::settings::{Settings, SharedKeys};
 
 use self::dhcp::Asking;
 
@@ -206,6 +206,16 @@ impl Host {
         self.settings.addresses.iter().for_each(|ip| outpost.own(*ip, FOREVER));
         self.settings.known_hosts.iter().for_each(|known| outpost.acquaint(known.mac, known.ip));
         self.outpost = Some(outpost);
+    }
+
+    /// What this host shares with others is this from now on.
+    pub fn share(&mut self, keys: &SharedKeys) {
+        self.share_with_dhcp(&keys.site_keys);
+        let request_keys = keys.request_keys.clone();
+        self.settings = Arc::new(Settings { request_keys, ..Settings::clone(&self.settings) });
+        if let (Some(akd), Some(masters)) = (&mut self.akd, &keys.masters) {
+            akd.share(masters, self.outpost.as_deref_mut());
+        }
     }
 
     /// Whether a distributor has told the time.
