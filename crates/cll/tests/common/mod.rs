@@ -105,11 +105,14 @@ impl Site {
 
     /// The same identity and one with a certificate that renews it.
     pub fn base_twice(&mut self, number: u8) -> [Arc<HostIdentity>; 2] {
-        let request = authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
+        let request = |days: u32| {
+            let request = authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
+            request.with_validity(days * Duration::from_secs(24 * 60 * 60)).unwrap()
+        };
         let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
-        let first = self.site.issue_identity(&request, &mut fill, START_UNIX_S).unwrap();
+        let first = self.site.issue_identity(&request(30), &mut fill, START_UNIX_S).unwrap();
         let asked = CertificateRequest::from_pem(&authority::enrolment::renewal(&first).unwrap()).unwrap();
-        let bundle = self.site.issue(&request, &asked, &mut fill, START_UNIX_S + 10).unwrap().to_pem();
+        let bundle = self.site.issue(&request(60), &asked, &mut fill, START_UNIX_S + 10).unwrap().to_pem();
         let second = authority::enrolment::renewed(&first, &bundle, START_UNIX_S + 10).unwrap().0;
         [first, second].map(|pem| {
             let client = client_id(HostIdentity::from_pem(&pem).unwrap().certificate());

@@ -146,6 +146,36 @@ fn a_distributor_takes_another_master_while_it_works_and_so_do_its_hosts() {
     });
 }
 
+/// A thief has the identity of a host whose certificate is over, and sets his clock back: his own
+/// program works, and nobody who has the time takes his word, whoever asks whom.
+#[test]
+fn a_certificate_that_is_over_opens_nothing_whatever_the_clock_of_its_host_says() {
+    for layers in ["kernel", "none"] {
+        perform(&["a", "b"], |stage| {
+            let [a, b] = ["a", "b"].map(|name| stage.host(name));
+            let ago = Duration::from_secs(3600);
+            let over = stage.site.issue_ago(a, Role::Host, Duration::from_secs(600), ago)?;
+            // Both are good by the thief's clock.
+            let good = stage.site.issue_ago(b, Role::Host, 24 * ago, ago)?;
+            let _thief = stage.guard("a", Plan::default().identity(over).clock_offset_s(-3500))?;
+            let plan = Plan::default().identity(good).cll(&format!("layers = \"{layers}\""));
+            let honest = stage.guard("b", plan)?;
+            for (from, to) in [(a, b), (b, a)] {
+                let before = honest.drops("bad-certificate")?;
+                process::until("the certificate to be refused", PATIENT, || {
+                    let answered = reach(&from.namespace, to.ip, Duration::from_millis(500)).is_ok();
+                    assert!(!answered, "{} reaches {} with a certificate that is over", from.name, to.name);
+                    Ok(honest.drops("bad-certificate")? > before)
+                })?;
+            }
+            let peers = honest.json(&["peers"])?;
+            let in_use = |peer: &serde_json::Value| peer["state"] == "established";
+            assert!(!peers.as_array().is_some_and(|peers| peers.iter().any(in_use)), "{peers}");
+            Ok(())
+        });
+    }
+}
+
 /// Hosts a and b, which talk; a by this plan, with a certificate that is good for so long.
 fn two(stage: &Stage, plan: Plan, validity: Duration) -> Result<(Guarded, Guarded), Failure> {
     let identity = stage.site.issue_for(stage.host("a"), Role::Host, validity)?;
