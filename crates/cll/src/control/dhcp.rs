@@ -45,7 +45,7 @@ pub struct LeaseReport {
 #[derive(Debug)]
 enum Waiting {
     /// A client's question, for its base certificate to be checked.
-    Question(Vec<u8>, Asked),
+    Question(Vec<u8>, Box<Asked>),
     /// Our server program's ACK, for the certificate to be made.
     Certificate(Vec<u8>, Box<Granting>),
     /// A server's ACK, for the certificate in it to be checked.
@@ -173,7 +173,7 @@ impl Control {
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };
-                self.await_dhcp(call, job, Waiting::Question(frame.to_vec(), *asked))
+                self.await_dhcp(call, job, Waiting::Question(frame.to_vec(), asked))
             }
         }
     }
@@ -232,7 +232,7 @@ impl Control {
         let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
-                let outcome = result.and_then(|base| Ok(self.admit_question(call, asked, *base)?));
+                let outcome = result.and_then(|base| Ok(self.admit_question(call, *asked, *base)?));
                 (Side::WIRE, frame, outcome)
             }
             (Waiting::Certificate(frame, granting), Some(DhcpDone::Certificate(result))) => {
