@@ -480,8 +480,8 @@ fn the_two_speakers_are_told_apart() {
     assert_eq!(lan.hosts[D].drops(DropReason::DhcpNotClient), 1);
 }
 
-/// What the keys of DHCP follow from: the site's first one, and one that takes its place `after_s` from the start of a test, with
-/// as long a grace.
+/// What the keys of DHCP follow from: the site's first one, and one that takes its place `after_s`
+/// from the start of a test, with as long a grace.
 fn masters(after_s: u64) -> Succession<DhcpMaster> {
     let now_s = FIRST_LEASE_ENDS_UNIX_S - u64::from(LEASE_S);
     let older = Term { until_unix_s: now_s + 2 * after_s, ..Term::FIRST };
@@ -509,7 +509,6 @@ fn lan_where(has_both: [bool; 3], after_s: u64) -> Lan {
     lan
 }
 
-/// Broke `Server::incoming` by taking the newest master alone, and `Exchange` by answering under the newest.
 #[test]
 fn one_master_follows_another_and_who_has_no_key_of_it_is_nobody_after_it() {
     let mut lan = lan_where([true, true, false], 100);
@@ -532,7 +531,6 @@ fn one_master_follows_another_and_who_has_no_key_of_it_is_nobody_after_it() {
     assert!(lan.hosts[D].drops(DropReason::DhcpTag) > 0);
 }
 
-/// Broke `Client::remember` by not counting repetitions.
 #[test]
 fn a_server_that_has_not_fetched_the_other_master_hears_the_second_try() {
     let mut lan = lan_where([false, true, false], 20);
@@ -546,7 +544,7 @@ fn a_server_that_has_not_fetched_the_other_master_hears_the_second_try() {
     assert_eq!(heard(&lan, A, MessageType::Offer), 1, "it answers under the key of the question");
 }
 
-/// Broke `renew` by showing the renewed certificate at once: it binds no address, so the associations ended.
+/// A base certificate binds no address: to show it at once would end the associations.
 #[test]
 fn a_lease_goes_on_under_a_renewed_certificate_and_the_next_one_hangs_on_that() {
     let mut site = Site::new(1);

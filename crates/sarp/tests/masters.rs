@@ -14,7 +14,8 @@ use identity::{Generation, Succession, Term};
 use sarp::SharedKeys;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// From then on hosts prove themselves under the newer master, and until then the older one is accepted; in seconds of the test.
+/// From then on hosts prove themselves under the newer master, and until then the older one is
+/// accepted; in seconds of the test.
 const CHANGE_S: u64 = 30;
 const END_S: u64 = 60;
 
@@ -60,7 +61,6 @@ fn lan(hosts: u8) -> Lan {
     lan
 }
 
-/// Broke `Akd::share` by leaving it empty, `Masters::follow` likewise, and `request_key` by taking the first key always.
 #[test]
 fn each_machine_takes_another_master_when_it_likes_and_who_never_does_is_nobody_after_it() {
     let mut lan = lan(6);
@@ -76,7 +76,6 @@ fn each_machine_takes_another_master_when_it_likes_and_who_never_does_is_nobody_
     assert!(refused(&mut lan) > 0);
 }
 
-/// Broke `round` by leaving it at zero.
 #[test]
 fn a_distributor_that_has_not_fetched_the_other_master_is_asked_under_the_former() {
     let mut lan = lan(2);

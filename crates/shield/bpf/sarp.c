@@ -55,8 +55,9 @@ enum kind { ADDRESSES, TOKEN };
 struct source { u8 who[10], kind, zero; };
 struct budget { u64 full_at_ns; };
 
-// A host of the site by its number: the keys of its checks, which the daemon makes when it is first named, and when its share of
-// requests is full again. The first key is zero until then, and the second one while one master is in force.
+// A host of the site by its number: the keys of its checks, which the daemon makes when it is first
+// named, and when its share of requests is full again. The first key is zero until then, and the
+// second one while one master is in force.
 enum { HIGHEST_NUMBER = 262144 };
 struct host { u64 check_key[MASTERS][2]; u64 full_at_ns; };
 

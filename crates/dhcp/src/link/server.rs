@@ -194,7 +194,8 @@ impl Server {
         self.take_question(now.since_boot, message.kind(), asked)
     }
 
-    /// The client's key under which the tag of `message` is right: of those that are accepted, or of all without a clock.
+    /// The client's key under which the tag of `message` is right: of those that are accepted, or
+    /// of all without a clock.
     fn key_of(&self, now: Now, header: &Header, message: &[u8], frame: &DhcpFrame<'_>) -> Option<DhcpKey> {
         let unix_s = now.trusted_unix_ms().map_or(0, |unix_ms| unix_ms / 1000);
         let mut keys = self.settings.masters.accepted(unix_s).map(|(_, master)| master.key_of(frame.client));

@@ -119,7 +119,8 @@ fn a_site_key_changes_under_way_and_hosts_fetch_it_while_they_talk() {
 }
 
 /// A distributor and hosts take another request master without a restart, and who has none of it is
-/// nobody. The change is over at once, so what comes of it hangs on no time.
+/// nobody. The change is over at once, so what comes of it hangs on no time. With the program of
+/// before the distributor went on answering under the former master.
 #[test]
 fn a_distributor_takes_another_master_while_it_works_and_so_do_its_hosts() {
     perform(&["k", "a", "c"], |stage| {

@@ -1,6 +1,6 @@
-//! The masters in force (record 0074), and what the first checks of requests are made with (record 0048): keys for each host, by its
-//! number, made when the host is first named and kept, so that a forged request buys no more than these for each number that there
-//! can be.
+//! The masters in force (record 0074), and what the first checks of requests are made with (record
+//! 0048): keys for each host, by its number, made when the host is first named and kept, so that a
+//! forged request buys no more than these for each number that there can be.
 
 use identity::Succession;
 use identity::distributor::{CheckKey, RequestKey, RequestMaster};
@@ -75,8 +75,8 @@ impl Masters {
         }
     }
 
-    /// The key under which `check` is that of a request of `host` which begins with `head`. What is `in_front` is told of the host's
-    /// keys when they are made.
+    /// The key under which `check` is that of a request of `host` which begins with `head`. What is
+    /// `in_front` is told of the host's keys when they are made.
     pub(super) fn key_of_check(
         &mut self,
         host: u64,
@@ -158,7 +158,6 @@ mod tests {
         assert_eq!(masters.checks.capacity(), room, "it never moves");
     }
 
-    /// Broke `follow` by leaving out `settle`, then by leaving the checks that were made.
     #[test]
     fn both_masters_count_until_the_older_one_is_over() {
         let mut masters = Masters::new(two());

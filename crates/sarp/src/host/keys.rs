@@ -112,8 +112,8 @@ impl Host {
         self.send_tagged(call, due, kind, arp, &question.emit());
     }
 
-    /// With what this host proves itself in this try. Before a distributor has told the time, this machine's own clock says which
-    /// key is likely.
+    /// With what this host proves itself in this try. Before a distributor has told the time, this
+    /// machine's own clock says which key is likely.
     fn request_key(&self, now: bump::Now, due: Due) -> &RequestKey {
         let own_unix_s = || now.trusted_unix_ms().map(|unix_ms| unix_ms / 1000);
         let unix_s = self.clock.read(now.since_boot).map(|stamp| u64::from(stamp.seconds())).or_else(own_unix_s);

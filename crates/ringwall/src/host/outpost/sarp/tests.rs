@@ -443,7 +443,8 @@ fn a_host_whose_key_is_not_made_yet_is_left_to_the_daemon() {
     let [former, next] = both.masters.each_ref().map(key);
     sarp::Outpost::know(&mut both.maps, host, &[next.clone(), former.clone()]);
     assert_eq!([&right, &wrong].map(|frame| both.kernel(frame)), [None, Some(DropReason::SarpRequestCheck)]);
-    // The former master is over: its numbers count no more, and hosts are left to the daemon until they are named again.
+    // The former master is over: its numbers count no more, and hosts are left to the daemon until
+    // they are named again.
     let application = |numbers: &NumberKey| {
         let number = numbers.number([8; DRAWN_LEN]).to_be_bytes();
         let message = seal(message(Kind::Apply, &[&number[..], &[6; 60]].concat()).signed_bytes(), &[7; 16]);
