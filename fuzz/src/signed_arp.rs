@@ -178,7 +178,7 @@ fn host(place: usize, sign_requests: bool) -> Host {
         mac: MACS[place],
         addresses: vec![IPS[place]],
         distributors: vec![distributor],
-        request_key: master.key_of(place as u64),
+        request_keys: master.key_of(place as u64).into(),
         known_hosts: Vec::new(),
         window: sarp::limits::WINDOW,
         dhcp_client: None,

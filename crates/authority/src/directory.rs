@@ -426,11 +426,10 @@ impl Directory {
     ) -> Result<ForDhcp, Error> {
         let keys = self.dhcp_keys(certificate, random)?;
         if request.served().is_empty() {
-            return Ok(ForDhcp { keys, serving: None });
+            return Ok(ForDhcp { keys, ..ForDhcp::default() });
         }
-        let masters = self.dhcp_masters(random)?;
         let authority = self.site.lease_authority(certificate, request.served(), random)?;
-        Ok(ForDhcp { keys, serving: Some((masters, authority)) })
+        Ok(ForDhcp { keys, masters: Some(self.dhcp_masters(random)?), authority: Some(authority) })
     }
 
     /// What a host that gets its address by DHCP proves itself with.

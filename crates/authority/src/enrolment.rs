@@ -102,7 +102,7 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     let bundle = opened(&key_der, answer_pem).ok_or(not_ours)?;
     let mut own = pem::encode(pem::PRIVATE_KEY, &key_der);
     if holds(&bundle, pem::CERTIFICATE, before.certificate().der())? {
-        own.push_str(&served_with(&before));
+        own.push_str(&served_with(&before, &bundle)?);
         own.push_str(&second_key(identity_pem)?);
     }
     let (text, after) = install(&own, &bundle, unix_s)?;
@@ -119,21 +119,24 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     if new.der() != old.der() && new.not_after_unix() <= old.not_after_unix() {
         return Err(Error::NoRenewal("its certificate ends no later"));
     }
-    if new.der() == old.der() && after.generation() == before.generation() {
+    if new.der() == old.der() && after.shared_keys() == before.shared_keys() {
         return Err(Error::NothingNew(before.generation()));
     }
     Ok((text, after))
 }
 
-/// What a DHCP server of the link layer serves with. It goes with its certificate, and who asks for
-/// shared keys is not given it again.
-fn served_with(identity: &HostIdentity) -> Zeroizing<String> {
+/// What a DHCP server of the link layer serves with and `bundle` does not bring again: its
+/// authority, which goes with its certificate, and masters that a site of before gave it.
+fn served_with(identity: &HostIdentity, bundle: &str) -> Result<Zeroizing<String>, Error> {
     let mut text = Zeroizing::new(String::new());
-    if let (Some(masters), Some(authority)) = (identity.dhcp_masters(), identity.dhcp_authority()) {
-        text.push_str(&masters.to_pem());
+    if let Some(authority) = identity.dhcp_authority() {
         text.push_str(&pem::encode(pem::CERTIFICATE, authority));
     }
-    text
+    let brings_masters = pem::blocks(bundle)?.iter().any(|block| block.label == pem::DHCP_MASTER);
+    if let Some(masters) = identity.dhcp_masters().filter(|_| !brings_masters) {
+        text.push_str(&masters.to_pem());
+    }
+    Ok(text)
 }
 
 /// The key that a site of the paper profile made for a host. It goes with its certificate as well.

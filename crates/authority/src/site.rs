@@ -359,8 +359,10 @@ pub struct Bundle {
 pub struct ForDhcp {
     /// What a host that gets its address by DHCP proves itself to DHCP servers with.
     pub keys: Option<Succession<DhcpKey>>,
-    /// For a DHCP server: what all those keys are made from, and the certificate of its authority in DER.
-    pub serving: Option<(Succession<DhcpMaster>, Vec<u8>)>,
+    /// For a DHCP server: what all those keys are made from.
+    pub masters: Option<Succession<DhcpMaster>>,
+    /// The certificate of its authority, in DER, if it is new as well.
+    pub authority: Option<Vec<u8>>,
 }
 
 impl ForDhcp {
@@ -368,8 +370,10 @@ impl ForDhcp {
         if let Some(keys) = &self.keys {
             text.push_str(&keys.to_pem());
         }
-        if let Some((masters, authority)) = &self.serving {
+        if let Some(masters) = &self.masters {
             text.push_str(&masters.to_pem());
+        }
+        if let Some(authority) = &self.authority {
             text.push_str(&pem::encode(pem::CERTIFICATE, authority));
         }
     }
@@ -419,7 +423,7 @@ impl Bundle {
         statement.add(self.sarp.as_ref().map(|sarp| &sarp.request_keys));
         statement.add(self.dhcp.keys.as_ref());
         statement.add(self.sarp.as_ref().and_then(|sarp| sarp.masters.as_ref()));
-        statement.add(self.dhcp.serving.as_ref().map(|(masters, _)| masters));
+        statement.add(self.dhcp.masters.as_ref());
         statement
     }
 

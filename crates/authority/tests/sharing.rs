@@ -118,6 +118,51 @@ fn hosts_fetch_the_next_key_beside_the_certificate_that_they_have() {
     assert_eq!(generations(&late, until_unix_s + 1), [1]);
 }
 
+#[test]
+fn masters_change_with_the_site_key_and_go_to_whom_they_are_for() {
+    let mut stage = Stage::set();
+    let texts = [(1, Role::Host), (3, Role::Distributor), (4, Role::DhcpServer)]
+        .map(|(number, role)| stage.issue(number, role, NOW_UNIX_S));
+    let change = stage.change(60, NOW_UNIX_S + 5);
+    let [host, distributor, dhcp] = texts.each_ref().map(|text| stage.asked(text, NOW_UNIX_S + 6).expect("given").1);
+    let before = HostIdentity::from_pem(&texts[1]).expect("identity");
+    let terms: Vec<Term> = host.site_keys().iter().map(|(term, _)| term).collect();
+    let [requests, leases] = [distributor.request_masters(), dhcp.request_masters()];
+    assert!(leases.is_none() && distributor.dhcp_masters().is_none() && host.request_masters().is_none());
+    let requests = requests.expect("on a distributor");
+    assert!(requests.iter().map(|(term, _)| term).eq(terms.iter().copied()));
+    assert!(dhcp.dhcp_masters().expect("on a server").iter().map(|(term, _)| term).eq(terms));
+    let tags = |identity: &HostIdentity| -> Vec<_> {
+        let keys = identity.request_keys().expect("there");
+        keys.iter().map(|(_, key)| key.tag(b"x").to_vec()).collect()
+    };
+    let number = host.request_key().expect("there").host();
+    assert!(requests.iter().map(|(_, master)| master.key_of(number).tag(b"x").to_vec()).eq(tags(&host)));
+    let former = before.request_master().expect("there").key_of(number).tag(b"x");
+    assert!(tags(&host)[0] == former && tags(&host)[1] != former);
+    // What a distributor of before the change knows ends with it.
+    let over = change.until_unix_s + 1;
+    assert_eq!(host.request_keys().expect("there").accepted(over).count(), 1);
+    assert_eq!(requests.accepted(over).next().expect("one").0.generation, change.generation);
+}
+
+/// A site of before has changed its site key alone.
+#[test]
+fn masters_that_were_left_behind_catch_up() {
+    let mut stage = Stage::set();
+    let master = |stage: &Stage| files::read(&stage.place.path().join("site/request.key.pem")).expect("a file");
+    let first = master(&stage);
+    stage.change(60, NOW_UNIX_S);
+    let file = stage.place.path().join("site/request.key.pem");
+    std::fs::write(&file, first.as_bytes()).expect("written");
+    let change = stage.change(61, NOW_UNIX_S + 30 * DAY_S);
+    let identity = HostIdentity::from_pem(&stage.issue(1, Role::Distributor, NOW_UNIX_S + 30 * DAY_S)).expect("one");
+    let generations = |terms: Vec<Term>| terms.into_iter().map(|term| term.generation.0).collect::<Vec<_>>();
+    let of_masters = identity.request_masters().expect("there").iter().map(|(term, _)| term).collect();
+    assert_eq!(generations(of_masters), [0, change.generation.0]);
+    assert_eq!(generations(identity.site_keys().iter().map(|(term, _)| term).collect()), [1, 2]);
+}
+
 /// Broke `shared_keys` by not looking at the list, then by not looking at the key.
 #[test]
 fn who_was_taken_out_and_who_is_another_gets_none() {

@@ -4,11 +4,15 @@
 mod common;
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bump::DropReason;
-use cll::Settings;
+use cll::{Instruction, Settings};
 use common::{Lan, Site, client_settings, ip, mac, plain_frame, server_settings, settings, to_group};
+use identity::dhcp_key::DhcpMaster;
+use identity::shared_keys::NO_END;
+use identity::{Generation, Succession, Term};
 use wire::cll::dhcp::{Speaker, set_tag};
 use wire::cll::{DhcpFrame, PacketType};
 use wire::dhcp::{MessageType, Operation, View};
@@ -474,4 +478,93 @@ fn the_two_speakers_are_told_apart() {
     reflected[6..12].copy_from_slice(&mac(2).0);
     lan.inject(D, reflected);
     assert_eq!(lan.hosts[D].drops(DropReason::DhcpNotClient), 1);
+}
+
+/// What the keys of DHCP follow from: the site's first one, and one that takes its place `after_s`
+/// from the start of a test, with as long a grace.
+fn masters(after_s: u64) -> Succession<DhcpMaster> {
+    let now_s = FIRST_LEASE_ENDS_UNIX_S - u64::from(LEASE_S);
+    let older = Term { until_unix_s: now_s + 2 * after_s, ..Term::FIRST };
+    let newest = Term { generation: Generation(1), from_unix_s: now_s + after_s, until_unix_s: NO_END };
+    let [former, next] = [9, 10].map(|seed| DhcpMaster::from_bytes([seed; 32]));
+    Succession::new(vec![(older, former), (newest, next)]).unwrap()
+}
+
+/// A server and two clients, of which these have been given both masters, or keys of both.
+fn lan_where(has_both: [bool; 3], after_s: u64) -> Lan {
+    let mut site = Site::new(1);
+    let server = server_settings(site.server(1, "10.0.0.0/29"));
+    let mut all = [server, client_settings(site.base(2)), client_settings(site.base(3))];
+    for (settings, _) in all.iter_mut().zip(has_both).filter(|(_, has)| *has) {
+        if let Some(server) = &mut settings.dhcp.server {
+            server.settings.masters = masters(after_s);
+        }
+        if let Some(client) = &mut settings.dhcp.client {
+            let id = client.keys.newest().1.client();
+            client.keys = masters(after_s).map(|master| master.key_of(id));
+        }
+    }
+    let mut lan = Lan::new(all);
+    lan.pass(Duration::from_secs(1));
+    lan
+}
+
+#[test]
+fn one_master_follows_another_and_who_has_no_key_of_it_is_nobody_after_it() {
+    let mut lan = lan_where([true, true, false], 100);
+    [A, B].into_iter().for_each(|client| lease(&mut lan, client));
+    assert_eq!([A, B].map(|client| lan.hosts[client].count("address-leased")), [1, 1], "handed out");
+    let given = |lan: &Lan, client: usize| heard(lan, client, MessageType::Ack);
+    let renew = |lan: &mut Lan, client: usize| {
+        let number = client as u8 + 1;
+        lan.send(client, renewal(number).frame());
+        lan.send(D, Program::of_server(number, MessageType::Ack, ip(number), LEASE_S).frame());
+        lan.pass(Duration::from_secs(1));
+    };
+    lan.pass(Duration::from_secs(120));
+    [A, B].into_iter().for_each(|client| renew(&mut lan, client));
+    assert_eq!([A, B].map(|client| given(&lan, client)), [2, 2], "changed");
+    assert_eq!(lan.hosts[D].drops(DropReason::DhcpTag), 0);
+    lan.pass(Duration::from_secs(120));
+    [A, B].into_iter().for_each(|client| renew(&mut lan, client));
+    assert_eq!([A, B].map(|client| given(&lan, client)), [3, 2], "over");
+    assert!(lan.hosts[D].drops(DropReason::DhcpTag) > 0);
+}
+
+#[test]
+fn a_server_that_has_not_fetched_the_other_master_hears_the_second_try() {
+    let mut lan = lan_where([false, true, false], 20);
+    lan.pass(Duration::from_secs(30));
+    for heard_so_far in [0, 1] {
+        lan.send(A, discover(2).frame());
+        assert_eq!(heard(&lan, D, MessageType::Discover), heard_so_far);
+    }
+    assert_eq!(lan.hosts[D].drops(DropReason::DhcpTag), 1);
+    lan.send(D, Program::of_server(2, MessageType::Offer, ip(2), LEASE_S).frame());
+    assert_eq!(heard(&lan, A, MessageType::Offer), 1, "it answers under the key of the question");
+}
+
+/// A base certificate binds no address: to show it at once would end the associations.
+#[test]
+fn a_lease_goes_on_under_a_renewed_certificate_and_the_next_one_hangs_on_that() {
+    let mut site = Site::new(1);
+    let server = server_settings(site.server(1, "10.0.0.0/29"));
+    let [base, renewed] = site.base_twice(2);
+    let mut lan = Lan::new([server, client_settings(base), client_settings(site.base(3))]);
+    lan.pass(Duration::from_secs(1));
+    [A, B].into_iter().for_each(|client| lease(&mut lan, client));
+    lan.ask(A, 3);
+    lan.instruct(A, Instruction::Renewed(Arc::clone(&renewed)));
+    assert!(lan.hosts[A].established_with(3) && lan.hosts[B].established_with(2));
+    assert_eq!(lan.hosts[A].count("lease-lost"), 0);
+    lan.pass(Duration::from_secs(300));
+    lan.send(A, renewal(2).frame());
+    let asked = newest(&lan, A);
+    let asked = DhcpFrame::parse(&asked[14..]).unwrap();
+    assert_eq!(asked.certificate, renewed.certificate().der());
+    lan.send(D, Program::of_server(2, MessageType::Ack, ip(2), LEASE_S).frame());
+    lan.pass(Duration::from_secs(2));
+    assert_eq!(heard(&lan, A, MessageType::Ack), 2);
+    let peer = lan.hosts[B].cll.control.peers(lan.at).remove(0);
+    assert!(peer.certificate_not_after_unix > FIRST_LEASE_ENDS_UNIX_S, "peers see the newer one");
 }

@@ -45,12 +45,12 @@ impl Vectors {
     fn client(&self) -> Client {
         let id = ClientId { mac: MacAddress(self.array("alpha.mac")), expires_unix_s: self.number("expires") };
         let key = DhcpMaster::from_bytes(self.array("master")).key_of(id);
-        Client::new(client::Settings { key, base: self.0["certificate"].clone(), link: LINK })
+        Client::new(client::Settings { keys: key.into(), base: self.0["certificate"].clone(), link: LINK })
     }
 
     fn server(&self, started_s: i64) -> Server {
         let settings = server::Settings {
-            master: DhcpMaster::from_bytes(self.array("master")),
+            masters: DhcpMaster::from_bytes(self.array("master")).into(),
             mac: MacAddress([2, 0, 0, 0, 0, 0xdd]),
             addresses: vec![[10, 0, 0, 67].into()],
             link: LINK,

@@ -192,12 +192,7 @@ impl HostIdentity {
     /// Keys that hosts share come with times by which all of them go, so the authority signs them.
     /// A site's first ones have none and need no signature.
     fn check_shared_keys(&self, signature: Option<&Block>) -> Result<(), IdentityError> {
-        let mut statement = Statement::default();
-        statement.add(Some(&self.site_keys));
-        statement.add(self.request_keys.as_ref());
-        statement.add(self.dhcp.keys.as_ref());
-        statement.add(self.request_masters.as_ref());
-        statement.add(self.dhcp.masters.as_ref());
+        let statement = self.shared_keys();
         let signature = match (signature, statement.is_empty()) {
             (None, true) => return Ok(()),
             (None, false) => return Err(IdentityError::Missing(IdentityBlock::SharedKeysSignature)),
@@ -205,6 +200,18 @@ impl HostIdentity {
         };
         let checked = statement.verify(&self.anchor, &self.certificate, &signature.bytes);
         checked.map_err(|_| IdentityError::SharedKeysNotSigned)
+    }
+
+    /// All keys with a term that the host shares with others. Equal ones are the same keys.
+    #[must_use]
+    pub fn shared_keys(&self) -> Statement {
+        let mut statement = Statement::default();
+        statement.add(Some(&self.site_keys));
+        statement.add(self.request_keys.as_ref());
+        statement.add(self.dhcp.keys.as_ref());
+        statement.add(self.request_masters.as_ref());
+        statement.add(self.dhcp.masters.as_ref());
+        statement
     }
 
     /// The host's own certificate, as it goes into handshakes.

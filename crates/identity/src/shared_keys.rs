@@ -214,7 +214,7 @@ fn read<K: Shared>(bytes: &[u8]) -> Result<(Term, K), KeyError> {
 }
 
 /// What the authority signs of the shared keys that it gives to one host: those that have a term.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Statement {
     /// Of each key in its order: what stands for its label and its block.
     digests: Vec<u8>,

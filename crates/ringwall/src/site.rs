@@ -136,10 +136,11 @@ pub(crate) enum SiteCommand {
     ///   ringwall site rekey desk-17 --request desk-17.csr --out desk-17.bundle
     #[command(verbatim_doc_comment)]
     Rekey(RekeyArguments),
-    /// Change the site key, which all hosts have, because somebody else may have it
+    /// Change the keys that hosts share, because somebody else may have them
     ///
-    /// 'site revoke' does it by itself. Hosts fetch the new key with 'ringwall host renew', which a
-    /// timer runs daily, and their daemons take it without a pause. Until --after is over all of
+    /// These are the site key, and the masters of distributors and DHCP servers. 'site revoke' does
+    /// it by itself. Hosts fetch the new ones with 'ringwall host renew', which a timer runs daily,
+    /// and their daemons take them without a pause. Until --after is over all of
     /// them send with the one before, and accept it for --grace longer. A host that has not asked
     /// until then is shut out; it comes back by a pair of files ('ringwall host renew request
     /// --keys').

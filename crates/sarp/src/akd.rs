@@ -2,8 +2,8 @@
 //! it is. It trusts its repository and the wall clock of its machine; requests prove themselves before anything is looked up or
 //! signed, first by a check that costs a tenth of a tag, then by a tag that costs a tenth of a signature.
 
-mod checks;
 mod enrolling;
+mod masters;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,11 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
-use identity::Profile;
 use identity::distributor::{RequestMaster, verify_with_record};
 use identity::signing::SigningKey;
+use identity::{Profile, Succession};
 use shield::PerSource;
-use shield::sarp::Outpost;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::dhcp::MessageType;
@@ -31,10 +30,10 @@ use crate::clock::Stamp;
 use crate::limits;
 use crate::settings::Weaken;
 
-use checks::Checks;
 pub(crate) use enrolling::Enrolling;
 use enrolling::EnrolmentGate;
 pub use enrolling::Outcome;
+use masters::{InFront, Masters};
 
 /// Where a distributor finds keys.
 pub trait Records {
@@ -188,8 +187,7 @@ impl Records for NoRecords {
 /// The distributor of one machine; part of the machine's own [`Host`](crate::Host).
 pub struct Akd {
     key: Arc<SigningKey>,
-    checks: Checks,
-    master: RequestMaster,
+    masters: Masters,
     budget: PerSource<u64>,
     repeats: PerSource<u64>,
     lease_budget: PerSource<u64>,
@@ -257,25 +255,37 @@ impl fmt::Debug for Answering {
 }
 
 impl Akd {
-    /// A distributor that signs with `key` and knows each host of its site by the key made from `master`.
+    /// A distributor that signs with `key` and knows each host of its site by the keys made from `masters`.
     #[must_use]
-    pub fn new(key: Arc<SigningKey>, master: RequestMaster) -> Akd {
+    pub fn new(key: Arc<SigningKey>, masters: impl Into<Succession<RequestMaster>>) -> Akd {
         let budget = PerSource::new(limits::REQUESTS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let repeats = PerSource::new(limits::REPEATS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
         let lease_budget = PerSource::new(limits::LEASE_QUESTIONS_PER_HOST_PER_SECOND, limits::REQUESTING_HOSTS_MAX);
-        let gate = EnrolmentGate::new(&master);
-        Akd { key, checks: Checks::new(), master, budget, repeats, lease_budget, gate, seen: SeenNonces::default() }
+        let (masters, gate) = (Masters::new(masters.into()), EnrolmentGate::new());
+        Akd { key, masters, budget, repeats, lease_budget, gate, seen: SeenNonces::default() }
     }
 
-    /// Judges a request; what is returned runs as a job. `outpost` is told by what it can tell the next.
+    /// The masters of the site are these from now on.
+    pub(crate) fn share(&mut self, masters: &Succession<RequestMaster>, in_front: InFront<'_>) {
+        self.masters.share(masters.clone(), in_front);
+    }
+
+    /// Goes by the masters that count now, if it is known when that is.
+    pub(crate) fn follow(&mut self, now: Now, in_front: InFront<'_>) {
+        if let Some(unix_ms) = now.trusted_unix_ms() {
+            self.masters.follow(unix_ms / 1000, in_front);
+        }
+    }
+
+    /// Judges a request; what is returned runs as a job. What is `in_front` is told by what it can tell the next.
     pub(crate) fn request(
         &mut self,
         now: Now,
         message: &Message<'_>,
         weaken: Weaken,
-        outpost: Option<&mut (dyn Outpost + 'static)>,
+        in_front: InFront<'_>,
     ) -> Result<Answering, DropReason> {
-        let (question, asked) = self.prove(message, weaken, outpost)?;
+        let (question, asked) = self.prove(message, weaken, in_front)?;
         let unix_ms = now.trusted_unix_ms().ok_or(DropReason::SarpNoClock)?;
         let stamp = Stamp::from_unix_ms(unix_ms);
         if !self.is_admitted(now.since_boot, stamp, message, &question)? && !weaken.budgets {
@@ -319,15 +329,16 @@ impl Akd {
         &mut self,
         message: &Message<'_>,
         weaken: Weaken,
-        outpost: Option<&mut (dyn Outpost + 'static)>,
+        in_front: InFront<'_>,
     ) -> Result<(Question, Asked), DropReason> {
         let (question, check, tag) = claimed(message)?;
         let head = message.request_head().ok_or(DropReason::SarpMalformed)?;
-        let check_key = self.checks.key_of(&self.master, question.host, outpost);
-        if !check_key.is_some_and(|key| key.verify(&head, &check)) && !weaken.request_tag {
-            return Err(DropReason::SarpRequestCheck);
-        }
-        let (key, signed) = (self.master.key_of(question.host), message.signed_bytes());
+        let key = match self.masters.key_of_check(question.host, &head, &check, in_front) {
+            Some(key) => key,
+            None if weaken.request_tag => self.masters.key_of(question.host),
+            None => return Err(DropReason::SarpRequestCheck),
+        };
+        let signed = message.signed_bytes();
         let is_right = match message.kind {
             Kind::KeyChange => key.verify_change(&without_credential(signed), &tag),
             _ => key.verify(&signed, &tag),

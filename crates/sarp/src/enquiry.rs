@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use bump::Instant;
+use identity::shared_keys::IN_FORCE_MAX;
 use wire::sarp::Kind;
 use wire::sarp::data::NONCE_LEN;
 
@@ -56,6 +57,8 @@ pub(crate) struct Due {
     pub(crate) about: About,
     pub(crate) nonce: [u8; NONCE_LEN],
     pub(crate) distributor: usize,
+    /// How often each distributor was asked before: one that is silent may know another of our keys.
+    pub(crate) round: usize,
 }
 
 /// All open requests.
@@ -89,10 +92,13 @@ impl Enquiries {
     pub(crate) fn due(&mut self, now: Instant, distributors: usize) -> Option<Due> {
         let preferred = self.preferred;
         let enquiry = self.open.iter_mut().find(|one| one.next_try <= now && one.tries < ENQUIRY_TRIES)?;
-        let distributor = (preferred + enquiry.tries as usize) % distributors.max(1);
+        let (tries, distributors) = (enquiry.tries as usize, distributors.max(1));
+        let distributor = (preferred + tries) % distributors;
+        // Where there are many, half of them hear one key and half the other.
+        let round = tries / distributors.min(ENQUIRY_TRIES as usize / IN_FORCE_MAX);
         enquiry.tries += 1;
         enquiry.next_try = now + ENQUIRY_REPEAT;
-        Some(Due { about: enquiry.about, nonce: enquiry.nonce, distributor })
+        Some(Due { about: enquiry.about, nonce: enquiry.nonce, distributor, round })
     }
 
     /// Takes out a request that nobody answered.

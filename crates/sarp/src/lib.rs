@@ -30,4 +30,4 @@ pub use clock::Stamp;
 pub use event::Event;
 pub use host::{Host, KeyReport, LeaseReport, Report};
 pub use job::{Completion, Job};
-pub use settings::{Distributor, KnownHost, Settings, Weaken};
+pub use settings::{Distributor, KnownHost, Settings, SharedKeys, Weaken};

@@ -4,8 +4,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity::distributor::{DistributorKey, RequestKey};
+use identity::Succession;
+use identity::distributor::{DistributorKey, RequestKey, RequestMaster};
 use identity::signing::SigningKey;
+use identity::site_key::SiteKey;
 use wire::MacAddress;
 
 /// A host without S-ARP whose plain messages are believed (section 3: the list of known hosts).
@@ -47,6 +49,17 @@ pub struct Weaken {
     pub dhcp_proof: bool,
 }
 
+/// What a host shares with others, and may be given anew while it works (record 0074).
+#[derive(Clone, Debug)]
+pub struct SharedKeys {
+    /// The keys of the site.
+    pub site_keys: Succession<SiteKey>,
+    /// What this host proves itself to distributors with.
+    pub request_keys: Succession<RequestKey>,
+    /// On a distributor, what all of those are made from.
+    pub masters: Option<Succession<RequestMaster>>,
+}
+
 /// Settings of one guarded interface.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -59,7 +72,7 @@ pub struct Settings {
     /// Distributors in the order in which they are tried.
     pub distributors: Vec<Distributor>,
     /// What this host proves itself to distributors with.
-    pub request_key: RequestKey,
+    pub request_keys: Succession<RequestKey>,
     /// Hosts without S-ARP.
     pub known_hosts: Vec<KnownHost>,
     /// How far a stamp may be from the S-ARP clock.
@@ -79,6 +92,18 @@ impl Settings {
     #[must_use]
     pub fn is_own(&self, ip: Ipv4Addr) -> bool {
         self.addresses.contains(&ip)
+    }
+
+    /// This host's number at distributors, whatever key it has.
+    pub(crate) fn host(&self) -> u64 {
+        self.request_keys.newest().1.host()
+    }
+
+    /// With what it proves itself at `unix_s`, in the `round`th try.
+    pub(crate) fn request_key(&self, unix_s: u64, round: usize) -> &RequestKey {
+        let accepted = self.request_keys.accepted(unix_s).count();
+        let key = self.request_keys.accepted(unix_s).nth(round % accepted.max(1));
+        key.map_or(self.request_keys.newest().1, |(_, key)| key)
     }
 
     /// The host without S-ARP that has this address.

@@ -84,8 +84,12 @@ impl Outpost for Told {
         self.acquainted.lock().unwrap().insert((mac, ip));
     }
 
-    fn know(&mut self, host: u64, check_key: &Key) {
-        self.known.lock().unwrap().push((host, **check_key));
+    fn know(&mut self, host: u64, check_keys: &[Key]) {
+        self.known.lock().unwrap().extend(check_keys.iter().map(|key| (host, **key)));
+    }
+
+    fn begin_anew(&mut self, _numbers: &[Key]) {
+        self.known.lock().unwrap().clear();
     }
 
     fn dropped(&self) -> Count {

@@ -111,7 +111,7 @@ fn world() -> World {
         mac: KEYS,
         addresses: vec![[10, 0, 0, 9].into()],
         distributors: vec![Distributor { ip: [10, 0, 0, 9].into(), mac: KEYS, key }],
-        request_key: identity.request_key().unwrap().clone(),
+        request_keys: identity.request_keys().unwrap().clone(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,
@@ -119,7 +119,7 @@ fn world() -> World {
         sign_requests: false,
         weaken: sarp::Weaken::default(),
     };
-    let akd = Akd::new(identity.signing_key(), identity.request_master().unwrap().clone());
+    let akd = Akd::new(identity.signing_key(), identity.request_masters().unwrap().clone());
     let keys = Host::new(Arc::new(settings), Some(akd), Generator::from_seed([3; 32]));
     let records = Repository { store: site.repository().unwrap(), fails: false };
     let (trust, now) = (ClockTrust::Plausible, Instant::from_millis(1000));

@@ -157,7 +157,7 @@ fn a_distributor_answers_another_program_byte_for_byte() {
         mac: DISTRIBUTOR,
         addresses: vec![[10, 0, 0, 53].into()],
         distributors: vec![Distributor { ip: [10, 0, 0, 53].into(), mac: DISTRIBUTOR, key: public }],
-        request_key: vectors.master().key_of(1),
+        request_keys: vectors.master().key_of(1).into(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,

@@ -169,7 +169,7 @@ fn distributor(vectors: &Vectors) -> Host {
         mac,
         addresses: vec![ip],
         distributors: vec![Distributor { ip, mac, key: vectors.distributor_key() }],
-        request_key: vectors.master().key_of(1),
+        request_keys: vectors.master().key_of(1).into(),
         known_hosts: Vec::new(),
         window: Duration::from_secs(30),
         dhcp_client: None,

@@ -26,14 +26,17 @@ struct map acquainted SECTION("maps");
 // What the socket keeps for the daemon.
 enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
 
+// Masters of a site in force at a time: while one follows another there are two.
+enum { MASTERS = 2 };
+
 // What the daemon says of itself. One entry.
 struct settings {
-    u64 number[2]; // key of SipHash, each half little-endian, of the numbers of tokens
+    u64 number[MASTERS][2]; // keys of SipHash, each half little-endian, of the numbers of tokens
     u64 idle_interval_ns; // what changes nothing passes once in so long all the same: it may claim an address of ours
     u64 source_interval_ns, answer_interval_ns; // between two questions of one source that pass, and of all strangers
     u64 request_interval_ns, repeat_interval_ns; // between two requests of one host to a distributor, and the same request
     u64 token_interval_ns; // between two messages about one token
-    u8 is_distributor;
+    u8 masters; // in force; only a distributor has any
     u8 kept;
     u16 reserved;
     u32 reserved_too;
@@ -52,10 +55,11 @@ enum kind { ADDRESSES, TOKEN };
 struct source { u8 who[10], kind, zero; };
 struct budget { u64 full_at_ns; };
 
-// A host of the site by its number: the key of its checks, which the daemon makes when it is first named and which is zero until then, and
-// when its share of requests is full again.
+// A host of the site by its number: the keys of its checks, which the daemon makes when it is first
+// named, and when its share of requests is full again. The first key is zero until then, and the
+// second one while one master is in force.
 enum { HIGHEST_NUMBER = 262144 };
-struct host { u64 check_key[2]; u64 full_at_ns; };
+struct host { u64 check_key[MASTERS][2]; u64 full_at_ns; };
 
 // A request that passed, by its check, which no other is likely to have, and from when on it passes again.
 enum { REQUESTS = 65536 };
@@ -112,8 +116,19 @@ INLINE u64 hash_of(const u64 key[2], const union head *head) {
 
 // The place of a request, which nobody can foresee who does not know the key.
 INLINE struct request *place_of_request(const struct settings *own, u64 check) {
-    u32 place = check * (own->number[0] | 1) >> 32 & (REQUESTS - 1);
+    u32 place = check * (own->number[0][0] | 1) >> 32 & (REQUESTS - 1);
     return find(&requests, &place);
+}
+
+// Whether the check is made with one of the host's keys.
+INLINE int is_check_of(const struct host *host, const union head *head, u64 check) {
+    int at;
+
+#pragma clang loop unroll(disable)
+    for (at = 0; at < MASTERS && host->check_key[at][0]; at++)
+        if (hash_of(host->check_key[at], head) == check)
+            return 1;
+    return 0;
 }
 
 // A request that names this host, and `check` where its check is. Whatever is asked too often is looked at before the check: it costs
@@ -125,7 +140,7 @@ INLINE enum reason judge_request_of(const struct settings *own, struct host *hos
 
     if (!after || (last && last->check == check && now < last->next_ns))
         return BUDGET;
-    if (hash_of(host->check_key, head) != check)
+    if (!is_check_of(host, head, check))
         return REQUEST_CHECK;
     host->full_at_ns = after;
     if (last)
@@ -144,10 +159,15 @@ INLINE enum reason judge_request(context *packet, const struct settings *own, un
     if (number > HIGHEST_NUMBER)
         return REQUEST_CHECK;
     host = find(&hosts, &place);
-    if (!host || !host->check_key[0])
+    if (!host || !host->check_key[0][0])
         return GOOD;
     head->message.signature_len = 0;
     return judge_request_of(own, host, head, check);
+}
+
+INLINE int is_number_of(const u64 key[2], u64 drawn, u32 check) {
+    struct state s = begin(key);
+    return (finish(&s, DRAWN_LEN, drawn) & NUMBER_CHECK) == check;
 }
 
 // The number of a token ends in what follows from the bytes that were drawn. Who has overheard one has its share.
@@ -155,11 +175,11 @@ INLINE enum reason judge_number(const struct settings *own, const u8 number[8]) 
     struct source token = { .kind = TOKEN };
     u64 drawn = number[0] | (u64)number[1] << 8 | (u64)number[2] << 16 | (u64)number[3] << 24 | (u64)number[4] << 32;
     u32 check = number[5] << 16 | number[6] << 8 | number[7];
-    struct state s = begin(own->number);
 
     if (number[0] & TOP_BIT)
         return ENROL_NUMBER;
-    if ((finish(&s, DRAWN_LEN, drawn) & NUMBER_CHECK) != check)
+    if (!is_number_of(own->number[0], drawn, check)
+        && (own->masters < MASTERS || !is_number_of(own->number[1], drawn, check)))
         return ENROL_NUMBER;
     __builtin_memcpy(token.who, number, sizeof(u64));
     return is_spent(&token, ticked_nanoseconds(), own->token_interval_ns) ? ENROL_BUDGET : GOOD;
@@ -173,9 +193,9 @@ INLINE enum reason judge_distribution(context *packet, const struct settings *ow
         return MALFORMED;
     switch (head.message.type) {
     case TIME_REQUEST: case KEY_REQUEST: case KEY_CHANGE: case LEASE:
-        return own->is_distributor ? judge_request(packet, own, &head) : NOT_FOR_THIS_HOST;
+        return own->masters ? judge_request(packet, own, &head) : NOT_FOR_THIS_HOST;
     case APPLY: case FETCH:
-        return own->is_distributor ? judge_number(own, head.message.number) : NOT_FOR_THIS_HOST;
+        return own->masters ? judge_number(own, head.message.number) : NOT_FOR_THIS_HOST;
     default:
         return GOOD;
     }

@@ -53,15 +53,18 @@ pub type Count = [u64; COUNTED.len()];
 const GENEROSITY: u32 = 2;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
+/// A site's masters in force, at most: while one follows another there are two (record 0074).
+pub const MASTERS_MAX: usize = 2;
 /// Bytes of what is known of this host.
-pub const SETTINGS_LEN: usize = KEY_LEN + INTERVALS * 8 + 8;
+pub const SETTINGS_LEN: usize = NUMBERS_LEN + INTERVALS * 8 + 8;
+const NUMBERS_LEN: usize = MASTERS_MAX * KEY_LEN;
 const INTERVALS: usize = 6;
 /// Words of eight bytes of the counters, and of the times from which on something passes again.
 pub const COUNTERS_WORDS: usize = COUNTED.len() + 3;
 /// Words of eight bytes of a place: until when an answer about its addresses is wanted, and until when they are ours.
 pub const PLACE_WORDS: usize = 2;
-/// Words of eight bytes of a host: the key of its checks, and what the program keeps.
-pub const HOST_WORDS: usize = 3;
+/// Words of eight bytes of a host: the keys of its checks, and what the program keeps.
+pub const HOST_WORDS: usize = MASTERS_MAX * KEY_LEN / 8 + 1;
 
 /// Place of the map of what is known of this host.
 pub const SETTINGS: usize = 0;
@@ -113,8 +116,9 @@ pub enum Keeps {
 /// What the program must know of this host.
 #[derive(Clone)]
 pub struct Own {
-    /// Key of the numbers of tokens if it is a distributor; otherwise no request is for it.
-    pub numbers: Option<Key>,
+    /// The keys of the numbers of tokens if it is a distributor, at most [`MASTERS_MAX`]; otherwise no
+    /// request is for it.
+    pub numbers: Vec<Key>,
     /// What the socket keeps.
     pub keeps: Keeps,
     /// Questions of one source that are answered in a second.
@@ -125,19 +129,25 @@ pub struct Own {
     pub checks_per_token_per_second: u32,
 }
 
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Own").field("keeps", &self.keeps).finish_non_exhaustive()
+    }
+}
+
 impl Own {
     /// As the program reads it.
     #[must_use]
     pub fn emit(&self) -> Zeroizing<[u8; SETTINGS_LEN]> {
-        const BYTES_AT: usize = KEY_LEN + INTERVALS * 8;
+        const BYTES_AT: usize = NUMBERS_LEN + INTERVALS * 8;
         let mut out = Zeroizing::new([0; SETTINGS_LEN]);
-        if let Some(numbers) = &self.numbers {
-            out[..KEY_LEN].copy_from_slice(&numbers[..]);
+        for (place, numbers) in out[..NUMBERS_LEN].chunks_exact_mut(KEY_LEN).zip(&self.numbers) {
+            place.copy_from_slice(&numbers[..]);
         }
-        for (place, interval) in out[KEY_LEN..BYTES_AT].chunks_exact_mut(8).zip(self.intervals_ns()) {
+        for (place, interval) in out[NUMBERS_LEN..BYTES_AT].chunks_exact_mut(8).zip(self.intervals_ns()) {
             place.copy_from_slice(&interval.to_ne_bytes());
         }
-        out[BYTES_AT] = u8::from(self.numbers.is_some());
+        out[BYTES_AT] = self.numbers.len().min(MASTERS_MAX) as u8;
         out[BYTES_AT + 1] = self.keeps as u8;
         out
     }
@@ -185,8 +195,13 @@ pub trait Outpost: fmt::Debug + Send {
     /// It was proved that these addresses belong together: who asks with them has a share of the answers to himself.
     fn acquaint(&mut self, mac: MacAddress, ip: Ipv4Addr);
 
-    /// The checks of the host of this number are made with this key. Until it is told, whatever names that host passes.
-    fn know(&mut self, host: u64, check_key: &Key);
+    /// The checks of the host of this number are made with one of these keys, at most
+    /// [`MASTERS_MAX`]. Until it is told, whatever names that host passes.
+    fn know(&mut self, host: u64, check_keys: &[Key]);
+
+    /// Other masters are in force: the numbers of tokens are made with these keys, and what it was
+    /// told of hosts' checks counts no more.
+    fn begin_anew(&mut self, numbers: &[Key]);
 
     /// How often it dropped a message, for each of [`COUNTED`].
     fn dropped(&self) -> Count;

@@ -45,7 +45,7 @@ pub struct LeaseReport {
 #[derive(Debug)]
 enum Waiting {
     /// A client's question, for its base certificate to be checked.
-    Question(Vec<u8>, Asked),
+    Question(Vec<u8>, Box<Asked>),
     /// Our server program's ACK, for the certificate to be made.
     Certificate(Vec<u8>, Box<Granting>),
     /// A server's ACK, for the certificate in it to be checked.
@@ -79,6 +79,16 @@ impl Dhcp {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.client.as_ref().and_then(Client::deadline)
+    }
+
+    /// What both halves prove themselves with is what this identity has.
+    fn share(&mut self, identity: &HostIdentity) {
+        if let (Some(client), Some(keys)) = (&mut self.client, identity.dhcp_keys()) {
+            client.share(keys.clone(), identity.certificate().der().to_vec());
+        }
+        if let (Some(server), Some(masters)) = (&mut self.server, identity.dhcp_masters()) {
+            server.share(masters.clone());
+        }
     }
 }
 
@@ -163,7 +173,7 @@ impl Control {
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };
-                self.await_dhcp(call, job, Waiting::Question(frame.to_vec(), *asked))
+                self.await_dhcp(call, job, Waiting::Question(frame.to_vec(), asked))
             }
         }
     }
@@ -222,7 +232,7 @@ impl Control {
         let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
-                let outcome = result.and_then(|base| Ok(self.admit_question(call, asked, *base)?));
+                let outcome = result.and_then(|base| Ok(self.admit_question(call, *asked, *base)?));
                 (Side::WIRE, frame, outcome)
             }
             (Waiting::Certificate(frame, granting), Some(DhcpDone::Certificate(result))) => {
@@ -288,18 +298,17 @@ impl Control {
         }
     }
 
-    /// This host's certificate is renewed, without a lease; or it has other keys that it shares
-    /// with others.
+    /// This host's certificate is renewed, or it has other keys that it shares with others.
     pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let mut call = Call { now, sink, out };
+        self.dhcp.share(&identity);
         let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
-        if before.certificate().der() != identity.certificate().der() {
+        let shown = self.settings.identity.certificate().clone();
+        let is_leased = shown.der() != before.certificate().der();
+        if !is_leased && shown.der() != identity.certificate().der() {
             self.change_identity(&mut call, identity);
-            return;
-        }
-        // Only what it shares with others is new. A lease goes on, and its certificate with it.
-        let certificate = self.settings.identity.certificate().clone();
-        if let Ok(identity) = identity.with_certificate(certificate) {
+        } else if let Ok(identity) = identity.with_certificate(shown) {
+            // What it shares with others is new. A lease goes on, and its certificate with it.
             self.share(&mut call, identity);
         }
     }

@@ -10,14 +10,14 @@ use wire::cll::resumption::{BINDER_LEN, Grant, Kind as Part};
 const RESUMPTIONS: &str = include_str!("../../../../vectors/resumption.txt");
 
 /// One resumption of an association of a handshake.
-struct Resumed {
+pub(super) struct Resumed {
     scene: Scene,
     vectors: Vectors,
     number: u8,
 }
 
 impl Resumed {
-    fn all() -> [Resumed; 2] {
+    pub(super) fn all() -> [Resumed; 2] {
         let resumed = |number, handshake| {
             let scene = Scene::all().nth(handshake).expect("a handshake");
             Resumed { scene, vectors: Vectors::read(RESUMPTIONS), number }
@@ -39,7 +39,7 @@ impl Resumed {
         if self.number == 1 { parties } else { [parties[1], parties[0]] }
     }
 
-    fn message(&self, name: &str) -> &[u8] {
+    pub(super) fn message(&self, name: &str) -> &[u8] {
         &self.bytes(&format!("resumption.{name}"))[ETHERNET_LEN..]
     }
 
@@ -62,7 +62,7 @@ impl Resumed {
         KeyPair::from_random(&self.array(&format!("{name}.x25519_private"))).expect("a key pair")
     }
 
-    fn secret(&self) -> ResumptionSecret {
+    pub(super) fn secret(&self) -> ResumptionSecret {
         ResumptionSecret::from_bytes(self.array("secret"))
     }
 
@@ -97,21 +97,32 @@ impl Resumed {
         }
     }
 
-    fn answer(&self) -> Answered {
-        let [_, issuer] = self.parties();
-        let like = Resumption::parse(self.message("reply")).expect("a reply");
-        let answer = AnswerResumption {
-            origins: self.origins(issuer),
-            ticket_keys: vec![TicketKey::from_bytes([7; 32]), TicketKey::from_bytes(self.array("ticket_key"))],
-            request: self.message("request").to_vec(),
-            unbound_reply: self.unbound(Part::Reply(&[]), "responder", &like),
-            own: Chosen { offer: self.offer("responder"), suite: issuer.settings.send_suite },
-            key_pair: self.key_pair("responder"),
-        };
+    pub(super) fn answer(&self) -> Answered {
+        let answer = self.answering(self.message("request"));
         answer.run().map_err(|refusal| refusal.detail).expect("a good request")
     }
 
-    fn finish(&self) -> Finished {
+    /// What the issuer does with this request.
+    pub(super) fn answering(&self, request: &[u8]) -> AnswerResumption {
+        let [_, issuer] = self.parties();
+        let like = Resumption::parse(self.message("reply")).expect("a reply");
+        AnswerResumption {
+            origins: self.origins(issuer),
+            ticket_keys: vec![TicketKey::from_bytes([7; 32]), TicketKey::from_bytes(self.array("ticket_key"))],
+            request: request.to_vec(),
+            unbound_reply: self.unbound(Part::Reply(&[]), "responder", &like),
+            own: Chosen { offer: self.offer("responder"), suite: issuer.settings.send_suite },
+            key_pair: self.key_pair("responder"),
+        }
+    }
+
+    pub(super) fn finish(&self) -> Finished {
+        let finish = self.finishing(self.message("request"), self.message("reply"));
+        finish.run().map_err(|refusal| refusal.detail).expect("a good reply")
+    }
+
+    /// What the holder of the ticket, who sent this request, does with this reply.
+    pub(super) fn finishing(&self, request: &[u8], reply: &[u8]) -> FinishResumption {
         let [holder, issuer] = self.parties();
         let held = HeldTicket {
             secrecy: Secrecy::default(),
@@ -121,15 +132,14 @@ impl Resumed {
             issuer: issuer.settings.identity.certificate().clone(),
             ticket: self.ticket().to_vec(),
         };
-        let finish = FinishResumption {
+        FinishResumption {
             origins: self.origins(holder),
             held: Arc::new(held),
-            request: self.message("request").to_vec(),
-            reply: self.message("reply").to_vec(),
+            request: request.to_vec(),
+            reply: reply.to_vec(),
             key_pair: Arc::new(self.key_pair("initiator")),
             asked_ip: None,
-        };
-        finish.run().map_err(|refusal| refusal.detail).expect("a good reply")
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use bump::{
 };
 use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings, TicketId};
 use dhcp::link::{self, Link};
-use identity::certificate::Role;
+use identity::certificate::{CertificateRequest, Role};
 use identity::dhcp_key::{DhcpMaster, client_id};
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Profile, Verified};
@@ -103,6 +103,24 @@ impl Site {
         Arc::new(HostIdentity::from_pem(&whole).unwrap())
     }
 
+    /// The same identity and one with a certificate that renews it.
+    pub fn base_twice(&mut self, number: u8) -> [Arc<HostIdentity>; 2] {
+        let request = |days: u32| {
+            let request = authority::Request::new(&format!("h{number}"), mac(number), Vec::new()).unwrap();
+            request.with_validity(days * Duration::from_secs(24 * 60 * 60)).unwrap()
+        };
+        let mut fill = |bytes: &mut [u8]| fill(&mut self.random, bytes);
+        let first = self.site.issue_identity(&request(30), &mut fill, START_UNIX_S).unwrap();
+        let asked = CertificateRequest::from_pem(&authority::enrolment::renewal(&first).unwrap()).unwrap();
+        let bundle = self.site.issue(&request(60), &asked, &mut fill, START_UNIX_S + 10).unwrap().to_pem();
+        let second = authority::enrolment::renewed(&first, &bundle, START_UNIX_S + 10).unwrap().0;
+        [first, second].map(|pem| {
+            let client = client_id(HostIdentity::from_pem(&pem).unwrap().certificate());
+            let whole = format!("{}{}", *pem, *Site::master().key_of(client).to_pem());
+            Arc::new(HostIdentity::from_pem(&whole).unwrap())
+        })
+    }
+
     /// A DHCP server whose authority is for `served`.
     pub fn server(&mut self, number: u8, served: &str) -> Arc<HostIdentity> {
         let request = request(number).with_role(Role::DhcpServer);
@@ -121,15 +139,15 @@ const LINK: Link = Link { ethertype: EtherType::CLL, mtu: WIRE_MTU };
 
 /// The settings of a host that gets its address by DHCP.
 pub fn client_settings(identity: Arc<HostIdentity>) -> Settings {
-    let (key, base) = (identity.dhcp_key().unwrap().clone(), identity.certificate().der().to_vec());
-    let client = Some(link::client::Settings { key, base, link: LINK });
+    let (keys, base) = (identity.dhcp_keys().unwrap().clone(), identity.certificate().der().to_vec());
+    let client = Some(link::client::Settings { keys, base, link: LINK });
     Settings { dhcp: cll::Dhcp { client, server: None }, ..settings(identity) }
 }
 
 /// The settings of a host that gives addresses.
 pub fn server_settings(identity: Arc<HostIdentity>) -> Settings {
     let settings_of_server = link::server::Settings {
-        master: identity.dhcp_master().unwrap().clone(),
+        masters: identity.dhcp_masters().unwrap().clone(),
         mac: identity.certificate().mac(),
         addresses: identity.certificate().addresses().to_vec(),
         link: LINK,

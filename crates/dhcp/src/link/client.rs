@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use bump::{DropReason, Instant, Now};
+use identity::Succession;
 use identity::dhcp_key::DhcpKey;
 use shield::Bucket;
 use wire::MacAddress;
-use wire::cll::dhcp::{Speaker, Stamp, TAG_LEN};
+use wire::cll::dhcp::{ClientId, Speaker, Stamp, TAG_LEN};
 use wire::cll::{DhcpFrame, NONCE_LEN};
 use wire::dhcp::{MessageType, OPTION_REQUESTED, OPTION_SERVER, Operation, View};
 use wire::ethernet::Header;
@@ -20,8 +21,8 @@ use crate::{Lease, end_of, limits};
 /// What a client knows.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its DHCP key.
-    pub key: DhcpKey,
+    /// Its DHCP keys.
+    pub keys: Succession<DhcpKey>,
     /// Its base certificate in DER, which goes with questions for an address.
     pub base: Vec<u8>,
     /// The wire.
@@ -37,6 +38,8 @@ struct Exchange {
     /// The address that was asked for.
     wanted: Option<Ipv4Addr>,
     asked_at: Instant,
+    /// How often the program has repeated it: a server that is silent may know another of our keys.
+    round: usize,
     /// The plain frame, for a server that wants its nonce repeated.
     frame: Vec<u8>,
     /// The servers to which it was sent again because they asked whether it is new, since the program has sent it.
@@ -113,8 +116,30 @@ impl Client {
         Client { settings, exchanges, heard, last_stamp: Stamp::default(), lease: None, send_budget }
     }
 
+    /// This host has other keys, or another base certificate, from now on. A lease goes on under the
+    /// certificate that came with it.
+    pub fn share(&mut self, keys: Succession<DhcpKey>, base: Vec<u8>) {
+        if keys.newest().1.client() != self.id() {
+            // What is asked for by a former name is answered to that.
+            self.exchanges.clear();
+        }
+        (self.settings.keys, self.settings.base) = (keys, base);
+    }
+
+    fn id(&self) -> ClientId {
+        self.settings.keys.newest().1.client()
+    }
+
     fn mac(&self) -> MacAddress {
-        self.settings.key.client().mac
+        self.id().mac
+    }
+
+    /// The key of the `round`th try.
+    fn key(&self, now: Now, round: usize) -> &DhcpKey {
+        let unix_s = unix_s(now);
+        let accepted = self.settings.keys.accepted(unix_s).count();
+        let key = self.settings.keys.accepted(unix_s).nth(round % accepted.max(1));
+        key.map_or(self.settings.keys.newest().1, |(_, key)| key)
     }
 
     /// A plain frame of our own DHCP program becomes the frame that leaves. `nonce` is a fresh one; a repetition keeps that of the
@@ -164,6 +189,7 @@ impl Client {
         if let Some(at) = self.exchanges.iter().position(is_same) {
             let known = &mut self.exchanges[at];
             (known.asked_at, known.frame, known.repeated_to) = (now, frame.to_vec(), Vec::new());
+            known.round += 1;
             return Ok(at);
         }
         if self.exchanges.len() >= limits::CLIENT_EXCHANGES_MAX {
@@ -175,6 +201,7 @@ impl Client {
             nonce,
             wanted,
             asked_at: now,
+            round: 0,
             frame: frame.to_vec(),
             repeated_to: Vec::new(),
         });
@@ -195,20 +222,19 @@ impl Client {
         let frame = DhcpFrame {
             speaker: Speaker::Client,
             tag: [0; TAG_LEN],
-            client: self.settings.key.client(),
+            client: self.id(),
             stamp,
             client_nonce: exchange.nonce,
             server_nonce,
             certificate: if asks_for_address { &self.settings.base } else { &[] },
             packet: wrapping::packet(&exchange.frame),
         };
-        wrapping::wrap(self.settings.link, &self.settings.key, header, &frame)
+        wrapping::wrap(self.settings.link, self.key(now, exchange.round), header, &frame)
     }
 
     /// Later than every stamp before, whatever the clock does.
     fn stamp(&mut self, now: Now) -> Stamp {
-        let unix_s = now.wall.map_or(0, |wall| wall.unix_ms / 1000);
-        let last = self.last_stamp;
+        let (unix_s, last) = (unix_s(now), self.last_stamp);
         self.last_stamp = if unix_s > last.unix_s {
             Stamp { unix_s, counter: 0 }
         } else {
@@ -226,12 +252,13 @@ impl Client {
         if frame.speaker != Speaker::Server {
             return Err(DropReason::DhcpNotServer);
         }
-        if frame.client != self.settings.key.client() {
+        if frame.client != self.id() {
             return Err(DropReason::NotForUs);
         }
         let is_asked = |one: &Exchange| one.nonce == frame.client_nonce && one.is_open(now.since_boot);
         let at = self.exchanges.iter().position(is_asked).ok_or(DropReason::DhcpUnasked)?;
-        if !wrapping::is_tagged(&self.settings.key, header, message, &frame) {
+        let is_tagged = |key: &DhcpKey| wrapping::is_tagged(key, header, message, &frame);
+        if !self.settings.keys.iter().any(|(_, key)| is_tagged(key)) {
             return Err(DropReason::DhcpTag);
         }
         if frame.packet.is_empty() {
@@ -336,4 +363,8 @@ impl Client {
     pub fn deadline(&self) -> Option<Instant> {
         self.lease.and_then(|lease| lease.until)
     }
+}
+
+fn unix_s(now: Now) -> u64 {
+    now.wall.map_or(0, |wall| wall.unix_ms / 1000)
 }

@@ -10,9 +10,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bump::{DropReason, Instant, Now};
-use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
+use identity::{Succession, Verified};
 use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::dhcp::{ClientId, Speaker, Stamp, TAG_LEN};
@@ -28,7 +28,7 @@ use crate::{end_of, limits};
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What all clients' keys follow from.
-    pub master: DhcpMaster,
+    pub masters: Succession<DhcpMaster>,
     /// Its hardware address.
     pub mac: MacAddress,
     /// The addresses of this host, which REQUESTs name where they mean it.
@@ -50,6 +50,8 @@ pub struct Asked {
     pub certificate: Vec<u8>,
     /// Who asks, as the tag proves.
     pub client: ClientId,
+    /// Under which of the client's keys.
+    proved_by: DhcpKey,
     key: (MacAddress, u32, MessageType),
     nonce: [u8; NONCE_LEN],
     wanted: Option<Ipv4Addr>,
@@ -70,7 +72,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Granting {
     frame: Vec<u8>,
-    client: ClientId,
+    key: DhcpKey,
     nonce: [u8; NONCE_LEN],
     address: Ipv4Addr,
     lease_s: u32,
@@ -80,7 +82,7 @@ impl Granting {
     /// Who gets the address.
     #[must_use]
     pub fn mac(&self) -> MacAddress {
-        self.client.mac
+        self.key.client().mac
     }
 
     /// The address.
@@ -102,7 +104,8 @@ pub enum Reply {
 /// A message that was handed to the server program and may be answered.
 #[derive(Clone, Debug)]
 struct Exchange {
-    client: ClientId,
+    /// The client's key under which it asked, and is answered.
+    key: DhcpKey,
     nonce: [u8; NONCE_LEN],
     base: Option<Verified<HostCertificate>>,
     wanted: Option<Ipv4Addr>,
@@ -150,6 +153,11 @@ impl Server {
         }
     }
 
+    /// The site's masters are these from now on.
+    pub fn share(&mut self, masters: Succession<DhcpMaster>) {
+        self.settings.masters = masters;
+    }
+
     /// A frame of the wire: its Ethernet header and its message. In the order of cost.
     ///
     /// # Errors
@@ -166,10 +174,7 @@ impl Server {
         if now.trusted_unix_ms().is_some_and(|unix_ms| unix_ms / 1000 > frame.client.expires_unix_s) {
             return Err(DropReason::DhcpExpired);
         }
-        let key = self.settings.master.key_of(frame.client);
-        if !wrapping::is_tagged(&key, header, message, &frame) {
-            return Err(DropReason::DhcpTag);
-        }
+        let key = self.key_of(now, header, message, &frame).ok_or(DropReason::DhcpTag)?;
         let plain = wrapping::unwrap(header, &frame);
         let message = wrapping::message(&plain)?;
         let wanted = self.check_message(now.since_boot, header, &message)?;
@@ -180,12 +185,21 @@ impl Server {
         let asked = Asked {
             certificate: frame.certificate.to_vec(),
             client: frame.client,
+            proved_by: key,
             key: (frame.client.mac, message.xid(), message.kind()),
             nonce: frame.client_nonce,
             wanted,
             frame: plain.clone(),
         };
         self.take_question(now.since_boot, message.kind(), asked)
+    }
+
+    /// The client's key under which the tag of `message` is right: of those that are accepted, or
+    /// of all without a clock.
+    fn key_of(&self, now: Now, header: &Header, message: &[u8], frame: &DhcpFrame<'_>) -> Option<DhcpKey> {
+        let unix_s = now.trusted_unix_ms().map_or(0, |unix_ms| unix_ms / 1000);
+        let mut keys = self.settings.masters.accepted(unix_s).map(|(_, master)| master.key_of(frame.client));
+        keys.find(|key| wrapping::is_tagged(key, header, message, frame))
     }
 
     /// Whether the message fits who sent it; gives the address that is asked for.
@@ -295,8 +309,9 @@ impl Server {
                 return Err(DropReason::DhcpLeasesFull);
             }
         }
-        let Asked { client, nonce, wanted, .. } = *asked;
-        self.exchanges.insert(asked.key, Exchange { client, nonce, base, wanted, at: now });
+        let Asked { nonce, wanted, .. } = *asked;
+        let key = asked.proved_by.clone();
+        self.exchanges.insert(asked.key, Exchange { key, nonce, base, wanted, at: now });
         Ok(())
     }
 
@@ -323,10 +338,10 @@ impl Server {
             return self.grant(&message, frame, exchange, unix_s, serial);
         }
         if message.kind() == MessageType::Nak {
-            self.leases.retain(|address, lease| Some(*address) != exchange.wanted || lease.mac != exchange.client.mac);
+            self.leases
+                .retain(|address, lease| Some(*address) != exchange.wanted || lease.mac != exchange.key.client().mac);
         }
-        let key = self.settings.master.key_of(exchange.client);
-        self.wrap(now, &key, message.ethernet(), exchange.nonce, &[], wrapping::packet(frame)).map(Reply::Send)
+        self.wrap(now, &exchange.key, message.ethernet(), exchange.nonce, &[], wrapping::packet(frame)).map(Reply::Send)
     }
 
     /// Which message of a client the program answers.
@@ -355,8 +370,8 @@ impl Server {
         let lease_s = message.lease_s().ok().flatten().ok_or(DropReason::DhcpMalformed)?;
         let until_unix_s = if lease_s == u32::MAX { u64::MAX } else { unix_s + u64::from(lease_s) };
         let grant = Grant { base, address, from_unix_s: unix_s, until_unix_s, serial };
-        let Exchange { client, nonce, .. } = exchange;
-        let granting = Granting { frame: frame.to_vec(), client, nonce, address, lease_s };
+        let Exchange { key, nonce, .. } = exchange;
+        let granting = Granting { frame: frame.to_vec(), key, nonce, address, lease_s };
         Ok(Reply::Certify(Box::new(granting), Box::new(grant)))
     }
 
@@ -366,14 +381,14 @@ impl Server {
     /// [`DropReason::DhcpLeasesFull`], [`DropReason::TooBig`], or [`DropReason::DhcpNotHolder`] if another was granted the address
     /// meanwhile.
     pub fn certified(&mut self, now: Now, granting: &Granting, certificate: &[u8]) -> Result<Vec<u8>, DropReason> {
-        let Granting { frame, client, nonce, address, lease_s } = granting;
+        let Granting { frame, key, nonce, address, lease_s } = granting;
+        let mac = granting.mac();
         let header = wrapping::message(frame)?.ethernet();
         self.leases.retain(|_, lease| lease.holds(now.since_boot));
-        self.check_holder(now.since_boot, client.mac, *address)?;
-        let key = self.settings.master.key_of(*client);
-        let wrapped = self.wrap(now, &key, header, *nonce, certificate, wrapping::packet(frame))?;
+        self.check_holder(now.since_boot, mac, *address)?;
+        let wrapped = self.wrap(now, key, header, *nonce, certificate, wrapping::packet(frame))?;
         let until = end_of(now.since_boot, *lease_s);
-        self.leases.insert(*address, Leased { address: *address, mac: client.mac, until });
+        self.leases.insert(*address, Leased { address: *address, mac, until });
         Ok(wrapped)
     }
 

@@ -10,12 +10,15 @@ use ringwall_lab::net::talk::reach;
 use ringwall_lab::net::{Running, process};
 use rustix::process::Signal;
 
+use crate::sarp::sign;
 use crate::stage::{Guarded, Plan, SOON, Stage, perform, program};
 
 /// A certificate that ends soon enough to be warned of.
 const SHORT: Duration = Duration::from_secs(600);
 /// One that is in its second half from the start, because it begins five minutes before its issue.
 const DUE: Duration = Duration::from_secs(180);
+/// For what comes of itself, on a machine that does much else.
+const PATIENT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_certificate_is_renewed_by_files_and_associations_live_on() {
@@ -113,6 +116,65 @@ fn a_site_key_changes_under_way_and_hosts_fetch_it_while_they_talk() {
         assert!(said.contains("shared keys of generation 2"), "{said}");
         Ok(())
     });
+}
+
+/// A distributor and hosts take another request master without a restart, and who has none of it is
+/// nobody. The change is over at once, so what comes of it hangs on no time. With the program of
+/// before the distributor went on answering under the former master.
+#[test]
+fn a_distributor_takes_another_master_while_it_works_and_so_do_its_hosts() {
+    perform(&["k", "a", "c"], |stage| {
+        let site = format!("{} site renew --dir {}", program().display(), text(stage.site.directory()));
+        let through = format!("renew_through = \"{site} --request - --out -\"");
+        let distributor = sign(stage, "k", Plan::distributor().host(&through))?;
+        let near = sign(stage, "a", Plan::sarp().host(&through))?;
+        // Its identity is of before.
+        let mut late = stage.prepare("c", Plan::sarp().host(&through))?;
+        stage.site.order("rekey-shared --after 0s --grace 0s")?;
+        for host in [&distributor, &near] {
+            let said = must(host, &["host", "renew"])?;
+            assert!(said.contains("shared keys of generation 1"), "{said}");
+            assert_eq!(host.status()?["identity"]["shared_keys"].as_u64(), Some(1));
+        }
+        late.start(&[])?;
+        process::until("requests under the former master to be refused", PATIENT, || {
+            Ok(distributor.drops("sarp-request-check")? > 0)
+        })?;
+        assert!(late.status()?["sarp"]["clock_unix_s"].is_null(), "no distributor told it the time");
+        must(&late, &["host", "renew"])?;
+        process::until("the time", PATIENT, || Ok(late.status()?["sarp"]["clock_unix_s"].is_u64()))?;
+        reach(&stage.host("c").namespace, stage.host("a").ip, PATIENT).map(drop)
+    });
+}
+
+/// A thief has the identity of a host whose certificate is over, and sets his clock back: his own
+/// program works, and nobody who has the time takes his word, whoever asks whom.
+#[test]
+fn a_certificate_that_is_over_opens_nothing_whatever_the_clock_of_its_host_says() {
+    for layers in ["kernel", "none"] {
+        perform(&["a", "b"], |stage| {
+            let [a, b] = ["a", "b"].map(|name| stage.host(name));
+            let ago = Duration::from_secs(3600);
+            let over = stage.site.issue_ago(a, Role::Host, Duration::from_secs(600), ago)?;
+            // Both are good by the thief's clock.
+            let good = stage.site.issue_ago(b, Role::Host, 24 * ago, ago)?;
+            let _thief = stage.guard("a", Plan::default().identity(over).clock_offset_s(-3500))?;
+            let plan = Plan::default().identity(good).cll(&format!("layers = \"{layers}\""));
+            let honest = stage.guard("b", plan)?;
+            for (from, to) in [(a, b), (b, a)] {
+                let before = honest.drops("bad-certificate")?;
+                process::until("the certificate to be refused", PATIENT, || {
+                    let answered = reach(&from.namespace, to.ip, Duration::from_millis(500)).is_ok();
+                    assert!(!answered, "{} reaches {} with a certificate that is over", from.name, to.name);
+                    Ok(honest.drops("bad-certificate")? > before)
+                })?;
+            }
+            let peers = honest.json(&["peers"])?;
+            let in_use = |peer: &serde_json::Value| peer["state"] == "established";
+            assert!(!peers.as_array().is_some_and(|peers| peers.iter().any(in_use)), "{peers}");
+            Ok(())
+        });
+    }
 }
 
 /// Hosts a and b, which talk; a by this plan, with a certificate that is good for so long.

@@ -281,16 +281,22 @@ impl Site {
 
     /// Issues an identity for `host` that ends after `validity`, which is shorter than the program lets a manager choose.
     pub fn issue_for(&self, host: &Host, role: Role, validity: Duration) -> Result<PathBuf, Failure> {
+        self.issue_ago(host, role, validity, Duration::ZERO)
+    }
+
+    /// The same, as it was issued so long `ago`.
+    pub fn issue_ago(&self, host: &Host, role: Role, validity: Duration, ago: Duration) -> Result<PathBuf, Failure> {
         let file = self.directory.with_extension(format!("{}.short.pem", host.name));
         let delivery = Delivery { output: &file, overwrite: Overwrite::Force, sharing: Sharing::Allowed };
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-        let mut generator = bump::Generator::from_seed([7; 32]);
+        let then = since_epoch.saturating_sub(ago);
+        let mut generator = bump::Generator::from_seed([host.mac.0[5]; 32]);
         let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
         let issued = Request::new(host.name, host.mac, vec![host.ip])
             .and_then(|request| request.with_role(role).with_validity(validity))
             .and_then(|request| {
                 let directory = Directory::open(&self.directory)?;
-                directory.issue_identity(&request, &delivery, &mut random, since_epoch.as_secs())
+                directory.issue_identity(&request, &delivery, &mut random, then.as_secs())
             });
         issued.map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(file)

@@ -227,7 +227,7 @@ impl Guard for sarp::Host {
         match order {
             // Whoever asked for it looks whether it began.
             Order::ChangeKey(new) => _ = self.change_key(now, new, sink),
-            Order::Share(site_keys) => self.share(&site_keys),
+            Order::Share(keys) => self.share(&keys),
             _ => {}
         }
     }

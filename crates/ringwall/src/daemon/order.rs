@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cll::Instruction;
-use identity::Succession;
 use identity::signing::SigningKey;
-use identity::site_key::SiteKey;
+use sarp::SharedKeys;
 use scrub::{FlowId, FlowReport};
 use shield::ipsec::PeerSettings;
 
@@ -17,8 +16,8 @@ use super::queue::Reply;
 pub(crate) enum Order {
     /// S-ARP: have the host's own key replaced; how that ends is in the report.
     ChangeKey(Arc<SigningKey>),
-    /// S-ARP: the keys of the site are these from now on.
-    Share(Box<Succession<SiteKey>>),
+    /// S-ARP: what this host shares with others is this from now on.
+    Share(Box<SharedKeys>),
     /// The link layer: follow what an operator or the site says.
     Instruct(Instruction),
     /// A shield in front of IPsec: take other keys of its peers.

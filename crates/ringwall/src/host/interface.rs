@@ -169,16 +169,17 @@ impl Interface {
         Ok(Some(line))
     }
 
-    /// Has other keys that hosts share come into force in mode `sarp`: DHCP messages have their
-    /// tags under the site's.
-    fn take_site_keys(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
+    /// Has other keys that hosts share come into force in mode `sarp`.
+    fn take_shared_keys(&mut self, journal: &mut Journal, link: &Link) -> Result<Option<String>, Failure> {
         let Some(in_force) = &self.identity else { return Ok(None) };
         let now = self.config.clock().now();
         let Some(read) = renewed::reread(&self.config, in_force, now, &self.disk)? else { return Ok(None) };
         if read.certificate().der() != in_force.certificate().der() {
             return Ok(Some("the certificate is in force with the next start of the daemon".to_owned()));
         }
-        link.order(Order::Share(Box::new(read.site_keys().clone()))).map_err(Failure::new)?;
+        if let Some(keys) = sarp_keys(&read) {
+            link.order(Order::Share(Box::new(keys))).map_err(Failure::new)?;
+        }
         let line = shared_keys_line(&read);
         journal.note("shared-keys", &line);
         self.identity = Some(read);
@@ -365,7 +366,7 @@ impl Ward for Interface {
 
     fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
         if self.config.host.mode == Mode::Sarp && *ask == Ask::Renewed {
-            let taken = self.take_site_keys(journal, link).map(Vec::from_iter);
+            let taken = self.take_shared_keys(journal, link).map(Vec::from_iter);
             return taken
                 .map_or_else(|failure| Answer::Error { line: failure.to_string() }, |lines| Answer::Done { lines });
         }
@@ -451,6 +452,15 @@ impl Ward for Interface {
             OnExit::Restore => self.disk.give_back(),
         }
     }
+}
+
+/// What a host that signs ARP shares with others.
+fn sarp_keys(identity: &HostIdentity) -> Option<sarp::SharedKeys> {
+    Some(sarp::SharedKeys {
+        site_keys: identity.site_keys().clone(),
+        request_keys: identity.request_keys()?.clone(),
+        masters: identity.request_masters().cloned(),
+    })
 }
 
 /// What is said of other shared keys.

@@ -52,24 +52,25 @@ fn client_settings(file: &Path, identity: &HostIdentity, link: Link) -> Result<c
         let what = "dhcp.client = true, but the certificate names a second key, and no certificate of a lease does";
         return Err(Failure::file(file, what, "remove dhcp.client, or use an identity of another site"));
     }
-    let key = identity.dhcp_key().cloned();
-    let key = key.ok_or_else(|| Failure::file(file, "it holds no RINGWALL DHCP KEY", AGAIN))?;
-    if key.client() != identity::dhcp_key::client_id(certificate) {
+    let keys = identity.dhcp_keys().cloned();
+    let keys = keys.ok_or_else(|| Failure::file(file, "it holds no RINGWALL DHCP KEY", AGAIN))?;
+    if keys.newest().1.client() != identity::dhcp_key::client_id(certificate) {
         return Err(Failure::file(file, "its RINGWALL DHCP KEY is another certificate's", AGAIN));
     }
-    Ok(client::Settings { key, base: certificate.der().to_vec(), link })
+    Ok(client::Settings { keys, base: certificate.der().to_vec(), link })
 }
 
 fn server_settings(config: &Config, identity: &HostIdentity, link: Link) -> Result<DhcpServer, Failure> {
     let file = &config.host.identity;
     let remedy = "issue this host's identity with `ringwall site issue --role dhcp --serves SUBNET`";
     let lacks = |what: &str| Failure::file(file, what, remedy);
-    let master = identity.dhcp_master().cloned();
-    let master = master.ok_or_else(|| lacks("it holds no RINGWALL DHCP MASTER, so clients could not be told apart"))?;
+    let masters = identity.dhcp_masters().cloned();
+    let masters =
+        masters.ok_or_else(|| lacks("it holds no RINGWALL DHCP MASTER, so clients could not be told apart"))?;
     let authority = lease::LeaseAuthority::open(identity).map_err(|error| Failure::file(file, error, remedy))?;
     let certificate = identity.certificate();
     let settings = server::Settings {
-        master,
+        masters,
         mac: certificate.mac(),
         addresses: certificate.addresses().to_vec(),
         link,

@@ -169,17 +169,17 @@ impl SignedArp {
             ));
         }
         let refresh = Refresh::open(config, &identity, disk)?;
-        let request_key = identity.request_key().cloned();
-        let request_key = request_key.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
+        let request_keys = identity.request_keys().cloned();
+        let request_keys = request_keys.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;
         let settings = sarp::Settings {
-            dhcp_client: dhcp_client(config, &identity, request_key.host())?,
+            dhcp_client: dhcp_client(config, &identity, request_keys.newest().1.host())?,
             dhcp_server: dhcp_server(file, config, &identity)?,
             key: refresh.signing_key()?,
             mac: certificate.mac(),
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
-            request_key,
+            request_keys,
             known_hosts: config.sarp.known_hosts(file)?,
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
@@ -240,12 +240,12 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     if identity.certificate().role() != Role::Distributor {
         return Err(refused("this host's role is not akd, so nobody would believe its answers"));
     }
-    let master = identity.request_master().cloned();
-    let master = master.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
+    let masters = identity.request_masters().cloned();
+    let masters = masters.ok_or_else(|| refused("it holds no RINGWALL REQUEST MASTER"))?;
     let own = identity.request_key().map_or(0, RequestKey::host);
     let records = Repository::open(section, &identity.site_name(), own, config.clock())?;
     check_site(section, &records, identity)?;
-    Ok((Some(Akd::new(identity.record_signing_key(), master)), Arc::new(records)))
+    Ok((Some(Akd::new(identity.record_signing_key(), masters)), Arc::new(records)))
 }
 
 /// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use bump::Now;
 use identity::HostIdentity;
 
+use super::leases;
 use super::plan::load_identity;
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::failure::Failure;
 use crate::monitor::Disk;
 
@@ -22,7 +23,7 @@ pub(super) fn reread(
 ) -> Result<Option<Arc<HostIdentity>>, Failure> {
     let read = load_identity(config, now, disk)?;
     let (old, new) = (in_force.certificate(), read.certificate());
-    if old.der() == new.der() && in_force.generation() == read.generation() {
+    if old.der() == new.der() && in_force.shared_keys() == read.shared_keys() {
         return Ok(None);
     }
     let another =
@@ -33,8 +34,11 @@ pub(super) fn reread(
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
         return another("its certificate has another name, role or address");
     }
-    if (config.dhcp.client || config.dhcp.server) && old.der() != new.der() {
-        return another("it is renewed, and leases hang on the certificate before");
+    if config.host.mode == Mode::Cll {
+        leases::settings(config, &read, config.cll.ipv6, 0)?;
+        if config.dhcp.server && old.der() != new.der() {
+            return another("it is renewed, and leases that this host gave hang on the certificate before");
+        }
     }
     Ok(Some(read))
 }

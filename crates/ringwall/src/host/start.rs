@@ -296,10 +296,12 @@ fn own_for_sarp(config: &Config, identity: &HostIdentity, ports: &Opened) -> shi
     }
 }
 
-/// By what the kernel tells the number of a token, if this host is a distributor.
-fn numbers(config: &Config, identity: &HostIdentity) -> Option<shield::sarp::Key> {
-    let master = identity.request_master().filter(|_| config.akd.is_some())?;
-    Some(NumberKey::of(master).bytes().clone())
+/// By what the kernel tells the number of a token, if this host is a distributor. Which master is over
+/// it hears from the data path.
+fn numbers(config: &Config, identity: &HostIdentity) -> Vec<shield::sarp::Key> {
+    let masters = identity.request_masters().filter(|_| config.akd.is_some());
+    let masters = masters.into_iter().flat_map(|masters| masters.iter());
+    masters.map(|(_, master)| NumberKey::of(master).bytes().clone()).collect()
 }
 
 /// What the wire's socket hears of a host that signs ARP.

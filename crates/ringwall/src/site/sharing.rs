@@ -1,5 +1,5 @@
-//! `ringwall site rekey-shared`: another site key, which hosts fetch by themselves; and what `site
-//! revoke` says of it.
+//! `ringwall site rekey-shared`: another site key and other masters, which hosts fetch by
+//! themselves; and what `site revoke` says of it.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -5,8 +5,7 @@
 //! itself that the site made it. A number that was overheard leads to a tag, of which only so many are checked in a second.
 
 use bump::{DropReason, Instant, Now};
-use identity::distributor::RequestMaster;
-use identity::token::{NumberKey, TokenKey};
+use identity::token::TokenKey;
 use shield::{Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::Arp;
@@ -51,7 +50,6 @@ enum Asked {
 
 /// What stands in front of the tag of a message about a token, and between the tag and the repository.
 pub(super) struct EnrolmentGate {
-    numbers: NumberKey,
     checks: Shares,
     answers: Shares,
 }
@@ -73,9 +71,8 @@ impl Shares {
 }
 
 impl EnrolmentGate {
-    pub(super) fn new(master: &RequestMaster) -> EnrolmentGate {
+    pub(super) fn new() -> EnrolmentGate {
         EnrolmentGate {
-            numbers: NumberKey::of(master),
             checks: Shares::new(limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND, limits::ENROLMENT_CHECKS_PER_SECOND),
             answers: Shares::new(limits::ENROLMENTS_PER_TOKEN_PER_SECOND, limits::ENROLMENTS_PER_SECOND),
         }
@@ -83,9 +80,6 @@ impl EnrolmentGate {
 
     /// Whether the tag of a message about this token may be checked.
     fn admit(&mut self, now: Instant, token: u64) -> Result<(), DropReason> {
-        if !self.numbers.knows(token) {
-            return Err(DropReason::SarpEnrolNumber);
-        }
         if self.checks.take(now, token) { Ok(()) } else { Err(DropReason::SarpEnrolBudget) }
     }
 }
@@ -98,8 +92,9 @@ impl Akd {
             Kind::Apply => (Application::parse(message.data).map_err(malformed)?.question.host, Asked::Apply),
             _ => (Fetch::parse(message.data).map_err(malformed)?.question.host, Asked::Fetch),
         };
+        let master = self.masters.of_number(token).ok_or(DropReason::SarpEnrolNumber)?;
         self.gate.admit(now.since_boot, token)?;
-        let key = TokenKey::from_master(&self.master, token);
+        let key = TokenKey::from_master(master, token);
         if !key.verify_request(&message.signed_bytes(), message.signature) {
             return Err(DropReason::SarpEnrolTag);
         }

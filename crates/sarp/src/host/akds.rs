@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Side, time};
 use dhcp::server::Question as LeaseQuestion;
-use identity::Verified;
-use identity::distributor::Statement;
+use identity::distributor::{RequestKey, RequestMaster, Statement};
 use identity::signing::SigningKey;
+use identity::{Succession, Verified};
 use shield::Bucket;
+use shield::sarp::Outpost;
 use wire::MacAddress;
 use wire::arp::Arp;
 use wire::sarp::data::{Answer, Lease, Question};
@@ -74,6 +75,13 @@ impl Akds {
             new_key: None,
             answer_check_budget: bucket(limits::ANSWER_CHECKS_PER_SECOND),
             key_request_budget: bucket(limits::KEY_REQUESTS_PER_SECOND),
+        }
+    }
+
+    /// The distributor on this machine, if there is one, knows requests by these masters from now on.
+    pub(super) fn share(&mut self, masters: &Succession<RequestMaster>, outpost: Option<&mut (dyn Outpost + 'static)>) {
+        if let Some(akd) = &mut self.here {
+            akd.share(masters, outpost);
         }
     }
 
@@ -215,33 +223,35 @@ impl Akds {
     fn send_request(&mut self, call: &mut Call<'_>, due: Due) {
         let Some(distributor) = call.core.settings.distributors.get(due.distributor) else { return };
         let (mac, ip) = (distributor.mac, distributor.ip);
-        let question = Question { host: call.core.settings.request_key.host(), nonce: due.nonce };
+        let question = Question { host: call.core.settings.host(), nonce: due.nonce };
         match due.about {
-            About::Time => self.send_tagged(call, Kind::TimeRequest, call.arp_to(mac, ip), &question.emit()),
-            About::Key(wanted) => self.send_tagged(call, Kind::KeyRequest, call.arp_to(mac, wanted), &question.emit()),
-            About::Change => self.sign_change(call, call.arp_to(mac, ip), question),
+            About::Time => self.send_tagged(call, due, Kind::TimeRequest, call.arp_to(mac, ip), &question.emit()),
+            About::Key(wanted) => {
+                self.send_tagged(call, due, Kind::KeyRequest, call.arp_to(mac, wanted), &question.emit())
+            }
+            About::Change => self.sign_change(call, due, call.arp_to(mac, ip), question),
             About::Lease(number) => {
                 let Some(asked) = self.leases.get(&number) else { return };
                 let (arp, data) = (call.arp_to(mac, asked.address), lease_data(asked, question));
-                self.send_tagged(call, Kind::Lease, arp, &data);
+                self.send_tagged(call, due, Kind::Lease, arp, &data);
             }
         }
     }
 
     /// Sends a request that proves itself to a distributor by its credential.
-    fn send_tagged(&mut self, call: &mut Call<'_>, kind: Kind, arp: Arp, data: &[u8]) {
+    fn send_tagged(&mut self, call: &mut Call<'_>, due: Due, kind: Kind, arp: Arp, data: &[u8]) {
         // Zero before this host has the time; then a distributor knows a recording by its age.
         let seconds = call.clock().map_or(0, Stamp::seconds);
         let unsigned = Message { arp, kind, seconds, data, signature: &[] }.signed_bytes();
-        let credential = call.core.settings.request_key.credential(&unsigned);
+        let credential = request_key(call, due).credential(&unsigned);
         self.send(call, arp.target_mac, &seal(unsigned, &credential));
     }
 
     /// What does not start now is tried again in a moment.
-    fn sign_change(&mut self, call: &mut Call<'_>, arp: Arp, question: Question) {
+    fn sign_change(&mut self, call: &mut Call<'_>, due: Due, arp: Arp, question: Question) {
         let (Some(new), Some(stamp)) = (self.new_key.clone(), call.clock()) else { return };
         let (seconds, old) = (stamp.seconds(), Arc::clone(&call.core.key));
-        let request_key = call.core.settings.request_key.clone();
+        let request_key = request_key(call, due).clone();
         let changing = Changing { old, new, request_key, arp, seconds, question };
         call.start(JobKind::Change(Box::new(changing)), Task::Change { to: arp.target_mac });
     }
@@ -266,6 +276,7 @@ impl Akds {
         frame: Option<&[u8]>,
     ) -> Verdict {
         let akd = self.here.as_mut().ok_or(DropReason::ArpTarget)?;
+        akd.follow(call.time, call.core.outpost.as_deref_mut());
         if source != message.arp.sender_mac || !is_station(source) {
             return Err(DropReason::ArpSource);
         }
@@ -305,7 +316,7 @@ impl Akds {
         let named = || settings.weaken.distributor_nonce.then(|| named_by(message));
         let about = asked.or_else(named).ok_or(DropReason::SarpUnasked)?;
         let fits = about.is_answered_by(message.kind)
-            && answer.host == settings.request_key.host()
+            && answer.host == settings.host()
             && about.address().is_none_or(|ip| ip == message.arp.sender_ip);
         let distributor = settings.distributors.iter().position(|one| one.mac == source);
         let distributor = distributor.filter(|_| fits).ok_or(DropReason::SarpNonce)?;
@@ -388,4 +399,12 @@ fn lease_data(asked: &LeaseQuestion, question: Question) -> Vec<u8> {
 /// Whether `mac` is the hardware address of somebody, not of a group or nobody.
 fn is_station(mac: MacAddress) -> bool {
     !mac.is_group() && mac != MacAddress::ZERO
+}
+
+/// With what this host proves itself in this try. Before a distributor has told the time, this machine's own clock says which
+/// key is likely.
+fn request_key<'a>(call: &'a Call<'_>, due: Due) -> &'a RequestKey {
+    let own_unix_s = || call.time.trusted_unix_ms().map(|unix_ms| unix_ms / 1000);
+    let unix_s = call.clock().map(|stamp| u64::from(stamp.seconds())).or_else(own_unix_s);
+    call.core.settings.request_key(unix_s.unwrap_or(0), due.round)
 }

@@ -20,9 +20,7 @@ mod work;
 use std::sync::Arc;
 
 use bump::{Batch, Bump, Fate, Generator, Instant, Ledger, Now, Side, Sink, Ticket, Torn};
-use identity::Succession;
 use identity::signing::SigningKey;
-use identity::site_key::SiteKey;
 use shield::sarp::Outpost;
 
 use self::core::{Call, Core};
@@ -30,7 +28,7 @@ use self::machines::Machines;
 use crate::akd::Akd;
 use crate::event::Event;
 use crate::job::{Completion, Job};
-use crate::settings::Settings;
+use crate::settings::{Settings, SharedKeys};
 
 pub use report::{KeyReport, LeaseReport, Report};
 
@@ -54,17 +52,22 @@ impl Host {
         self.core.set_outpost(outpost);
     }
 
-    /// The keys of the site are these from now on; DHCP messages have their tags under them.
-    pub fn share(&mut self, site_keys: &Succession<SiteKey>) {
-        self.machines.dhcp.share(site_keys);
-    }
-
     /// Has this host's key replaced: it signs with `new` as soon as a distributor has it, and asks until one answers. An event
     /// tells how it ended. False, with nothing begun, while another key is under way, nothing can be sent, or this host has no
     /// address by which distributors know it.
     pub fn change_key(&mut self, now: Now, new: Arc<SigningKey>, sink: &mut dyn Sink) -> bool {
         let mut call = Call { time: now, core: &mut self.core, sink };
         self.machines.akds.change_key(&mut call, new)
+    }
+
+    /// What this host shares with others is this from now on.
+    pub fn share(&mut self, keys: &SharedKeys) {
+        let request_keys = keys.request_keys.clone();
+        self.core.settings = Arc::new(Settings { request_keys, ..Settings::clone(&self.core.settings) });
+        self.machines.dhcp.share(&keys.site_keys);
+        if let Some(masters) = &keys.masters {
+            self.machines.akds.share(masters, self.core.outpost.as_deref_mut());
+        }
     }
 
     /// Whether a distributor has told the time.

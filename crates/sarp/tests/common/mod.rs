@@ -281,7 +281,7 @@ impl Lan {
             mac: mac(number),
             addresses: vec![ip(number)],
             distributors: distributors.to_vec(),
-            request_key: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)),
+            request_keys: RequestMaster::from_bytes(MASTER).key_of(u64::from(number)).into(),
             known_hosts: Vec::new(),
             window: sarp::limits::WINDOW,
             dhcp_client: None,

@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 
 use bump::DropReason;
+use identity::hash::sha256;
 use identity::site_key::SiteKey;
 use wire::cll::GroupFrame;
 
+use super::super::resumption::Resumed;
 use super::super::*;
 use super::{Exchange, Message, Model, counted};
 use crate::job::broadcast::{Batch, CheckAnnouncement, CheckRoot, Outcome, Work};
@@ -16,6 +18,7 @@ use crate::secrecy::Secrecy;
 const CHALLENGE: &str = include_str!("../../../../../model/challenge.vp");
 const GROUP: &str = include_str!("../../../../../model/group.vp");
 const HANDSHAKE: &str = include_str!("../../../../../model/handshake.vp");
+const RESUMPTION: &str = include_str!("../../../../../model/resumption.vp");
 const ROLLOVER: &str = include_str!("../../../../../model/rollover.vp");
 
 /// What the code says to a changed message.
@@ -83,6 +86,36 @@ const OF_ROLLOVERS: [Change; 10] = [
     change("key_share", "a byte", 5, 1),
 ];
 
+/// The same of a resumption message.
+const OF_RESUMPTIONS: [Change; 18] = [
+    change("site_tag", "proof", 0, 1),
+    change("site_tag", "hint", 15, 1),
+    change("arp_head", "operation", 7, 3),
+    change("sender", "hardware address", 5, 1),
+    change("sender", "address", 9, 1),
+    change("target", "hardware address", 5, 1),
+    change("target", "address", 9, 1),
+    change("timestamp", "highest byte", 0, 1),
+    change("timestamp", "lowest byte", 7, 1),
+    change("nonce", "first byte", 0, 1),
+    change("nonce", "last byte", 15, 1),
+    change("offer", "suite", 1, 3),
+    change("offer", "protection", 2, 1),
+    change("offer", "receiver index", 7, 8),
+    change("offer", "lifetime", 11, 1),
+    change("offer", "compression", 12, 1),
+    change("offer", "slow nonce", 13, 2),
+    change("key_share", "a byte", 5, 1),
+];
+
+/// What a request has beside that, and a reply covers.
+const OF_TICKETS: [Change; 4] = [
+    change("number", "first byte", 0, 1),
+    change("ticket", "first byte", 0, 1),
+    change("binder", "first byte", 0, 1),
+    change("binder", "last byte", 31, 1),
+];
+
 fn handshake(name: &'static str, bytes: &[u8]) -> Message {
     let certificate = counted(bytes, 132);
     let lengths = [
@@ -105,6 +138,27 @@ fn rollover(name: &'static str, bytes: &[u8]) -> Message {
     let lengths =
         [("kind", 1), ("flags", 1), ("nonce", 16), ("offer", 14), ("key_share", 32), ("certificate", certificate)];
     Message::cut(name, bytes, &lengths, "signature")
+}
+
+fn resumption(name: &'static str, bytes: &[u8]) -> Message {
+    let mut lengths = vec![
+        ("kind", 1),
+        ("flags", 1),
+        ("site_tag", 16),
+        ("arp_head", 8),
+        ("sender", 10),
+        ("target", 10),
+        ("timestamp", 8),
+        ("nonce", 16),
+        ("offer", 14),
+        ("key_share", 32),
+    ];
+    if name == "reply" {
+        lengths.push(("binder", 32));
+        return Message::cut(name, bytes, &lengths, "signature");
+    }
+    lengths.extend([("length", 2), ("number", 16), ("ticket", counted(bytes, 116) - 2 - 16)]);
+    Message::cut(name, bytes, &lengths, "binder")
 }
 
 fn context(old: &[u8]) -> Message {
@@ -147,12 +201,23 @@ fn with_certificate(message: &Message, certificate: &[u8]) -> Vec<u8> {
 /// The code must refuse exactly the changes to fields that the model says this signature covers,
 /// and for the signature's sake.
 fn check_each(message: &Message, covered: &BTreeSet<String>, changes: &[&Change], judge: impl Fn(&[u8]) -> Verdict) {
+    check_each_for(DropReason::BadSignature, message, covered, changes, judge);
+}
+
+/// The same of what covers fields otherwise, and is refused for this reason.
+fn check_each_for(
+    reason: DropReason,
+    message: &Message,
+    covered: &BTreeSet<String>,
+    changes: &[&Change],
+    judge: impl Fn(&[u8]) -> Verdict,
+) {
     assert_eq!(judge(&message.bytes), Verdict::Accepted, "as it came");
     for Change { field, what, at, bits } in changes.iter().copied() {
         let mut changed = message.bytes.clone();
         changed[message.range(field).start + at] ^= bits;
         let is_covered = covered.contains(&format!("{}.{field}", message.name));
-        let expected = if is_covered { Verdict::Refused(DropReason::BadSignature) } else { Verdict::Accepted };
+        let expected = if is_covered { Verdict::Refused(reason) } else { Verdict::Accepted };
         assert_eq!(judge(&changed), expected, "{}.{field}, {what}", message.name);
     }
     for (field, _) in &message.fields {
@@ -164,9 +229,10 @@ fn check_each(message: &Message, covered: &BTreeSet<String>, changes: &[&Change]
 }
 
 /// The certificate is changed into another good one, and the signature is what is checked.
-const ELSEWHERE: [&str; 7] = ["kind", "flags", "certificate", "signature", "leaves", "length", "old"];
+const ELSEWHERE: [&str; 10] =
+    ["kind", "flags", "certificate", "signature", "leaves", "length", "old", "number", "ticket", "binder"];
 /// Fields that nothing here leaves out.
-const ALSO_COVERED: [&str; 5] = ["kind", "flags", "certificate", "leaves", "length"];
+const ALSO_COVERED: [&str; 7] = ["kind", "flags", "certificate", "leaves", "length", "number", "ticket"];
 
 /// Another good certificate of the same key is refused because it is not the one that was signed.
 fn check_certificate(message: &Message, host: &str, judge: impl Fn(&[u8]) -> Verdict) {
@@ -324,6 +390,76 @@ fn a_rollover_signs_what_the_model_says() {
         let transcript = model.evaluate(model.tied("rollover_transcript"), &exchange);
         assert_eq!(transcript, roll.answer().transcript);
         assert_eq!(transcript, roll.finish().transcript);
+    }
+}
+
+impl Resumed {
+    fn exchange(&self) -> Exchange {
+        Exchange(["request", "reply"].map(|name| resumption(name, self.message(name))).into())
+    }
+
+    fn judge_request(&self, request: &[u8]) -> Verdict {
+        Verdict::of(self.answering(request).run())
+    }
+
+    fn judge_reply(&self, request: &[u8], reply: &[u8]) -> Verdict {
+        Verdict::of(self.finishing(request, reply).run())
+    }
+
+    /// The binder of a message is what the code makes of what the model says; the fields of that.
+    fn check_bound(&self, model: &Model, tie: &str, exchange: &Exchange, message: &Message) -> BTreeSet<String> {
+        let term = model.tied(tie).argument("MAC", 1);
+        let bound = model.evaluate(term, exchange);
+        let label = model.evaluate(term.argument("CONCAT", 0), exchange);
+        let binder = self.secret().binder(&label, &[&bound[label.len()..]]);
+        assert_eq!(binder, message.field("binder"), "{tie} of {} is bound otherwise", model.file);
+        model.fields(term)
+    }
+
+    /// The reply as who has stolen the ticket's secret binds it anew, and cannot sign it.
+    fn bound_anew(&self, model: &Model, request: &Message, reply: &[u8]) -> Vec<u8> {
+        let changed = Exchange(vec![resumption("request", &request.bytes), resumption("reply", reply)]);
+        let term = model.tied("resumption_bound_reply").argument("MAC", 1);
+        let label = model.evaluate(term.argument("CONCAT", 0), &changed);
+        // Names that stand in both messages differ now, so the message says what is bound.
+        let covered = |field: &str| changed.field(field).expect("a field").to_vec();
+        let hash = sha256(&[&request.bytes[..2], &request.bytes[18..]]);
+        let fields = ["kind", "flags", "arp_head", "sender", "target", "timestamp", "nonce", "offer", "key_share"];
+        let fields = fields.map(|field| covered(&format!("reply.{field}"))).concat();
+        let binder = self.secret().binder(&label, &[&hash, &fields]);
+        let range = changed.0[1].range("binder");
+        [&reply[..range.start], &binder, &reply[range.end..]].concat()
+    }
+}
+
+#[test]
+fn a_resumption_binds_and_signs_what_the_model_says() {
+    let model = Model::read("resumption.vp", RESUMPTION);
+    for (resumed, issuer) in Resumed::all().into_iter().zip(["omega", "alpha"]) {
+        let exchange = resumed.exchange();
+        let [request, reply] = &exchange.0[..] else { panic!("two messages") };
+        let (q, r) = (&request.bytes[..], &reply.bytes[..]);
+        let changes = OF_RESUMPTIONS.each_ref();
+        let of_request = resumed.check_bound(&model, "resumption_request", &exchange, request);
+        check_each_for(DropReason::BadBinder, request, &of_request, &changes, |changed| resumed.judge_request(changed));
+        let of_binder = resumed.check_bound(&model, "resumption_bound_reply", &exchange, reply);
+        let judge = |changed: &[u8]| resumed.judge_reply(q, changed);
+        check_each_for(DropReason::BadBinder, reply, &of_binder, &changes, judge);
+        let of_all = [&changes[..], &OF_TICKETS.each_ref()].concat();
+        let judge = |changed: &[u8]| resumed.judge_reply(changed, r);
+        check_each_for(DropReason::BadBinder, request, &of_binder, &of_all, judge);
+        // Who has the secret of the ticket can bind, and is stopped by the signature.
+        let of_reply = check_signed(&model, "resumption_reply", &exchange, reply, issuer);
+        assert_eq!(of_reply, of_binder.into_iter().chain(["reply.binder".to_owned()]).collect());
+        let judge = |changed: &[u8]| match resumed.judge_reply(q, &resumed.bound_anew(&model, request, changed)) {
+            // Another sender is not whom the certificate names, which shows before the signature.
+            Verdict::Refused(DropReason::CertificateAddress) => Verdict::Refused(DropReason::BadSignature),
+            verdict => verdict,
+        };
+        check_each(reply, &of_reply, &changes, judge);
+        let transcript = model.evaluate(model.tied("resumption_transcript"), &exchange);
+        assert_eq!(transcript, resumed.answer().transcript);
+        assert_eq!(transcript, resumed.finish().transcript);
     }
 }
 

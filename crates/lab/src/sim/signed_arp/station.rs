@@ -214,7 +214,7 @@ fn settings(plan: &Plan, host: u64, scenario: &Scenario, pool: &Pool, weaken: We
         mac,
         addresses: identity.certificate().addresses().to_vec(),
         distributors: pool.distributors(&numbers(Part::Distributor)),
-        request_key: site::master().key_of(host),
+        request_keys: site::master().key_of(host).into(),
         known_hosts: known_hosts.collect(),
         window,
         dhcp_client: client,

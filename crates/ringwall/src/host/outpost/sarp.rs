@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use bump::{DropReason, Instant};
 use shield::Hook;
 use shield::sarp::{
-    self, ACQUAINTED, COUNTERS, Count, HOST_WORDS, HOSTS, Key, Own, PLACE_WORDS, PLACES, SETTINGS, WHOLE_SHARE,
+    self, ACQUAINTED, COUNTERS, Count, HOST_WORDS, HOSTS, Key, MASTERS_MAX, Own, PLACE_WORDS, PLACES, SETTINGS,
+    WHOLE_SHARE,
 };
 use system::bpf::{Instruction, Map, Program, Shared};
 use wire::MacAddress;
@@ -21,17 +22,19 @@ const NAME: &str = "ringwall_sarp";
 /// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
 /// request is right, and in front of the socket it takes the place of the filter that says what is kept.
 pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
-    let mut maps = sarp::maps(own.numbers.is_some()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
+    let mut maps = sarp::maps(!own.numbers.is_empty()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     maps[SETTINGS].put(&[0; 4], &own.emit()[..])?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(sarp::program(hook)), &maps)?;
     let (places, counters, hosts) = (maps[PLACES].share()?, Books(maps[COUNTERS].share()?), maps[HOSTS].share()?);
-    let acquainted = maps.swap_remove(ACQUAINTED);
-    Ok((SarpMaps { places, counters, hosts, acquainted, _link: None }, program))
+    let (acquainted, settings) = (maps.swap_remove(ACQUAINTED), maps.swap_remove(SETTINGS));
+    Ok((SarpMaps { own: own.clone(), settings, places, counters, hosts, acquainted, _link: None }, program))
 }
 
 /// What the daemon writes and reads of the program's maps.
 #[derive(Debug)]
 pub(crate) struct SarpMaps {
+    own: Own,
+    settings: Map,
     places: Shared,
     counters: Books,
     hosts: Shared,
@@ -90,13 +93,28 @@ impl sarp::Outpost for SarpMaps {
         let _ = self.acquainted.put(&sarp::source(mac, ip), &WHOLE_SHARE);
     }
 
-    /// The program takes a key whose first half is not zero for whole, so that is written last.
-    fn know(&mut self, host: u64, check_key: &Key) {
+    /// The program takes a key whose first half is not zero for whole, and those of a host whose first
+    /// key is there, so what it looks at first is written last.
+    fn know(&mut self, host: u64, check_keys: &[Key]) {
         let at = usize::try_from(host).ok().and_then(|host| host.checked_mul(HOST_WORDS));
-        let Some([first, second, ..]) = at.and_then(|at| self.hosts.words().get(at..)) else { return };
+        let words = at.and_then(|at| self.hosts.words().get(at..)?.get(..2 * MASTERS_MAX));
+        let places = words.into_iter().flat_map(|words| words.chunks_exact(2)).zip(check_keys);
         let half = |half: &[u8]| u64::from_ne_bytes(std::array::from_fn(|at| half[at]));
-        second.store(half(&check_key[8..]), Ordering::Release);
-        first.store(half(&check_key[..8]), Ordering::Release);
+        for (place, key) in places.collect::<Vec<_>>().into_iter().rev() {
+            place[1].store(half(&key[8..]), Ordering::Release);
+            place[0].store(half(&key[..8]), Ordering::Release);
+        }
+    }
+
+    /// A message that is judged while the numbers are written may be dropped; who applies repeats it.
+    fn begin_anew(&mut self, numbers: &[Key]) {
+        for host in self.hosts.words().chunks_exact(HOST_WORDS) {
+            // The first word first: without it the others are not looked at.
+            host[..2 * MASTERS_MAX].iter().step_by(2).for_each(|word| word.store(0, Ordering::Release));
+        }
+        self.own.numbers = numbers.to_vec();
+        // The place is there, so nothing is left to fail.
+        let _ = self.settings.put(&[0; 4], &self.own.emit()[..]);
     }
 
     fn dropped(&self) -> Count {

@@ -47,17 +47,18 @@ struct Both {
     program: Program,
     maps: SarpMaps,
     is_distributor: bool,
-    master: RequestMaster,
-    numbers: NumberKey,
+    /// Two in force; the program knows both keys of hosts with an even number, and the first of others.
+    masters: [RequestMaster; 2],
+    numbers: [NumberKey; 2],
     random: Generator,
 }
 
 impl Both {
     fn open(hook: Hook, is_distributor: bool, keeps: Keeps) -> Both {
-        let master = RequestMaster::from_bytes([9; 32]);
-        let numbers = NumberKey::of(&master);
+        let masters = [9, 10].map(|seed| RequestMaster::from_bytes([seed; 32]));
+        let numbers = [0, 1].map(|at: usize| NumberKey::of(&masters[at]));
         let own = Own {
-            numbers: is_distributor.then(|| numbers.bytes().clone()),
+            numbers: numbers.iter().filter(|_| is_distributor).map(|numbers| numbers.bytes().clone()).collect(),
             keeps,
             answers_per_source_per_second: SHARE,
             strangers_answered_per_second: ANSWERS,
@@ -67,11 +68,14 @@ impl Both {
         sarp::Outpost::expect(&mut maps, ASKED, FOREVER);
         sarp::Outpost::own(&mut maps, OWN_IP, FOREVER);
         for host in (0..KNOWN_HOSTS).chain([MAX_HOST_NUMBER, MAX_HOST_NUMBER + 1]) {
-            sarp::Outpost::know(&mut maps, host, master.key_of(host).check_key().bytes());
+            let known = if host % 2 == 0 { 2 } else { 1 };
+            let keys: Vec<Key> =
+                masters[..known].iter().map(|master| master.key_of(host).check_key().bytes().clone()).collect();
+            sarp::Outpost::know(&mut maps, host, &keys);
         }
         let mut seed = [4; 32];
         seed[..8].copy_from_slice(&setting("RINGWALL_TWIN_SEED", 1).to_be_bytes());
-        let both = Both { program, maps, is_distributor, master, numbers, random: Generator::from_seed(seed) };
+        let both = Both { program, maps, is_distributor, masters, numbers, random: Generator::from_seed(seed) };
         both.let_idle_pass(false);
         both
     }
@@ -111,7 +115,8 @@ impl Both {
         let mut check: [u8; CHECK_LEN] = self.random.bytes();
         if self.number(2) == 0 {
             let head = message(kind, &data).request_head().expect("long enough");
-            check = self.master.key_of(host).check_key().check(&head);
+            let master = self.number(2);
+            check = self.masters[master].key_of(host).check_key().check(&head);
         }
         if kind == Kind::KeyChange {
             data[CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN].copy_from_slice(&check);
@@ -125,7 +130,8 @@ impl Both {
     fn enrolment(&mut self, kind: Kind) -> Vec<u8> {
         let drawn: [u8; DRAWN_LEN] = self.random.bytes();
         let made_up = u64::from_be_bytes(self.random.bytes());
-        let number = if self.number(2) == 0 { self.numbers.number(drawn) } else { made_up };
+        let master = self.number(2);
+        let number = if self.number(2) == 0 { self.numbers[master].number(drawn) } else { made_up };
         let data = [&number.to_be_bytes()[..], &[6; 60]].concat();
         seal(message(kind, &data).signed_bytes(), &[7; 16])
     }
@@ -184,12 +190,15 @@ impl Both {
             kind if REQUESTS.contains(&kind) => message.signature.get(..CHECK_LEN)?,
             kind if ENROLMENT.contains(&kind) => {
                 let number = message.data.first_chunk().map(|number| u64::from_be_bytes(*number))?;
-                return Some(self.numbers.knows(number));
+                return Some(self.numbers.iter().any(|numbers| numbers.knows(number)));
             }
             _ => return None,
         };
         let host = u64::from_be_bytes(*message.data.first_chunk()?);
-        let is_right = self.master.key_of(host).check_key().verify(&message.request_head()?, check.try_into().ok()?);
+        let (head, check) = (message.request_head()?, check.try_into().ok()?);
+        let is_right_by = |master: &RequestMaster| master.key_of(host).check_key().verify(&head, check);
+        let known = if host % 2 == 0 { 2 } else { 1 };
+        let is_right = self.masters[..known].iter().any(is_right_by);
         match host {
             0..KNOWN_HOSTS | MAX_HOST_NUMBER => Some(is_right),
             KNOWN_HOSTS..MAX_HOST_NUMBER => Some(true),
@@ -370,7 +379,7 @@ fn each_host_has_its_share_of_a_distributor() {
         let request = |both: &mut Both, host| {
             let unsigned =
                 message(Kind::KeyRequest, &Question { host, nonce: both.random.bytes() }.emit()).signed_bytes();
-            let credential = both.master.key_of(host).credential(&unsigned);
+            let credential = both.masters[0].key_of(host).credential(&unsigned);
             [&ethernet(EtherType::ARP)[..], &seal(unsigned, &credential)].concat()
         };
         let passed = |both: &Both, frames: &mut dyn Iterator<Item = Vec<u8>>| {
@@ -402,7 +411,7 @@ fn each_token_has_its_share_of_a_distributor() {
     for hook in [Hook::Socket, Hook::Xdp] {
         let both = Both::open(hook, true, Keeps::Arp);
         let about = |token: u8| {
-            let number = both.numbers.number([token; DRAWN_LEN]).to_be_bytes();
+            let number = both.numbers[0].number([token; DRAWN_LEN]).to_be_bytes();
             let application = seal(message(Kind::Apply, &[&number[..], &[6; 60]].concat()).signed_bytes(), &[7; 16]);
             [&ethernet(EtherType::ARP)[..], &application].concat()
         };
@@ -426,12 +435,31 @@ fn a_host_whose_key_is_not_made_yet_is_left_to_the_daemon() {
     let host = KNOWN_HOSTS;
     let data = Question { host, nonce: [3; 16] }.emit();
     let unsigned = message(Kind::TimeRequest, &data).signed_bytes();
-    let right = both.master.key_of(host).credential(&unsigned);
+    let right = both.masters[0].key_of(host).credential(&unsigned);
     let frame = |credential: &[u8]| [&ethernet(EtherType::ARP)[..], &seal(unsigned.clone(), credential)].concat();
     let (right, wrong) = (frame(&right), frame(&[7; CREDENTIAL_LEN]));
     assert_eq!([&right, &wrong].map(|frame| both.kernel(frame)), [None, None]);
-    sarp::Outpost::know(&mut both.maps, host, both.master.key_of(host).check_key().bytes());
+    let key = |master: &RequestMaster| master.key_of(host).check_key().bytes().clone();
+    let [former, next] = both.masters.each_ref().map(key);
+    sarp::Outpost::know(&mut both.maps, host, &[next.clone(), former.clone()]);
     assert_eq!([&right, &wrong].map(|frame| both.kernel(frame)), [None, Some(DropReason::SarpRequestCheck)]);
+    // The former master is over: its numbers count no more, and hosts are left to the daemon until
+    // they are named again.
+    let application = |numbers: &NumberKey| {
+        let number = numbers.number([8; DRAWN_LEN]).to_be_bytes();
+        let message = seal(message(Kind::Apply, &[&number[..], &[6; 60]].concat()).signed_bytes(), &[7; 16]);
+        [&ethernet(EtherType::ARP)[..], &message].concat()
+    };
+    let applications = both.numbers.each_ref().map(application);
+    assert_eq!([0, 1].map(|at: usize| both.kernel(&applications[at])), [None, None]);
+    let numbers = both.numbers[1].bytes().clone();
+    sarp::Outpost::begin_anew(&mut both.maps, &[numbers]);
+    let fates = [0, 1].map(|at: usize| both.kernel(&applications[at]));
+    assert_eq!(fates, [Some(DropReason::SarpEnrolNumber), None]);
+    let again = frame(&both.masters[0].key_of(host).credential(&unsigned));
+    assert_eq!([&again, &wrong].map(|frame| both.kernel(frame)), [None, None]);
+    sarp::Outpost::know(&mut both.maps, host, &[next]);
+    assert_eq!(both.kernel(&again), Some(DropReason::SarpRequestCheck));
 }
 
 /// At the socket it is the filter as well; in front of the card what is not its business goes on.
