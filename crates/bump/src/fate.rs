@@ -4,6 +4,7 @@
 //! states it and every simulation checks it.
 
 use crate::inject::point;
+use crate::witness::{Sighting, Witness};
 use crate::{Instant, Side};
 
 /// The one fate of a frame.
@@ -453,6 +454,7 @@ pub struct Ledger {
     /// factor.
     pub emitted: [u64; 2],
     examples: Vec<std::collections::VecDeque<Drop>>,
+    witness: Witness,
 }
 
 impl Default for Ledger {
@@ -468,6 +470,7 @@ impl Default for Ledger {
             made: [0; 2],
             emitted: [0; 2],
             examples: vec![std::collections::VecDeque::new(); DROP_REASONS],
+            witness: Witness::default(),
         }
     }
 }
@@ -517,6 +520,7 @@ impl Ledger {
 
     fn drop_frame(&mut self, now: Instant, from: Side, reason: DropReason, bytes: &[u8]) {
         self.dropped[reason as usize] += 1;
+        self.witness.see(now, from, reason, bytes);
         let examples = &mut self.examples[reason as usize];
         if examples.back().is_some_and(|last| now.since(last.at) < EXAMPLE_INTERVAL) {
             return;
@@ -540,6 +544,11 @@ impl Ledger {
         let mut all: Vec<Drop> = self.examples.iter().flatten().cloned().collect();
         all.sort_by_key(|drop| drop.at);
         all
+    }
+
+    /// Who was dropped lately, each claim once.
+    pub fn sightings(&self) -> impl Iterator<Item = &Sighting> {
+        self.witness.sightings()
     }
 
     /// Frames received less frames whose fate is known or that are held: zero whenever no frame is between two parts.
@@ -578,6 +587,7 @@ impl Ledger {
         for (mine, theirs) in self.examples.iter_mut().zip(&other.examples) {
             mine.extend(theirs.iter().cloned());
         }
+        self.witness.add(&other.witness);
     }
 }
 
