@@ -120,12 +120,15 @@ impl Record {
     #[must_use]
     pub fn sentence(&self) -> String {
         let source = match (&self.source, self.is_sum) {
-            (_, true) => "Many".to_owned(),
             (party, _) if party.is_known() => party.to_string(),
-            _ => "Somebody (only counted, so nobody can say who)".to_owned(),
+            (_, true) => "Many".to_owned(),
+            (_, false) => "Somebody (only counted, so nobody can say who)".to_owned(),
         };
-        let claimed =
-            if self.claimed.is_known() { self.claimed.to_string() } else { "an unknown address".to_owned() };
+        let claimed = match (&self.claimed, self.is_sum) {
+            (party, _) if party.is_known() => party.to_string(),
+            (_, true) => "many".to_owned(),
+            (_, false) => "an unknown host".to_owned(),
+        };
         let target = if self.target.is_known() { self.target.to_string() } else { "this host".to_owned() };
         let sentence = self.kind.sentence();
         sentence.replace("{source}", &source).replace("{claimed}", &claimed).replace("{target}", &target)
