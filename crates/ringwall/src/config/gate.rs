@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use system::takeover;
 use wire::EtherType;
 
-use super::{OnExit, PASSABLE, RealTime, default_run_dir, default_state_dir, read_text, syntax};
+use super::{OnExit, PASSABLE, RealTime, Records, default_run_dir, default_state_dir, read_text, syntax};
 use crate::failure::Failure;
 
 /// Longest list of pairs or EtherTypes: each such packet is compared with all of them.
@@ -32,6 +32,8 @@ const MTU_MAX: usize = 65_535;
 pub(crate) struct GateConfig {
     #[serde(default)]
     pub(crate) gate: Gate,
+    #[serde(default)]
+    pub(crate) records: Records,
 }
 
 /// A choice of rules.
@@ -221,9 +223,10 @@ impl GateConfig {
         GateConfig::read(file, &read_text(file)?)
     }
 
-    pub(super) fn read(file: &Path, text: &str) -> Result<GateConfig, Failure> {
+    pub(crate) fn read(file: &Path, text: &str) -> Result<GateConfig, Failure> {
         let config: GateConfig = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
         config.gate.check_interfaces(file)?;
+        config.records.check(file)?;
         config.gate.settings(file, scrub::limits::MTU)?;
         Ok(config)
     }
