@@ -114,9 +114,9 @@ drop_reasons! {
     OwnSource, "own-source", "A frame from the wire carries our own source address: a reflection or a cloned address.",
         "Look for a loop or for the machine that clones this host's address.";
     Unsealed, "unsealed", "A plain frame from a host that is not on the legacy list.",
-        "Enrol that host, or put it on the legacy list if it cannot be.";
+        "If `ringwall status` names an attack, see there; otherwise enrol that host, or put it on the legacy list if it cannot be.";
     PlainArp, "plain-arp", "A plain ARP message from a host that is no legacy host and, in mode sarp, no known host.",
-        "Enrol that host, or list it if it cannot be.";
+        "If `ringwall status` names an attack, see there; otherwise enrol that host, or list it if it cannot be.";
     RevocationList, "revocation-list", "A peer offered or asked for a revocation list that cannot be one.",
         "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
     Downgrade, "downgrade", "A plain frame from, or in the name of, a host that has proved itself and must not fall back.",
