@@ -465,7 +465,8 @@ mod tests {
         let text = "[gate]\ntrusted = \"eth1\"\npreset = \"paper\"\nethertypes = [\"lldp\", 0x88f7]\n\
             encrypted = [[\"10.0.0.0/8\", \"2001:db8::1\"]]\n[gate.rules]\ntcp-mss = \"scrub\"\n";
         let config = load(text).expect("valid");
-        let filled = GateConfig { gate: config.gate.filled(Path::new("gate.toml")).expect("valid") };
+        let filled =
+            GateConfig { gate: config.gate.filled(Path::new("gate.toml")).expect("valid"), ..GateConfig::default() };
         let again = toml::to_string(&filled).expect("printable");
         assert_eq!(format!("{:?}", settings(&again)), format!("{:?}", settings(text)));
     }

@@ -30,7 +30,7 @@ pub(super) fn line(attack: &Attack) -> Value {
     let macs = [("src_mac", &attack.source.mac), ("dest_mac", &attack.target.mac)];
     let macs: Map<_, _> =
         macs.iter().filter_map(|(key, mac)| Some(((*key).to_owned(), json!(mac.as_ref()?)))).collect();
-    put("ether", (!macs.is_empty()).then(|| Value::Object(macs)));
+    put("ether", (!macs.is_empty()).then_some(Value::Object(macs)));
     put("alert", Some(alert(attack)));
     put("packet", (!attack.sample_base64.is_empty()).then(|| json!(attack.sample_base64)));
     put("packet_info", (!attack.sample_base64.is_empty()).then(|| json!({ "linktype": 1 })));

@@ -134,7 +134,7 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().expect("a pair");
         ours.set_nonblocking(true).expect("set");
         let mut recorder = Recorder::through(ours);
-        for _ in 0..100_000 {
+        for _ in 0..5000 {
             recorder.follow(&Records::default());
         }
         let lost = recorder.lost();
@@ -144,7 +144,8 @@ mod tests {
         theirs.read_to_end(&mut heard).expect("read");
         let text = String::from_utf8(heard).expect("text");
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let count = whole.map(|line| serde_json::from_str::<Message>(line).expect("a whole line")).count() as u64;
-        assert!((200_000 - 1..=200_000).contains(&(count + lost)), "{count} heard and {lost} lost");
+        let heard: Vec<Message> = whole.map(|line| serde_json::from_str(line).expect("a whole line")).collect();
+        let count = heard.len() as u64;
+        assert!((9999..=10_000).contains(&(count + lost)), "{count} heard and {lost} lost");
     }
 }
