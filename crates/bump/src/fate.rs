@@ -4,6 +4,7 @@
 //! states it and every simulation checks it.
 
 use crate::inject::point;
+use crate::witness::{Sighting, Witness};
 use crate::{Instant, Side};
 
 /// The one fate of a frame.
@@ -113,9 +114,9 @@ drop_reasons! {
     OwnSource, "own-source", "A frame from the wire carries our own source address: a reflection or a cloned address.",
         "Look for a loop or for the machine that clones this host's address.";
     Unsealed, "unsealed", "A plain frame from a host that is not on the legacy list.",
-        "Enrol that host, or put it on the legacy list if it cannot be.";
+        "If `ringwall status` names an attack, see there; otherwise enrol that host, or put it on the legacy list if it cannot be.";
     PlainArp, "plain-arp", "A plain ARP message from a host that is no legacy host and, in mode sarp, no known host.",
-        "Enrol that host, or list it if it cannot be.";
+        "If `ringwall status` names an attack, see there; otherwise enrol that host, or list it if it cannot be.";
     RevocationList, "revocation-list", "A peer offered or asked for a revocation list that cannot be one.",
         "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
     Downgrade, "downgrade", "A plain frame from, or in the name of, a host that has proved itself and must not fall back.",
@@ -453,6 +454,7 @@ pub struct Ledger {
     /// factor.
     pub emitted: [u64; 2],
     examples: Vec<std::collections::VecDeque<Drop>>,
+    witness: Witness,
 }
 
 impl Default for Ledger {
@@ -468,6 +470,7 @@ impl Default for Ledger {
             made: [0; 2],
             emitted: [0; 2],
             examples: vec![std::collections::VecDeque::new(); DROP_REASONS],
+            witness: Witness::default(),
         }
     }
 }
@@ -517,6 +520,7 @@ impl Ledger {
 
     fn drop_frame(&mut self, now: Instant, from: Side, reason: DropReason, bytes: &[u8]) {
         self.dropped[reason as usize] += 1;
+        self.witness.see(now, from, reason, bytes);
         let examples = &mut self.examples[reason as usize];
         if examples.back().is_some_and(|last| now.since(last.at) < EXAMPLE_INTERVAL) {
             return;
@@ -540,6 +544,11 @@ impl Ledger {
         let mut all: Vec<Drop> = self.examples.iter().flatten().cloned().collect();
         all.sort_by_key(|drop| drop.at);
         all
+    }
+
+    /// Who was dropped lately, each claim once.
+    pub fn sightings(&self) -> impl Iterator<Item = &Sighting> {
+        self.witness.sightings()
     }
 
     /// Frames received less frames whose fate is known or that are held: zero whenever no frame is between two parts.
@@ -578,6 +587,7 @@ impl Ledger {
         for (mine, theirs) in self.examples.iter_mut().zip(&other.examples) {
             mine.extend(theirs.iter().cloned());
         }
+        self.witness.add(&other.witness);
     }
 }
 

@@ -6,7 +6,8 @@
 //! simulated network, over a capture file and under a fuzzer.
 //!
 //! Reading order: [`frame`] (what goes in), [`sink`] (what comes out), [`fate`] (what became of it), [`time`], [`lane`]
-//! (how a bump is split for several queues), and [`whole`] (how the parts run as one object on one thread).
+//! (how a bump is split for several queues), and [`whole`] (how the parts run as one object on one thread). [`witness`]
+//! remembers who was dropped, and a [`record`] is what a person is told.
 //!
 //! This crate trusts nobody and knows no protocol.
 
@@ -17,10 +18,12 @@ pub mod inject;
 pub mod lane;
 pub mod mailbox;
 pub mod random;
+pub mod record;
 pub mod sink;
 pub mod time;
 pub mod torn;
 pub mod whole;
+pub mod witness;
 
 pub use fate::{Drop, DropReason, Fate, Ledger};
 pub use frame::{Batch, Checksum, Frame, Gso, GsoKind, Meta, Side, VlanTag};
@@ -31,6 +34,7 @@ pub use sink::Sink;
 pub use time::{ClockTrust, Instant, Now, Wall};
 pub use torn::Torn;
 pub use whole::Whole;
+pub use witness::Sighting;
 
 /// Names a job while it is under way; the completion carries it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -503,7 +503,7 @@ impl Daemon {
     /// # Errors
     /// It does not answer, or not in JSON.
     pub fn status(&self) -> Result<Value, Failure> {
-        let text = process::must(self.command(&["status", "--json"]))?;
+        let text = process::told(self.command(&["status", "--json"]))?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("`ringwall status --json`: {error}")))
     }
 

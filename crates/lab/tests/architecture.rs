@@ -26,12 +26,17 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
     ("cll", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("scrub", &["bump", "wire"], &[]),
     ("system", &["bump", "wire"], &[]),
-    ("ringwall", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
+    ("watch", &["bump", "wire"], &[]),
+    (
+        "ringwall",
+        &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system", "watch"],
+        &[],
+    ),
     ("lab", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
 ];
 
 /// Rooms that take time, randomness and frames as arguments.
-const PURE: &[&str] = &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub"];
+const PURE: &[&str] = &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "watch"];
 
 /// What only `system`, `ringwall` and `lab` may do.
 const IMPURE: &[&str] = &[
@@ -453,7 +458,7 @@ fn takes(source: &str, words: &[&str]) -> bool {
 
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
-    let source = ["mod.rs", "migration.rs", "sarp.rs", "dhcp.rs", "gate.rs", "shield.rs"]
+    let source = ["mod.rs", "migration.rs", "sarp.rs", "dhcp.rs", "gate.rs", "shield.rs", "records.rs"]
         .map(|name| read(&format!("crates/ringwall/src/config/{name}")));
     let source = source.concat();
     let manual = read("docs/operating.md");
@@ -472,6 +477,7 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         ("gate", "Gate", Some("gate.toml")),
         ("shield", "Shield", Some("host.toml")),
         ("shield.peers", "ShieldPeer", Some("host.toml")),
+        ("records", "Records", Some("host.toml")),
         ("lab", "Lab", None),
     ] {
         let example = example.map(|name| (name, read(&format!("packaging/{name}"))));

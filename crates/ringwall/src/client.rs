@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use bump::DropReason;
@@ -13,9 +14,10 @@ use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
-    Answer, Ask, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer, REAL_TIME, Sarp,
-    Shield, Status,
+    Answer, Ask, Attack, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
+    REAL_TIME, Sarp, Shield, Status,
 };
+use crate::verdict::{self, Verdict};
 
 /// How long a daemon may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -23,6 +25,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 const ASKED_AGAIN_MAX: usize = 3;
 /// How often it is looked whether a daemon has stopped.
 const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// What the JSON of `status` is called, and its version, which changes when a field goes or means something else.
+const STATUS_SCHEMA: &str = "ringwall-status";
+const STATUS_VERSION: u32 = 1;
 /// How often `events --follow` asks.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -48,6 +53,13 @@ impl DaemonArgs {
         self.socket_of(|| usual.into())
     }
 
+    /// All daemons of this machine where none is named and several run; otherwise the one that is meant.
+    fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
+        let named = self.config.is_some() || self.interface.is_some();
+        let running = if named { Vec::new() } else { sockets_in(&config::default_run_dir()) };
+        if running.is_empty() { Ok(vec![self.socket()?]) } else { Ok(running) }
+    }
+
     fn socket_of(&self, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf, Failure> {
         if let Some(interface) = &self.interface {
             return Ok(config::socket(&config::default_run_dir(), interface));
@@ -55,6 +67,15 @@ impl DaemonArgs {
         let file = self.config.clone().unwrap_or_else(usual);
         ConfigFile::load(&file)?.socket(&file)
     }
+}
+
+/// The command sockets in a directory, by name.
+fn sockets_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_socket = |path: &PathBuf| path.extension().is_some_and(|end| end == "sock");
+    let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_socket).collect();
+    sockets.sort_unstable();
+    sockets
 }
 
 /// Options of every question.
@@ -148,21 +169,105 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `ringwall status`
-pub(crate) fn status(args: &AskArgs) -> Result<(), Failure> {
-    let socket = args.daemon.socket()?;
-    match ask(&socket, &Ask::Status)? {
-        Answer::Status(status) if args.json => print_json(&status),
-        Answer::Gate(status) if args.json => print_json(&status),
-        Answer::Status(status) => {
-            print_status(&status);
-            Ok(())
+/// What a daemon says of itself, and what is to be made of it.
+enum Told {
+    Host(Box<Status>),
+    Gate(Box<GateStatus>),
+    /// Nobody answers; the name of the socket stands for the daemon.
+    Nothing(String, Failure),
+}
+
+/// `ringwall status`: the exit status says how it is.
+pub(crate) fn status(args: &AskArgs) -> Result<ExitCode, Failure> {
+    let sockets = args.daemon.sockets()?;
+    let told: Vec<Told> = sockets.iter().map(|socket| ask_status(socket)).collect();
+    if let [Told::Nothing(_, _)] = told[..] {
+        let failure = told.into_iter().find_map(|one| if let Told::Nothing(_, why) = one { Some(why) } else { None });
+        return Err(failure.unwrap_or_else(|| Failure::new("no daemon answers")));
+    }
+    if args.json {
+        print_statuses_json(&told, args.daemon.config.is_some() || args.daemon.interface.is_some())?;
+    } else {
+        told.iter().for_each(Told::print);
+    }
+    let worst = told.iter().map(|one| one.verdict().level).max().unwrap_or(verdict::Level::Unknown);
+    Ok(ExitCode::from(worst as u8))
+}
+
+fn ask_status(socket: &Path) -> Told {
+    match ask(socket, &Ask::Status) {
+        Ok(Answer::Status(status)) => Told::Host(status),
+        Ok(Answer::Gate(status)) => Told::Gate(status),
+        Ok(_) => Told::Nothing(stem(socket), unexpected(socket)),
+        Err(failure) => Told::Nothing(stem(socket), failure),
+    }
+}
+
+fn stem(socket: &Path) -> String {
+    socket.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// One that was named is an object; all of a machine are a list in one.
+fn print_statuses_json(told: &[Told], is_named: bool) -> Result<(), Failure> {
+    let all: Vec<_> = told.iter().map(Told::json).collect::<Result<_, _>>()?;
+    match &all[..] {
+        [one] if is_named => print_json(one),
+        _ => print_json(&serde_json::json!({
+            "schema": STATUS_SCHEMA, "schema_version": STATUS_VERSION, "daemons": all,
+        })),
+    }
+}
+
+impl Told {
+    fn verdict(&self) -> Verdict {
+        match self {
+            Told::Host(status) => verdict::of_host(status),
+            Told::Gate(status) => verdict::of_gate(status),
+            Told::Nothing(_, failure) => Verdict::unknown(&failure.to_string()),
         }
-        Answer::Gate(status) => {
-            print_gate(&status);
-            Ok(())
+    }
+
+    fn print(&self) {
+        let verdict = self.verdict();
+        match self {
+            Told::Host(status) => {
+                say!("{}", verdict.line(&status.interface));
+                print_attacks(&status.attacks, status.attacks_opened);
+                print_status(status);
+            }
+            Told::Gate(status) => {
+                say!("{}", verdict.line(&status.interface));
+                print_attacks(&status.attacks, status.attacks_opened);
+                print_gate(status);
+            }
+            Told::Nothing(name, _) => say!("{}", verdict.line(name)),
         }
-        _ => Err(unexpected(&socket)),
+    }
+
+    fn json(&self) -> Result<serde_json::Value, Failure> {
+        let mut value = match self {
+            Told::Host(status) => serde_json::to_value(status).map_err(Failure::new)?,
+            Told::Gate(status) => serde_json::to_value(status).map_err(Failure::new)?,
+            Told::Nothing(name, _) => serde_json::json!({ "interface": name, "state": "silent" }),
+        };
+        let verdict = serde_json::to_value(self.verdict()).map_err(Failure::new)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("schema".to_owned(), STATUS_SCHEMA.into());
+            fields.insert("schema_version".to_owned(), STATUS_VERSION.into());
+            fields.insert("verdict".to_owned(), verdict);
+        }
+        Ok(value)
+    }
+}
+
+/// Who attacks, one line each, and what to do.
+fn print_attacks(attacks: &[Attack], opened: u64) {
+    for attack in attacks {
+        say!("attack {}, {}: {} Last {}.", attack.number, attack.kind, attack.sentence, attack.last);
+        say!("  do: {}", attack.advice);
+    }
+    if opened > attacks.len() as u64 {
+        say!("attacks since the start: {opened}, of which {} go on", attacks.len());
     }
 }
 

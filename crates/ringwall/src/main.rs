@@ -16,8 +16,10 @@ mod output;
 mod pages;
 mod protocol;
 mod randomness;
+mod recorder;
 mod shield;
 mod site;
+mod verdict;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,7 +69,10 @@ enum Command {
     /// Layered nonces in front of an IPsec stack: forged packets end before it.
     #[command(subcommand)]
     Shield(ShieldCommand),
-    /// How the daemon is.
+    /// How the daemon is: what is wrong and what to do, then everything else
+    ///
+    /// Without a file and an interface: all daemons of this machine. Exit status: 0 good, 1 warning, 2 critical, 3 no answer.
+    #[command(verbatim_doc_comment)]
     Status(AskArgs),
     /// Associations with other hosts.
     Peers(AskArgs),
@@ -83,6 +88,9 @@ enum Command {
     /// The part of a daemon that stays root; a daemon starts it by itself.
     #[command(hide = true, name = monitor::COMMAND)]
     Monitor,
+    /// The part of a daemon that tells of attacks; a daemon starts it by itself.
+    #[command(hide = true, name = recorder::COMMAND)]
+    Recorder,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -117,23 +125,26 @@ fn main() -> ExitCode {
     system::boundary::install(|| std::process::abort());
     let cli = Cli::parse();
     start_log(cli.log_json);
-    match run(cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::complain(format_args!("{failure}"));
-            ExitCode::FAILURE
-        }
-    }
+    let (outcome, failed) = match cli.command {
+        // Whoever asks how it is takes a failure for no answer.
+        Command::Status(args) => (client::status(&args), ExitCode::from(verdict::Level::Unknown as u8)),
+        command => (run(command).map(|()| ExitCode::SUCCESS), ExitCode::FAILURE),
+    };
+    outcome.unwrap_or_else(|failure| {
+        output::complain(format_args!("{failure}"));
+        failed
+    })
 }
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
+        // It has an exit status of its own.
+        Command::Status(args) => client::status(&args).map(drop),
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Shield(command) => command.run(),
-        Command::Status(args) => client::status(&args),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
         Command::Explain(args) => client::explain(&args),
@@ -141,15 +152,22 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
         Command::Monitor => monitor::run(),
+        Command::Recorder => recorder::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }
 
-/// The log goes to the standard error, where systemd reads it. `RINGWALL_LOG` sets the level.
+/// The log goes to the standard error. Where systemd reads it, it has its own times, and each line says its priority.
+/// `RINGWALL_LOG` sets the level.
 fn start_log(json: bool) {
     let filter = EnvFilter::try_from_env("RINGWALL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    if json { log.json().init() } else { log.with_ansi(false).init() }
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    match (json, is_journal) {
+        (true, _) => log.with_writer(std::io::stderr).json().init(),
+        (false, true) => log.with_writer(output::Prioritised).with_ansi(false).without_time().init(),
+        (false, false) => log.with_writer(std::io::stderr).with_ansi(false).init(),
+    }
 }
 
 fn check_config(args: &FileArgs) -> Result<(), Failure> {

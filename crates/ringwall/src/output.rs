@@ -4,6 +4,9 @@ use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::exit;
 
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
+
 /// Prints a line like `println!`, which would panic where nobody reads.
 macro_rules! say {
     ($($text:tt)*) => { $crate::output::line(format_args!($($text)*)) };
@@ -30,4 +33,56 @@ pub(crate) fn print(out: &mut dyn Write, text: &dyn fmt::Display) {
 /// Writes a line to the standard error, whether or not somebody reads it: what follows must happen all the same.
 pub(crate) fn complain(text: fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "ringwall: {text}");
+}
+
+/// The standard error for a reader that takes a number in angle brackets for a line's priority (sd-daemon(3)).
+pub(crate) struct Prioritised;
+
+/// One line of it.
+pub(crate) struct Line {
+    prefix: &'static [u8],
+}
+
+impl Write for Line {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        // In one piece, so that lines of threads do not mix.
+        std::io::stderr().write_all(&[self.prefix, line].concat())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Prioritised {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line { prefix: prefix(&Level::INFO) }
+    }
+
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> Line {
+        Line { prefix: prefix(metadata.level()) }
+    }
+}
+
+fn prefix(level: &Level) -> &'static [u8] {
+    match *level {
+        Level::ERROR => b"<3>",
+        Level::WARN => b"<4>",
+        Level::INFO => b"<6>",
+        _ => b"<7>",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_a_warning_to_syslog() {
+        let numbers = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG].map(|level| prefix(&level));
+        assert_eq!(numbers, [b"<3>", b"<4>", b"<6>", b"<7>"]);
+    }
 }

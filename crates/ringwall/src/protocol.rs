@@ -135,6 +135,69 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
+    /// Attacks that are under way.
+    #[serde(default)]
+    pub(crate) attacks: Vec<Attack>,
+    /// Attacks since the start.
+    #[serde(default)]
+    pub(crate) attacks_opened: u64,
+    /// Records that no place was told of, because the recorder was too slow.
+    #[serde(default)]
+    pub(crate) records_lost: u64,
+}
+
+/// An attack, as it is told everywhere: docs/records.md.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Attack {
+    /// Since the start of the daemon; the same in all phases.
+    pub(crate) number: u64,
+    /// Name of the machine that was attacked.
+    pub(crate) host: String,
+    pub(crate) interface: String,
+    pub(crate) mode: String,
+    pub(crate) kind: String,
+    /// Place of the kind in the list.
+    pub(crate) kind_number: u64,
+    pub(crate) severity: String,
+    /// The severity as a number of syslog.
+    pub(crate) priority: u8,
+    /// opened, growing or closed.
+    pub(crate) phase: String,
+    pub(crate) source: PartyOf,
+    pub(crate) target: PartyOf,
+    /// In whose name; with the hardware address that he has in truth.
+    pub(crate) claimed: PartyOf,
+    /// Whether it stands for several.
+    pub(crate) is_sum: bool,
+    pub(crate) reason: String,
+    pub(crate) count: u64,
+    pub(crate) first: String,
+    pub(crate) last: String,
+    pub(crate) first_unix_ms: u64,
+    pub(crate) last_unix_ms: u64,
+    pub(crate) sentence: String,
+    pub(crate) advice: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source_port: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) target_port: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) community_id: Option<String>,
+    /// The beginning of one frame.
+    pub(crate) sample_base64: String,
+}
+
+/// One side of an attack, as far as it is known.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct PartyOf {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ip: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mac: Option<String>,
 }
 
 /// How far the move to sealed frames is.
@@ -236,6 +299,15 @@ pub(crate) struct GateStatus {
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
     pub(crate) warnings: Vec<String>,
+    /// Attacks that are under way.
+    #[serde(default)]
+    pub(crate) attacks: Vec<Attack>,
+    /// Attacks since the start.
+    #[serde(default)]
+    pub(crate) attacks_opened: u64,
+    /// Records that no place was told of, because the recorder was too slow.
+    #[serde(default)]
+    pub(crate) records_lost: u64,
 }
 
 /// A TCP connection through a gateway.

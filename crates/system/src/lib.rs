@@ -27,3 +27,9 @@ pub mod takeover;
 pub mod tap_device;
 pub mod wait;
 pub mod xdp;
+
+/// The name of this machine.
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

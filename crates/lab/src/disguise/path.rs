@@ -86,7 +86,7 @@ impl Path {
         let mut gateway = Running::start(self.command(&["gate", "run"]), &self.directory.join("log"))?;
         let ready = process::until("the gateway", READY_LIMIT, || {
             gateway.ensure_alive()?;
-            let Ok(text) = process::must(self.command(&["status", "--json"])) else { return Ok(false) };
+            let Ok(text) = process::told(self.command(&["status", "--json"])) else { return Ok(false) };
             Ok(serde_json::from_str::<Value>(&text).is_ok_and(|status| status["state"] == "running"))
         });
         self.gateway = Some(gateway);

@@ -62,6 +62,19 @@ pub fn must(command: Command) -> Result<String, Failure> {
     must_with(command, &[])
 }
 
+/// What `ringwall status` says: its exit status of 1 or 2 is part of the answer.
+///
+/// # Errors
+/// As [`must`].
+pub fn told(command: Command) -> Result<String, Failure> {
+    let label = label(&command);
+    let answer = ask(command, &[])?;
+    match answer.status.code() {
+        Some(0..=2) if !answer.stdout.is_empty() => Ok(answer.stdout),
+        _ => Err(Failure::Command { command: label, said: answer.stderr.trim().to_owned() }),
+    }
+}
+
 /// As [`must`], with `input` on its standard input.
 ///
 /// # Errors

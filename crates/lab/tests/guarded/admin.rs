@@ -19,7 +19,8 @@ fn talking_pair(stage: &Stage, plan: Plan) -> Result<(Guarded, Guarded), Failure
 }
 
 fn said(guarded: &Guarded, words: &[&str]) -> Result<String, Failure> {
-    process::must(guarded.command(words))
+    let command = guarded.command(words);
+    if words.first() == Some(&"status") { process::told(command) } else { process::must(command) }
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn forged_frames_end_in_front_of_the_card_where_nothing_is_left_behind() {
         let in_kernel = &said["dropped_in_kernel"];
         assert_eq!((count(in_kernel, "bad-spin"), count(in_kernel, "replayed")), (FORGED, 2 * FORGED), "{in_kernel}");
         assert!(is_at_card(&a)?, "{}", a.on_card("link show dev CARD")?);
-        let text = process::must(a.command(&["status"]))?;
+        let text = process::told(a.command(&["status"]))?;
         assert!(text.contains("layers: kernel, hook xdp\n"), "{text}");
         for (from, to) in [(there, here), (here, there)] {
             let stream = Stream::start(&from.namespace, &to.namespace, to.ip, PORT)?;
@@ -196,7 +196,7 @@ fn where_another_program_has_the_card_the_socket_serves() {
         let why = "the shield's program cannot stand at the hook xdp: another XDP program is on the card";
         assert_eq!(said["reason"], why, "{said}");
         assert_eq!(a.log().matches(why).count(), 1, "{}", a.log());
-        let text = process::must(a.command(&["status"]))?;
+        let text = process::told(a.command(&["status"]))?;
         assert!(text.contains(&format!("layers: kernel, hook socket ({why})\n")), "{text}");
         assert!(is_at_card(&a)?, "the other's program stays");
         Ok(())

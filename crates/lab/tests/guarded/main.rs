@@ -9,6 +9,7 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod admin;
+mod attacks;
 mod bad_input;
 mod broadcast;
 mod cll_dhcp;

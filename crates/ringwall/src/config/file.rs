@@ -55,7 +55,10 @@ impl ConfigFile {
     pub(crate) fn shown(&self, file: &Path) -> Result<String, Failure> {
         match self {
             ConfigFile::Host(config) => toml::to_string(config),
-            ConfigFile::Gate(config) => toml::to_string(&GateConfig { gate: config.gate.filled(file)? }),
+            ConfigFile::Gate(config) => {
+                let records = config.records.clone();
+                toml::to_string(&GateConfig { gate: config.gate.filled(file)?, records })
+            }
         }
         .map_err(Failure::new)
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use system::takeover;
 use wire::EtherType;
 
-use super::{OnExit, PASSABLE, RealTime, default_run_dir, default_state_dir, read_text, syntax};
+use super::{OnExit, PASSABLE, RealTime, Records, default_run_dir, default_state_dir, read_text, syntax};
 use crate::failure::Failure;
 
 /// Longest list of pairs or EtherTypes: each such packet is compared with all of them.
@@ -34,6 +34,8 @@ const MTU_MAX: usize = 65_535;
 pub(crate) struct GateConfig {
     #[serde(default)]
     pub(crate) gate: Gate,
+    #[serde(default)]
+    pub(crate) records: Records,
 }
 
 /// A choice of rules.
@@ -228,9 +230,10 @@ impl GateConfig {
         GateConfig::read(file, &read_text(file)?)
     }
 
-    pub(super) fn read(file: &Path, text: &str) -> Result<GateConfig, Failure> {
+    pub(crate) fn read(file: &Path, text: &str) -> Result<GateConfig, Failure> {
         let config: GateConfig = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
         config.gate.check_interfaces(file)?;
+        config.records.check(file)?;
         config.gate.settings(file, scrub::limits::MTU)?;
         Ok(config)
     }
@@ -466,7 +469,8 @@ mod tests {
         let text = "[gate]\ntrusted = \"eth1\"\npreset = \"paper\"\nethertypes = [\"lldp\", 0x88f7]\n\
             encrypted = [[\"10.0.0.0/8\", \"2001:db8::1\"]]\n[gate.rules]\ntcp-mss = \"scrub\"\n";
         let config = load(text).expect("valid");
-        let filled = GateConfig { gate: config.gate.filled(Path::new("gate.toml")).expect("valid") };
+        let filled =
+            GateConfig { gate: config.gate.filled(Path::new("gate.toml")).expect("valid"), ..GateConfig::default() };
         let again = toml::to_string(&filled).expect("printable");
         assert_eq!(format!("{:?}", settings(&again)), format!("{:?}", settings(text)));
     }

@@ -4,6 +4,7 @@
 //! ignored is a hole that nobody sees.
 
 mod broadcast;
+mod changes;
 mod compression;
 mod dhcp;
 pub(crate) mod duration;
@@ -14,6 +15,7 @@ mod kernel_rate;
 mod migration;
 mod nonce_only;
 mod real_time;
+mod records;
 mod sarp;
 mod secrets;
 mod shield;
@@ -37,6 +39,7 @@ use system::takeover::{self, Way};
 use wire::cll::broadcast::LEAVES_MAX;
 use wire::{EtherType, MacAddress};
 
+pub(crate) use self::changes::{changed_keys, restart_line};
 use self::compression::CompressName;
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::file::ConfigFile;
@@ -45,6 +48,7 @@ pub(crate) use self::kernel_hook::HookName;
 use self::kernel_rate::KernelRate;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::real_time::RealTime;
+pub(crate) use self::records::{Records, SyslogAddress};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
@@ -70,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) dhcp: Dhcp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shield: Option<Shield>,
+    #[serde(default)]
+    pub(crate) records: Records,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
     /// Whether this kernel cuts joined datagrams, once it was asked.
@@ -454,6 +460,7 @@ impl Config {
         self.check_akd(file)?;
         self.check_dhcp(file)?;
         self.check_shield(file)?;
+        self.records.check(file)?;
         self.sarp.check(file)?;
         self.send_suite(file)?;
         self.requirement(file)?;

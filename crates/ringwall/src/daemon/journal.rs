@@ -9,19 +9,51 @@ const EVENTS_MAX: usize = 1024;
 /// Events logged in a second; what comes beyond is in the journal and counted, because a flood must not fill a disk.
 const LOGGED_PER_SECOND: u32 = 20;
 
+/// Events that an operator should look at, beside attacks.
+const ALARMING: &[&str] = &[
+    "address-claimed",
+    "address-denied",
+    "certificate-ends",
+    "claim-refused",
+    "dhcp-server-refused",
+    "distributors-silent",
+    "downgrade",
+    "internal-error",
+    "own-key-kept",
+    "sandbox",
+    "tickets-lost",
+];
+
 /// The last events.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     events: VecDeque<Event>,
     last_number: u64,
     second: u64,
+    /// Whether attacks reach the log by another way.
+    told_elsewhere: bool,
     logged_in_second: u32,
 }
 
 impl Journal {
+    /// Leaves attacks to another way to the log.
+    pub(super) fn leave_attacks(&mut self, told_elsewhere: bool) {
+        self.told_elsewhere = told_elsewhere;
+    }
+
     /// Enters an event that happens now.
     pub(crate) fn note(&mut self, word: &str, text: &str) {
         self.enter(unix_ms(), word, text);
+        let is_alarming = ALARMING.contains(&word);
+        self.log(is_alarming, word, text);
+    }
+
+    /// Enters an attack that was noticed now.
+    pub(crate) fn alarm(&mut self, word: &str, text: &str) {
+        self.enter(unix_ms(), word, text);
+        if !self.told_elsewhere {
+            self.log(true, word, text);
+        }
     }
 
     fn enter(&mut self, unix_ms: u64, word: &str, text: &str) {
@@ -31,10 +63,10 @@ impl Journal {
         }
         let event = Event { number: self.last_number, unix_ms, event: word.to_owned(), text: text.to_owned() };
         self.events.push_back(event);
-        self.log(unix_ms / 1000, word, text);
     }
 
-    fn log(&mut self, second: u64, word: &str, text: &str) {
+    fn log(&mut self, is_alarming: bool, word: &str, text: &str) {
+        let second = unix_ms() / 1000;
         if second != self.second {
             let unlogged = self.logged_in_second.saturating_sub(LOGGED_PER_SECOND);
             if unlogged > 0 {
@@ -43,8 +75,10 @@ impl Journal {
             (self.second, self.logged_in_second) = (second, 0);
         }
         self.logged_in_second += 1;
-        if self.logged_in_second <= LOGGED_PER_SECOND {
-            tracing::info!(event = word, "{text}");
+        match self.logged_in_second <= LOGGED_PER_SECOND {
+            true if is_alarming => tracing::warn!(event = word, "{text}"),
+            true => tracing::info!(event = word, "{text}"),
+            false => {}
         }
     }
 
@@ -54,7 +88,7 @@ impl Journal {
     }
 }
 
-fn unix_ms() -> u64 {
+pub(super) fn unix_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,7 +6,7 @@
 //!   it costs the daemon.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
 //!   `notice.rs`: what the service manager hears;
-//!   `reports.rs`: what it says.
+//!   `reports.rs`: what it says; `telling.rs`: attacks, and whom they are told.
 //! - `bulk.rs`, `gather.rs`, `quiet.rs`: what the data path notices about its load; `precedence.rs`: before whom it runs.
 
 mod bounded;
@@ -22,6 +22,7 @@ mod queue;
 mod quiet;
 pub(crate) mod reports;
 mod supervisor;
+mod telling;
 mod worker;
 
 use std::os::fd::AsFd;
@@ -43,6 +44,7 @@ pub(crate) use precedence::Precedence;
 use quiet::Quiet;
 pub(crate) use reports::SideNames;
 pub(crate) use supervisor::{Being, Link, Supervisor, Ward};
+pub(crate) use telling::Here;
 use worker::Worker;
 
 /// Messages that may wait between supervisor and data path.

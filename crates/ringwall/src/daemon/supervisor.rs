@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use bump::Ledger;
 use cll::Effect;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use system::sandbox::{Entered, Refused};
 use system::wait::{PollFd, PollFlags, Waker, wait};
+use watch::Around;
 
 use super::data_path::{Command, News, Snapshot};
 use super::journal::Journal;
@@ -24,9 +25,12 @@ use super::notice::Notice;
 use super::order::Order;
 use super::queue::{Drain, Feed, Reply};
 use super::reports::{self, SideNames};
+use super::telling::{Here, Telling};
+use crate::config::Records;
 use crate::failure::Failure;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask};
+use crate::protocol::{Answer, Ask, Attack};
+use crate::recorder::{self, Recorder};
 
 /// How long the data path may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
@@ -57,6 +61,15 @@ pub(crate) trait Ward {
     /// Sees to what is due from time to time.
     fn look_after(&mut self, _snapshot: &Snapshot, _journal: &mut Journal, _link: &Link) {}
 
+    /// Reads the configuration again, and has in force what needs no restart; what came of it, in lines.
+    fn reload(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure>;
+
+    /// Where attacks are told.
+    fn records(&self) -> &Records;
+
+    /// What is known of whose address is whose.
+    fn around(&self, snapshot: &Snapshot) -> Around;
+
     /// Carries out an order of an operator that only some daemons know.
     fn obey(&mut self, _ask: &Ask, _journal: &mut Journal, _link: &Link) -> Answer {
         Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() }
@@ -80,6 +93,10 @@ pub(crate) struct Being {
     pub(crate) version: String,
     pub(crate) state: String,
     pub(crate) uptime_s: u64,
+    /// Attacks that are under way.
+    pub(crate) attacks: Vec<Attack>,
+    pub(crate) attacks_opened: u64,
+    pub(crate) records_lost: u64,
 }
 
 /// Why a question has no answer.
@@ -140,6 +157,8 @@ pub(crate) struct Supervisor<W> {
     listener: UnixListener,
     socket: PathBuf,
     signals: UnixStream,
+    hangups: UnixStream,
+    telling: Telling,
     waker: Waker,
     journal: Journal,
     started: Instant,
@@ -153,18 +172,28 @@ pub(crate) struct Supervisor<W> {
 
 impl<W: Ward> Supervisor<W> {
     /// Opens everything that needs privileges. `key` names the directory of `socket` in the configuration.
-    pub(crate) fn open(ward: W, socket: PathBuf, key: &str, disk: &Disk) -> Result<Supervisor<W>, Failure> {
+    pub(crate) fn open(
+        ward: W,
+        socket: PathBuf,
+        key: &str,
+        disk: &Disk,
+        told: (Here, Recorder),
+    ) -> Result<Supervisor<W>, Failure> {
         let listener = listen(&socket).map_err(|error| {
             let remedy = format!("make {key} writable for root, or name another directory");
             Failure::file(&socket, error, &remedy)
         })?;
+        let mut journal = Journal::default();
+        journal.leave_attacks(ward.records().journal && recorder::is_journald_there());
         Ok(Supervisor {
             ward,
             listener,
             socket,
-            signals: signals().map_err(Failure::new)?,
+            signals: signals(&[SIGINT, SIGTERM]).map_err(Failure::new)?,
+            hangups: signals(&[SIGHUP]).map_err(Failure::new)?,
+            telling: Telling::new(told.0, told.1),
             waker: Waker::new().map_err(Failure::new)?,
-            journal: Journal::default(),
+            journal,
             started: Instant::now(),
             stopping: false,
             notice: Notice::open(),
@@ -224,11 +253,13 @@ impl<W: Ward> Supervisor<W> {
             self.ward.follow(&mut self.journal, link)?;
             self.serve_clients(link);
             self.hear_signals();
+            self.hear_hangups(link);
             hear_refusals(&mut self.refused, &mut self.journal);
             if fed.elapsed() >= TURN_MAX {
                 fed = Instant::now();
-                if let Some(snapshot) = link.snapshot() {
+                if let Some(mut snapshot) = link.snapshot() {
                     self.notice.say(Notice::WATCHDOG);
+                    self.look_for_attacks(&mut snapshot);
                     self.ward.look_after(&snapshot, &mut self.journal, link);
                 }
             }
@@ -240,6 +271,7 @@ impl<W: Ward> Supervisor<W> {
         let mut watched = vec![
             PollFd::new(&self.listener, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.hangups, PollFlags::IN),
             PollFd::new(&self.waker, PollFlags::IN),
         ];
         let of_cards = self.ward.descriptors();
@@ -255,6 +287,30 @@ impl<W: Ward> Supervisor<W> {
             tracing::info!("told to stop by a signal");
             self.stopping = true;
         }
+    }
+
+    /// What a hangup asks of a daemon: its configuration read again, and its files opened anew.
+    fn hear_hangups(&mut self, link: &Link) {
+        let mut bytes = [0; 16];
+        if !matches!(io::Read::read(&mut self.hangups, &mut bytes), Ok(count) if count > 0) {
+            return;
+        }
+        match self.reload(link) {
+            Ok(lines) => lines.iter().for_each(|line| tracing::info!("read again: {line}")),
+            Err(failure) => tracing::warn!("the configuration stays as it was: {failure}"),
+        }
+    }
+
+    fn reload(&mut self, link: &Link) -> Result<Vec<String>, Failure> {
+        let lines = self.ward.reload(&mut self.journal, link);
+        self.telling.recorder().follow(self.ward.records());
+        lines
+    }
+
+    fn look_for_attacks(&mut self, snapshot: &mut Snapshot) {
+        self.ward.amend(&mut snapshot.ledger);
+        let around = self.ward.around(snapshot);
+        self.telling.look(snapshot, &around, &mut self.journal);
     }
 
     fn hear_news(&mut self, link: &Link) {
@@ -296,11 +352,18 @@ impl<W: Ward> Supervisor<W> {
                 return Answer::Stopping;
             }
             Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
-            Ask::Reload | Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
+            Ask::Reload => {
+                let done = self.reload(link);
+                return done.map_or_else(
+                    |failure| Answer::Error { line: failure.to_string() },
+                    |lines| Answer::Done { lines },
+                );
+            }
+            Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
             Ask::Status | Ask::Peers | Ask::Drops => {}
         }
         let Some(mut snapshot) = link.snapshot() else { return reports::silence() };
-        self.ward.amend(&mut snapshot.ledger);
+        self.look_for_attacks(&mut snapshot);
         match ask {
             Ask::Peers => self.ward.known(&snapshot),
             Ask::Drops => Answer::Drops {
@@ -316,6 +379,9 @@ impl<W: Ward> Supervisor<W> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
+            attacks: self.telling.open(),
+            attacks_opened: self.telling.counts().0,
+            records_lost: self.telling.counts().1,
         }
     }
 }
@@ -341,12 +407,12 @@ fn listen(socket: &PathBuf) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A stream that becomes readable when somebody asks this program to end.
-fn signals() -> io::Result<UnixStream> {
+/// A stream that becomes readable when one of these signals comes.
+fn signals(kinds: &[i32]) -> io::Result<UnixStream> {
     let (receiver, sender) = UnixStream::pair()?;
     receiver.set_nonblocking(true)?;
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+    for signal in kinds {
+        signal_hook::low_level::pipe::register(*signal, sender.try_clone()?)?;
     }
     Ok(receiver)
 }

@@ -7,8 +7,9 @@ use bump::{Ledger, Side};
 use cll::Effect;
 use scrub::Rule;
 use system::takeover::{Change, Gateway, GatewayFollower, Role};
+use watch::Around;
 
-use crate::config::{Gate, OnExit};
+use crate::config::{Gate, GateConfig, OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, Report, Scrubbing, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
@@ -27,6 +28,8 @@ pub(super) struct Cards {
     probes: BTreeMap<String, String>,
     /// What the operator should know, such as that nothing is scrubbed.
     warnings: Vec<String>,
+    /// The configuration file as it was read last.
+    file: GateConfig,
 }
 
 impl Cards {
@@ -39,7 +42,13 @@ impl Cards {
         probes: BTreeMap<String, String>,
         warnings: Vec<String>,
     ) -> Cards {
-        Cards { gate, disk: disk.clone(), trusted: trusted.to_owned(), gateway, follower, probes, warnings }
+        let (disk, trusted, file) = (disk.clone(), trusted.to_owned(), GateConfig::default());
+        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file }
+    }
+
+    /// Has changes of the file named against what it said at the start.
+    pub(super) fn follow_file(&mut self, file: GateConfig) {
+        self.file = file;
     }
 
     /// Enters what happened to a card; an error if it cannot go on.
@@ -107,6 +116,28 @@ impl Ward for Cards {
         Ok(())
     }
 
+    /// Nothing of what is scrubbed changes without a restart, which is announced by name.
+    fn reload(&mut self, _journal: &mut Journal, _link: &Link) -> Result<Vec<String>, Failure> {
+        let Some(file) = self.disk.configuration() else {
+            return Ok(vec!["this gateway was started without a file".to_owned()]);
+        };
+        let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
+        let read = GateConfig::read(file, &text)?;
+        self.file.records = read.records.clone();
+        let mut lines = vec!["the places in [records] are in force".to_owned()];
+        lines.extend(restart_line(&changed_keys(&self.file, &read)));
+        Ok(lines)
+    }
+
+    fn records(&self) -> &Records {
+        &self.file.records
+    }
+
+    // A gateway has no address, and believes nobody.
+    fn around(&self, _snapshot: &Snapshot) -> Around {
+        Around { asks_in_clear: true, ..Around::default() }
+    }
+
     // A scrubber wants nothing of the kernel.
     fn carry_out(&mut self, _effect: Effect, _journal: &mut Journal) {}
 
@@ -149,6 +180,9 @@ impl Ward for Cards {
             drops: drops(&snapshot.ledger),
             ports: counters,
             warnings: self.warnings.clone(),
+            attacks: being.attacks.clone(),
+            attacks_opened: being.attacks_opened,
+            records_lost: being.records_lost,
         }))
     }
 

@@ -20,11 +20,12 @@ use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
 use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName, RealTime};
-use crate::daemon::{Guard, Load, Precedence, Supervisor, Tools, serve};
+use crate::daemon::{Guard, Here, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::host::STOP_TIME_MAX;
 use crate::monitor::{Back, Charge, Disk};
 use crate::output::{complain, say};
+use crate::recorder::Recorder;
 
 /// Options of `ringwall gate run`
 #[derive(Args, Debug)]
@@ -65,22 +66,25 @@ struct Plan {
     /// Where its settings come from, for messages.
     file: PathBuf,
     gate: Gate,
+    /// The file as it was read, without what the command line says.
+    as_read: GateConfig,
     trusted: String,
     untrusted: String,
 }
 
-/// The section `[gate]` of the file that is named or that is in its usual place; without one, what an empty section means.
-fn load(config: Option<&Path>) -> Result<(PathBuf, Gate), Failure> {
+/// The file that is named or that is in its usual place; without one, what an empty file means.
+fn load(config: Option<&Path>) -> Result<(PathBuf, GateConfig), Failure> {
     let usual = Path::new(DEFAULT_GATE_FILE);
     match config.or(Some(usual).filter(|usual| usual.exists())) {
-        Some(file) => Ok((file.to_owned(), GateConfig::load(file)?.gate)),
-        None => Ok((PathBuf::from("the command line"), Gate::default())),
+        Some(file) => Ok((file.to_owned(), GateConfig::load(file)?)),
+        None => Ok((PathBuf::from("the command line"), GateConfig::default())),
     }
 }
 
 impl RunArgs {
     fn plan(&self) -> Result<Plan, Failure> {
-        let (file, mut gate) = load(self.config.as_deref())?;
+        let (file, as_read) = load(self.config.as_deref())?;
+        let mut gate = as_read.gate.clone();
         gate.trusted = self.trusted.clone().or(gate.trusted);
         gate.untrusted = self.untrusted.clone().or(gate.untrusted);
         gate.mirror = self.mirror.clone().or(gate.mirror);
@@ -92,7 +96,7 @@ impl RunArgs {
         };
         let (trusted, untrusted) = (named("trusted", &gate.trusted)?, named("untrusted", &gate.untrusted)?);
         gate.settings(&file, scrub::limits::MTU)?;
-        Ok(Plan { file, gate, trusted, untrusted })
+        Ok(Plan { file, gate, as_read, trusted, untrusted })
     }
 }
 
@@ -101,6 +105,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let plan = args.plan()?;
     let disk = Disk::separate(charge(&plan))?;
+    let recorder = Recorder::start(&plan.as_read.records)?;
     let gate = &plan.gate;
     let request = GatewayRequest {
         trusted: plan.trusted.clone(),
@@ -111,7 +116,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
-    let prepared = prepare(&plan, &disk, gateway, args.null);
+    let prepared = prepare(&plan, &disk, recorder, gateway, args.null);
     let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
@@ -131,7 +136,7 @@ struct Prepared {
     precedence: Precedence,
 }
 
-fn prepare(plan: &Plan, disk: &Disk, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
+fn prepare(plan: &Plan, disk: &Disk, recorder: Recorder, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
     let (keys, settings) = keys_and_settings(plan, &gateway)?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
@@ -141,8 +146,11 @@ fn prepare(plan: &Plan, disk: &Disk, gateway: Gateway, null: bool) -> Result<Pre
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
-    let mut supervisor = Supervisor::open(cards, config::socket(&gate.run_dir, &plan.trusted), "gate.run_dir", disk)?;
+    let mut cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
+    cards.follow_file(plan.as_read.clone());
+    let here = Here { host: system::host_name(), interface: plan.trusted.clone(), mode: "gate".to_owned() };
+    let socket = config::socket(&gate.run_dir, &plan.trusted);
+    let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, recorder))?;
     let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
     let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
     supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);
@@ -244,14 +252,15 @@ fn undo(plan: &Plan, adopted: bool, failure: Failure) -> Failure {
     }
 }
 
-/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads none
-/// again.
+/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads its
+/// configuration again, where it is a file.
 fn charge(plan: &Plan) -> Charge {
     let (gate, trusted) = (&plan.gate, plan.trusted.clone());
     let (run_dir, state_dir) = (gate.run_dir.clone(), gate.state_dir.clone());
     let socket = config::socket(&run_dir, &trusted);
     let back = (gate.on_exit == OnExit::Restore).then_some(Back::Gateway { trusted, run_dir, state_dir });
-    Charge { socket, back, ..Charge::default() }
+    let readable = Some(plan.file.clone()).filter(|file| file.is_file()).into_iter().collect();
+    Charge { readable, socket, back, ..Charge::default() }
 }
 
 fn failed(plan: &Plan, what: &str, error: &dyn std::fmt::Display) -> Failure {
@@ -269,7 +278,7 @@ fn log_start(plan: &Plan, gateway: &Gateway, warnings: &[String]) {
 
 /// `ringwall gate release`
 pub(crate) fn release(args: &ReleaseArgs) -> Result<(), Failure> {
-    let (file, gate) = load(args.config.as_deref())?;
+    let (file, GateConfig { gate, .. }) = load(args.config.as_deref())?;
     let trusted = args.trusted.clone().or(gate.trusted);
     let trusted =
         trusted.ok_or_else(|| Failure::file(&file, "no trusted interface is named", "name it with --trusted"))?;

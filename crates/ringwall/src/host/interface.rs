@@ -11,8 +11,10 @@ use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
 use system::takeover::{self, Change, Fence, Follower, Taken};
+use watch::Around;
 use wire::MacAddress;
 
+use super::around;
 use super::expiry::Expiry;
 use super::outpost::Standing;
 use super::progress::Progress;
@@ -21,7 +23,7 @@ use super::renewed;
 use super::reports;
 use super::revocation::{Look, Revocations};
 use super::tickets::TicketFiles;
-use crate::config::{Config, Mode, OnExit, Trains};
+use crate::config::{Config, Mode, OnExit, Records, Trains, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::precedence;
 use crate::daemon::{Being, Command, Journal, Link, Order, Report, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
@@ -189,6 +191,20 @@ impl Interface {
     /// The same beside other things that were read again; what cannot come into force is only named.
     fn reread_identity(&mut self, journal: &mut Journal, link: &Link) -> Option<String> {
         self.take_identity(journal, link).unwrap_or_else(|failure| Some(format!("warning: {failure}")))
+    }
+
+    /// The configuration read again where no mode of migration is in it: what needs a restart is named.
+    fn reread(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
+        let file = self.disk.configuration().ok_or_else(|| Failure::new("there is no configuration file"))?;
+        let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
+        let read = Config::read(file, &text)?;
+        self.config.records = read.records.clone();
+        let mut lines = vec!["the places in [records] are in force".to_owned()];
+        lines.extend(restart_line(&changed_keys(&self.config, &read)));
+        if self.config.host.mode == Mode::Sarp {
+            lines.extend(self.take_site_keys(journal, link)?);
+        }
+        Ok(lines)
     }
 
     fn not_protected(&self) -> Vec<String> {
@@ -364,6 +380,23 @@ impl Ward for Interface {
         }
     }
 
+    fn reload(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
+        let Some(progress) = &mut self.progress else { return self.reread(journal, link) };
+        let lines = progress.reload(&mut self.config, journal, link)?;
+        let lines = lines.into_iter().chain(self.reread_identity(journal, link)).collect();
+        self.set_guard();
+        Ok(lines)
+    }
+
+    fn records(&self) -> &Records {
+        &self.config.records
+    }
+
+    fn around(&self, snapshot: &Snapshot) -> Around {
+        let proved = self.progress.as_ref().map_or(&[][..], Progress::proved);
+        around::of_host(&self.config, self.identity.as_deref(), proved, snapshot)
+    }
+
     fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
         if self.config.host.mode == Mode::Sarp && *ask == Ask::Renewed {
             let taken = self.take_shared_keys(journal, link).map(Vec::from_iter);
@@ -374,9 +407,6 @@ impl Ward for Interface {
             return Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() };
         };
         let done = match ask {
-            Ask::Reload => progress
-                .reload(&mut self.config, journal, link)
-                .map(|lines| lines.into_iter().chain(self.reread_identity(journal, link)).collect()),
             Ask::Renewed => self.take_identity(journal, link).map(Vec::from_iter),
             Ask::Forget { who } => progress.forget(who, journal, link),
             _ => Ok(Vec::new()),
@@ -438,6 +468,9 @@ impl Ward for Interface {
             clock: format!("{trust:?}").to_lowercase(),
             not_carried: self.config.not_carried(),
             not_protected: self.not_protected(),
+            attacks: being.attacks.clone(),
+            attacks_opened: being.attacks_opened,
+            records_lost: being.records_lost,
         }))
     }
 

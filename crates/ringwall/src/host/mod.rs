@@ -2,6 +2,7 @@
 //!
 //! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
 //! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
+//! - `around.rs`: whose address is whose, for the watch.
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
@@ -12,6 +13,7 @@
 //! - `tickets.rs`: what associations are resumed with, on disk.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 
+mod around;
 mod expiry;
 mod interface;
 mod known;

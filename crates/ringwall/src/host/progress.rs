@@ -9,7 +9,7 @@ use wire::MacAddress;
 
 use super::known::Known;
 use super::reports;
-use crate::config::{Config, UNREADABLE};
+use crate::config::{Config, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::{Journal, Link, Order, Snapshot};
 use crate::failure::Failure;
 use crate::monitor::Disk;
@@ -105,11 +105,10 @@ impl Progress {
         config.cll.migration = read.cll.migration;
         config.cll.exception.clone_from(&read.cll.exception);
         config.cll.management.clone_from(&read.cll.management);
+        config.records = read.records.clone();
         let mut lines = vec![line];
         lines.extend(read.warnings().into_iter().map(|warning| format!("warning: {warning}")));
-        if toml::to_string(&read).ok() != toml::to_string(config).ok() {
-            lines.push("other keys of the file have changed, too: restart the daemon to have them in force".to_owned());
-        }
+        lines.extend(restart_line(&changed_keys(config, &read)));
         Ok(lines)
     }
 

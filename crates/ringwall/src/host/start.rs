@@ -37,10 +37,11 @@ use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
 use crate::config::{Config, HookName, Keeper, Mode, OnExit, RealTime, Trains};
-use crate::daemon::{Load, Precedence, Supervisor, Tools, serve};
+use crate::daemon::{Here, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::monitor::{Back, Charge, Disk};
 use crate::randomness::generator;
+use crate::recorder::Recorder;
 use crate::shield::KeyWatch;
 
 /// The smallest MTU on which a kernel speaks IPv6 (RFC 8200, section 5).
@@ -56,6 +57,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
     let mut clock = config.clock();
     let disk = Disk::separate(charge(file, &config))?;
+    let recorder = Recorder::start(&config.records)?;
     let plan = Plan::make(file, &config, duty, clock.now(), &disk)?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
@@ -67,7 +69,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
         Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
         None => Ok(()),
     };
-    let prepared = prepare(&config, &disk, plan.identity(), taken, arm);
+    let prepared = prepare(&config, &disk, recorder, plan.identity(), taken, arm);
     let prepared = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
     Start { file, config: &config, prepared, clock }.carry_out(plan)
 }
@@ -209,6 +211,7 @@ struct Outposts {
 fn prepare(
     config: &Config,
     disk: &Disk,
+    recorder: Recorder,
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
@@ -222,7 +225,8 @@ fn prepare(
     let (outposts, standing) = open_outposts(config, identity, &ports, &taken);
     takeover::flush_neighbours(&config.host.interface)?;
     let interface = Interface::new(config, disk, identity.cloned(), taken, follower, standing);
-    let mut supervisor = Supervisor::open(interface, config.socket(), "host.run_dir", disk)?;
+    let told = (here(config, identity), recorder);
+    let mut supervisor = Supervisor::open(interface, config.socket(), "host.run_dir", disk, told)?;
     arm()?;
     let identity = identity.filter(|_| config.host.mode == Mode::Cll);
     let kept = identity.and_then(|identity| kept_tickets(config, identity, disk));
@@ -231,6 +235,12 @@ fn prepare(
     let entered = sandbox(config).enter();
     supervisor.inside(entered.map_err(|error| failed(config, "entering the sandbox", &error))?);
     Ok(Prepared { ports, outposts, supervisor, precedence, disk: disk.clone(), kept, signing_threads })
+}
+
+/// Whose attacks are told.
+fn here(config: &Config, identity: Option<&Arc<HostIdentity>>) -> Here {
+    let host = identity.map_or_else(system::host_name, |identity| identity.certificate().name().to_owned());
+    Here { host, interface: config.host.interface.clone(), mode: config.host.mode.word().to_owned() }
 }
 
 /// The cheap checks in front of the wire's port or card. Where every frame passes this program, the kernel says of none what is IPsec, and

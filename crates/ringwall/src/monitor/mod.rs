@@ -91,6 +91,11 @@ impl Disk {
         Ok(Disk { home, through: Some(Rc::new(link)) })
     }
 
+    /// The configuration file, which is the first that may be read again; none if there is no file.
+    pub(crate) fn configuration(&self) -> Option<&Path> {
+        self.through.as_ref()?.charge.readable.first().map(PathBuf::as_path)
+    }
+
     /// What tells this version of `file` from others; none if it cannot be seen.
     pub(crate) fn version(&self, file: &Path) -> Option<Version> {
         let Some(link) = &self.through else { return Version::of(file) };

@@ -300,7 +300,7 @@ impl Track {
     pub fn status(&self) -> Result<Value, Failure> {
         let mut command = self.ringwall(&["status"])?;
         command.arg("--json");
-        let text = process::must(command)?;
+        let text = process::told(command)?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("status: {error}")))
     }
 

@@ -51,7 +51,7 @@ impl Beside {
 
     /// What it says of itself.
     pub fn status(&self) -> Result<Value, Failure> {
-        let text = process::must(self.command(&["status", "--json"]))?;
+        let text = process::told(self.command(&["status", "--json"]))?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("{error}: {text}")))
     }
 }

@@ -130,10 +130,20 @@ impl Path {
         }
     }
 
+    /// Sends a hangup and waits until the log has `text`.
+    fn hang_up(&self, text: &str) -> Outcome {
+        if let Some(process) = &self.process {
+            process.signal(Signal::HUP);
+        }
+        process::until("the answer to a hangup", READY_LIMIT, || {
+            Ok(std::fs::read_to_string(self.directory.join("log")).is_ok_and(|log| log.contains(text)))
+        })
+    }
+
     fn json(&self, words: &[&str]) -> Result<Value, Failure> {
         let mut command = self.command(words);
         command.arg("--json");
-        let text = process::must(command)?;
+        let text = if words == ["status"] { process::told(command)? } else { process::must(command)? };
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("{words:?}: {error}: {text}")))
     }
 

@@ -1,0 +1,120 @@
+//! Section `[records]`: where attacks are told.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// Smallest file of records, in bytes: one of them always fits.
+const FILE_BYTES_MIN: u64 = 65_536;
+/// Most commands in an hour.
+const COMMANDS_MAX: u32 = 3600;
+
+/// Section `[records]`, of hosts and of gateways.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Records {
+    /// Whether journald is told with fields, where it starts the daemon.
+    pub(crate) journal: bool,
+    /// A file of lines in the form of Suricata's EVE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) eve_file: Option<PathBuf>,
+    /// When that file makes room for the next; one older one is kept.
+    pub(crate) eve_max_bytes: u64,
+    /// A socket in the file system, or an address with a port for UDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) syslog: Option<String>,
+    /// A shell's command that is run for each attack that opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    /// How many of them at most.
+    pub(crate) commands_per_hour: u32,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Records {
+            journal: true,
+            eve_file: None,
+            eve_max_bytes: 10 << 20,
+            syslog: None,
+            command: None,
+            commands_per_hour: 12,
+        }
+    }
+}
+
+/// Where a syslog daemon listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SyslogAddress {
+    /// A datagram socket in the file system.
+    Socket(PathBuf),
+    /// Over UDP (RFC 5426).
+    Udp(SocketAddr),
+}
+
+impl Records {
+    pub(super) fn check(&self, file: &Path) -> Result<(), Failure> {
+        let wrong = |what: String, remedy: &str| Err(Failure::file(file, what, remedy));
+        if self.syslog.is_some() && self.syslog_address().is_none() {
+            let what = format!("records.syslog = \"{}\"", self.syslog.as_deref().unwrap_or_default());
+            return wrong(what, "write \"/dev/log\", or an address and a port such as \"192.0.2.5:514\"");
+        }
+        if self.eve_file.as_ref().is_some_and(|name| !name.is_absolute()) {
+            return wrong("records.eve_file is no absolute path".to_owned(), "write /var/log/ringwall/eve.json");
+        }
+        if self.eve_max_bytes < FILE_BYTES_MIN {
+            let what = format!("records.eve_max_bytes = {} is too small", self.eve_max_bytes);
+            return wrong(what, &format!("use at least {FILE_BYTES_MIN}"));
+        }
+        if !(1..=COMMANDS_MAX).contains(&self.commands_per_hour) {
+            let what = format!("records.commands_per_hour = {} is out of range", self.commands_per_hour);
+            return wrong(what, &format!("use 1 to {COMMANDS_MAX}, or remove records.command"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn syslog_address(&self) -> Option<SyslogAddress> {
+        let text = self.syslog.as_deref()?;
+        let socket = text.starts_with('/').then(|| SyslogAddress::Socket(text.into()));
+        socket.or_else(|| text.parse().ok().map(SyslogAddress::Udp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Records, String> {
+        let records: Records = toml::from_str(text).map_err(|error| error.to_string())?;
+        records.check(Path::new("host.toml")).map_err(|failure| failure.to_string())?;
+        Ok(records)
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_to_write() {
+        for (text, word) in [
+            ("syslog = \"example.org:514\"", "/dev/log"),
+            ("eve_file = \"eve.json\"", "absolute"),
+            ("eve_max_bytes = 100", "at least"),
+            ("commands_per_hour = 0", "remove records.command"),
+            ("eve = \"x\"", "unknown field"),
+        ] {
+            let line = check(text).expect_err("a mistake");
+            assert!(line.contains(word), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_socket_and_an_address_are_told_apart() {
+        let address = |text: &str| check(&format!("syslog = \"{text}\"")).map(|records| records.syslog_address());
+        assert_eq!(address("/dev/log"), Ok(Some(SyslogAddress::Socket("/dev/log".into()))));
+        assert_eq!(
+            address("[fd00::5]:514"),
+            Ok(Some(SyslogAddress::Udp("[fd00::5]:514".parse().expect("an address"))))
+        );
+        assert_eq!(check("").map(|records| records.syslog_address()), Ok(None));
+    }
+}

@@ -1,0 +1,108 @@
+//! Attacks, from the ledger to whom they are told.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bump::record::{Party, Phase, Record};
+use watch::{Around, Look, Watch};
+
+use super::data_path::Snapshot;
+use super::journal::{Journal, unix_ms};
+use crate::protocol::{Attack, PartyOf};
+use crate::recorder::{Recorder, rfc3339};
+
+/// Whose attacks they are.
+pub(crate) struct Here {
+    /// The name of this machine.
+    pub(crate) host: String,
+    pub(crate) interface: String,
+    pub(crate) mode: String,
+}
+
+/// What watches, and whom it tells.
+pub(super) struct Telling {
+    here: Here,
+    watch: Watch,
+    recorder: Recorder,
+}
+
+impl Telling {
+    pub(super) fn new(here: Here, recorder: Recorder) -> Telling {
+        Telling { here, watch: Watch::default(), recorder }
+    }
+
+    /// Looks at the books, and tells what is new in them.
+    pub(super) fn look(&mut self, snapshot: &Snapshot, around: &Around, journal: &mut Journal) {
+        let (now, ledger) = (snapshot.now.since_boot, &snapshot.ledger);
+        let unix_ms = snapshot.now.wall.map_or_else(unix_ms, |wall| wall.unix_ms);
+        let told = self.watch.look(&Look { now, unix_ms, ledger, around });
+        for record in told {
+            let text = sentence(&record);
+            match record.phase {
+                Phase::Opened => journal.alarm(record.kind.word(), &format!("{text} {}", record.kind.advice())),
+                Phase::Growing => {}
+                Phase::Closed => journal.note("attack-over", &text),
+            }
+            self.recorder.tell(attack(&record, &self.here));
+        }
+    }
+
+    /// The attacks that are under way.
+    pub(super) fn open(&self) -> Vec<Attack> {
+        self.watch.open().iter().map(|record| attack(record, &self.here)).collect()
+    }
+
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// Attacks since the start, and records that were not told.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.watch.opened(), self.recorder.lost())
+    }
+}
+
+fn sentence(record: &Record) -> String {
+    let (count, reason, since) = (record.count, record.reason.word(), rfc3339(record.first_ms));
+    format!("{} {count} frames dropped ({reason}) since {since}.", record.sentence())
+}
+
+/// A record in the words of the protocol.
+fn attack(record: &Record, here: &Here) -> Attack {
+    let kind = record.kind;
+    Attack {
+        number: record.number,
+        host: here.host.clone(),
+        interface: here.interface.clone(),
+        mode: here.mode.clone(),
+        kind: kind.word().to_owned(),
+        kind_number: kind as u64,
+        severity: kind.severity().word().to_owned(),
+        priority: kind.severity() as u8,
+        phase: record.phase.word().to_owned(),
+        source: party(&record.source),
+        target: party(&record.target),
+        claimed: party(&record.claimed),
+        is_sum: record.is_sum,
+        reason: record.reason.word().to_owned(),
+        count: record.count,
+        first: rfc3339(record.first_ms),
+        last: rfc3339(record.last_ms),
+        first_unix_ms: record.first_ms,
+        last_unix_ms: record.last_ms,
+        sentence: sentence(record),
+        advice: kind.advice().to_owned(),
+        protocol: record.flow.map(|(protocol, ..)| if protocol == 6 { "TCP" } else { "UDP" }.to_owned()),
+        source_port: record.flow.map(|(_, from, _)| from),
+        target_port: record.flow.map(|(_, _, to)| to),
+        community_id: record.community_id.clone(),
+        sample_base64: STANDARD.encode(&record.sample),
+    }
+}
+
+fn party(party: &Party) -> PartyOf {
+    PartyOf {
+        name: party.name.clone(),
+        ip: party.ip.map(|ip| ip.to_string()),
+        mac: party.mac.map(|mac| mac.to_string()),
+    }
+}

@@ -1,0 +1,151 @@
+//! The recorder: a process of its own that carries attacks to where people and programs look
+//! (docs/decisions/0075-attacks-are-told.md).
+//!
+//! The daemon is in a sandbox: it opens no file and no socket, and starts no program. The recorder can, hears no
+//! network, and has no privilege. The daemon starts it first and hands it lines of JSON through a socket that it
+//! never waits for: what does not fit is counted and gone.
+//!
+//! - `process.rs`: the recorder itself; `eve.rs`, `syslog.rs`, `journald.rs`, `command.rs`: the places.
+
+mod command;
+mod eve;
+mod journald;
+mod process;
+mod syslog;
+mod time;
+
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Records;
+use crate::failure::Failure;
+use crate::protocol::Attack;
+
+pub(crate) use journald::is_there as is_journald_there;
+pub(crate) use process::run;
+pub(crate) use time::rfc3339;
+
+/// The word of the command line that starts a recorder.
+pub(crate) const COMMAND: &str = "recorder";
+
+/// What a daemon hands over, one line each.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Message {
+    /// Where to tell it from now on.
+    Configure(Records),
+    /// Files were moved away: open them anew.
+    Reopen,
+    /// Something to tell.
+    Tell(Box<Attack>),
+}
+
+/// The daemon's side.
+pub(crate) struct Recorder {
+    stream: UnixStream,
+    /// The rest of a line that was begun.
+    rest: Vec<u8>,
+    lost: u64,
+}
+
+impl Recorder {
+    /// Starts a recorder.
+    pub(crate) fn start(records: &Records) -> Result<Recorder, Failure> {
+        let failed = |error: io::Error| Failure::new(format!("the recorder does not start: {error}"));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        Command::new(program)
+            .arg(COMMAND)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            // Ctrl-C is for the daemon, which may have something to tell then.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        ours.set_nonblocking(true).map_err(failed)?;
+        let mut recorder = Recorder::through(ours);
+        recorder.hand_over(&Message::Configure(records.clone()));
+        Ok(recorder)
+    }
+
+    fn through(stream: UnixStream) -> Recorder {
+        Recorder { stream, rest: Vec::new(), lost: 0 }
+    }
+
+    /// Tells of an attack.
+    pub(crate) fn tell(&mut self, attack: Attack) {
+        self.hand_over(&Message::Tell(Box::new(attack)));
+    }
+
+    /// Takes other settings, and opens files anew.
+    pub(crate) fn follow(&mut self, records: &Records) {
+        self.hand_over(&Message::Configure(records.clone()));
+        self.hand_over(&Message::Reopen);
+    }
+
+    /// What was not told because the recorder was too slow, or is gone.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn hand_over(&mut self, message: &Message) {
+        if !self.rest.is_empty() && self.flush().is_err() {
+            self.lost += 1;
+            return;
+        }
+        let Ok(mut line) = serde_json::to_vec(message) else { return };
+        line.push(b'\n');
+        self.rest = line;
+        // A line that was begun is ended before the next; one of which nothing left is not told.
+        let whole = self.rest.len();
+        if self.flush().is_err() && self.rest.len() == whole {
+            self.rest.clear();
+            self.lost += 1;
+        }
+    }
+
+    /// Writes the rest as far as it goes without waiting; an error if some is left.
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.rest.is_empty() {
+            match self.stream.write(&self.rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => _ = self.rest.drain(..count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_recorder_that_does_not_read_holds_nobody_up_and_hears_whole_lines_later() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+        ours.set_nonblocking(true).expect("set");
+        let mut recorder = Recorder::through(ours);
+        for _ in 0..5000 {
+            recorder.follow(&Records::default());
+        }
+        let lost = recorder.lost();
+        assert!(lost > 0, "the socket has no room for so many");
+        let mut heard = Vec::new();
+        drop(recorder);
+        theirs.read_to_end(&mut heard).expect("read");
+        let text = String::from_utf8(heard).expect("text");
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let heard: Vec<Message> = whole.map(|line| serde_json::from_str(line).expect("a whole line")).collect();
+        let count = heard.len() as u64;
+        assert!((9999..=10_000).contains(&(count + lost)), "{count} heard and {lost} lost");
+    }
+}

@@ -1,0 +1,276 @@
+//! Whether a dropped frame tells of an attack, and of which. One rule after the other, each with its reason.
+
+use std::net::IpAddr;
+
+use bump::DropReason;
+use bump::Sighting;
+use bump::record::{HardwareAddress, Kind, Party};
+use wire::arp::{Arp, Operation};
+use wire::ethernet::Header;
+use wire::icmp;
+use wire::layer::{self, protocol};
+use wire::nd;
+use wire::{EtherType, MacAddress, ipv4, ipv6};
+
+use crate::around::{Around, Known};
+use crate::community;
+
+/// Ports of DHCP servers (RFC 2131, section 4.1; RFC 8415, section 7.2).
+const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
+/// Frames of a kind that honest machines and links make now and then, before they are an attack.
+const SOME: u64 = 5;
+/// The same, where a loop or a late link makes a burst of them.
+const MANY: u64 = 32;
+
+/// What a frame tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Of which kind of attack.
+    pub kind: Kind,
+    /// Who sent it.
+    pub source: Party,
+    /// To whom.
+    pub target: Party,
+    /// In whose name.
+    pub claimed: Party,
+    /// Why it was dropped.
+    pub reason: DropReason,
+    /// How many such frames make an attack.
+    pub threshold: u64,
+    /// The frame's beginning.
+    pub sample: Vec<u8>,
+    /// Protocol and ports, if it has any.
+    pub flow: Option<(u8, u16, u16)>,
+    /// The flow's Community ID.
+    pub community_id: Option<String>,
+}
+
+/// A frame in the terms of the rules.
+struct Case<'a> {
+    reason: DropReason,
+    header: Header,
+    bytes: &'a [u8],
+    around: &'a Around,
+}
+
+/// What a frame that was kept tells.
+#[must_use]
+pub fn frame(sighting: &Sighting, around: &Around) -> Option<Finding> {
+    if sighting.from != bump::Side::WIRE && around.own.mac.is_some() {
+        return None;
+    }
+    let (header, _) = Header::parse(&sighting.head).ok()?;
+    let case = Case { reason: sighting.reason, header, bytes: &sighting.head, around };
+    by_reason(&case).or_else(|| by_content(&case))
+}
+
+/// What counters alone tell: that it happened. Only of what no honest host sends.
+#[must_use]
+pub fn counted(reason: DropReason) -> Option<Finding> {
+    let (kind, threshold) = sealed(reason).filter(|(kind, _)| matches!(kind, Kind::ForgedSealed | Kind::Replay))?;
+    Some(Finding {
+        kind,
+        source: Party::default(),
+        target: Party::default(),
+        claimed: Party::default(),
+        reason,
+        threshold,
+        sample: Vec::new(),
+        flow: None,
+        community_id: None,
+    })
+}
+
+/// Reasons that say by themselves what it was.
+fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
+    use DropReason as Why;
+    Some(match reason {
+        Why::BadTag | Why::BadSpin | Why::BadSlowNonce | Why::WrongPeer | Why::TooFar | Why::BadSignature => {
+            (Kind::ForgedSealed, MANY)
+        }
+        Why::BadBinder => (Kind::ForgedSealed, SOME),
+        // A link that repeats or delays frames, and a loop, make bursts of these.
+        Why::Replayed | Why::TooOld | Why::GroupReplayed | Why::HandshakeStale | Why::ShieldReplay => {
+            (Kind::Replay, MANY)
+        }
+        Why::SarpStale | Why::DhcpStale => (Kind::Replay, MANY),
+        Why::SarpSignature | Why::SarpMac | Why::InnerArp => (Kind::ArpSpoofing, 1),
+        Why::InnerDiscovery => (Kind::NdSpoofing, 1),
+        Why::AddressTaken => (Kind::IdentityTwice, 1),
+        Why::DhcpSignature => (Kind::RogueDhcp, 1),
+        Why::OwnSource => (Kind::ClonedMac, SOME),
+        Why::IpAddress => (Kind::SpoofedSource, SOME),
+        Why::FragmentConflict => (Kind::Evasion, 1),
+        _ => return None,
+    })
+}
+
+fn by_reason(case: &Case<'_>) -> Option<Finding> {
+    let (kind, threshold) = sealed(case.reason)?;
+    let claimed = match (kind, network_source(case.bytes)) {
+        (Kind::SpoofedSource | Kind::Evasion, Some(ip)) => Party { ip: Some(ip), ..Party::default() },
+        _ => case.arp().and_then(|arp| case.around.owner(arp.sender_ip.into())).map_or_else(
+            || case.around.holder(case.header.source).map_or_else(Party::default, |known| known.party(None)),
+            |owner| owner.party(None),
+        ),
+    };
+    Some(case.finding(kind, claimed, threshold))
+}
+
+/// What a frame in clear says that is not its sender's to say.
+fn by_content(case: &Case<'_>) -> Option<Finding> {
+    use DropReason as Why;
+    let is_in_clear = matches!(
+        case.reason,
+        Why::PlainArp | Why::Unsealed | Why::Downgrade | Why::LegacyAddress | Why::ArpConflict | Why::ArpSource
+    );
+    let may_be_dhcp = matches!(case.reason, Why::Dhcp | Why::DhcpUnsigned | Why::DhcpTag | Why::Broadcast);
+    let may_be_ipv6 = matches!(case.reason, Why::Ipv6 | Why::Multicast);
+    if !(is_in_clear || may_be_dhcp || may_be_ipv6) {
+        return None;
+    }
+    if case.header.ethertype == EtherType::ARP {
+        return of_arp(case);
+    }
+    let (transport, at) = layer::transport_layer(case.bytes)?;
+    let payload = case.bytes.get(at..)?;
+    let found = match transport {
+        icmp::PROTOCOL_V6 => of_discovery(case, payload),
+        protocol::UDP => of_dhcp(case, payload),
+        _ => None,
+    };
+    found.or_else(|| is_in_clear.then(|| of_clone(case)).flatten())
+}
+
+fn of_arp(case: &Case<'_>) -> Option<Finding> {
+    let arp = case.arp()?;
+    let (ip, is_reply) = (IpAddr::V4(arp.sender_ip), arp.operation == Operation::Reply);
+    let is_to_one = !case.header.destination.is_group();
+    let Some(owner) = case.around.owner(ip) else {
+        // Nobody asked in clear, so no honest host answers so. Probes have no sender.
+        let is_unasked = is_reply && is_to_one && !case.around.asks_in_clear && !arp.sender_ip.is_unspecified();
+        let claimed = Party { ip: Some(ip), ..Party::default() };
+        return is_unasked.then(|| case.finding(Kind::ArpSpoofing, claimed, 2));
+    };
+    let claimed = owner.party(Some(ip));
+    let Some(mac) = owner.mac else {
+        return is_reply.then(|| case.finding(Kind::ArpSpoofing, claimed, 1));
+    };
+    if case.header.source != mac || arp.sender_mac != mac {
+        return Some(case.finding(Kind::ArpSpoofing, claimed, 1));
+    }
+    // His own address from his own card, in clear: a host that is being moved does so to groups, and at its start.
+    (is_reply && is_to_one && case.around.known_are_sealed).then(|| case.finding(Kind::ClonedMac, claimed, SOME))
+}
+
+fn of_discovery(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
+    let source = network_source(case.bytes);
+    match *payload.first()? {
+        icmp::v6::ROUTER_ADVERTISEMENT | icmp::v6::REDIRECT => {
+            Some(case.finding(Kind::RogueRouter, Party { ip: source, ..Party::default() }, 1))
+        }
+        icmp::v6::NEIGHBOUR_ADVERTISEMENT => {
+            let message = nd::Message::parse(payload).ok()?;
+            let (target, link) = (IpAddr::V6(message.target?), message.target_link);
+            let owner = case.around.owner(target)?;
+            let is_false = owner.mac.is_some_and(|mac| link.unwrap_or(case.header.source) != mac);
+            is_false.then(|| case.finding(Kind::NdSpoofing, owner.party(Some(target)), 1))
+        }
+        icmp::v6::NEIGHBOUR_SOLICITATION => {
+            let link = nd::Message::parse(payload).ok()?.source_link?;
+            let owner = case.around.owner(source?)?;
+            let is_false = owner.mac.is_some_and(|mac| link != mac);
+            is_false.then(|| case.finding(Kind::NdSpoofing, owner.party(source), 1))
+        }
+        _ => None,
+    }
+}
+
+fn of_dhcp(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
+    let (from, _) = ports(payload)?;
+    let claimed = Party { ip: network_source(case.bytes), ..Party::default() };
+    DHCP_SERVER_PORTS.contains(&from).then(|| case.finding(Kind::RogueDhcp, claimed, 1))
+}
+
+/// Frames to one host, in clear, from the card of somebody who seals.
+fn of_clone(case: &Case<'_>) -> Option<Finding> {
+    let is_to_one = !case.header.destination.is_group();
+    let holder = case.around.holder(case.header.source).filter(|_| is_to_one && case.around.known_are_sealed)?;
+    Some(case.finding(Kind::ClonedMac, holder.party(None), SOME))
+}
+
+impl Case<'_> {
+    fn arp(&self) -> Option<Arp> {
+        let (ethertype, at) = layer::network_layer(self.bytes)?;
+        let bytes = self.bytes.get(at..).filter(|_| ethertype == EtherType::ARP)?;
+        Arp::parse(bytes).ok()
+    }
+
+    fn finding(&self, kind: Kind, claimed: Party, threshold: u64) -> Finding {
+        let flow = flow(self.bytes);
+        Finding {
+            kind,
+            source: self.source(&claimed),
+            target: self.target(),
+            claimed,
+            reason: self.reason,
+            threshold,
+            sample: self.bytes.to_vec(),
+            flow,
+            community_id: community::id(self.bytes),
+        }
+    }
+
+    /// Who sent it, by the one address that he could not do without. A name only where it is not the claim itself.
+    fn source(&self, claimed: &Party) -> Party {
+        let mac = HardwareAddress(self.header.source.0);
+        let holder = self.around.holder(self.header.source).filter(|_| claimed.mac != Some(mac));
+        Party { mac: Some(mac), ip: None, name: holder.and_then(|known| known.name.clone()) }
+    }
+
+    fn target(&self) -> Party {
+        let (mac, around) = (self.header.destination, self.around);
+        let ip = self.arp().map(|arp| IpAddr::V4(arp.target_ip)).or_else(|| network_destination(self.bytes));
+        let of = |known: &Known| Party { ip, ..known.party(ip) };
+        match around.holder(mac) {
+            Some(known) => of(known),
+            None if mac == MacAddress::BROADCAST => Party { name: Some("everybody".to_owned()), ip, mac: None },
+            None => Party { mac: Some(HardwareAddress(mac.0)), ip, name: None },
+        }
+    }
+}
+
+fn addresses(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let (ethertype, at) = layer::network_layer(bytes)?;
+    match ethertype {
+        EtherType::IPV4 => {
+            let header = ipv4::View::new(bytes.get(at..)?).ok()?;
+            Some((header.source().into(), header.destination().into()))
+        }
+        EtherType::IPV6 => {
+            let header = ipv6::View::new(bytes.get(at..)?).ok()?;
+            Some((header.source().into(), header.destination().into()))
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn network_source(bytes: &[u8]) -> Option<IpAddr> {
+    addresses(bytes).map(|(source, _)| source)
+}
+
+pub(crate) fn network_destination(bytes: &[u8]) -> Option<IpAddr> {
+    addresses(bytes).map(|(_, destination)| destination)
+}
+
+fn ports(payload: &[u8]) -> Option<(u16, u16)> {
+    let [a, b, c, d] = *payload.first_chunk()?;
+    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}
+
+/// Protocol and ports of the packet in `bytes`.
+pub(crate) fn flow(bytes: &[u8]) -> Option<(u8, u16, u16)> {
+    let (transport, at) = layer::transport_layer(bytes)?;
+    let (from, to) = ports(bytes.get(at..)?).filter(|_| matches!(transport, protocol::TCP | protocol::UDP))?;
+    Some((transport, from, to))
+}

@@ -1,0 +1,314 @@
+//! Whole scenes, as a ledger hears them: who is an attacker, and who only talks.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use bump::record::{HardwareAddress, Kind, Phase, Record};
+use bump::{DropReason, Fate, Instant, Ledger, Side};
+use proptest::prelude::*;
+use watch::{Around, Known, Look, Watch, attacks};
+use wire::arp::{Arp, Operation};
+use wire::ethernet::Header;
+use wire::{EtherType, MacAddress, nd};
+
+/// 2026, in milliseconds.
+const START_MS: u64 = 1_790_000_000_000;
+const VICTIM: MacAddress = mac(0x0a);
+const OWNER: MacAddress = mac(0x0b);
+const LIAR: MacAddress = mac(0x66);
+
+const fn mac(last: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, last])
+}
+
+fn ip(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(192, 0, 2, last)
+}
+
+fn known(name: &str, mac: MacAddress, last: u8) -> Known {
+    Known { name: Some(name.to_owned()), mac: Some(mac), addresses: vec![ip(last).into()] }
+}
+
+/// A guarded host that enforces, and a peer that has proved itself.
+struct Scene {
+    ledger: Ledger,
+    watch: Watch,
+    around: Around,
+    now: Instant,
+    told: Vec<Record>,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let around = Around {
+            own: known("desk-10", VICTIM, 10),
+            known: vec![known("desk-11", OWNER, 11)],
+            asks_in_clear: false,
+            known_are_sealed: true,
+        };
+        let now = Instant::from_millis(1000);
+        Scene { ledger: Ledger::new(), watch: Watch::default(), around, now, told: Vec::new() }
+    }
+
+    fn drop(&mut self, reason: DropReason, frame: &[u8]) {
+        self.ledger.receive(Side::WIRE);
+        self.ledger.settle(self.now, Side::WIRE, Fate::Dropped(reason), frame);
+    }
+
+    /// Lets a time pass, with a look in each second as a daemon takes it.
+    fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.look();
+            self.now = self.now + Duration::from_secs(1);
+        }
+    }
+
+    fn look(&mut self) {
+        let unix_ms = START_MS + self.now.as_nanos() / 1_000_000;
+        let look = Look { now: self.now, unix_ms, ledger: &self.ledger, around: &self.around };
+        self.told.extend(self.watch.look(&look));
+    }
+
+    fn opened(&self) -> Vec<&Record> {
+        self.told.iter().filter(|record| record.phase == Phase::Opened).collect()
+    }
+}
+
+fn frame(destination: MacAddress, source: MacAddress, ethertype: EtherType, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Header { destination, source, ethertype }.emit().to_vec();
+    bytes.extend_from_slice(payload);
+    bytes.resize(bytes.len().max(60), 0);
+    bytes
+}
+
+fn arp(to: MacAddress, from: MacAddress, operation: Operation, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let arp = Arp { operation, sender_mac: from, sender_ip: sender, target_mac: to, target_ip: target };
+    frame(to, from, EtherType::ARP, &arp.emit())
+}
+
+/// IPv6 of `source` to a group; the payload is an ICMPv6 message.
+fn ipv6(source: MacAddress, from: Ipv6Addr, next: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend_from_slice(&u16::try_from(payload.len()).expect("short").to_be_bytes());
+    packet.extend_from_slice(&[next, 255]);
+    packet.extend_from_slice(&from.octets());
+    packet.extend_from_slice(&Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1).octets());
+    packet.extend_from_slice(payload);
+    frame(MacAddress([0x33, 0x33, 0, 0, 0, 1]), source, EtherType::IPV6, &packet)
+}
+
+fn link_local(last: u8) -> Ipv6Addr {
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0x1234, 0, 0, u16::from(last))
+}
+
+fn udp(source: MacAddress, from: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend_from_slice(&from.octets());
+    packet.extend_from_slice(&[255; 4]);
+    packet.extend_from_slice(&ports.0.to_be_bytes());
+    packet.extend_from_slice(&ports.1.to_be_bytes());
+    packet.extend_from_slice(&[0, 20, 0, 0]);
+    packet.resize(40, 0);
+    frame(MacAddress::BROADCAST, source, EtherType::IPV4, &packet)
+}
+
+/// What an unguarded host says in a second of its life, for its own addresses only.
+fn small_talk(scene: &mut Scene, source: MacAddress, last: u8) {
+    let (everybody, own) = (MacAddress::BROADCAST, ip(last));
+    scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Request, own, ip(11)));
+    scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Reply, own, own));
+    scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Request, Ipv4Addr::UNSPECIFIED, ip(10)));
+    scene.drop(DropReason::Dhcp, &udp(source, Ipv4Addr::UNSPECIFIED, (68, 67)));
+    scene.drop(DropReason::Unsealed, &udp(source, own, (5353, 5353)));
+    let address = link_local(last);
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let payload = &nd::advertisement(address, source, group, false)[40..].to_vec();
+    scene.drop(DropReason::Unsealed, &ipv6(source, address, 58, payload));
+    scene.drop(DropReason::Unsealed, &ipv6(source, address, 58, &[143, 0, 0, 0, 0, 0, 0, 0]));
+    scene.drop(DropReason::Unsealed, &frame(everybody, source, EtherType::LLDP, &[2; 40]));
+}
+
+#[test]
+fn two_hundred_forged_replies_are_one_attack_with_names() {
+    let mut scene = Scene::new();
+    for _ in 0..200 {
+        scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10)));
+    }
+    scene.pass(1);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.count), (Kind::ArpSpoofing, 200));
+    assert_eq!(attack.source.mac, Some(HardwareAddress(LIAR.0)));
+    assert_eq!(attack.claimed.name.as_deref(), Some("desk-11"));
+    assert_eq!(attack.claimed.mac, Some(HardwareAddress(OWNER.0)));
+    assert_eq!(attack.claimed.ip, Some(IpAddr::V4(ip(11))));
+    assert_eq!(attack.target.name.as_deref(), Some("desk-10"));
+    let began = START_MS + 1000;
+    assert_eq!((attack.first_ms, attack.last_ms), (began, began));
+}
+
+#[test]
+fn an_unasked_answer_for_a_host_that_nobody_knows_is_an_attack_too() {
+    let mut scene = Scene::new();
+    for _ in 0..200 {
+        scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(12), ip(10)));
+    }
+    scene.pass(1);
+    assert_eq!(scene.opened().len(), 1, "{:?}", scene.told);
+    let mut asking = Scene::new();
+    asking.around.asks_in_clear = true;
+    asking.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(12), ip(10)));
+    asking.pass(1);
+    assert!(asking.told.is_empty(), "who asks in clear is answered so: {:?}", asking.told);
+}
+
+#[test]
+fn an_hour_of_fifty_guests_with_changing_addresses_and_one_spoofer_is_one_attack() {
+    let mut scene = Scene::new();
+    for second in 0..3600_u64 {
+        // Ten guests a second, and each comes back with another card and another address after some minutes.
+        for turn in 0..10 {
+            let guest = (second * 10 + turn) % 50;
+            let life = u8::try_from(second / 300).expect("twelve lives");
+            let card = MacAddress([0x6a, life, 0, 0, 1, u8::try_from(guest).expect("fifty")]);
+            small_talk(&mut scene, card, 100 + u8::try_from((guest + u64::from(life) * 7) % 100).expect("small"));
+        }
+        if second % 2 == 0 {
+            scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10)));
+        }
+        scene.pass(1);
+    }
+    let opened = scene.opened();
+    assert_eq!(opened.len(), 1, "{opened:?}");
+    assert_eq!(opened[0].source.mac, Some(HardwareAddress(LIAR.0)));
+    let open = scene.watch.open();
+    assert_eq!(open[0].count, 1800, "every one of its frames is counted");
+}
+
+#[test]
+fn an_attack_grows_is_told_again_seldom_and_closes_after_a_quiet_time() {
+    let mut scene = Scene::new();
+    for _ in 0..180 {
+        scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10)));
+        scene.pass(1);
+    }
+    scene.pass(attacks::QUIET_MS / 1000 + 2);
+    let phases: Vec<Phase> = scene.told.iter().map(|record| record.phase).collect();
+    assert_eq!(phases.first(), Some(&Phase::Opened));
+    assert_eq!(phases.last(), Some(&Phase::Closed));
+    let grown = phases.iter().filter(|phase| **phase == Phase::Growing).count();
+    assert!((1..=3).contains(&grown), "{phases:?}");
+    assert!(scene.watch.open().is_empty());
+    assert!(scene.told.iter().all(|record| record.number == 1));
+}
+
+#[test]
+fn each_kind_is_told_from_the_others() {
+    let forged = |payload: &[u8]| frame(VICTIM, LIAR, EtherType::CLL, payload);
+    let advertisement = ipv6(LIAR, link_local(9), 58, &[134, 0, 0, 0, 64, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let cases: Vec<(DropReason, Vec<u8>, usize, Kind)> = vec![
+        (DropReason::Downgrade, arp(VICTIM, LIAR, Operation::Request, ip(11), ip(10)), 1, Kind::ArpSpoofing),
+        (DropReason::ArpConflict, arp(VICTIM, LIAR, Operation::Reply, ip(10), ip(11)), 1, Kind::ArpSpoofing),
+        (DropReason::Unsealed, advertisement, 1, Kind::RogueRouter),
+        (DropReason::Dhcp, udp(LIAR, ip(66), (67, 68)), 1, Kind::RogueDhcp),
+        (DropReason::Downgrade, frame(VICTIM, OWNER, EtherType::IPV4, &[0x45; 40]), 0, Kind::ClonedMac),
+        (DropReason::OwnSource, frame(OWNER, VICTIM, EtherType::IPV4, &[0x45; 40]), 9, Kind::ClonedMac),
+        (DropReason::AddressTaken, forged(&[1; 40]), 1, Kind::IdentityTwice),
+        (DropReason::Replayed, forged(&[2; 40]), 40, Kind::Replay),
+        (DropReason::BadSpin, forged(&[3; 40]), 40, Kind::ForgedSealed),
+        (DropReason::IpAddress, udp(LIAR, Ipv4Addr::LOCALHOST, (9, 9)), 9, Kind::SpoofedSource),
+        (DropReason::FragmentConflict, udp(LIAR, ip(66), (9, 9)), 1, Kind::Evasion),
+    ];
+    for (reason, bytes, count, kind) in cases {
+        let mut scene = Scene::new();
+        for _ in 0..count.max(1) {
+            scene.drop(reason, &bytes);
+        }
+        scene.pass(1);
+        let kinds: Vec<Kind> = scene.opened().iter().map(|record| record.kind).collect();
+        // A packet that cannot be read is no clone yet.
+        let wanted: &[Kind] = if count == 0 { &[] } else { &[kind] };
+        assert_eq!(kinds, wanted, "{}", reason.word());
+    }
+}
+
+#[test]
+fn a_few_of_what_links_and_loops_make_are_no_attack() {
+    let mut scene = Scene::new();
+    for (reason, count) in [(DropReason::Replayed, 20), (DropReason::BadTag, 20), (DropReason::UnknownIndex, 9000)] {
+        for _ in 0..count {
+            scene.drop(reason, &frame(VICTIM, OWNER, EtherType::CLL, &[7; 40]));
+        }
+    }
+    scene.pass(2);
+    assert!(scene.told.is_empty(), "{:?}", scene.told);
+}
+
+#[test]
+fn what_was_only_counted_has_no_source_and_strangers_that_were_only_counted_are_none() {
+    let mut scene = Scene::new();
+    scene.ledger.dropped[DropReason::BadSpin as usize] += 1_000_000;
+    scene.ledger.dropped[DropReason::PlainArp as usize] += 1_000_000;
+    scene.pass(1);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.count, attack.source.is_known()), (Kind::ForgedSealed, 1_000_000, false));
+    assert!(attack.sentence().contains("only counted"));
+}
+
+#[test]
+fn a_scan_in_every_name_and_a_flood_from_every_card_stay_few_records() {
+    let mut scene = Scene::new();
+    for last in 1..=250 {
+        scene.around.known.push(known(&format!("host-{last}"), MacAddress([4, 0, 0, 0, 0, last]), last));
+    }
+    for second in 0..60_u32 {
+        for last in 12..250 {
+            scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, ip(last), ip(10)));
+            let card = MacAddress([6, 0, 0, 0, second as u8, last]);
+            scene.drop(DropReason::PlainArp, &arp(VICTIM, card, Operation::Reply, ip(last), ip(10)));
+        }
+        scene.pass(1);
+    }
+    let open = scene.watch.open();
+    assert!(open.len() <= attacks::OF_KIND_MAX + 1, "{} open", open.len());
+    assert!(open.iter().any(|record| record.is_sum) && scene.watch.folded() > 0);
+    assert!(scene.told.len() <= 3 * (attacks::OF_KIND_MAX + 1), "{} told", scene.told.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever bytes are dropped for whatever reason: no panic, and no more than the bounds.
+    #[test]
+    fn any_frames_make_a_bounded_number_of_attacks(
+        frames in proptest::collection::vec((0..DropReason::ALL.len(), proptest::collection::vec(any::<u8>(), 0..120), 1..50_u32), 0..200)
+    ) {
+        let mut scene = Scene::new();
+        for (reason, mut bytes, times) in frames {
+            if bytes.len() > 14 {
+                let kinds = [[8, 6], [8, 0], [0x86, 0xdd], [7, 0xd0]];
+                let at = usize::from(bytes[0]) % kinds.len();
+                bytes[12..14].copy_from_slice(&kinds[at]);
+            }
+            for _ in 0..times {
+                scene.drop(DropReason::ALL[reason], &bytes);
+            }
+            scene.pass(1);
+        }
+        prop_assert!(scene.watch.open().len() <= Kind::ALL.len() * (attacks::OF_KIND_MAX + 1));
+        for record in &scene.told {
+            prop_assert!(record.sample.len() <= bump::record::SAMPLE_BYTES);
+        }
+    }
+
+    /// Guests that speak for themselves are never attackers, in whatever order and with whatever addresses.
+    #[test]
+    fn honest_strangers_are_no_attack(guests in proptest::collection::vec((any::<[u8; 4]>(), 12..255_u8), 1..100)) {
+        let mut scene = Scene::new();
+        for ([a, b, c, d], last) in guests {
+            small_talk(&mut scene, MacAddress([0x6a, 9, a, b, c, d]), last);
+            scene.pass(1);
+        }
+        prop_assert!(scene.told.is_empty(), "{:?}", scene.told);
+    }
+}
