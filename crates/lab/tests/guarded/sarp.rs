@@ -312,8 +312,8 @@ fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_behind_a_nam
 }
 
 #[test]
-fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_behind_a_filter() {
-    perform(&["k", "a", "c"], |stage| a_host_without_its_daemon_is_closed(stage, "filter"));
+fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_in_place() {
+    perform(&["k", "a", "c"], |stage| a_host_without_its_daemon_is_closed(stage, "in-place"));
 }
 
 fn a_host_without_its_daemon_is_closed(stage: &Stage, way: &str) -> Outcome {
@@ -325,6 +325,7 @@ fn a_host_without_its_daemon_is_closed(stage: &Stage, way: &str) -> Outcome {
     for signal in [Signal::TERM, Signal::KILL] {
         guarded.start(&[])?;
         await_time(&guarded)?;
+        assert_eq!(guarded.status()?["takeover"]["way"], way);
         reach(&c.namespace, a.ip, SOON)?;
         guarded.stop(signal);
         let sent = watch_sent(stage, a)?;

@@ -55,7 +55,7 @@ use wire::MacAddress;
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
 pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
-pub use in_place::{Admitted, Fence, NOT_OPENED, OPENED_MARK};
+pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};

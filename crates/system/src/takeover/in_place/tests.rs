@@ -152,6 +152,75 @@ fn only_the_daemons_frames_leave() {
     assert_eq!(room.frames_at_peer(), frames + 1);
 }
 
+/// A socket that hears ARP alone, as programs that claim addresses open.
+fn listening_for_arp(room: &Room) -> OwnedFd {
+    room.at_host(|| {
+        socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::ARP)).expect("root may")
+    })
+}
+
+/// ARP behind a tag with VLAN number 0.
+const TAGGED: &str = "bytes([255]*6+[2,0,0,0,0,2,129,0,0,0,8,6]+[7]*46)";
+
+#[test]
+fn where_arp_alone_is_kept_all_else_passes_with_and_without_a_daemon_and_without_the_rules() {
+    let room = room!();
+    let before = room.picture();
+    room.introduce();
+    let ears = listening_for_arp(&room);
+    send_from_peer(&room, IN_CLEAR);
+    send_from_peer(&room, TAGGED);
+    assert_eq!(heard(&ears), [0x0806, 0x0806], "the test itself must work");
+    let taken = room.take_kept().expect("it works here");
+    let check = || {
+        heard(&ears);
+        send_from_peer(&room, IN_CLEAR);
+        send_from_peer(&room, TAGGED);
+        assert_eq!(heard(&ears), Vec::<u16>::new());
+        assert!(room.hears_udp() && !room.answers_arp());
+        let frames = room.frames_at_peer();
+        // It goes to the TAP, or without the rules is refused.
+        let _refused = send(&room, "eth0", 0, IN_CLEAR);
+        assert_eq!(room.frames_at_peer(), frames, "ARP left");
+        send(&room, "eth0", taken_mark(), IN_CLEAR).expect("sent");
+        assert_eq!(room.frames_at_peer(), frames + 1);
+    };
+    check();
+    let fence = taken.fence.clone().expect("it stands");
+    assert!(!fence.is_torn());
+    room.in_host("nft flush ruleset");
+    check();
+    assert!(fence.is_torn());
+    drop(taken);
+    let again = room.take_kept().expect("it works here");
+    assert!(again.adopted);
+    drop(again);
+    check();
+    room.release("eth0").expect("nothing holds it");
+    assert_same(&before[..1], &room.picture()[..1]);
+    assert!(!room.has_leftovers() && room.in_host("nft list ruleset").is_empty());
+    assert_eq!(room.in_host("tc qdisc show dev eth0 clsact"), "");
+}
+
+fn taken_mark() -> u32 {
+    super::super::filter::MARK
+}
+
+/// A host that changes its mode while it is taken.
+#[test]
+fn another_mode_adopts_what_stands_and_leaves_nothing_of_the_one_before() {
+    let room = room!();
+    room.introduce();
+    drop(take(&room));
+    let kept = room.take_kept().expect("it works here");
+    assert!(kept.adopted && room.hears_udp() && !room.answers_arp());
+    assert!(!room.in_host("ip link show dev eth0").contains("xdp"));
+    drop(kept);
+    drop(take(&room));
+    assert!(!room.hears_udp() && !room.answers_arp());
+    assert!(!room.in_host("tc filter show dev eth0 ingress").contains("0x5257"));
+}
+
 /// What Debian's nftables.service does with each start.
 #[test]
 fn without_the_rules_nothing_leaves_and_it_shows() {
