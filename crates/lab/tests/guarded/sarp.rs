@@ -2,7 +2,7 @@
 //! operator is told, probes and announcements, and that a host whose daemon is gone is closed for ARP, too.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{ChildStdin, Stdio};
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
@@ -322,24 +322,26 @@ fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_in_place() {
 #[test]
 fn where_a_card_cannot_be_guarded_in_place_it_goes_by_namespace_and_the_reason_is_told() {
     perform(&["k", "a"], |stage| {
-        let a = stage.host("a");
         stage.prepare("k", Plan::distributor())?;
-        let mut owner = a.namespace.command("nft");
+        let mut owner = stage.host("a").namespace.command("nft");
         let mut owner = owner.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("nft is there");
-        let words = owner.stdin.as_mut().expect("a pipe");
-        words.write_all(b"add table netdev ringwall_e0 { flags owner; }\n").expect("it reads");
-        process::until("another's table", FOLLOWED, || {
-            let mut list = a.namespace.command("nft");
-            list.args(["list", "tables"]);
-            Ok(process::must(list)?.contains("ringwall_e0"))
-        })?;
-        let guarded = stage.guard("a", Plan::sarp())?;
-        assert_eq!(guarded.status()?["takeover"]["way"], "namespace");
-        assert!(guarded.log().contains("taken over in another way"), "{}", guarded.log());
-        drop(owner.stdin.take());
-        owner.wait().expect("it ends");
-        Ok(())
+        let outcome = a_host_goes_by_namespace(stage, owner.stdin.take().expect("a pipe"));
+        owner.wait().expect("it ends with its input");
+        outcome
     });
+}
+
+fn a_host_goes_by_namespace(stage: &Stage, mut owner: ChildStdin) -> Outcome {
+    owner.write_all(b"add table netdev ringwall_e0 { flags owner; }\n").expect("it reads");
+    process::until("another's table", FOLLOWED, || {
+        let mut list = stage.host("a").namespace.command("nft");
+        list.args(["list", "tables"]);
+        Ok(process::must(list)?.contains("ringwall_e0"))
+    })?;
+    let guarded = stage.guard("a", Plan::sarp())?;
+    assert_eq!(guarded.status()?["takeover"]["way"], "namespace");
+    assert!(guarded.log().contains("taken over in another way"), "{}", guarded.log());
+    Ok(())
 }
 
 fn a_host_without_its_daemon_is_closed(stage: &Stage, way: &str) -> Outcome {
