@@ -1,9 +1,9 @@
-// Beside a card that stays in place (record 0071): drops what lacks the daemon's mark, of all frames or of those that are kept for the
-// daemon alone, and counts it.
+// Beside a card that stays in place (record 0071): drops what lacks the daemon's mark, of all frames or
+// of those that are kept for the daemon alone, and counts it.
 //
-// A filter of tc. At the egress it stands behind the rules of nftables: what comes to it says that they are gone. At the ingress it
-// stands in front of them and behind all packet sockets, of which the daemon's is one. `make.py` of the shield's programs turns this
-// file into `keep.bpf`.
+// A filter of tc. At the egress it stands behind the rules of nftables: what comes to it says that they
+// are gone. At the ingress it stands in front of them and behind all packet sockets, of which the
+// daemon's is one. `make.py` of the shield's programs turns this file into `keep.bpf`.
 #define INGRESS
 #include "../../shield/bpf/hook.h"
 
