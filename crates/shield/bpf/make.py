@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as
 the kernel takes them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has
-the difference. onward.bpf of onward.c stands behind the socket, and the lab's program that makes floods is compiled here as well.
+the difference. onward.bpf of onward.c stands behind the socket. What stands around a card that stays in place and the lab's program
+that makes floods are compiled here as well.
 
 Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
 loads the program puts the map's descriptor there. `--check` only compares.
@@ -27,6 +28,7 @@ PROGRAMS = [
     (HERE / "sarp.c", HOOKS, [b"settings", b"places", b"counters", b"sources", b"hosts", b"requests", b"acquainted"]),
     (HERE / "ipsec.c", HOOKS, IPSEC),
     (HERE / "onward.c", {"": ["-DINGRESS"]}, IPSEC),
+    (HERE / "../../system/bpf/keep.c", {"": []}, [b"entry"]),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]
 SYMBOL_TABLE, RELOCATIONS = 2, 9

@@ -335,6 +335,9 @@ int sarp(context *packet) {
 
     if (!own || !books || (!is_whole && load(packet, ETHERTYPE_AT, &opening.ethertype, sizeof(u16))))
         return NOT_FOR_US;
+    // On a card that stays in place the socket hears what the daemon hands to the stack.
+    if (is_opened(packet))
+        return NOT_FOR_US;
     if (opening.ethertype != big16(ARP))
         return other(packet, own, opening.ethertype);
     // The daemon says what is wrong with a tag, and with a message that is cut.

@@ -149,6 +149,8 @@ pub struct Scene<'a> {
 pub struct Window {
     wire: Watch,
     inside: Watch,
+    /// ARP that the daemon lets the stack hear, where the victim's card stays in place for it.
+    told: Option<Watch>,
     loot: Watch,
     ping: Ping,
     before: BTreeMap<String, u64>,
@@ -407,7 +409,11 @@ impl<'a> Scene<'a> {
             self.lan.acquaint(from, to)?;
         }
         let directory = &self.lan.directory;
+        let tap = format!("rw.{INTERFACE}");
+        let told = self.attack.signs_arp(self.guard) && victim.namespace.ip(&format!("link show dev {tap}")).is_ok();
+        let watch_told = || Watch::start(&victim.namespace, &tap, Direction::In, directory, "told");
         Ok(Window {
+            told: told.then(watch_told).transpose()?,
             wire: Watch::start(&self.lan.bridge, &Lan::port(victim), Direction::Out, directory, "wire")?,
             inside: Watch::start(&victim.namespace, INTERFACE, Direction::In, directory, "inside")?,
             loot: Watch::start(&attacker.namespace, INTERFACE, Direction::In, directory, "loot")?,
@@ -428,6 +434,12 @@ impl<'a> Scene<'a> {
         if is_in_place() {
             // A packet socket on the card hears what is sealed as well; the stack takes none of it.
             inside.retain(|frame| !frame.is(EtherType::CLL));
+        }
+        if let Some(told) = window.told {
+            // It also hears ARP and tagged frames that go no further.
+            let goes_further = |frame: &Frame| ![EtherType::ARP, EtherType(0x8100)].iter().any(|one| frame.is(*one));
+            inside.retain(goes_further);
+            inside.extend(told.stop()?);
         }
         let mut drops = self.drops()?;
         for (word, rise) in &mut drops {

@@ -1,6 +1,8 @@
 //! Signed ARP beside hosts without it, and what the kernel's neighbour table makes of it: who reaches whom, what an
 //! operator is told, probes and announcements, and that a host whose daemon is gone is closed for ARP, too.
 
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
@@ -313,8 +315,34 @@ fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_behind_a_nam
 }
 
 #[test]
-fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_behind_a_filter() {
-    perform(&["k", "a", "c"], |stage| a_host_without_its_daemon_is_closed(stage, "filter"));
+fn a_host_without_its_daemon_is_closed_for_arp_until_it_is_released_in_place() {
+    perform(&["k", "a", "c"], |stage| a_host_without_its_daemon_is_closed(stage, "in-place"));
+}
+
+/// Somebody else owns the table that the rules would be in.
+#[test]
+fn where_a_card_cannot_be_guarded_in_place_it_goes_by_namespace_and_the_reason_is_told() {
+    perform(&["k", "a"], |stage| {
+        stage.prepare("k", Plan::distributor())?;
+        let mut owner = stage.host("a").namespace.command("nft");
+        let mut owner = owner.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("nft is there");
+        let outcome = a_host_goes_by_namespace(stage, owner.stdin.take().expect("a pipe"));
+        owner.wait().expect("it ends with its input");
+        outcome
+    });
+}
+
+fn a_host_goes_by_namespace(stage: &Stage, mut owner: ChildStdin) -> Outcome {
+    owner.write_all(b"add table netdev ringwall_e0 { flags owner; }\n").expect("it reads");
+    process::until("another's table", FOLLOWED, || {
+        let mut list = stage.host("a").namespace.command("nft");
+        list.args(["list", "tables"]);
+        Ok(process::must(list)?.contains("ringwall_e0"))
+    })?;
+    let guarded = stage.guard("a", Plan::sarp())?;
+    assert_eq!(guarded.status()?["takeover"]["way"], "namespace");
+    assert!(guarded.log().contains("taken over in another way"), "{}", guarded.log());
+    Ok(())
 }
 
 fn a_host_without_its_daemon_is_closed(stage: &Stage, way: &str) -> Outcome {
@@ -326,6 +354,7 @@ fn a_host_without_its_daemon_is_closed(stage: &Stage, way: &str) -> Outcome {
     for signal in [Signal::TERM, Signal::KILL] {
         guarded.start(&[])?;
         await_time(&guarded)?;
+        assert_eq!(guarded.status()?["takeover"]["way"], way);
         reach(&c.namespace, a.ip, SOON)?;
         guarded.stop(signal);
         let sent = watch_sent(stage, a)?;

@@ -634,20 +634,36 @@ impl Config {
         is_listed || cll.migration != MigrationName::Enforce || self.lab.is_some()
     }
 
-    /// What stays in place is guarded in mode `cll` alone, and has no room for a second program in front of the card.
+    /// Whether a card can stay in place under this configuration; if not, the words that stand against it, and a remedy. There is no
+    /// room for a second program in front of a sealed card, and programs behind packet sockets would hear DHCP that nobody proved.
+    fn stays_in_place(&self) -> Result<(), (&'static str, &'static str)> {
+        match self.host.mode {
+            Mode::Cll if self.cll.kernel_hook != HookName::Socket => {
+                Err(("cll.kernel_hook, which wants the same place in front of the card", "use \"socket\" there"))
+            }
+            Mode::Sarp if self.dhcp.client || self.dhcp.server => {
+                Err(("[dhcp] in mode = \"sarp\"", "use host.takeover = \"namespace\""))
+            }
+            Mode::Cll | Mode::Sarp => Ok(()),
+            Mode::Shield | Mode::Null => Err(("this mode", "use host.takeover = \"namespace\"")),
+        }
+    }
+
+    /// The way to try first: "auto" leaves a card where it is if that goes with the rest.
+    pub(crate) fn way(&self) -> Way {
+        match self.host.takeover {
+            Way::Auto if self.host.mode == Mode::Sarp && self.stays_in_place().is_ok() => Way::InPlace,
+            way => way,
+        }
+    }
+
     fn check_in_place(&self, file: &Path) -> Result<(), Failure> {
-        if self.host.takeover != Way::InPlace {
-            return Ok(());
+        match self.stays_in_place() {
+            Err((what, remedy)) if self.host.takeover == Way::InPlace => {
+                Err(Failure::file(file, format!("host.takeover = \"in-place\" does not go with {what}"), remedy))
+            }
+            _ => Ok(()),
         }
-        if self.host.mode != Mode::Cll {
-            let what = "host.takeover = \"in-place\" is for mode = \"cll\" so far";
-            return Err(Failure::file(file, what, "use \"auto\""));
-        }
-        if self.cll.kernel_hook != HookName::Socket {
-            let what = "host.takeover = \"in-place\" and cll.kernel_hook want the same place in front of the card";
-            return Err(Failure::file(file, what, "use cll.kernel_hook = \"socket\""));
-        }
-        Ok(())
     }
 
     /// What the kernel passes of messages with a right tag.

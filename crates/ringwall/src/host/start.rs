@@ -23,7 +23,7 @@ use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOp
 use system::privilege::Capability;
 use system::random::KernelSource;
 use system::sandbox::{Calls, Sandbox};
-use system::takeover::{self, Admitted, Follower, Inner, Kept, Request, StackSide, Taken, state};
+use system::takeover::{self, Admitted, Follower, Inner, Kept, Request, StackSide, Taken, Way, state};
 use system::xdp;
 use wire::EtherType;
 use wire::MacAddress;
@@ -32,7 +32,7 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 use wire::cll::train;
 
 use super::interface::Interface;
-use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, Standing, Way};
+use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, Standing};
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
@@ -63,7 +63,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
         check_interface(&config, identity, mac)?;
     }
-    let taken = take(&config)?;
+    let taken = take(&config, was_taken)?;
     log_start(&config, &taken);
     let arm = || match revert_after {
         Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
@@ -129,7 +129,7 @@ impl Start<'_> {
             shield.set_outpost(Box::new(maps));
         }
         match ports {
-            Opened::Tap(ports) => serve(shield, tools, load, ports, self.clock, supervisor),
+            Opened::Tap(ports) | Opened::Beside(ports) => serve(shield, tools, load, ports, self.clock, supervisor),
             Opened::Pair(ports) => serve(shield, tools, load, ports, self.clock, supervisor),
         }
     }
@@ -174,6 +174,7 @@ impl Start<'_> {
         let tools = Tools { beside: vec![Arc::clone(&records); workers], here: records };
         match ports {
             Opened::Tap(ports) => serve(host, tools, of_all, ports, self.clock, supervisor),
+            Opened::Beside(ports) => serve(host, tools, of_kept, ports, self.clock, supervisor),
             Opened::Pair(ports) => serve(host, tools, of_kept, ports, self.clock, supervisor),
         }
     }
@@ -268,7 +269,7 @@ fn open_outposts(
         (Mode::Shield, Opened::Pair(ports), _, Some(section)) => {
             let attach =
                 |program: &Program| takeover::in_wire_namespace(taken, || ingress::attach_loaded(program, index))?;
-            let way = taken.outer_index().map(|outer| Way { attach: &attach, outer });
+            let way = taken.outer_index().map(|outer| outpost::Way { attach: &attach, outer });
             let front = front(section.kernel_hook, &ports.wire);
             let (ipsec, standing) = outpost::open_for_ipsec(section.kernel, &front, way.as_ref());
             (Outposts { ipsec, ..Outposts::default() }, standing)
@@ -318,8 +319,8 @@ fn numbers(config: &Config, identity: &HostIdentity) -> Vec<shield::sarp::Key> {
 fn keeps(config: &Config, ports: &Opened) -> Keeps {
     match (ports, kept(config)) {
         (Opened::Tap(_), _) => Keeps::All,
-        (Opened::Pair(_), Kept::ArpAndDhcp) => Keeps::ArpAndDhcp,
-        (Opened::Pair(_), _) => Keeps::Arp,
+        (Opened::Pair(_) | Opened::Beside(_), Kept::ArpAndDhcp) => Keeps::ArpAndDhcp,
+        (Opened::Pair(_) | Opened::Beside(_), _) => Keeps::Arp,
     }
 }
 
@@ -340,21 +341,34 @@ fn signing_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
 }
 
-fn take(config: &Config) -> Result<Taken, Failure> {
-    let overhead_bytes = u16::try_from(overhead(config)).unwrap_or(u16::MAX);
-    let request = Request {
+/// Takes the interface over. Where it cannot be guarded in place and was not yet, "auto" has another way.
+fn take(config: &Config, was_taken: bool) -> Result<Taken, Failure> {
+    let request = request(config, config.way());
+    match takeover::take(&request) {
+        Err(error) if error.is_of_the_way() && !was_taken && request.way != config.host.takeover => {
+            tracing::warn!(interface = request.interface, "{error}; taken over in another way");
+            if state::load(&request.state_dir, &request.interface)?.is_some() {
+                takeover::release(&request.interface, &request.run_dir, &request.state_dir)?;
+            }
+            Ok(takeover::take(&Request { way: config.host.takeover, ..request })?)
+        }
+        taken => Ok(taken?),
+    }
+}
+
+fn request(config: &Config, way: Way) -> Request {
+    Request {
         interface: config.host.interface.clone(),
         run_dir: config.host.run_dir.clone(),
         state_dir: config.host.state_dir.clone(),
-        overhead_bytes,
-        way: config.host.takeover,
+        overhead_bytes: u16::try_from(overhead(config)).unwrap_or(u16::MAX),
+        way,
         inner: match config.host.mode {
             Mode::Sarp | Mode::Shield => Inner::Veth { kept: kept(config) },
             Mode::Cll | Mode::Null => Inner::Tap { queues: 1 },
         },
         admitted: admitted(config),
-    };
-    Ok(takeover::take(&request)?)
+    }
 }
 
 /// What comes to this program from a card that stays in place: what is sealed, and what passes in
@@ -397,12 +411,14 @@ enum Opened {
     Tap(Ports),
     /// The kernel joins card and stack by itself, and only ARP comes here.
     Pair(Ports<PacketPort>),
+    /// The same, of a card that stays in place with a TAP beside it.
+    Beside(Ports),
 }
 
 impl Opened {
     fn wire(&self) -> &PacketPort {
         match self {
-            Opened::Tap(ports) => &ports.wire,
+            Opened::Tap(ports) | Opened::Beside(ports) => &ports.wire,
             Opened::Pair(ports) => &ports.wire,
         }
     }
@@ -410,23 +426,38 @@ impl Opened {
     fn tap(self) -> Result<Ports, Failure> {
         match self {
             Opened::Tap(ports) => Ok(ports),
-            Opened::Pair(_) => Err(Failure::new("the inner device passes frames by, which this mode must not have")),
+            Opened::Pair(_) | Opened::Beside(_) => {
+                Err(Failure::new("the inner device passes frames by, which this mode must not have"))
+            }
         }
     }
 }
 
 fn open_ports(config: &Config, taken: &mut Taken) -> Result<Opened, Failure> {
     match taken.stack {
+        StackSide::Tap { .. } if taken.fence.is_some() && config.host.mode == Mode::Sarp => {
+            open_beside(config, taken).map(Opened::Beside)
+        }
         StackSide::Tap { .. } => open_tap(config, taken).map(Opened::Tap),
         StackSide::Veth { outer_index, .. } => {
-            let port = |index: u32| {
-                let options = PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) };
-                let options = for_load(config, options);
-                open_packet_port(config, taken, &options)
-            };
+            let port = |index: u32| open_packet_port(config, taken, &of_kept(config, index));
             Ok(Opened::Pair(Ports { stack: port(outer_index)?, wire: port(taken.wire_index)? }))
         }
     }
+}
+
+/// What is kept for this program, through a TAP beside the card and a packet socket on it.
+fn open_beside(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
+    let options = PacketOptions {
+        mark: taken.mark,
+        filter: Some(takeover::not_opened(Some(kept(config)))),
+        ..of_kept(config, taken.wire_index)
+    };
+    Ok(Ports { wire: open_packet_port(config, taken, &options)?, stack: stack_port(taken)? })
+}
+
+fn of_kept(config: &Config, index: u32) -> PacketOptions {
+    for_load(config, PacketOptions { all_multicast: true, ..PacketOptions::kept(kept(config), index) })
 }
 
 /// A distributor is asked by everybody. All of IPsec passes a shield, super-frames too, which no slot of a ring holds.
@@ -454,12 +485,15 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
             wire_mtu: u16::try_from(taken.nic_mtu).unwrap_or(u16::MAX),
             couple: config.trains() != Trains::Off,
         }),
-        filter: taken.fence.is_some().then_some(takeover::NOT_OPENED),
+        filter: taken.fence.is_some().then(|| takeover::not_opened(None)),
         ..PacketOptions::new(taken.wire_index)
     };
     let wire = open_packet_port(config, taken, &options)?;
-    let queue = taken.take_queue().ok_or_else(|| Failure::new("the inner device has no queue"))?;
-    Ok(Ports { stack: TapPort::new(queue), wire })
+    Ok(Ports { stack: stack_port(taken)?, wire })
+}
+
+fn stack_port(taken: &mut Taken) -> Result<TapPort, Failure> {
+    taken.take_queue().map(TapPort::new).ok_or_else(|| Failure::new("the inner device has no queue"))
 }
 
 /// The one privilege that remains is for following the card's changes. A distributor also works

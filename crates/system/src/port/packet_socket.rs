@@ -18,7 +18,7 @@ pub struct PacketOptions {
     /// Index of the interface in the network namespace of the calling thread.
     pub interface_index: u32,
     /// Hears only what this filter takes, as all sockets here before the ingress hook. Does not limit what is sent.
-    pub filter: Option<&'static [Instruction]>,
+    pub filter: Option<Vec<Instruction>>,
     /// Mark on outgoing frames, for firewall rules to tell them apart.
     pub mark: Option<u32>,
     /// Receive every multicast frame, whatever the card's filter says.
@@ -61,7 +61,7 @@ impl PacketOptions {
     #[must_use]
     pub fn kept(kept: Kept, interface_index: u32) -> PacketOptions {
         PacketOptions {
-            filter: Some(kept.filter()),
+            filter: Some(kept.filter().to_vec()),
             buffer_bytes: SOCKET_BUFFER_OF_KEPT_BYTES,
             ring: Some(RingSlots::Few),
             ..PacketOptions::new(interface_index)
@@ -144,7 +144,7 @@ pub(super) fn open(options: &PacketOptions) -> Result<(OwnedFd, Option<ReceiveRi
             step("widen the card's filter", join(&socket, options.interface_index, membership))?;
         }
     }
-    if let Some(filter) = options.filter {
+    if let Some(filter) = &options.filter {
         step("attach the socket's filter", attach(&socket, filter))?;
     }
     let ring = options.ring.map(|slots| ReceiveRing::open(&socket, slots.count())).transpose();

@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::in_place;
 use crate::xdp::XdpError;
 
 /// Why an interface was not taken or not given back.
@@ -221,6 +222,16 @@ impl fmt::Display for TakeoverError {
 }
 
 impl TakeoverError {
+    /// Whether it speaks against this way of taking the interface over, so that another may do.
+    #[must_use]
+    pub fn is_of_the_way(&self) -> bool {
+        match self {
+            Self::Guard { .. } | Self::Filter { .. } | Self::NoNft { .. } | Self::NoProgram { .. } => true,
+            Self::File { file, .. } => file.starts_with(in_place::BPF_FILES),
+            _ => false,
+        }
+    }
+
     fn write_about_gateways(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HasAddress { interface, address } => write!(

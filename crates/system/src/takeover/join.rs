@@ -14,7 +14,7 @@ use crate::namespace::run_inside;
 /// 0 off, however many there are, and learns from the ARP message behind it. A tagged frame is therefore neither joined
 /// nor kept. Where the field is read, in the frame at bit 96, `nft` sees the outermost tag, be it in the frame still or
 /// already beside it; the kernel's idea of the protocol is by then that of what is behind the tag.
-const TAGS: &str = "@ll,96,16 { 0x8100, 0x88a8, 0x9100 } drop";
+pub(super) const TAGS: &str = "@ll,96,16 { 0x8100, 0x88a8, 0x9100 } drop";
 
 /// The one table in the card's namespace.
 const TABLE: &str = "ringwall_join";

@@ -17,6 +17,8 @@
 //! Hence one procedure takes an interface, puts right what a crash left half done, adopts what a stopped daemon left
 //! behind, and changes the kind of the inner device; and another one gives it back from any point.
 //!
+//! By a third way the card stays where it is, and has no inner device either ([`Way::InPlace`], `in_place`).
+//!
 //! A gateway has no inner device: its cards move into one namespace together (`gateway`).
 //!
 //! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
@@ -55,7 +57,7 @@ use wire::MacAddress;
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
 pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
-pub use in_place::{Admitted, Fence, NOT_OPENED, OPENED_MARK};
+pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
@@ -78,7 +80,7 @@ pub enum Way {
     Namespace,
     /// Under another name, behind a filter at its own hook.
     Filter,
-    /// Where it is, with everything that it has.
+    /// Where it is, with everything that it has; what is kept for the daemon is [`Inner`]'s.
     InPlace,
 }
 

@@ -8,6 +8,10 @@
 //! program. Rules at the card's ingress drop whatever lacks that mark. A filter of `tc` behind the rules
 //! holds should somebody take those away ([`belt`]).
 //!
+//! Where the kernel carries the bulk and only some frames are kept for the daemon ([`Kept`]), nothing
+//! stands in front of the receive path: the daemon's packet socket on the card hears what is kept, and
+//! the rules and filters behind all packet sockets drop it ([`divert`]).
+//!
 //! Order: the rules drop everything both ways before anything else is made, and let pass only when
 //! all of it stands. All of it outlives the daemon, and without a reader at the TAP nothing passes.
 //!
@@ -16,6 +20,7 @@
 //! those.
 
 mod belt;
+mod divert;
 mod guard;
 mod redirect;
 #[cfg(test)]
@@ -36,20 +41,28 @@ use super::place::Place;
 use super::seclude::Secluded;
 use super::state::{InnerKind, Phase, State};
 use super::take::Work;
-use super::{Inner, Instruction, TakeoverError, settings};
+use super::{Inner, Instruction, Kept, TakeoverError, settings};
 use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
 use crate::tap_device::{self, TapOptions};
 
 pub use guard::Admitted;
 
-use belt::Belt;
+use belt::{Belt, Of, Side};
 use guard::Guard;
 
-/// A socket's filter that leaves out what the daemon itself has opened. With the extension `mark` of
-/// the kernel's filters (Linux, Documentation/networking/filter.rst).
-pub const NOT_OPENED: &[Instruction] =
-    &[(0x20, 0, 0, 0xffff_f014), (0x15, 0, 1, OPENED_MARK), (0x06, 0, 0, 0), (0x06, 0, 0, u32::MAX)];
+/// What a socket's filter begins with that is to leave out what the daemon itself has opened. With the
+/// extension `mark` of the kernel's filters (Linux, Documentation/networking/filter.rst).
+const NOT_OPENED: [Instruction; 3] = [(0x20, 0, 0, 0xffff_f014), (0x15, 0, 1, OPENED_MARK), (0x06, 0, 0, 0)];
+/// A filter that takes everything.
+const ALL: &[Instruction] = &[(0x06, 0, 0, u32::MAX)];
+
+/// The filter of the daemon's socket on a card that stays in place: it hears all that the guard lets
+/// pass, or what is `kept`, and never what it has opened itself.
+#[must_use]
+pub fn not_opened(kept: Option<Kept>) -> Vec<Instruction> {
+    [&NOT_OPENED[..], kept.map_or(ALL, Kept::filter)].concat()
+}
 
 /// The mark of frames that the daemon has opened, on their way from the TAP through the card to the
 /// stack. No other frame that comes in has one.
@@ -57,7 +70,7 @@ pub const OPENED_MARK: u32 = 0x5257_4f50;
 
 /// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us; our directory there;
 /// and the kind's number (linux/magic.h).
-const BPF_FILES: &str = "/sys/fs/bpf";
+pub(super) const BPF_FILES: &str = "/sys/fs/bpf";
 const DIRECTORY: &str = "ringwall";
 const BPF_MAGIC: i64 = 0xcafe_4a11;
 
@@ -66,19 +79,60 @@ impl Work<'_> {
     pub(super) fn close_in_place(&mut self) -> Result<Secluded, TakeoverError> {
         let card = self.card_here(None)?;
         if self.state.phase != Phase::Taken {
-            nft::run(self.interface(), &rules(self.interface(), &card.name, None))?;
+            nft::run(self.interface(), &self.rules(&card.name, None))?;
             self.touched = true;
         }
         let names = Names::of(self.place, &self.state);
-        let (guard, mode) = guard::stand(&names.guard()?, &card, &self.request.admitted)
-            .map_err(|cause| TakeoverError::Guard { interface: self.place.interface.clone(), cause })?;
-        self.state.probe("guard", mode);
-        let (belt, is_new) = belt::stand(self.interface(), &names.belt()?, &card.name)?;
-        self.state.own_clsact |= is_new;
+        let guard = match self.request.inner {
+            Inner::Tap { .. } => Some(self.guard(&names, &card)?),
+            Inner::Veth { .. } => None,
+        };
+        let belt = self.belt(&names, &card.name, guard.is_some())?;
         self.state.nic_name.clone_from(&card.name);
         self.state.probe("way", "in place");
         self.save()?;
         Ok(Secluded { link: card, own: None, fence: Some(Fence { guard, belt }) })
+    }
+
+    fn guard(&mut self, names: &Names, card: &Link) -> Result<Guard, TakeoverError> {
+        let (guard, mode) = guard::stand(&names.of_guard()?, card, &self.request.admitted)
+            .map_err(|cause| TakeoverError::Guard { interface: self.place.interface.clone(), cause })?;
+        self.state.probe("guard", mode);
+        Ok(guard)
+    }
+
+    /// The belt at the egress. Behind a guard nothing has to stand at the ingress.
+    fn belt(&mut self, names: &Names, card: &str, guarded: bool) -> Result<Belt, TakeoverError> {
+        let interface = self.place.interface.as_str();
+        let of = if guarded { Of::All } else { Of::Arp };
+        if !guarded {
+            let (_, is_new) = belt::stand(interface, &names.divert()?, card, (Side::Ingress, of))?;
+            self.state.own_clsact |= is_new;
+        }
+        let (belt, is_new) = belt::stand(interface, &names.belt()?, card, (Side::Egress, of))?;
+        self.state.own_clsact |= is_new;
+        Ok(belt)
+    }
+
+    fn rules(&self, card: &str, tap: Option<&str>) -> String {
+        match self.request.inner {
+            Inner::Tap { .. } => rules(self.interface(), card, tap),
+            Inner::Veth { kept } => divert::rules(self.interface(), kept, card, tap),
+        }
+    }
+
+    /// Takes away what only another mode of the daemon before needs, once all stands that this one does.
+    fn put_other_away(&mut self, names: &Names, card: &str) -> Result<(), TakeoverError> {
+        match self.request.inner {
+            Inner::Tap { .. } => {
+                belt::open(self.interface(), card, Side::Ingress);
+                Names::remove(names.divert()?)
+            }
+            Inner::Veth { .. } => {
+                self.state.forget_probe("guard");
+                Names::remove(names.of_guard()?)
+            }
+        }
     }
 
     /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
@@ -107,7 +161,8 @@ impl Work<'_> {
         let index = self.furnish(&name, card).doing(&self.place.interface, "set the TAP up")?;
         let names = Names::of(self.place, &self.state);
         redirect::from_tap(self.interface(), &names.mark()?, &name, &card.name)?;
-        nft::run(self.interface(), &rules(self.interface(), &card.name, Some(&name)))?;
+        nft::run(self.interface(), &self.rules(&card.name, Some(&name)))?;
+        self.put_other_away(&names, &card.name)?;
         Ok((tap, index))
     }
 
@@ -133,7 +188,12 @@ pub(super) fn open(
     if let InnerKind::Beside { tap } = &state.inner {
         delete(tap).doing(interface, "remove the TAP")?;
     }
-    belt::open(interface, &state.nic_name, state.own_clsact);
+    for side in [Side::Ingress, Side::Egress] {
+        belt::open(interface, &state.nic_name, side);
+    }
+    if state.own_clsact {
+        belt::give_place_back(interface, &state.nic_name);
+    }
     Names::of(place, state).forget()?;
     super::filter::open(interface)
 }
@@ -141,7 +201,8 @@ pub(super) fn open(
 /// What stands around a card that stays in place. It stays when this is dropped.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    guard: Guard,
+    /// None where the kernel carries the bulk.
+    guard: Option<Guard>,
     belt: Belt,
 }
 
@@ -149,19 +210,21 @@ impl Fence {
     /// Messages of ARP in clear that ended in front of the card since this daemon took it.
     #[must_use]
     pub fn arp_dropped(&self) -> u64 {
-        self.guard.arp_dropped()
+        self.guard.as_ref().map_or(0, Guard::arp_dropped)
     }
 
     /// Other frames that ended there since then.
     #[must_use]
     pub fn others_dropped(&self) -> u64 {
-        self.guard.others_dropped()
+        self.guard.as_ref().map_or(0, Guard::others_dropped)
     }
 
     /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the
     /// start, those alone that are admitted.
     pub fn set_open(&self, open: bool) {
-        self.guard.set_open(open);
+        if let Some(guard) = &self.guard {
+            guard.set_open(open);
+        }
     }
 
     /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken again.
@@ -200,8 +263,12 @@ impl Names {
         Names(format!("{}_{}", state.host_namespace, table_name(&place.interface)))
     }
 
-    fn guard(&self) -> Result<PathBuf, TakeoverError> {
+    fn of_guard(&self) -> Result<PathBuf, TakeoverError> {
         self.name("guard")
+    }
+
+    fn divert(&self) -> Result<PathBuf, TakeoverError> {
+        self.name("divert")
     }
 
     fn belt(&self) -> Result<PathBuf, TakeoverError> {
@@ -226,10 +293,12 @@ impl Names {
 
     /// Removes all of them; that there are none is no error.
     fn forget(&self) -> Result<(), TakeoverError> {
-        for file in [self.guard()?, self.belt()?, self.mark()?] {
-            namespace::in_mount_tree(|| crate::files::remove_if_there(&file))
-                .map_err(|cause| TakeoverError::File { file, cause })?;
-        }
-        Ok(())
+        [self.of_guard()?, self.divert()?, self.belt()?, self.mark()?].into_iter().try_for_each(Names::remove)
+    }
+
+    fn remove(file: PathBuf) -> Result<(), TakeoverError> {
+        namespace::in_mount_tree(|| crate::files::remove_if_there(&file))
+            .map(drop)
+            .map_err(|cause| TakeoverError::File { file, cause })
     }
 }

@@ -9,6 +9,10 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, 
 use super::super::state::Phase;
 use super::super::tests::room::{PEER, Room, Spoiler, assert_same, room};
 use super::super::{Taken, Way};
+use crate::bpf::{Kind, Program};
+use crate::ingress::{EXIT, SET, instruction};
+use crate::netlink::Connection;
+use crate::xdp;
 
 /// A sealed frame to all, and one in clear to all.
 const SEALED: &str = "bytes([255]*6+[2,0,0,0,0,2,7,208]+[0]*46)";
@@ -150,6 +154,97 @@ fn only_the_daemons_frames_leave() {
     assert_eq!(room.frames_at_peer(), frames);
     send(&room, "eth0", mark, SEALED).expect("sent");
     assert_eq!(room.frames_at_peer(), frames + 1);
+}
+
+/// A socket that hears ARP alone, as programs that claim addresses open.
+fn listening_for_arp() -> OwnedFd {
+    socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, Some(eth::ARP)).expect("root may")
+}
+
+/// Waits until a socket has heard so many frames of the other host.
+fn await_heard(socket: &OwnedFd, count: usize) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let mut found = 0;
+    while found < count {
+        assert!(std::time::Instant::now() < end, "{found} of {count} frames");
+        found += heard(socket).len();
+    }
+}
+
+/// ARP behind a tag with VLAN number 0.
+const TAGGED: &str = "bytes([255]*6+[2,0,0,0,0,2,129,0,0,0,8,6]+[7]*46)";
+
+#[test]
+fn where_arp_alone_is_kept_all_else_passes_with_and_without_a_daemon_and_without_the_rules() {
+    let room = room!();
+    let before = room.picture();
+    room.introduce();
+    let (ears, far) = (room.at_host(listening_for_arp), room.at_peer(listening_for_arp));
+    send_from_peer(&room, IN_CLEAR);
+    send_from_peer(&room, TAGGED);
+    await_heard(&ears, 2);
+    let taken = room.take_kept().expect("it works here");
+    let check = || {
+        heard(&ears);
+        send_from_peer(&room, IN_CLEAR);
+        send_from_peer(&room, TAGGED);
+        assert_eq!(heard(&ears), Vec::<u16>::new());
+        assert!(room.hears_udp() && !room.answers_arp());
+        // It goes to the TAP, or without the rules is refused.
+        let _refused = send(&room, "eth0", 0, IN_CLEAR);
+        assert_eq!(heard(&far), Vec::<u16>::new(), "ARP left");
+        send(&room, "eth0", super::super::filter::MARK, IN_CLEAR).expect("sent");
+        await_heard(&far, 1);
+    };
+    check();
+    let fence = taken.fence.clone().expect("it stands");
+    assert!(!fence.is_torn());
+    room.in_host("nft flush ruleset");
+    check();
+    assert!(fence.is_torn());
+    drop(taken);
+    let again = room.take_kept().expect("it works here");
+    assert!(again.adopted);
+    drop(again);
+    check();
+    room.release("eth0").expect("nothing holds it");
+    assert_same(&before[..1], &room.picture()[..1]);
+    assert!(!room.has_leftovers() && room.in_host("nft list ruleset").is_empty());
+    assert_eq!(room.in_host("tc qdisc show dev eth0 clsact"), "");
+}
+
+#[test]
+fn who_was_in_front_of_the_card_before_stays_and_another_way_is_open() {
+    let room = room!();
+    let before = room.picture();
+    let pass = [instruction(SET, 0, 0, 0, 2), instruction(EXIT, 0, 0, 0, 0)];
+    let other = Program::load(Kind::Xdp, "other", &pass, &[]).expect("loaded");
+    let held = room.at_host(|| {
+        let card = Connection::open().expect("a socket").link_by_name("eth0").expect("readable").expect("there");
+        xdp::attach(&other, card.index, xdp::Mode::Generic).expect("nobody is there")
+    });
+    let error = room.take(Way::InPlace).expect_err("the place is taken");
+    assert!(error.is_of_the_way() && error.to_string().contains("another XDP program"), "{error}");
+    room.release("eth0").expect("nothing holds it");
+    drop(held);
+    assert_same(&before, &room.picture());
+    assert!(!room.has_leftovers() && room.in_host("nft list ruleset").is_empty());
+    drop(room.take(Way::Namespace).expect("it works here"));
+}
+
+/// A host that changes its mode while it is taken.
+#[test]
+fn another_mode_adopts_what_stands_and_leaves_nothing_of_the_one_before() {
+    let room = room!();
+    room.introduce();
+    drop(take(&room));
+    let kept = room.take_kept().expect("it works here");
+    assert!(kept.adopted && room.hears_udp() && !room.answers_arp());
+    assert!(!room.in_host("ip link show dev eth0").contains("xdp"));
+    drop(kept);
+    drop(take(&room));
+    assert!(!room.hears_udp() && !room.answers_arp());
+    assert!(!room.in_host("tc filter show dev eth0 ingress").contains("0x5257"));
 }
 
 /// What Debian's nftables.service does with each start.

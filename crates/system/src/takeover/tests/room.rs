@@ -170,6 +170,12 @@ impl Room {
         self.at_host(|| take(&request))
     }
 
+    /// Takes in place, with ARP alone kept for the daemon.
+    pub(in crate::takeover) fn take_kept(&self) -> Result<Taken, TakeoverError> {
+        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::InPlace) };
+        self.at_host(|| take(&request))
+    }
+
     pub(in crate::takeover) fn release(&self, interface: &str) -> Result<Report, TakeoverError> {
         self.at_host(|| release(interface, &self.run_dir(), &self.state_dir()))
     }
