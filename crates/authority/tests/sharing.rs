@@ -118,6 +118,7 @@ fn hosts_fetch_the_next_key_beside_the_certificate_that_they_have() {
     assert_eq!(generations(&late, until_unix_s + 1), [1]);
 }
 
+/// Broke `with_shared_keys` by giving a DHCP server no master.
 #[test]
 fn masters_change_with_the_site_key_and_go_to_whom_they_are_for() {
     let mut stage = Stage::set();

@@ -509,6 +509,7 @@ fn lan_where(has_both: [bool; 3], after_s: u64) -> Lan {
     lan
 }
 
+/// Broke the server's `key_of` by looking under the key alone that is sent with.
 #[test]
 fn one_master_follows_another_and_who_has_no_key_of_it_is_nobody_after_it() {
     let mut lan = lan_where([true, true, false], 100);
@@ -531,6 +532,7 @@ fn one_master_follows_another_and_who_has_no_key_of_it_is_nobody_after_it() {
     assert!(lan.hosts[D].drops(DropReason::DhcpTag) > 0);
 }
 
+/// Broke `remember` by not counting repetitions.
 #[test]
 fn a_server_that_has_not_fetched_the_other_master_hears_the_second_try() {
     let mut lan = lan_where([false, true, false], 20);
@@ -544,7 +546,7 @@ fn a_server_that_has_not_fetched_the_other_master_hears_the_second_try() {
     assert_eq!(heard(&lan, A, MessageType::Offer), 1, "it answers under the key of the question");
 }
 
-/// A base certificate binds no address: to show it at once would end the associations.
+/// Broke `renew` by showing the renewed certificate at once, which binds no address.
 #[test]
 fn a_lease_goes_on_under_a_renewed_certificate_and_the_next_one_hangs_on_that() {
     let mut site = Site::new(1);

@@ -61,6 +61,7 @@ fn lan(hosts: u8) -> Lan {
     lan
 }
 
+/// Broke `Masters::share` by leaving what is given, then `follow` by never looking.
 #[test]
 fn each_machine_takes_another_master_when_it_likes_and_who_never_does_is_nobody_after_it() {
     let mut lan = lan(6);
@@ -76,6 +77,7 @@ fn each_machine_takes_another_master_when_it_likes_and_who_never_does_is_nobody_
     assert!(refused(&mut lan) > 0);
 }
 
+/// Broke `round` by leaving it at zero.
 #[test]
 fn a_distributor_that_has_not_fetched_the_other_master_is_asked_under_the_former() {
     let mut lan = lan(2);
