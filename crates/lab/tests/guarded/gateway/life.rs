@@ -89,7 +89,8 @@ fn an_operator_is_told_what_it_does() {
         let metrics = path.ask(&["metrics"])?.stdout;
         assert!(metrics.contains("ringwall_carrier{interface=\"in0\",kind=\"untrusted\"} 1"), "{metrics}");
         path.hang_up("read again: ")?;
-        assert!(path.pings("")?, "a hangup cuts nothing");
+        // The gateway lets no two echo replies of one pair pass within a short time.
+        process::until("a ping after the hangup", SOON, || path.pings(""))?;
         path.trusted.ip("link set e0 down")?;
         process::until("the event", SOON, || Ok(path.ask(&["events"])?.stdout.contains("in0 (trusted): carrier off")))?;
         assert!(path.ask(&["explain"])?.status.success());
