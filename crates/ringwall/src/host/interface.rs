@@ -202,7 +202,7 @@ impl Interface {
         let mut lines = vec!["the places in [records] are in force".to_owned()];
         lines.extend(restart_line(&changed_keys(&self.config, &read)));
         if self.config.host.mode == Mode::Sarp {
-            lines.extend(self.take_site_keys(journal, link)?);
+            lines.extend(self.take_shared_keys(journal, link)?);
         }
         Ok(lines)
     }
