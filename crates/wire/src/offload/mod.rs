@@ -70,6 +70,10 @@ pub fn complete_lengths(frame: &mut [u8]) -> bool {
     let carries = matches!(protocol, layer::protocol::TCP | layer::protocol::UDP);
     let (Ok(len), true) = (u16::try_from(counted), carries && packet[at..at + 2] == [0, 0]) else { return false };
     packet[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    if ethertype == EtherType::IPV4 {
+        // What stood there was the sum of a header without the length; see `complete_header`.
+        packet[10..12].fill(0);
+    }
     true
 }
 
