@@ -116,9 +116,10 @@ impl ReplayArgs {
             settings.rules.set(rule, Action::Off);
         }
         settings.misses_segments = true;
-        // Where nobody named the links' subnets, trusted networks are taken for those.
+        // Where nobody named the links' subnets, trusted networks are taken for those. A single host tells of no link.
         if settings.subnets.is_empty() {
-            settings.subnets.clone_from(&self.trusted);
+            let is_host = |net: &Network| net.prefix_len == if net.address.is_ipv4() { 32 } else { 128 };
+            settings.subnets = self.trusted.iter().copied().filter(|net| !is_host(net)).collect();
         }
         Ok(settings)
     }
