@@ -263,8 +263,8 @@ impl Told {
 /// Who attacks, one line each, and what to do.
 fn print_attacks(attacks: &[Attack], opened: u64) {
     for attack in attacks {
-        say!("attack {}, {}: {} Last {}.", attack.number, attack.kind, attack.sentence, attack.last);
-        say!("  do: {}", attack.advice);
+        say!("attack {}, {}: {} Last {}.", attack.number, attack.sort.kind, attack.sentence, attack.span.last);
+        say!("  do: {}", attack.sort.advice);
     }
     if opened > attacks.len() as u64 {
         say!("attacks since the start: {opened}, of which {} go on", attacks.len());

@@ -151,16 +151,10 @@ pub(crate) struct Status {
 pub(crate) struct Attack {
     /// Since the start of the daemon; the same in all phases.
     pub(crate) number: u64,
-    /// Name of the machine that was attacked.
-    pub(crate) host: String,
-    pub(crate) interface: String,
-    pub(crate) mode: String,
-    pub(crate) kind: String,
-    /// Place of the kind in the list.
-    pub(crate) kind_number: u64,
-    pub(crate) severity: String,
-    /// The severity as a number of syslog.
-    pub(crate) priority: u8,
+    #[serde(flatten)]
+    pub(crate) place: PlaceOf,
+    #[serde(flatten)]
+    pub(crate) sort: SortOf,
     /// opened, growing or closed.
     pub(crate) phase: String,
     pub(crate) source: PartyOf,
@@ -171,12 +165,48 @@ pub(crate) struct Attack {
     pub(crate) is_sum: bool,
     pub(crate) reason: String,
     pub(crate) count: u64,
+    #[serde(flatten)]
+    pub(crate) span: SpanOf,
+    pub(crate) sentence: String,
+    #[serde(flatten)]
+    pub(crate) flow: FlowOf,
+    /// The beginning of one frame.
+    pub(crate) sample_base64: String,
+}
+
+/// Where an attack was seen.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct PlaceOf {
+    /// Name of the machine that was attacked.
+    pub(crate) host: String,
+    pub(crate) interface: String,
+    pub(crate) mode: String,
+}
+
+/// What every attack of one kind has in common.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SortOf {
+    pub(crate) kind: String,
+    /// Place of the kind in the list.
+    pub(crate) kind_number: u64,
+    pub(crate) severity: String,
+    /// The severity as a number of syslog.
+    pub(crate) priority: u8,
+    pub(crate) advice: String,
+}
+
+/// Since when, and when last: in RFC 3339, and in milliseconds since 1970.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SpanOf {
     pub(crate) first: String,
     pub(crate) last: String,
     pub(crate) first_unix_ms: u64,
     pub(crate) last_unix_ms: u64,
-    pub(crate) sentence: String,
-    pub(crate) advice: String,
+}
+
+/// The flow that an attack at a gateway belongs to.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct FlowOf {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,8 +215,6 @@ pub(crate) struct Attack {
     pub(crate) target_port: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) community_id: Option<String>,
-    /// The beginning of one frame.
-    pub(crate) sample_base64: String,
 }
 
 /// One side of an attack, as far as it is known.

@@ -132,8 +132,8 @@ pub(crate) fn of_gate(status: &GateStatus) -> Verdict {
 
 fn attacked(found: &mut Found, attacks: &[Attack]) {
     for attack in attacks {
-        let level = if attack.severity == "error" { Level::Critical } else { Level::Warning };
-        find(found, true, level, &format!("ATTACKED ({}): {}", attack.kind, attack.sentence), &attack.advice);
+        let level = if attack.sort.severity == "error" { Level::Critical } else { Level::Warning };
+        find(found, true, level, &format!("ATTACKED ({}): {}", attack.sort.kind, attack.sentence), &attack.sort.advice);
     }
 }
 

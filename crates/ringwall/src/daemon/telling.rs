@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bump::record::{Party, Phase, Record};
+use bump::record::{Kind, Party, Phase, Record};
 use watch::{Around, Look, Watch};
 
 use super::data_path::Snapshot;
 use super::journal::{Journal, unix_ms};
-use crate::protocol::{Attack, PartyOf};
+use crate::protocol::{Attack, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
 use crate::recorder::{Recorder, rfc3339};
 
 /// Whose attacks they are.
@@ -68,16 +68,10 @@ fn sentence(record: &Record) -> String {
 
 /// A record in the words of the protocol.
 fn attack(record: &Record, here: &Here) -> Attack {
-    let kind = record.kind;
     Attack {
         number: record.number,
-        host: here.host.clone(),
-        interface: here.interface.clone(),
-        mode: here.mode.clone(),
-        kind: kind.word().to_owned(),
-        kind_number: kind as u64,
-        severity: kind.severity().word().to_owned(),
-        priority: kind.severity() as u8,
+        place: PlaceOf { host: here.host.clone(), interface: here.interface.clone(), mode: here.mode.clone() },
+        sort: sort(record.kind),
         phase: record.phase.word().to_owned(),
         source: party(&record.source),
         target: party(&record.target),
@@ -85,17 +79,34 @@ fn attack(record: &Record, here: &Here) -> Attack {
         is_sum: record.is_sum,
         reason: record.reason.word().to_owned(),
         count: record.count,
-        first: rfc3339(record.first_ms),
-        last: rfc3339(record.last_ms),
-        first_unix_ms: record.first_ms,
-        last_unix_ms: record.last_ms,
+        span: SpanOf {
+            first: rfc3339(record.first_ms),
+            last: rfc3339(record.last_ms),
+            first_unix_ms: record.first_ms,
+            last_unix_ms: record.last_ms,
+        },
         sentence: sentence(record),
+        flow: flow(record),
+        sample_base64: STANDARD.encode(&record.sample),
+    }
+}
+
+fn sort(kind: Kind) -> SortOf {
+    SortOf {
+        kind: kind.word().to_owned(),
+        kind_number: kind as u64,
+        severity: kind.severity().word().to_owned(),
+        priority: kind.severity() as u8,
         advice: kind.advice().to_owned(),
+    }
+}
+
+fn flow(record: &Record) -> FlowOf {
+    FlowOf {
         protocol: record.flow.map(|(protocol, ..)| if protocol == 6 { "TCP" } else { "UDP" }.to_owned()),
         source_port: record.flow.map(|(_, from, _)| from),
         target_port: record.flow.map(|(_, _, to)| to),
         community_id: record.community_id.clone(),
-        sample_base64: STANDARD.encode(&record.sample),
     }
 }
 

@@ -267,7 +267,6 @@ impl<W: Write> Replay<'_, W> {
         let rules = Rule::ALL.iter().map(|rule| (rule.name(), counters.of(*rule)));
         let drops = DropReason::ALL.iter().map(|reason| (reason.word(), ledger.drops(*reason)));
         let (read, written) = (self.reader.counters(), self.writer.counters());
-        let left_out: LeftOut = self.reader.left_out();
         Report {
             assumed: self.sides.assumed(),
             frames_read: read.frames,
@@ -275,22 +274,32 @@ impl<W: Write> Replay<'_, W> {
             from_trusted: ledger.received[Side::TRUSTED as usize],
             from_untrusted: ledger.received[Side::UNTRUSTED as usize],
             begun_checksums: self.begun,
-            cut_frames: left_out.cut,
-            too_long_frames: left_out.too_long,
-            other_link_frames: left_out.other_link,
-            missing_segments: self.scrubber.missing().0,
-            missing_bytes: self.scrubber.missing().1,
+            lacks: self.lacks(),
             rules_off: if self.rules_are_off { UNSEEN.map(Rule::name).to_vec() } else { Vec::new() },
             frames_written: written.frames,
             bytes_written: written.bytes,
-            forwarded: ledger.forwarded.iter().sum(),
-            answered: ledger.answered.iter().sum(),
-            consumed: ledger.consumed.iter().sum(),
-            held: ledger.held,
-            dropped: ledger.dropped.iter().sum(),
+            fates: Fates {
+                forwarded: ledger.forwarded.iter().sum(),
+                answered: ledger.answered.iter().sum(),
+                consumed: ledger.consumed.iter().sum(),
+                held: ledger.held,
+                dropped: ledger.dropped.iter().sum(),
+            },
             rules: rules.filter(|(_, count)| *count > 0).collect(),
             drops: drops.filter(|(_, count)| *count > 0).collect(),
             processor_s: processor_time.as_secs_f64(),
+        }
+    }
+
+    fn lacks(&self) -> Lacks {
+        let left_out: LeftOut = self.reader.left_out();
+        let (missing_segments, missing_bytes) = self.scrubber.missing();
+        Lacks {
+            cut_frames: left_out.cut,
+            too_long_frames: left_out.too_long,
+            other_link_frames: left_out.other_link,
+            missing_segments,
+            missing_bytes,
         }
     }
 }
@@ -340,6 +349,25 @@ struct Report {
     from_untrusted: u64,
     /// Frames whose checksum or length was left to the sender's card.
     begun_checksums: u64,
+    #[serde(flatten)]
+    lacks: Lacks,
+    /// Rules that a replay cannot carry out.
+    rules_off: Vec<&'static str>,
+    frames_written: u64,
+    bytes_written: u64,
+    #[serde(flatten)]
+    fates: Fates,
+    /// How often each rule acted, those at zero left out.
+    rules: BTreeMap<&'static str, u64>,
+    /// Why frames were dropped, reasons at zero left out.
+    drops: BTreeMap<&'static str, u64>,
+    /// Time of one processor for all of it, reading and writing included.
+    processor_s: f64,
+}
+
+/// What a capture lacks, and what was not read of it.
+#[derive(Debug, Serialize)]
+struct Lacks {
     /// Frames that were not read: cut by the snap length, longer than any port hands over, of a link without Ethernet.
     cut_frames: u64,
     too_long_frames: u64,
@@ -347,21 +375,36 @@ struct Report {
     /// Holes that a host acknowledged and that the capture never fills, and their bytes.
     missing_segments: u64,
     missing_bytes: u64,
-    /// Rules that a replay cannot carry out.
-    rules_off: Vec<&'static str>,
-    frames_written: u64,
-    bytes_written: u64,
+}
+
+/// What became of the frames.
+#[derive(Debug, Serialize)]
+struct Fates {
     forwarded: u64,
     answered: u64,
     consumed: u64,
     held: u64,
     dropped: u64,
-    /// How often each rule acted, those at zero left out.
-    rules: BTreeMap<&'static str, u64>,
-    /// Why frames were dropped, reasons at zero left out.
-    drops: BTreeMap<&'static str, u64>,
-    /// Time of one processor for all of it, reading and writing included.
-    processor_s: f64,
+}
+
+impl Lacks {
+    fn frames(&self) -> u64 {
+        self.cut_frames + self.too_long_frames + self.other_link_frames
+    }
+
+    /// What helps, one line each.
+    fn lines(&self) -> Vec<String> {
+        let lines = [
+            (self.cut_frames, "frames were cut by the snap length and left out; capture again with tcpdump -s 0"),
+            (self.too_long_frames, "frames are too long and left out; capture again with gso_max_size 65536"),
+            (self.other_link_frames, "frames are of a link without Ethernet or IP and left out; tcprewrite --dlt=enet"),
+        ];
+        let missing = (self.missing_segments, self.missing_bytes);
+        let holes = (missing.0 > 0)
+            .then(|| format!("{} holes that a host has and the capture not, {} bytes", missing.0, missing.1));
+        let left_out = lines.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        left_out.chain(holes).collect()
+    }
 }
 
 impl Report {
@@ -376,23 +419,9 @@ impl Report {
         Ok(())
     }
 
-    /// What the capture lacks or what was not read of it, with what helps, one line each.
-    fn incomplete(&self) -> Vec<String> {
-        let lines = [
-            (self.cut_frames, "frames were cut by the snap length and left out; capture again with tcpdump -s 0"),
-            (self.too_long_frames, "frames are too long and left out; capture again with gso_max_size 65536"),
-            (self.other_link_frames, "frames are of a link without Ethernet or IP and left out; tcprewrite --dlt=enet"),
-        ];
-        let missing = (self.missing_segments, self.missing_bytes);
-        let holes = (missing.0 > 0)
-            .then(|| format!("{} holes that a host has and the capture not, {} bytes", missing.0, missing.1));
-        let left_out = lines.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        left_out.chain(holes).collect()
-    }
-
     /// Whoever works on with what was written must hear that it is not all.
     fn all_was_read(&self, args: &ReplayArgs) -> Result<(), Failure> {
-        match self.cut_frames + self.too_long_frames + self.other_link_frames {
+        match self.lacks.frames() {
             0 => Ok(()),
             left_out => {
                 Err(Failure::file(&args.read, format!("{left_out} frames were left out"), "the report says which"))
@@ -417,14 +446,15 @@ impl Report {
                 "frames had a checksum or length that is only begun, as on the host that sends them; taken for right";
             line(format_args!("{} {what}", self.begun_checksums));
         }
-        self.incomplete().into_iter().for_each(|text| line(format_args!("{text}")));
+        self.lacks.lines().into_iter().for_each(|text| line(format_args!("{text}")));
         if !self.rules_off.is_empty() {
             let what = "off, because hosts in a capture answer what they saw";
             line(format_args!("{what}: {}", self.rules_off.join(", ")));
         }
+        let fates = &self.fates;
         line(format_args!(
             "forwarded {}, answered {}, consumed {}, held {}, dropped {}",
-            self.forwarded, self.answered, self.consumed, self.held, self.dropped
+            fates.forwarded, fates.answered, fates.consumed, fates.held, fates.dropped
         ));
         for (title, counts) in [("rules that acted:", &self.rules), ("dropped, by reason:", &self.drops)] {
             if !counts.is_empty() {

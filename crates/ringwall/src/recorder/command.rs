@@ -68,10 +68,10 @@ impl Commands {
 fn environment(attack: &Attack) -> Vec<(&'static str, String)> {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     vec![
-        ("RINGWALL_KIND", attack.kind.clone()),
+        ("RINGWALL_KIND", attack.sort.kind.clone()),
         ("RINGWALL_SENTENCE", attack.sentence.clone()),
-        ("RINGWALL_ADVICE", attack.advice.clone()),
-        ("RINGWALL_INTERFACE", attack.interface.clone()),
+        ("RINGWALL_ADVICE", attack.sort.advice.clone()),
+        ("RINGWALL_INTERFACE", attack.place.interface.clone()),
         ("RINGWALL_SOURCE_MAC", or_dash(&attack.source.mac)),
         ("RINGWALL_CLAIMED_IP", or_dash(&attack.claimed.ip)),
     ]

@@ -17,16 +17,16 @@ const SIGNATURE_BASE: u64 = 1_900_000;
 pub(super) fn line(attack: &Attack) -> Value {
     let mut event = Map::new();
     let mut put = |key: &str, value: Option<Value>| _ = value.map(|value| event.insert(key.to_owned(), value));
-    put("timestamp", Some(json!(with_offset(attack.last_unix_ms))));
+    put("timestamp", Some(json!(with_offset(attack.span.last_unix_ms))));
     put("event_type", Some(json!("alert")));
-    put("host", Some(json!(attack.host)));
-    put("in_iface", Some(json!(attack.interface)));
+    put("host", Some(json!(attack.place.host)));
+    put("in_iface", Some(json!(attack.place.interface)));
     put("src_ip", attack.source.ip.as_ref().or(attack.claimed.ip.as_ref()).map(|ip| json!(ip)));
     put("dest_ip", attack.target.ip.as_ref().map(|ip| json!(ip)));
-    put("proto", attack.protocol.as_ref().map(|protocol| json!(protocol)));
-    put("src_port", attack.source_port.map(|port| json!(port)));
-    put("dest_port", attack.target_port.map(|port| json!(port)));
-    put("community_id", attack.community_id.as_ref().map(|id| json!(id)));
+    put("proto", attack.flow.protocol.as_ref().map(|protocol| json!(protocol)));
+    put("src_port", attack.flow.source_port.map(|port| json!(port)));
+    put("dest_port", attack.flow.target_port.map(|port| json!(port)));
+    put("community_id", attack.flow.community_id.as_ref().map(|id| json!(id)));
     let macs = [("src_mac", &attack.source.mac), ("dest_mac", &attack.target.mac)];
     let macs: Map<_, _> =
         macs.iter().filter_map(|(key, mac)| Some(((*key).to_owned(), json!(mac.as_ref()?)))).collect();
@@ -41,12 +41,12 @@ pub(super) fn line(attack: &Attack) -> Value {
 fn alert(attack: &Attack) -> Value {
     let claimed = &attack.claimed;
     let tags = [
-        ("kind", Some(attack.kind.clone())),
+        ("kind", Some(attack.sort.kind.clone())),
         ("phase", Some(attack.phase.clone())),
         ("reason", Some(attack.reason.clone())),
         ("count", Some(attack.count.to_string())),
-        ("first", Some(attack.first.clone())),
-        ("mode", Some(attack.mode.clone())),
+        ("first", Some(attack.span.first.clone())),
+        ("mode", Some(attack.place.mode.clone())),
         ("source_name", attack.source.name.clone()),
         ("claimed_ip", claimed.ip.clone()),
         ("claimed_mac", claimed.mac.clone()),
@@ -56,11 +56,11 @@ fn alert(attack: &Attack) -> Value {
     json!({
         "action": "blocked",
         "gid": 1,
-        "signature_id": SIGNATURE_BASE + attack.kind_number,
+        "signature_id": SIGNATURE_BASE + attack.sort.kind_number,
         "rev": 1,
-        "signature": format!("RINGWALL {}: {}", attack.kind, attack.sentence),
+        "signature": format!("RINGWALL {}: {}", attack.sort.kind, attack.sentence),
         "category": "Attempted deception on the local network",
-        "severity": if attack.severity == "error" { 1 } else { 2 },
+        "severity": if attack.sort.severity == "error" { 1 } else { 2 },
         "metadata": { "tag": tags },
     })
 }

@@ -25,24 +25,24 @@ pub(super) fn open() -> io::Result<UnixDatagram> {
 
 /// One attack as fields. No value has a newline, so each is one line.
 pub(super) fn fields(attack: &Attack) -> String {
-    let (priority, count) = (attack.priority.to_string(), attack.count.to_string());
+    let (priority, count) = (attack.sort.priority.to_string(), attack.count.to_string());
     let message = format!("{} ({})", attack.sentence, attack.phase);
     let fields = [
         ("MESSAGE", Some(&message)),
         ("PRIORITY", Some(&priority)),
-        ("RINGWALL_KIND", Some(&attack.kind)),
+        ("RINGWALL_KIND", Some(&attack.sort.kind)),
         ("RINGWALL_PHASE", Some(&attack.phase)),
-        ("RINGWALL_INTERFACE", Some(&attack.interface)),
+        ("RINGWALL_INTERFACE", Some(&attack.place.interface)),
         ("RINGWALL_REASON", Some(&attack.reason)),
         ("RINGWALL_COUNT", Some(&count)),
-        ("RINGWALL_FIRST", Some(&attack.first)),
-        ("RINGWALL_LAST", Some(&attack.last)),
+        ("RINGWALL_FIRST", Some(&attack.span.first)),
+        ("RINGWALL_LAST", Some(&attack.span.last)),
         ("RINGWALL_SOURCE_MAC", attack.source.mac.as_ref()),
         ("RINGWALL_SOURCE_IP", attack.source.ip.as_ref()),
         ("RINGWALL_CLAIMED_NAME", attack.claimed.name.as_ref()),
         ("RINGWALL_CLAIMED_IP", attack.claimed.ip.as_ref()),
         ("RINGWALL_CLAIMED_MAC", attack.claimed.mac.as_ref()),
-        ("RINGWALL_ADVICE", Some(&attack.advice)),
+        ("RINGWALL_ADVICE", Some(&attack.sort.advice)),
     ];
     let line = |(name, value): &(&str, Option<&String>)| Some(format!("{name}={}\n", (*value)?.replace('\n', " ")));
     let fields: String = fields.iter().filter_map(line).collect();

@@ -152,7 +152,7 @@ impl Places {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::protocol::{Attack, PartyOf};
+    use crate::protocol::{Attack, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
 
     /// Somebody claims the address of desk-11 against desk-10.
     pub(in crate::recorder) fn attack() -> Attack {
@@ -161,16 +161,17 @@ pub(super) mod tests {
             ip: ip.map(str::to_owned),
             mac: Some(mac.to_owned()),
         };
-        let record = bump::record::Kind::ArpSpoofing;
+        let kind = bump::record::Kind::ArpSpoofing;
         Attack {
             number: 1,
-            host: "desk-10".to_owned(),
-            interface: "eth0".to_owned(),
-            mode: "cll".to_owned(),
-            kind: record.word().to_owned(),
-            kind_number: record as u64,
-            severity: record.severity().word().to_owned(),
-            priority: record.severity() as u8,
+            place: PlaceOf { host: "desk-10".to_owned(), interface: "eth0".to_owned(), mode: "cll".to_owned() },
+            sort: SortOf {
+                kind: kind.word().to_owned(),
+                kind_number: kind as u64,
+                severity: kind.severity().word().to_owned(),
+                priority: kind.severity() as u8,
+                advice: kind.advice().to_owned(),
+            },
             phase: "opened".to_owned(),
             source: party(None, None, "02:00:00:00:00:66"),
             claimed: party(Some("desk-11"), Some("192.0.2.11"), "02:00:00:00:00:0b"),
@@ -178,16 +179,14 @@ pub(super) mod tests {
             is_sum: false,
             reason: "plain-arp".to_owned(),
             count: 200,
-            first: "2026-09-21T14:13:19.000Z".to_owned(),
-            last: "2026-09-21T14:13:20.000Z".to_owned(),
-            first_unix_ms: 1_789_999_999_000,
-            last_unix_ms: 1_790_000_000_000,
+            span: SpanOf {
+                first: "2026-09-21T14:13:19.000Z".to_owned(),
+                last: "2026-09-21T14:13:20.000Z".to_owned(),
+                first_unix_ms: 1_789_999_999_000,
+                last_unix_ms: 1_790_000_000_000,
+            },
             sentence: "02:00:00:00:00:66 says by ARP that it has the address of desk-11".to_owned(),
-            advice: record.advice().to_owned(),
-            protocol: None,
-            source_port: None,
-            target_port: None,
-            community_id: None,
+            flow: FlowOf::default(),
             sample_base64: "AgAAAAAK".to_owned(),
         }
     }

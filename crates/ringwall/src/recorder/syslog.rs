@@ -48,16 +48,16 @@ impl Syslog {
 
 /// One attack as a message.
 pub(super) fn message(attack: &Attack) -> String {
-    let priority = FACILITY * 8 + attack.priority;
-    let (time, host, process) = (&attack.last, word(&attack.host), std::process::id());
+    let priority = FACILITY * 8 + attack.sort.priority;
+    let (time, host, process) = (&attack.span.last, word(&attack.place.host), std::process::id());
     let count = attack.count.to_string();
     let fields = [
-        ("kind", Some(&attack.kind)),
+        ("kind", Some(&attack.sort.kind)),
         ("phase", Some(&attack.phase)),
-        ("interface", Some(&attack.interface)),
+        ("interface", Some(&attack.place.interface)),
         ("reason", Some(&attack.reason)),
         ("count", Some(&count)),
-        ("first", Some(&attack.first)),
+        ("first", Some(&attack.span.first)),
         ("sourceMac", attack.source.mac.as_ref()),
         ("sourceIp", attack.source.ip.as_ref()),
         ("claimedName", attack.claimed.name.as_ref()),
@@ -66,7 +66,7 @@ pub(super) fn message(attack: &Attack) -> String {
     ];
     let fields = fields.iter().filter_map(|(name, value)| Some(format!(" {name}=\"{}\"", escaped(value.as_ref()?))));
     let fields: String = fields.collect();
-    let kind = word(&attack.kind);
+    let kind = word(&attack.sort.kind);
     format!("<{priority}>1 {time} {host} ringwall {process} {kind} [ringwall@{ENTERPRISE}{fields}] {}", attack.sentence)
 }
 

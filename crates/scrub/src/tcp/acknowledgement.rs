@@ -64,7 +64,7 @@ fn repeat_newest(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half) {
     let behind = ahead(receiver.unacknowledged, segment.acknowledgement);
     let is_old = behind > 0 && !segment.data().is_empty() && work.context.scrubs();
     if work.context.acts_if(is_old, Rule::TcpAcknowledgement) {
-        let units = behind.unsigned_abs().div_ceil(1 << sender.scale).min(u32::from(u16::MAX));
+        let units = behind.unsigned_abs().div_ceil(1 << sender.scale.own).min(u32::from(u16::MAX));
         segment.acknowledgement = receiver.unacknowledged;
         segment.window = segment.window.saturating_sub(units as u16);
     }

@@ -133,15 +133,22 @@ pub(crate) struct Half {
     pub(crate) stamp_at: u32,
     /// What the peer takes in one segment.
     pub(crate) mss: u16,
-    /// The scale of the windows that this host grants, and the one that its peer was told.
-    pub(crate) scale: u8,
-    pub(crate) told_scale: u8,
+    pub(crate) scale: Scale,
     pub(crate) has_stamp: bool,
     /// Whether this host reset the connection.
     pub(crate) is_reset: bool,
     /// The last byte that the peer acknowledged, if it is known.
     pub(crate) last_acknowledged: Option<u8>,
     pub(crate) retained: Option<Box<dyn Retained>>,
+}
+
+/// How windows of a host are scaled (RFC 7323, section 2), in bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scale {
+    /// As it grants them.
+    pub(crate) own: u8,
+    /// As its peer was told.
+    pub(crate) told: u8,
 }
 
 /// What the peer takes when it does not say (RFC 9293, section 3.7.1).
@@ -156,8 +163,7 @@ impl Half {
             edge: first.wrapping_add(u32::from(other.window)),
             window_max: u32::from(other.window),
             mss: other.mss.unwrap_or(MSS),
-            scale: scales.map_or(0, |(own, _)| own),
-            told_scale: scales.and(own.told_scale).unwrap_or(0),
+            scale: Scale { own: scales.map_or(0, |(own, _)| own), told: scales.and(own.told_scale).unwrap_or(0) },
             stamp: own.stamps.map_or(0, |(_, latest)| latest),
             has_stamp: own.stamps.is_some(),
             ..Half::at(first, now)
@@ -177,8 +183,7 @@ impl Half {
             stamp: 0,
             stamp_at: now,
             mss: u16::MAX,
-            scale: 0,
-            told_scale: 0,
+            scale: Scale::default(),
             has_stamp: false,
             is_reset: false,
             last_acknowledged: None,
@@ -190,15 +195,15 @@ impl Half {
     fn adopted(next: u32, now: u32) -> Half {
         let window_max = u32::from(u16::MAX) << WINDOW_SCALE_MAX;
         let edge = next.wrapping_add(window_max);
-        Half { edge, window_max, scale: WINDOW_SCALE_MAX, told_scale: WINDOW_SCALE_MAX, ..Half::at(next, now) }
+        Half { edge, window_max, scale: Scale { own: WINDOW_SCALE_MAX, told: WINDOW_SCALE_MAX }, ..Half::at(next, now) }
     }
 
     /// The window that its host grants in `field`, in bytes, and how its peer is told of it: rounded down, so that it is never
     /// told of more room than there is.
     pub(crate) fn window(&self, field: u16) -> (u32, u16) {
-        let window = u32::from(field) << self.scale;
-        let told = (window >> self.told_scale).min(u32::from(u16::MAX)) as u16;
-        (window, if self.told_scale == self.scale { field } else { told })
+        let window = u32::from(field) << self.scale.own;
+        let told = (window >> self.scale.told).min(u32::from(u16::MAX)) as u16;
+        (window, if self.scale.told == self.scale.own { field } else { told })
     }
 
     /// Whether its FIN was acknowledged.

@@ -27,7 +27,7 @@ pub(crate) fn instead(
     // Where both are known, the stamps are the last that each host heard of the other.
     let timestamps = (agreed.timestamps && sender.has_stamp && receiver.has_stamp)
         .then_some(Timestamps { value: sender.stamp, echo: receiver.stamp });
-    let window = receiver.edge.wrapping_sub(receiver.unacknowledged) >> sender.told_scale;
+    let window = receiver.edge.wrapping_sub(receiver.unacknowledged) >> sender.scale.told;
     let segment = &mut *work.segment;
     segment.flags = flag::ACK;
     segment.acknowledgement = receiver.unacknowledged;

@@ -225,7 +225,7 @@ fn tell_hole(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half, agreed
         return;
     }
     let end = work.segment.end();
-    let window = sender.edge.wrapping_sub(sender.unacknowledged) >> receiver.told_scale;
+    let window = sender.edge.wrapping_sub(sender.unacknowledged) >> receiver.scale.told;
     work.made.push(Made {
         key: *work.key,
         to: work.context.from,
