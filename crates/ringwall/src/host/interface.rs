@@ -324,7 +324,7 @@ impl Ward for Interface {
             return Err(Failure::new(format!("{line} until the daemon is started again")));
         }
         while let Some(change) = self.follower.next_change().map_err(Failure::new)? {
-            journal.note("interface", &format!("{change:?}"));
+            journal.note("interface", &change.to_string());
             let applied = match change {
                 Change::Carrier(carrier) => {
                     self.carrier = carrier;
@@ -335,7 +335,7 @@ impl Ward for Interface {
                 Change::InnerMac(_) if self.taken.fence.is_some() => Ok(()),
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =
-                        format!("{}: {change:?}; start the daemon again when it is back", self.config.host.interface);
+                        format!("{}: {change}; start the daemon again when it is back", self.config.host.interface);
                     return Err(Failure::new(line));
                 }
                 Change::InnerMtu(_) => Ok(()),
@@ -345,7 +345,7 @@ impl Ward for Interface {
                 }
             };
             if let Err(error) = applied {
-                journal.note("interface", &format!("{change:?} could not be followed: {error}"));
+                journal.note("interface", &format!("{change} could not be followed: {error}"));
             }
         }
         Ok(())

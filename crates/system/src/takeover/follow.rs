@@ -1,6 +1,7 @@
 //! What happens to card and inner device after the take-over, and making the inner device follow the card.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -32,6 +33,23 @@ pub enum Change {
     InnerMac(MacAddress),
     /// The inner device is gone.
     InnerGone,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on_off = |on: &bool| if *on { "on" } else { "off" };
+        match self {
+            Change::Carrier(on) => write!(f, "carrier {}", on_off(on)),
+            Change::Mtu(mtu) => write!(f, "the card's MTU is {mtu}"),
+            Change::Mac(mac) => write!(f, "the card's hardware address is {mac}"),
+            Change::NicUp(on) => write!(f, "the card is turned {}", on_off(on)),
+            Change::NicGone => f.write_str("the card is gone"),
+            Change::InnerUp(on) => write!(f, "the device of programs is turned {}", on_off(on)),
+            Change::InnerMtu(mtu) => write!(f, "the MTU of the device of programs is {mtu}"),
+            Change::InnerMac(mac) => write!(f, "the hardware address of the device of programs is {mac}"),
+            Change::InnerGone => f.write_str("the device of programs is gone"),
+        }
+    }
 }
 
 /// Follows card and inner device. Lost notifications are made good by reading both again.
