@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . packaging/common.sh
 
 program=$1
-# The issue that asked for it set these.
+# What a slow line and a small disk still take.
 package_most=6000000
 installed_most=20480
 
