@@ -5,7 +5,6 @@ and through an upgrade and the removal of the package."""
 import argparse
 import json
 import pathlib
-import re
 import signal
 import socket
 import subprocess
@@ -228,8 +227,7 @@ def outage(one, other, command, seconds, limit_s=60):
     time.sleep(4)
     other.must(command, limit_s)
     time.sleep(max(0, start + seconds + 3 - time.monotonic()))
-    answers = re.findall(r"^\[([0-9.]+)\].* time=", one.must("cat /run/pings"), re.MULTILINE)
-    times = [float(text) for text in answers]
+    times = [float(text) for text in one.must(r"sed -n 's/^\[\([0-9.]*\)\].* time=.*/\1/p' /run/pings").split()]
     if len(times) < 10:
         raise Failed(f"{len(times)} answers around: {command}")
     return max(later - before for before, later in zip(times, times[1:]))
