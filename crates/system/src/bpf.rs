@@ -552,14 +552,26 @@ pub(crate) unsafe fn open<T>(command: libc::c_long, attributes: &mut T) -> io::R
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Calls `bpf`.
+/// Calls `bpf`. The kernel breaks the check of a program off with EAGAIN when a signal comes, and
+/// wants to be called again; five times is what its own library tries.
 ///
 /// # Safety
 /// `attributes` must be what `command` reads and writes, and its pointers valid for as much as it says.
 unsafe fn call<T>(command: libc::c_long, attributes: &mut T) -> io::Result<i32> {
-    // SAFETY: the kernel uses `attributes` within the size given, and the caller vouches for what it points to.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
-    i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(io::Error::last_os_error)
+    const TRIES: u32 = 5;
+    let mut tries = 1;
+    loop {
+        // SAFETY: the kernel uses `attributes` within the size given, and the caller vouches for what it points to.
+        let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
+        if let Some(result) = i32::try_from(result).ok().filter(|result| *result >= 0) {
+            return Ok(result);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::WouldBlock || tries == TRIES {
+            return Err(error);
+        }
+        tries += 1;
+    }
 }
 
 #[cfg(test)]

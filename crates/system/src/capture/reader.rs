@@ -18,7 +18,8 @@ const BUFFER_BYTES: usize = 4 << 20;
 const FIRST_BLOCK_MAX_BYTES: usize = 1 << 20;
 /// Interfaces that one section may describe.
 const INTERFACES_MAX: usize = 1 << 16;
-/// What tells the link type from what else stands in its field: whether a checksum follows each frame, and how long it is.
+/// What tells the link type from what else stands in its field: whether a checksum follows each
+/// frame, and how long it is.
 const LINK_TYPE: i32 = 0xffff;
 /// Blocks of packets as the first drafts of pcapng had them.
 const PACKET_BLOCK: u32 = 2;
@@ -251,8 +252,8 @@ impl State {
         }
     }
 
-    /// A packet as the first drafts wrote it, in the byte order of the machine that did: interface and drops in two bytes each,
-    /// time, length here and on the wire.
+    /// A packet as the first drafts wrote it, in the byte order of the machine that did: interface
+    /// and drops in two bytes each, time, length here and on the wire.
     fn take_packet_block(&mut self, block: &[u8]) -> Option<()> {
         let (head, data) = block.split_first_chunk::<20>()?;
         let word = |at: usize| {
