@@ -32,7 +32,8 @@ as_root() {
     fi
 }
 
-# What the laboratory runs, for packaging/build.sh. Its program has the paper profile, which what is installed has not (record 0078).
+# What the laboratory runs, for packaging/build.sh. Its program has the paper profile, which what is
+# installed has not (record 0078).
 # shellcheck disable=SC2034 # for who sources this
 lab_programs="-p ringwall -p ringwall-lab --features ringwall/paper"
 

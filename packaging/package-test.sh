@@ -1,7 +1,7 @@
 #!/bin/sh
-# package-test.sh PROGRAM: packs the program twice and looks at what came of it: equal byte by byte, small enough, everything in
-# its place, nothing that names this machine, and lintian silent where it is installed. The package is thrown away. Status 3 says that
-# a tool is missing.
+# package-test.sh PROGRAM: packs the program twice and looks at what came of it: equal byte by byte,
+# small enough, everything in its place, nothing that names this machine, and lintian silent where
+# it is installed. The package is thrown away. Status 3 says that a tool is missing.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `make release KEY=FILE`: what is published of a version, in target/release-files: the source, the program, its bill of materials, the
-# Debian package, and SHA256SUMS with its signature by the SSH key in FILE. docs/releasing.md says what comes before and after.
+# `make release KEY=FILE`: what is published of a version, in target/release-files: the source, the
+# program, its bill of materials, the Debian package, and SHA256SUMS with its signature by the SSH
+# key in FILE. docs/releasing.md says what comes before and after.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh

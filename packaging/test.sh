@@ -1,7 +1,7 @@
 #!/bin/sh
-# `make test`: everything that says whether this tree is good. Each step stops at the first failure; what a machine cannot
-# do is skipped by name and listed again at the end. `make check` (test.sh check) is the part that makes no network namespaces
-# and builds nothing optimised.
+# `make test`: everything that says whether this tree is good. Each step stops at the first failure;
+# what a machine cannot do is skipped by name and listed again at the end. `make check` (test.sh
+# check) is the part that makes no network namespaces and builds nothing optimised.
 set -eu
 cd "$(dirname "$0")/.."
 case ${1:-} in
@@ -40,8 +40,9 @@ check_style() {
     fi
 }
 
-# The program as it is installed, without the paper profile, which the laboratory's crate switches on for the whole workspace.
-# Checked only, in the same target directory; `make check` runs its tests.
+# The program as it is installed, without the paper profile, which the laboratory's crate switches
+# on for the whole workspace. Checked only, in the same target directory; `make check` runs its
+# tests.
 check_features() {
     say "without the paper profile"
     if cargo clippy --version >/dev/null 2>&1; then
@@ -61,8 +62,8 @@ build_programs() {
     . packaging/receivers.sh
 }
 
-# Runs tests and shows of those that pass only by what lines they say that they skipped something, which is hidden otherwise
-# and listed again at the end.
+# Runs tests and shows of those that pass only by what lines they say that they skipped something,
+# which is hidden otherwise and listed again at the end.
 run_listed() {
     work=$(mktemp -d)
     {
@@ -83,7 +84,8 @@ $(sed -e 's/^SKIPPED //; s/^skipped: //; s/^/  test: /' "$work/said" | sort -u)"
     return "$code"
 }
 
-# Without the laboratory no crate switches the paper profile on, so these are the tests of the program as it is installed.
+# Without the laboratory no crate switches the paper profile on, so these are the tests of the
+# program as it is installed.
 check_quickly() {
     say "unit, property and documentation tests"
     run_listed cargo test --workspace --exclude ringwall-lab --exclude system --locked

@@ -1,7 +1,8 @@
 #!/bin/sh
-# image.sh DIRECTORY KERNEL-PACKAGE: a machine's root file system (base.qcow2), kernel (vmlinuz) and initial RAM disk
-# (initrd.img) in DIRECTORY. Debian's part is made once (tree), the program's anew each time: the Debian package, installed, and
-# a second revision of it in /opt/ringwall of the machine, to upgrade to.
+# image.sh DIRECTORY KERNEL-PACKAGE: a machine's root file system (base.qcow2), kernel (vmlinuz) and
+# initial RAM disk (initrd.img) in DIRECTORY. Debian's part is made once (tree), the program's anew
+# each time: the Debian package, installed, and a second revision of it in /opt/ringwall of the
+# machine, to upgrade to.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."

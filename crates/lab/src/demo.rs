@@ -14,8 +14,9 @@ use crate::failure::Failure;
 use crate::guard::{self, Guard, Site};
 use crate::net::process;
 
-/// The attacks that are shown to who asks for no others, and under which guard: the oldest ones on ARP and DHCP, one on IPv6,
-/// listeners and forgers, what replays old keys and answers, and floods that cost their receiver more than their sender.
+/// The attacks that are shown to who asks for no others, and under which guard: the oldest ones on
+/// ARP and DHCP, one on IPv6, listeners and forgers, what replays old keys and answers, and floods
+/// that cost their receiver more than their sender.
 const TELLING: [(&str, Guard); 12] = [
     ("unsolicited ARP reply", Guard::Sarp),
     ("two-way man in the middle", Guard::Cll),

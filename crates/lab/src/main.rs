@@ -1,8 +1,9 @@
 //! ringwall-lab: a LAN on one machine, its attackers, and the experiments on Ringwall.
 //!
-//! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what), `demo` (the table),
-//! `bench` (the papers' tables), `disguise` (what scanners see of a host), `sim` (a LAN in memory), `receivers` (who reads what of
-//! an attack), which `compare` prints; `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
+//! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what),
+//! `demo` (the table), `bench` (the papers' tables), `disguise` (what scanners see of a host),
+//! `sim` (a LAN in memory), `receivers` (who reads what of an attack), which `compare` prints;
+//! `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.

@@ -102,9 +102,9 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/ringwall/src/config/gate.rs", "Gate", Of::Fields, 28),
     ("crates/ringwall/src/config/mod.rs", "Cll", Of::Fields, 33),
     ("crates/ringwall/src/config/mod.rs", "Config", Of::Methods, 44),
-    ("crates/ringwall/src/protocol.rs", "GateStatus", Of::Fields, 24),
+    ("crates/ringwall/src/protocol.rs", "GateStatus", Of::Fields, 22),
     ("crates/ringwall/src/protocol.rs", "Peer", Of::Fields, 16),
-    ("crates/ringwall/src/protocol.rs", "Status", Of::Fields, 27),
+    ("crates/ringwall/src/protocol.rs", "Status", Of::Fields, 25),
     ("crates/ringwall/src/site.rs", "IssueArguments", Of::Fields, 17),
     ("crates/scrub/src/settings.rs", "Settings", Of::Fields, 20),
 ];

@@ -14,7 +14,7 @@ use crate::config::{self, ConfigFile, Profile, paper_warning};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
-    Answer, Ask, Attack, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
+    Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
     REAL_TIME, Sarp, Shield, Status,
 };
 use crate::verdict::{self, Verdict};
@@ -232,12 +232,12 @@ impl Told {
         match self {
             Told::Host(status) => {
                 say!("{}", verdict.line(&status.interface));
-                print_attacks(&status.attacks, status.attacks_opened);
+                print_attacks(&status.attacks);
                 print_status(status);
             }
             Told::Gate(status) => {
                 say!("{}", verdict.line(&status.interface));
-                print_attacks(&status.attacks, status.attacks_opened);
+                print_attacks(&status.attacks);
                 print_gate(status);
             }
             Told::Nothing(name, _) => say!("{}", verdict.line(name)),
@@ -261,13 +261,13 @@ impl Told {
 }
 
 /// Who attacks, one line each, and what to do.
-fn print_attacks(attacks: &[Attack], opened: u64) {
-    for attack in attacks {
+fn print_attacks(attacks: &Attacks) {
+    for attack in &attacks.open {
         say!("attack {}, {}: {} Last {}.", attack.number, attack.sort.kind, attack.sentence, attack.span.last);
         say!("  do: {}", attack.sort.advice);
     }
-    if opened > attacks.len() as u64 {
-        say!("attacks since the start: {opened}, of which {} go on", attacks.len());
+    if attacks.opened > attacks.open.len() as u64 {
+        say!("attacks since the start: {}, of which {} go on", attacks.opened, attacks.open.len());
     }
 }
 

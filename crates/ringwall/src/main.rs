@@ -2,6 +2,7 @@
 
 mod akd;
 mod client;
+mod companion;
 mod config;
 mod crypto_bench;
 mod daemon;
@@ -71,7 +72,8 @@ enum Command {
     Shield(ShieldCommand),
     /// How the daemon is: what is wrong and what to do, then everything else
     ///
-    /// Without a file and an interface: all daemons of this machine. Exit status: 0 good, 1 warning, 2 critical, 3 no answer.
+    /// Without a file and an interface: all daemons of this machine. Exit status: 0 good, 1
+    /// warning, 2 critical, 3 no answer.
     #[command(verbatim_doc_comment)]
     Status(AskArgs),
     /// Associations with other hosts.

@@ -1,5 +1,6 @@
-//! Manual pages and completions, made from the declarations of the command line and from the manual's table of keys. They are
-//! committed in `packaging/pages`, so that a package needs no program to run; `packaging/pages.sh` writes them anew.
+//! Manual pages and completions, made from the declarations of the command line and from the
+//! manual's table of keys. They are committed in `packaging/pages`, so that a package needs no
+//! program to run; `packaging/pages.sh` writes them anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

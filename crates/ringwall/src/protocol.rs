@@ -135,12 +135,19 @@ pub(crate) struct Status {
     pub(crate) not_carried: Vec<String>,
     #[serde(default)]
     pub(crate) not_protected: Vec<String>,
-    /// Attacks that are under way.
-    #[serde(default)]
-    pub(crate) attacks: Vec<Attack>,
+    #[serde(flatten)]
+    pub(crate) attacks: Attacks,
+}
+
+/// What a daemon tells of attacks.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Attacks {
+    /// Those that are under way.
+    #[serde(default, rename = "attacks")]
+    pub(crate) open: Vec<Attack>,
     /// Attacks since the start.
-    #[serde(default)]
-    pub(crate) attacks_opened: u64,
+    #[serde(default, rename = "attacks_opened")]
+    pub(crate) opened: u64,
     /// Records that no place was told of, because the recorder was too slow.
     #[serde(default)]
     pub(crate) records_lost: u64,
@@ -327,15 +334,8 @@ pub(crate) struct GateStatus {
     pub(crate) drops: BTreeMap<String, u64>,
     pub(crate) ports: BTreeMap<String, u64>,
     pub(crate) warnings: Vec<String>,
-    /// Attacks that are under way.
-    #[serde(default)]
-    pub(crate) attacks: Vec<Attack>,
-    /// Attacks since the start.
-    #[serde(default)]
-    pub(crate) attacks_opened: u64,
-    /// Records that no place was told of, because the recorder was too slow.
-    #[serde(default)]
-    pub(crate) records_lost: u64,
+    #[serde(flatten)]
+    pub(crate) attacks: Attacks,
 }
 
 /// A TCP connection through a gateway.

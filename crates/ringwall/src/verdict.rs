@@ -100,7 +100,7 @@ pub(crate) fn of_host(status: &Status) -> Verdict {
     let is_observing = status.migration.as_ref().is_some_and(|migration| migration.mode == "observe");
     let remedy = "set cll.migration to \"prefer\" once all hosts are guarded";
     find(&mut found, is_observing, Level::Warning, "NOT PROTECTED: mode observe lets everything pass", remedy);
-    attacked(&mut found, &status.attacks);
+    attacked(&mut found, &status.attacks.open);
     if let Some(seconds) = takeover.reverts_in_s {
         let what = format!("on trial, given back in {seconds} s");
         find(&mut found, true, Level::Warning, &what, "keep it with `ringwall host confirm`");
@@ -109,14 +109,14 @@ pub(crate) fn of_host(status: &Status) -> Verdict {
     for warning in takeover.warnings.iter().chain(&status.warnings) {
         find(&mut found, true, Level::Warning, warning, "see docs/operating.md");
     }
-    untold(&mut found, status.records_lost);
+    untold(&mut found, status.attacks.records_lost);
     Verdict::of(found)
 }
 
 /// How a gateway is.
 pub(crate) fn of_gate(status: &GateStatus) -> Verdict {
     let mut found = Found::new();
-    attacked(&mut found, &status.attacks);
+    attacked(&mut found, &status.attacks.open);
     for card in [&status.trusted, &status.untrusted, &status.mirror].into_iter().flatten() {
         let what = format!("{} has no carrier", card.interface);
         find(&mut found, !card.carrier, Level::Warning, &what, "look at cable and switch");
@@ -126,7 +126,7 @@ pub(crate) fn of_gate(status: &GateStatus) -> Verdict {
         let level = if is_null { Level::Critical } else { Level::Warning };
         find(&mut found, true, level, warning, "see docs/operating.md");
     }
-    untold(&mut found, status.records_lost);
+    untold(&mut found, status.attacks.records_lost);
     Verdict::of(found)
 }
 

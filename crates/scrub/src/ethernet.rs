@@ -59,7 +59,8 @@ pub(crate) fn read<'a>(
     let link = Link { header, ethertype, vlan, queue: meta.queue };
     let is_listed = context.settings.ethertypes.contains(&ethertype);
     let may_pass = link.is_ip() || ethertype == EtherType::ARP || is_listed;
-    // Whether a host reads IP behind other headers is its own affair (RFC 1122, 2.3.3), and those who watch read it in most.
+    // Whether a host reads IP behind other headers is its own affair (RFC 1122, 2.3.3), and those
+    // who watch read it in most.
     let hides_packets = !may_pass && encapsulation::is_in_frame(ethertype.0, rest);
     context.refuse_if(hides_packets, Rule::EthernetEncapsulation, DropReason::EthertypeNotListed)?;
     if ethertype.0 < ETHERTYPE_MIN {

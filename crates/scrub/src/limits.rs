@@ -8,7 +8,8 @@ pub const MTU: usize = 1500;
 pub const HOPS_BEHIND: u8 = 8;
 /// Trusted hosts on the link that are remembered, 16 bytes each.
 pub const NEIGHBOURS_MAX: usize = 1 << 14;
-/// How long a host counts as one on the link after it last said so: hosts ask each other within minutes while they speak.
+/// How long a host counts as one on the link after it last said so: hosts ask each other within
+/// minutes while they speak.
 pub const NEIGHBOUR_LIFETIME: Duration = Duration::from_secs(3600);
 /// Hop limit towards the untrusted side: the least with which common stacks begin, less the hops behind the scrubber. Every
 /// trusted host's packets arrive with at least this, so all can be lowered to it, and it takes them across any internet.
@@ -70,8 +71,9 @@ pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the two sides of a connection that is older than the keys may say what does not agree, before it is ended. In
 /// that time a host has sent the first unacknowledged byte again at least twice (RFC 6298, section 2).
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
-/// How long an established connection may be silent, unless told: as long as Linux tracks one. RFC 5382, REQ-5, asks for 2 hours
-/// 4 minutes, and pools of connections and shells are silent longer. A full table takes the place of those that are idle.
+/// How long an established connection may be silent, unless told: as long as Linux tracks one. RFC
+/// 5382, REQ-5, asks for 2 hours 4 minutes, and pools of connections and shells are silent longer.
+/// A full table takes the place of those that are idle.
 pub const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
 /// How long a connection may be silent after its first FIN (RFC 5382, REQ-5: not less than 4 minutes).
 pub const CLOSING_TIMEOUT: Duration = Duration::from_secs(4 * 60);

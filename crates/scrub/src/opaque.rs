@@ -1,8 +1,9 @@
 //! What the scrubber cannot read: encrypted protocols, tunnels, and protocols it does not know.
 //!
-//! The paper's section II leaves two ways: trust what is encrypted from end to end, or let through only what is listed. With
-//! the rules `encrypted` and `tunnels` off all of it passes as it is, in a header that was scrubbed, but for packets of IP: what
-//! anybody can read there only listed hosts may send (`tunnelled-packets`).
+//! The paper's section II leaves two ways: trust what is encrypted from end to end, or let through
+//! only what is listed. With the rules `encrypted` and `tunnels` off all of it passes as it is, in
+//! a header that was scrubbed, but for packets of IP: what anybody can read there only listed hosts
+//! may send (`tunnelled-packets`).
 
 use bump::DropReason;
 use wire::layer::protocol;
@@ -39,7 +40,8 @@ enum Cover {
     Tunnel,
 }
 
-/// Refuses a tunnel with IP in it between hosts that are not listed. Its ends read what it carries, and so do those who watch.
+/// Refuses a tunnel with IP in it between hosts that are not listed. Its ends read what it carries,
+/// and so do those who watch.
 fn refuse_tunnel(context: &mut Context<'_>, packet: &Packet<'_>, carries_ip: bool) -> Result<(), DropReason> {
     let (source, destination) = (packet.ip.source(), packet.ip.destination());
     let is_unlisted = carries_ip && !settings::is_listed(&context.settings.tunnels, source, destination);

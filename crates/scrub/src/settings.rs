@@ -113,11 +113,12 @@ pub struct Settings {
     pub adopt: Adopt,
     /// How long an established connection may be silent.
     pub idle: Duration,
-    /// Whether some segments may have gone from host to host without passing here, or pass in another order than they were sent:
-    /// so it is in a capture, and what a host acknowledges is believed there.
+    /// Whether some segments may have gone from host to host without passing here, or pass in
+    /// another order than they were sent: so it is in a capture, and what a host acknowledges is
+    /// believed there.
     pub misses_segments: bool,
-    /// Subnets on the links, as far as they are known: any hop limit reaches their hosts. Of those of IPv4 the last address is for
-    /// all its hosts, and no other is.
+    /// Subnets on the links, as far as they are known: any hop limit reaches their hosts. Of those
+    /// of IPv4 the last address is for all its hosts, and no other is.
     pub subnets: Vec<Network>,
     /// EtherTypes that pass beside IP and ARP where only listed ones do.
     pub ethertypes: Vec<EtherType>,

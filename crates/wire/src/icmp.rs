@@ -33,8 +33,9 @@ pub mod v4 {
     /// Parameter problem; a pointer of one byte stands in the header.
     pub const PARAMETER_PROBLEM: u8 = 12;
 
-    /// Types that are assigned and in use: those above but source quench and redirects, router discovery (9 and 10: RFC 1256,
-    /// RFC 5944), security failures of Photuris (40: RFC 2521), mobility (41: RFC 4065), extended echo (42 and 43: RFC 8335).
+    /// Types that are assigned and in use: those above but source quench and redirects, router
+    /// discovery (9 and 10: RFC 1256, RFC 5944), security failures of Photuris (40: RFC 2521),
+    /// mobility (41: RFC 4065), extended echo (42 and 43: RFC 8335).
     pub const OF_USE: [u8; 11] =
         [ECHO_REPLY, UNREACHABLE, ECHO_REQUEST, 9, 10, TIME_EXCEEDED, PARAMETER_PROBLEM, 40, 41, 42, 43];
 }
@@ -84,8 +85,8 @@ pub mod v6 {
     /// Extended echo reply (RFC 8335), the last type that is assigned.
     pub const EXTENDED_ECHO_REPLY: u8 = 161;
 
-    /// Types that are assigned and in use: all but redirects, router renumbering (138: RFC 2894) and node information (139 and
-    /// 140: RFC 4620).
+    /// Types that are assigned and in use: all but redirects, router renumbering (138: RFC 2894)
+    /// and node information (139 and 140: RFC 4620).
     pub const OF_USE: [RangeInclusive<u8>; 4] = [
         UNREACHABLE..=PARAMETER_PROBLEM,
         ECHO_REQUEST..=NEIGHBOUR_ADVERTISEMENT,

@@ -65,10 +65,12 @@ macro_rules! kinds {
 kinds! {
     ArpSpoofing, "arp-spoofing", Warning,
         "{source} says by ARP that it has the address of {claimed}; told to {target}.",
-        "Nobody here believed it. Find the switch port of the source and disconnect it; hosts that are not guarded may have been deceived.";
+        "Nobody here believed it. Find the switch port of the source and disconnect it; hosts \
+         that are not guarded may have been deceived.";
     NdSpoofing, "nd-spoofing", Warning,
         "{source} says by IPv6 neighbour discovery that it has the address of {claimed}; told to {target}.",
-        "Nobody here believed it. Find the switch port of the source and disconnect it; hosts that are not guarded may have been deceived.";
+        "Nobody here believed it. Find the switch port of the source and disconnect it; hosts \
+         that are not guarded may have been deceived.";
     RogueDhcp, "rogue-dhcp", Warning,
         "{source} answers as a DHCP server ({claimed}) that this site does not know; told to {target}.",
         "Disconnect it. If it is your server, give its certificate the role dhcp and set dhcp.server on it.";
@@ -77,21 +79,26 @@ kinds! {
         "Disconnect it. If it is your router, enrol it and give its certificate the role router.";
     ClonedMac, "cloned-hardware-address", Warning,
         "{source} sends in clear with the hardware address of {claimed}; told to {target}.",
-        "Look on the switch for a second port with this address. If the host itself was taken back to clear, `ringwall host forget` it.";
+        "Look on the switch for a second port with this address. If the host itself was taken \
+         back to clear, `ringwall host forget` it.";
     IdentityTwice, "identity-in-use-twice", Error,
         "{source} speaks for an address of {claimed}, which another host has; told to {target}.",
-        "Two enrolled hosts use one address, or one of them lies: see `ringwall peers` on both, and revoke the one that should not.";
+        "Two enrolled hosts use one address, or one of them lies: see `ringwall peers` on both, \
+         and revoke the one that should not.";
     Replay, "replay", Warning,
         "{source} repeats frames that were delivered before, in the name of {claimed}; told to {target}.",
         "Nothing was believed twice. Look for a loop between switches first, then for the machine that records.";
     ForgedSealed, "forged-sealed-frames", Warning,
         "{source} sends sealed frames that nobody of the site has made, in the name of {claimed}; told to {target}.",
-        "All were dropped. Find the switch port; the source address may be forged, too. A faulty link corrupts few frames, never many.";
+        "All were dropped. Find the switch port; the source address may be forged, too. A faulty \
+         link corrupts few frames, never many.";
     SpoofedSource, "spoofed-source", Warning,
-        "{source} sends packets through the gateway with a source that no host there can have, {claimed}; told to {target}.",
+        "{source} sends packets through the gateway with a source that no host there can have, \
+         {claimed}; told to {target}.",
         "All were dropped. Find who sends them by the hardware address, which is that of the last router.";
     Evasion, "evasion", Warning,
-        "{source} sends overlapping parts with different bytes as {claimed}, so that two readers read differently; told to {target}.",
+        "{source} sends overlapping parts with different bytes as {claimed}, so that two readers \
+         read differently; told to {target}.",
         "The receiver and your detection system read the same, or nothing. Treat the source as an attacker.";
 }
 

@@ -15,7 +15,8 @@ use crate::wire::*;
 
 /// How long a stack is given for what it must not do.
 const PATIENCE: Duration = Duration::from_millis(1200);
-/// The next start restores traffic within this on a machine that has other things to do, where TCP waits longer with each try.
+/// The next start restores traffic within this on a machine that has other things to do, where TCP
+/// waits longer with each try.
 const RESTORED_MAX: Duration = Duration::from_secs(60);
 
 #[test]

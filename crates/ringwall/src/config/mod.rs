@@ -634,8 +634,9 @@ impl Config {
         is_listed || cll.migration != MigrationName::Enforce || self.lab.is_some()
     }
 
-    /// Whether a card can stay in place under this configuration; if not, the words that stand against it, and a remedy. There is no
-    /// room for a second program in front of a sealed card, and programs behind packet sockets would hear DHCP that nobody proved.
+    /// Whether a card can stay in place under this configuration; if not, the words that stand
+    /// against it, and a remedy. There is no room for a second program in front of a sealed card,
+    /// and programs behind packet sockets would hear DHCP that nobody proved.
     fn stays_in_place(&self) -> Result<(), (&'static str, &'static str)> {
         match self.host.mode {
             Mode::Cll if self.cll.kernel_hook != HookName::Socket => {

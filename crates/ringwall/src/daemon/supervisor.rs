@@ -29,7 +29,7 @@ use super::telling::{Here, Telling};
 use crate::config::Records;
 use crate::failure::Failure;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, Attack};
+use crate::protocol::{Answer, Ask, Attacks};
 use crate::recorder::{self, Recorder};
 
 /// How long the data path may take to answer.
@@ -93,10 +93,7 @@ pub(crate) struct Being {
     pub(crate) version: String,
     pub(crate) state: String,
     pub(crate) uptime_s: u64,
-    /// Attacks that are under way.
-    pub(crate) attacks: Vec<Attack>,
-    pub(crate) attacks_opened: u64,
-    pub(crate) records_lost: u64,
+    pub(crate) attacks: Attacks,
 }
 
 /// Why a question has no answer.
@@ -379,9 +376,7 @@ impl<W: Ward> Supervisor<W> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
-            attacks: self.telling.open(),
-            attacks_opened: self.telling.counts().0,
-            records_lost: self.telling.counts().1,
+            attacks: self.telling.attacks(),
         }
     }
 }

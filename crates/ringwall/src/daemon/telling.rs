@@ -7,7 +7,7 @@ use watch::{Around, Look, Watch};
 
 use super::data_path::Snapshot;
 use super::journal::{Journal, unix_ms};
-use crate::protocol::{Attack, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
+use crate::protocol::{Attack, Attacks, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
 use crate::recorder::{Recorder, rfc3339};
 
 /// Whose attacks they are.
@@ -46,18 +46,17 @@ impl Telling {
         }
     }
 
-    /// The attacks that are under way.
-    pub(super) fn open(&self) -> Vec<Attack> {
-        self.watch.open().iter().map(|record| attack(record, &self.here)).collect()
+    /// What a status says of attacks.
+    pub(super) fn attacks(&self) -> Attacks {
+        Attacks {
+            open: self.watch.open().iter().map(|record| attack(record, &self.here)).collect(),
+            opened: self.watch.opened(),
+            records_lost: self.recorder.lost(),
+        }
     }
 
     pub(super) fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
-    }
-
-    /// Attacks since the start, and records that were not told.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.watch.opened(), self.recorder.lost())
     }
 }
 

@@ -181,8 +181,6 @@ impl Ward for Cards {
             ports: counters,
             warnings: self.warnings.clone(),
             attacks: being.attacks.clone(),
-            attacks_opened: being.attacks_opened,
-            records_lost: being.records_lost,
         }))
     }
 

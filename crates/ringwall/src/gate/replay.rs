@@ -31,8 +31,8 @@ use crate::output::{print, say};
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
-/// Rules that change what a host answers. In a capture it answers what it has seen, which is what the other sent: numbers,
-/// offers, and data of a SYN that it took.
+/// Rules that change what a host answers. In a capture it answers what it has seen, which is what
+/// the other sent: numbers, offers, and data of a SYN that it took.
 const UNSEEN: [Rule; 5] = [
     Rule::TcpSynData,
     Rule::TcpSequenceShift,
@@ -218,8 +218,9 @@ impl<W: Write> Replay<'_, W> {
         Ok(())
     }
 
-    /// Lets as much time pass as between the two latest frames. Clocks of capturing hosts go back at times, that of a bump never
-    /// does; so a frame from the future moves it once, and those that follow go on from there.
+    /// Lets as much time pass as between the two latest frames. Clocks of capturing hosts go back
+    /// at times, that of a bump never does; so a frame from the future moves it once, and those
+    /// that follow go on from there.
     fn advance_to_capture(&mut self) {
         let captured = self.reader.captured_at();
         let is_first = self.captured == Duration::ZERO;

@@ -157,8 +157,9 @@ fn prepare(plan: &Plan, disk: &Disk, recorder: Recorder, gateway: Gateway, null:
     Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
 }
 
-/// The keys of the run before, or new ones, with which connections are adopted otherwise. Where they are the same and nobody says
-/// otherwise, connections of the run before go on: an update of the gateway is no reason to hang them.
+/// The keys of the run before, or new ones, with which connections are adopted otherwise. Where
+/// they are the same and nobody says otherwise, connections of the run before go on: an update of
+/// the gateway is no reason to hang them.
 fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
     let gate = &plan.gate;
     let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;

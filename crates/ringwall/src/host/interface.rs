@@ -469,8 +469,6 @@ impl Ward for Interface {
             not_carried: self.config.not_carried(),
             not_protected: self.not_protected(),
             attacks: being.attacks.clone(),
-            attacks_opened: being.attacks_opened,
-            records_lost: being.records_lost,
         }))
     }
 

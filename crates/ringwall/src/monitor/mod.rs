@@ -15,16 +15,14 @@ mod process;
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use bump::Instant;
 use zeroize::Zeroizing;
 
+use crate::companion;
 use crate::failure::Failure;
 use message::{Reply, Request, receive, send};
 
@@ -75,16 +73,7 @@ impl Disk {
     /// Starts a monitor with this charge.
     pub(crate) fn separate(charge: Charge) -> Result<Disk, Failure> {
         let failed = |error: io::Error| Failure::new(format!("the monitor does not start: {error}"));
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let program = std::env::current_exe().map_err(failed)?;
-        Command::new(program)
-            .arg(COMMAND)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            // Ctrl-C is for the daemon, which still needs its monitor then.
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
+        let ours = companion::start(COMMAND).map_err(failed)?;
         let home = charge.home.clone();
         let link = Link { stream: RefCell::new(ours), charge };
         link.begin().map_err(failed)?;

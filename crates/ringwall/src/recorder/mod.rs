@@ -15,13 +15,11 @@ mod syslog;
 mod time;
 
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
 use crate::protocol::Attack;
@@ -57,16 +55,7 @@ impl Recorder {
     /// Starts a recorder.
     pub(crate) fn start(records: &Records) -> Result<Recorder, Failure> {
         let failed = |error: io::Error| Failure::new(format!("the recorder does not start: {error}"));
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let program = std::env::current_exe().map_err(failed)?;
-        Command::new(program)
-            .arg(COMMAND)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            // Ctrl-C is for the daemon, which may have something to tell then.
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
+        let ours = companion::start(COMMAND).map_err(failed)?;
         ours.set_nonblocking(true).map_err(failed)?;
         let mut recorder = Recorder::through(ours);
         recorder.hand_over(&Message::Configure(records.clone()));

@@ -401,8 +401,8 @@ fn is_station(mac: MacAddress) -> bool {
     !mac.is_group() && mac != MacAddress::ZERO
 }
 
-/// With what this host proves itself in this try. Before a distributor has told the time, this machine's own clock says which
-/// key is likely.
+/// With what this host proves itself in this try. Before a distributor has told the time, this
+/// machine's own clock says which key is likely.
 fn request_key<'a>(call: &'a Call<'_>, due: Due) -> &'a RequestKey {
     let own_unix_s = || call.time.trusted_unix_ms().map(|unix_ms| unix_ms / 1000);
     let unix_s = call.clock().map(|stamp| u64::from(stamp.seconds())).or_else(own_unix_s);

@@ -52,9 +52,10 @@ impl Host {
         self.core.set_outpost(outpost);
     }
 
-    /// Has this host's key replaced: it signs with `new` as soon as a distributor has it, and asks until one answers. An event
-    /// tells how it ended. False, with nothing begun, while another key is under way, nothing can be sent, or this host has no
-    /// address by which distributors know it.
+    /// Has this host's key replaced: it signs with `new` as soon as a distributor has it, and asks
+    /// until one answers. An event tells how it ended. False, with nothing begun, while another key
+    /// is under way, nothing can be sent, or this host has no address by which distributors know
+    /// it.
     pub fn change_key(&mut self, now: Now, new: Arc<SigningKey>, sink: &mut dyn Sink) -> bool {
         let mut call = Call { time: now, core: &mut self.core, sink };
         self.machines.akds.change_key(&mut call, new)

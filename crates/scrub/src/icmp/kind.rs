@@ -68,8 +68,9 @@ impl Kind {
     }
 }
 
-/// Whether a message of this type is assigned and may pass: none that RFC 6918 or RFC 6633 ended, that tells a host's clock, mask
-/// or names, or that changes its routes from afar. Router discovery and what is for neighbours stays on its link by itself.
+/// Whether a message of this type is assigned and may pass: none that RFC 6918 or RFC 6633 ended,
+/// that tells a host's clock, mask or names, or that changes its routes from afar. Router discovery
+/// and what is for neighbours stays on its link by itself.
 pub(crate) fn is_of_use(protocol: u8, message_type: u8) -> bool {
     if protocol == PROTOCOL_V4 {
         return v4::OF_USE.contains(&message_type);

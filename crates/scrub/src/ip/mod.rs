@@ -78,8 +78,8 @@ pub(crate) fn clear_dont_fragment(context: &mut Context<'_>, packet: &mut Packet
     }
 }
 
-/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and they would not. A host on the
-/// link takes it with any hop limit.
+/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and
+/// they would not. A host on the link takes it with any hop limit.
 pub(crate) fn hop_limit_floor(
     context: &mut Context<'_>,
     ip: &Ip,

@@ -57,8 +57,9 @@ fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
     work.context.acts_if(had_wrong, Rule::TcpSack);
 }
 
-/// Data never says less of the other half than its sender has said before: how old an acknowledgement may be is judged by the
-/// largest window, and who watches knows that only by guess where it is scaled. The window ends where it ended.
+/// Data never says less of the other half than its sender has said before: how old an
+/// acknowledgement may be is judged by the largest window, and who watches knows that only by guess
+/// where it is scaled. The window ends where it ended.
 fn repeat_newest(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half) {
     let segment = &mut *work.segment;
     let behind = ahead(receiver.unacknowledged, segment.acknowledgement);

@@ -308,9 +308,10 @@ impl Established {
         }
     }
 
-    /// Whether the SYN from `from` may begin a new connection in this one's place. The SYN that began it may not: it was sent
-    /// again before its answer was heard, or another segment overtook it. What else a trusted host says of its own connections
-    /// is believed; after a reset nobody waits; otherwise RFC 6191, section 2.
+    /// Whether the SYN from `from` may begin a new connection in this one's place. The SYN that
+    /// began it may not: it was sent again before its answer was heard, or another segment overtook
+    /// it. What else a trusted host says of its own connections is believed; after a reset nobody
+    /// waits; otherwise RFC 6191, section 2.
     pub(crate) fn may_begin_anew(&self, from: Side, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
         if self.agreed.is_known && self.opened_at == segment.sequence {
             return false;

@@ -81,7 +81,8 @@ fn clean(work: &mut Work<'_, '_, '_>) {
             segment.truncate(0);
         }
     }
-    // A signature covers length and flags of the header (RFC 2385, section 2; RFC 5925, section 5.1), so nothing may go.
+    // A signature covers length and flags of the header (RFC 2385, section 2; RFC 5925, section
+    // 5.1), so nothing may go.
     if segment.options.is_signed() {
         return;
     }
@@ -199,8 +200,9 @@ impl AwaitSynAck {
         }
     }
 
-    /// The SYN again. One with another number takes its place: until there is an answer nobody is bound by the first, and who
-    /// forges a SYN that is never answered keeps nobody out. Which of them counts is what the answer acknowledges.
+    /// The SYN again. One with another number takes its place: until there is an answer nobody is
+    /// bound by the first, and who forges a SYN that is never answered keeps nobody out. Which of
+    /// them counts is what the answer acknowledges.
     fn repeat(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
         if work.segment.sequence != self.syn.sequence {
             let before = Some(self.syn).filter(|_| !self.is_refused);

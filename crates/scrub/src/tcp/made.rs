@@ -1,5 +1,6 @@
-//! Segments of the scrubber's own: resets that end a connection, a FIN that its sender sent before it could count, and what tells
-//! that sender of the hole before it. They are sent beside a packet of the connection, because hardware addresses are not remembered.
+//! Segments of the scrubber's own: resets that end a connection, a FIN that its sender sent before
+//! it could count, and what tells that sender of the hole before it. They are sent beside a packet
+//! of the connection, because hardware addresses are not remembered.
 
 use std::net::IpAddr;
 

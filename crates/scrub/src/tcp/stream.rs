@@ -215,9 +215,10 @@ fn hold_fin(
     Ok(())
 }
 
-/// Says to the sender what its peer would say if it had the FIN: that it is there and what stands before it is not. So the
-/// hole is filled in one round trip, where otherwise the sender would wait for its timer (RFC 8985, section 3.3). A sender
-/// keeps what is only acknowledged selectively (RFC 2018, section 8), so nothing is lost if it is sent in vain.
+/// Says to the sender what its peer would say if it had the FIN: that it is there and what stands
+/// before it is not. So the hole is filled in one round trip, where otherwise the sender would wait
+/// for its timer (RFC 8985, section 3.3). A sender keeps what is only acknowledged selectively (RFC
+/// 2018, section 8), so nothing is lost if it is sent in vain.
 fn tell_hole(work: &mut Work<'_, '_, '_>, sender: &Half, receiver: &Half, agreed: &Agreed) {
     let has_stamps = sender.has_stamp && receiver.has_stamp;
     let may_tell = agreed.is_known && agreed.sack && (has_stamps || !agreed.timestamps);

@@ -57,8 +57,8 @@ pub fn begun_checksum(frame: &[u8]) -> Option<(usize, usize)> {
     (stored == pseudo_header.fold()).then_some((start, offset))
 }
 
-/// Writes the length of an IP packet that says none: the sender's card was to cut the frame and say it in each piece. False if
-/// it says one, or the frame carries no TCP or UDP.
+/// Writes the length of an IP packet that says none: the sender's card was to cut the frame and say
+/// it in each piece. False if it says one, or the frame carries no TCP or UDP.
 pub fn complete_lengths(frame: &mut [u8]) -> bool {
     let Some((ethertype, network)) = layer::network_layer(frame) else { return false };
     let Some(packet) = frame.get_mut(network..) else { return false };
@@ -77,7 +77,8 @@ pub fn complete_lengths(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Fills the header checksum of an IPv4 packet where it is zero, as the sender's card does; false if there is nothing to fill.
+/// Fills the header checksum of an IPv4 packet where it is zero, as the sender's card does; false
+/// if there is nothing to fill.
 pub fn complete_header(frame: &mut [u8]) -> bool {
     let Some((EtherType::IPV4, network)) = layer::network_layer(frame) else { return false };
     let Some(packet) = frame.get_mut(network..) else { return false };

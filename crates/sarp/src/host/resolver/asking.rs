@@ -1,4 +1,5 @@
-//! What our own stack says: questions go out, plain or signed; announcements and probes signed as soon as there is the time.
+//! What our own stack says: questions go out, plain or signed; announcements and probes signed as
+//! soon as there is the time.
 
 use std::net::Ipv4Addr;
 
@@ -58,8 +59,9 @@ impl Resolver {
         Ok(fate)
     }
 
-    /// Asks for the key of a host at the same time as for its hardware address, so that it is here when the answer comes. Within
-    /// a budget of its own: a program that looks for hosts must not use up the requests that answers wait for.
+    /// Asks for the key of a host at the same time as for its hardware address, so that it is here
+    /// when the answer comes. Within a budget of its own: a program that looks for hosts must not
+    /// use up the requests that answers wait for.
     fn fetch_ahead(&mut self, call: &mut Call<'_>, akds: &mut Akds, ip: Ipv4Addr) {
         let now = call.now();
         let is_needed =
@@ -71,8 +73,8 @@ impl Resolver {
         }
     }
 
-    /// What ties the answer to our signed question. A repetition keeps the nonce, so that the answer to the first one is
-    /// still good.
+    /// What ties the answer to our signed question. A repetition keeps the nonce, so that the
+    /// answer to the first one is still good.
     fn nonce_for(&mut self, call: &mut Call<'_>, arp: &Arp) -> Option<Nonce> {
         let can_be_signed = call.core.settings.sign_requests && call.clock().is_some();
         let wanted = can_be_signed && arp.sender_ip != arp.target_ip;

@@ -1,5 +1,5 @@
-//! What others say (section 3.4). The order of checks is the order of cost: addresses, open question, stamp, budget, and
-//! only then a signature.
+//! What others say (section 3.4). The order of checks is the order of cost: addresses, open
+//! question, stamp, budget, and only then a signature.
 
 use std::net::Ipv4Addr;
 
@@ -138,8 +138,8 @@ impl Resolver {
         if is_tied { Ok(()) } else { Err(DropReason::SarpNonce) }
     }
 
-    /// A signed request teaches the stack who asks, if his key is here already: nobody makes us look up a key by asking. Nor is
-    /// anybody proved whom the stack heard of just now.
+    /// A signed request teaches the stack who asks, if his key is here already: nobody makes us
+    /// look up a key by asking. Nor is anybody proved whom the stack heard of just now.
     fn signed_request(&mut self, call: &mut Call<'_>, akds: &mut Akds, heard: Heard<'_>, provable: bool) -> Judgement {
         let arp = &heard.message.arp;
         if !provable && call.is_own(arp.target_ip) && !call.is_near(heard.stamp()) {
@@ -245,8 +245,9 @@ impl Resolver {
             // The key was replaced while the old one was being tried.
             return self.judge(call, akds, Heard { retried: true, ..heard });
         }
-        // Another message of the same sender may have overtaken this one. And our clock may have gone back meanwhile: a stamp
-        // of the time before would keep this sender out until the clock is there again.
+        // Another message of the same sender may have overtaken this one. And our clock may have
+        // gone back meanwhile: a stamp of the time before would keep this sender out until the
+        // clock is there again.
         if !is_timely(call, akds, heard.stamp(), entry.last_stamp) {
             return Err(DropReason::SarpStale);
         }
