@@ -280,7 +280,7 @@ fn pair(here: &Namespace, near: &str, there: &Namespace, far: &str) -> Result<()
 pub fn address_of(name: &str) -> (Ipv4Addr, MacAddress) {
     let number = match name.as_bytes().first() {
         Some(b'm') => 0x66,
-        Some(&letter @ b'a'..=b'k') => letter - b'a' + 1,
+        Some(&letter @ b'a'..=b'v') => letter - b'a' + 1,
         _ => 0x77,
     };
     (Ipv4Addr::new(10, 77, 0, number), MacAddress([2, 0, 0, 0x77, 0, number]))

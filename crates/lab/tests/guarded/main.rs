@@ -40,5 +40,6 @@ mod sarp_kernel;
 mod sarp_life;
 mod stage;
 mod takeover;
+mod thief;
 mod traffic;
 mod wire;

@@ -16,7 +16,7 @@ use crate::stage::{Guarded, Plan, SOON, perform};
 /// A ticket is given within two sweeps and written within two turns of the supervisor.
 const TICKETS_WRITTEN: Duration = Duration::from_secs(10);
 
-fn resuming() -> Plan {
+pub fn resuming() -> Plan {
     Plan::default().cll("resumption = true")
 }
 
@@ -45,7 +45,7 @@ fn ticket(guarded: &Guarded) -> String {
 }
 
 /// Waits for its own key and a ticket of the peer that is another than `before`.
-fn await_ticket(guarded: &Guarded, before: &str) -> Result<String, Failure> {
+pub fn await_ticket(guarded: &Guarded, before: &str) -> Result<String, Failure> {
     process::until("a new ticket and a key on disk", TICKETS_WRITTEN, || {
         let ticket = ticket(guarded);
         Ok(tickets_of(guarded).join("keys.pem").exists() && !ticket.is_empty() && ticket != before)

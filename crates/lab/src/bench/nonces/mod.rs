@@ -56,6 +56,8 @@ pub enum NoncesPart {
     Beside,
     /// What floods of handshakes take from a stream and from honest handshakes.
     Handshakes,
+    /// Whom a host answers that was started anew, under recorded requests and under many hosts' own.
+    Restarted,
     /// A tunnel of strongSwan, bare and behind the shield: forged packets of ESP, floods of IKE, and rekeying.
     #[value(name = "strongswan")]
     StrongSwan,
@@ -135,7 +137,7 @@ fn between_hosts(
     only: &[NoncesPart],
     (receive, hook): (Receive, Hook),
 ) -> Found {
-    let parts: [(NoncesPart, &dyn Fn() -> Found); 6] = [
+    let parts: [(NoncesPart, &dyn Fn() -> Found); 7] = [
         (NoncesPart::Cll, &|| {
             let rows = Layers::ALL.map(|layers| under(run, program, (layers, receive, hook), schedule));
             Ok(rows.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
@@ -143,6 +145,7 @@ fn between_hosts(
         (NoncesPart::Streams, &|| saturation::streams(run, program, schedule, receive)),
         (NoncesPart::Beside, &|| saturation::beside(run, program, schedule, receive)),
         (NoncesPart::Handshakes, &|| handshakes::measure(run, program, schedule, (receive, hook))),
+        (NoncesPart::Restarted, &|| handshakes::restarted::measure(run, program, schedule, hook)),
         (NoncesPart::StrongSwan, &|| strongswan::measure(run, program, schedule, (receive, hook))),
         (NoncesPart::Floods, &|| floods::measure(run, program, schedule, (receive, hook))),
     ];

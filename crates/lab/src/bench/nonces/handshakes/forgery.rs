@@ -16,10 +16,12 @@ const FRAMES: u32 = FRAMES_MAX as u32;
 const FRAMES_WITH_NEW_TAGS: u32 = 1024;
 /// Where a request has its fields (docs/protocol.md, section 4), behind the Ethernet header.
 const ARP_SENDER_AT: usize = 18 + 8;
-const TIMESTAMP_AT: usize = 46;
-const NONCE_AT: usize = 54;
+/// Where its time stands.
+pub const TIMESTAMP_AT: usize = 46;
+/// Where its nonce stands.
+pub const NONCE_AT: usize = 54;
 /// What the tag under the site key is over, beside the message (docs/protocol.md, section 3).
-const LABEL: &[u8] = b"handshake";
+pub const LABEL: &[u8] = b"handshake";
 
 /// What is wrong with the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,8 @@ impl Forgery {
     }
 }
 
-fn now_ms() -> u64 {
+/// Milliseconds since 1970.
+pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 

@@ -6,6 +6,7 @@
 //! otherwise: whoever sends in a host's name takes its place in the switch, which is another attack (49).
 
 mod forgery;
+pub mod restarted;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
