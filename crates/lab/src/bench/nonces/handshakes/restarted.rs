@@ -5,10 +5,11 @@
 //! believes no time that it is told, and challenges everybody. The honest host is one that asks for
 //! the first time each time, so each of its handshakes needs a challenge.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use identity::HostIdentity;
 use identity::aead::Suite;
@@ -30,7 +31,7 @@ use crate::net::{Host, Lan, LanPlan, process};
 
 use super::super::NAME;
 use super::super::peer::Peer;
-use super::super::stage::{RECEIVER_CORE, Receive, SENDER_CORE, place, start_at};
+use super::super::stage::{RECEIVER_CORE, Receive, SENDER_CORE, busy, forged_to, place, receive_in_a_thread, start_at};
 
 /// What a host says of its peers is on its disk by then.
 const KEPT_AFTER: Duration = Duration::from_secs(12);
@@ -45,6 +46,8 @@ const MEMBERS: [&str; 14] = ["g", "h", "i", "j", "l", "n", "o", "p", "q", "r", "
 const OF_EACH_MEMBER_PER_SECOND: usize = 4;
 /// A table of accepted requests that only grows is full before this.
 const OF_MEMBERS: Duration = Duration::from_secs(40);
+/// Share of the frames that must come, for the run to say anything.
+const CAME_MIN: f64 = 0.8;
 /// Honest handshakes behind one restart.
 const OF_RECORDINGS: Duration = Duration::from_secs(20);
 
@@ -92,6 +95,9 @@ impl Trouble {
 struct Measured {
     taken_ms: Vec<f64>,
     failed: usize,
+    forged_per_second: f64,
+    /// What the receiver refused meanwhile, by reason.
+    drops: BTreeMap<String, u64>,
 }
 
 /// The receiver, an honest host, one that was recorded, and the members.
@@ -134,7 +140,18 @@ fn row(name: &str, found: &[Option<Measured>]) -> Option<Row> {
     let failed = ran().map(|one| one.failed).sum::<usize>();
     let row = Row::new(NAME, name, "of 1", &shares)?.with_stat("handshake_median_ms", median(&taken));
     let row = row.with_stat("handshake_longest_ms", taken.last().copied());
-    Some(row.with_stat("handshakes", Some(taken.len() as f64)).with_stat("handshakes_failed", Some(failed as f64)))
+    let row = row.with_stat("handshakes", Some(taken.len() as f64)).with_stat("handshakes_failed", Some(failed as f64));
+    let rates: Vec<f64> = ran().map(|one| one.forged_per_second).collect();
+    Some(row.with_stat("forged_per_second", median(&rates)).with_note("drops", &refusals(ran())))
+}
+
+/// What the receiver refused in these runs, by reason.
+fn refusals<'a>(runs: impl Iterator<Item = &'a Measured>) -> String {
+    let mut sums = BTreeMap::new();
+    for (reason, count) in runs.flat_map(|one| &one.drops).filter(|(_, count)| **count > 0) {
+        *sums.entry(reason).or_insert(0) += count;
+    }
+    sums.iter().map(|(reason, count)| format!("{reason} {count}")).collect::<Vec<_>>().join(", ")
 }
 
 impl Hosts {
@@ -143,6 +160,8 @@ impl Hosts {
         let lan = Lan::create(run, &LanPlan { hosts: names, ..LanPlan::default() })?;
         let site = Site::found_as(run, program, &format!("-restarted-{}", layers.word()), None)?;
         let a = lan.host("a")?;
+        // The flood is handed to the card as XDP frames, which a veth takes only where NAPI runs.
+        receive_in_a_thread(&lan, a, Receive::default())?;
         let daemon = start_at(&site, &lan, a, (Work::Encrypt, layers), (hook, Receive::default()))?;
         place(&daemon, RECEIVER_CORE, None)?;
         let author = |name: &str| Author::open(&site, lan.host(name)?, a);
@@ -161,17 +180,25 @@ impl Hosts {
         }
         let frames = self.frames(trouble, heard_ms)?;
         let a = self.lan.host("a")?;
-        let near_end = Lan::port(a);
-        let start = |frames| {
-            let rate = Rate::PerSecond(trouble.rate().into());
-            Flood::start((&self.lan.bridge, &near_end), frames, rate, SENDER_CORE, &self.lan.directory)
-        };
-        let flood = frames.map(|frames| start(frames.into())).transpose()?;
+        let (before, refused, start) = (forged_to(&self.lan, a)?, self.daemon.drops()?, Instant::now());
+        let flood = frames.map(|frames| self.flood(frames, trouble.rate())).transpose()?;
         let time = if trouble == Trouble::Members { OF_MEMBERS } else { OF_RECORDINGS };
         let shaken = self.shake_hands_for(time);
         flood.map(Flood::stop).transpose()?;
         let (taken_ms, failed) = shaken?;
-        Ok(Measured { taken_ms, failed })
+        let forged_per_second = (forged_to(&self.lan, a)? - before) / start.elapsed().as_secs_f64();
+        if forged_per_second < f64::from(trouble.rate()) * CAME_MIN {
+            return Err(busy(&format!("only {forged_per_second:.0} frames a second came")));
+        }
+        let mut drops = self.daemon.drops()?;
+        drops.iter_mut().for_each(|(reason, count)| *count -= refused.get(reason).unwrap_or(&0));
+        Ok(Measured { taken_ms, failed, forged_per_second, drops })
+    }
+
+    fn flood(&self, frames: Vec<Vec<u8>>, rate: u32) -> Result<Flood, Failure> {
+        let near_end = Lan::port(self.lan.host("a")?);
+        let rate = Rate::PerSecond(rate.into());
+        Flood::start((&self.lan.bridge, &near_end), frames.into(), rate, SENDER_CORE, &self.lan.directory)
     }
 
     /// Has the honest host and the recorded one shake hands, so that the receiver knows both when it
