@@ -653,9 +653,15 @@ impl Config {
     /// The way to try first: "auto" leaves a card where it is if that goes with the rest.
     pub(crate) fn way(&self) -> Way {
         match self.host.takeover {
-            Way::Auto if self.host.mode == Mode::Sarp && self.stays_in_place().is_ok() => Way::InPlace,
+            Way::Auto if self.stays_in_place().is_ok() => Way::InPlace,
             way => way,
         }
+    }
+
+    /// What keeps a card from staying where it is under "auto", if anything of this configuration does.
+    pub(crate) fn keeps_from_in_place(&self) -> Option<&'static str> {
+        let against = self.stays_in_place().err().filter(|_| self.host.takeover == Way::Auto);
+        against.map(|(what, _)| what)
     }
 
     fn check_in_place(&self, file: &Path) -> Result<(), Failure> {
