@@ -104,8 +104,8 @@ fn spoof_seen(liar: &Host, victim: &Host, owner: &Host, arriving: &Watch) -> Out
     await_frames(arriving, "forged ARP on the wire", before + 1, is_forged)
 }
 
-/// A program that listens from before the start on hears nothing that the daemon has not let in, also
-/// where it lets some in, and when it is dead.
+/// A program that listens from before the start on hears nothing that the daemon has not let in,
+/// also where it lets some in, and when it is dead.
 #[test]
 fn programs_hear_nothing_in_clear_that_was_not_judged() {
     for lets_in in ["migration = \"observe\"", "migration = \"prefer\"", "", "legacy"] {

@@ -343,8 +343,9 @@ fn signing_threads() -> usize {
 
 /// Takes the interface over. Where it cannot be guarded in place and was not yet, "auto" has another way.
 fn take(config: &Config, was_taken: bool) -> Result<Taken, Failure> {
-    let request = request(config, config.way());
-    if let Some(what) = config.keeps_from_in_place() {
+    let (way, against) = config.way();
+    let request = request(config, way);
+    if let Some(what) = against {
         tracing::info!(interface = request.interface, "does not stay in place: that does not go with {what}");
     }
     match takeover::take(&request) {

@@ -61,8 +61,8 @@ impl PacketPort {
 }
 
 impl PacketPort {
-    /// Has this port also receive what comes to `tap`, whose queue nobody else reads, behind vnet headers of
-    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes.
+    /// Has this port also receive what comes to `tap`, whose queue nobody else reads, behind vnet
+    /// headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes.
     pub fn receive_also(&mut self, tap: Arc<OwnedFd>) {
         self.receiver.beside = Some(Box::new(TapReceiver::new(tap)));
     }
@@ -215,7 +215,7 @@ fn count_piece(counters: &mut ReceiveCounters, piece: &Frame<'_>) {
     counters.bytes += piece.bytes.len() as u64;
 }
 
-/// The next frame of a TAP; what a tag says is told as a packet socket tells it, though the tag stays in the bytes.
+/// The next frame of a TAP. Its tag is told as a packet socket tells it, and stays in the bytes.
 fn next_tagged(tap: &mut TapReceiver) -> Option<Frame<'_>> {
     let mut frame = tap.next_frame()?;
     frame.meta.vlan = tag_of(frame.bytes);

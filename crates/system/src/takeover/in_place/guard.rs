@@ -144,7 +144,8 @@ pub(super) fn stand(path: &Path, card: &Link, admitted: &Admitted) -> Result<(Gu
 }
 
 /// By the driver where there is a card. A pair of virtual devices would then lose its super-frames,
-/// which cost it more than the kernel's own hook; and frames in several pieces a driver hands to no TAP.
+/// which cost it more than the kernel's own hook; and a driver hands frames in several pieces to no
+/// TAP.
 fn attach(program: &Program, card: &Link) -> Result<(OwnedFd, &'static str), XdpError> {
     let by_kernel = || Ok((xdp::attach(program, card.index, Mode::Generic)?, "by the kernel"));
     if card.is_veth() || card.mtu > PIECE_MTU_MAX {
@@ -240,7 +241,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let of_one = flood(&program, 7..8, 0x0800, 2000);
         let of_all = flood(&program, 0..250, 0x0800, 20);
-        // Who is quiet beside them, and what is of another kind, is heard; and one who floods has not used up that.
+        // What is of another kind has its own budget.
         let arp = flood(&program, 99..100, 0x0806, 1);
         let seconds = begun.elapsed().as_secs() as usize + 1;
         assert!((16..=16 + 20 * seconds).contains(&of_one), "{of_one}");
