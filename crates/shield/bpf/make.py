@@ -29,6 +29,7 @@ PROGRAMS = [
     (HERE / "ipsec.c", HOOKS, IPSEC),
     (HERE / "onward.c", {"": ["-DINGRESS"]}, IPSEC),
     (HERE / "../../system/bpf/keep.c", {"": []}, [b"entry"]),
+    (HERE / "../../system/bpf/guard.c", {"": []}, [b"entry", b"sources"]),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]
 SYMBOL_TABLE, RELOCATIONS = 2, 9

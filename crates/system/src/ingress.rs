@@ -25,14 +25,11 @@ pub(crate) const REDIRECT_PEER: i32 = 155;
 pub(crate) const LOAD_BYTE: u8 = 0x71;
 pub(crate) const LOAD_HALF: u8 = 0x69;
 pub(crate) const LOAD_WORD: u8 = 0x61;
-pub(crate) const LOAD_DOUBLE: u8 = 0x79;
 pub(crate) const STORE_WORD: u8 = 0x63;
-pub(crate) const ADD_IN_MEMORY: u8 = 0xdb;
 pub(crate) const COPY: u8 = 0xbf;
 pub(crate) const SET: u8 = 0xb7;
 pub(crate) const ADD: u8 = 0x07;
 pub(crate) const FROM_BIG_ENDIAN: u8 = 0xdc;
-pub(crate) const JUMP: u8 = 0x05;
 pub(crate) const JUMP_IF_EQUAL: u8 = 0x15;
 pub(crate) const JUMP_UNLESS_EQUAL: u8 = 0x55;
 pub(crate) const JUMP_IF_BEYOND: u8 = 0x2d;
@@ -42,26 +39,6 @@ pub(crate) const EXIT: u8 = 0x95;
 /// `operation` from register `from` to register `to`.
 pub(crate) fn instruction(operation: u8, to: u8, from: u8, offset: i16, operand: i32) -> Instruction {
     Instruction { operation, registers: from << 4 | to, offset, operand }
-}
-
-/// A load of 64 bits from a map's place, in two instructions.
-const LOAD_MAP: u8 = 0x18;
-const MAP_BY_PLACE: u8 = 1;
-const LOOK_UP: i32 = 1;
-/// The register that holds where the program's own memory ends.
-const MEMORY_END: u8 = 10;
-
-/// Looks up the one entry of the program's one map: register 0 says where it lies, or is 0. Registers 1 to 5 are lost.
-pub(crate) fn find_only_entry() -> [Instruction; 7] {
-    [
-        instruction(SET, 1, 0, 0, 0),
-        instruction(STORE_WORD, MEMORY_END, 1, -4, 0),
-        instruction(COPY, 2, MEMORY_END, 0, 0),
-        instruction(ADD, 2, 0, 0, -4),
-        instruction(LOAD_MAP, 1, MAP_BY_PLACE, 0, 0),
-        instruction(0, 0, 0, 0, 0),
-        instruction(CALL, 0, 0, 0, LOOK_UP),
-    ]
 }
 
 /// Sends whatever comes in at `interface` out by `target`, both in the calling thread's namespace, until the descriptor is closed.

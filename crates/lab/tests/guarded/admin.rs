@@ -33,8 +33,8 @@ fn status_and_peers_tell_the_same_as_text_and_as_json() {
             (&status["state"], &status["interface"], &status["peers"]),
             (&"running".into(), &"e0".into(), &1.into())
         );
-        assert_eq!(status["takeover"]["way"], "namespace");
-        for word in ["e0 running", "taken over by namespace", "peers: 1", "not carried", "IPv6"] {
+        assert_eq!(status["takeover"]["way"], "in-place");
+        for word in ["e0 running", "taken over by in-place", "peers: 1", "not carried", "IPv6"] {
             assert!(text.contains(word), "no \"{word}\" in {text}");
         }
         let (peers, text) = (near.json(&["peers"])?, said(&near, &["peers"])?);

@@ -24,7 +24,7 @@ const TOLD: Duration = Duration::from_secs(60);
 const FORGED: u64 = 200;
 
 /// Has `liar` tell `victim` by ARP that it has the address of `owner`.
-fn spoof(liar: &Host, victim: &Host, owner: &Host) -> Outcome {
+pub fn spoof(liar: &Host, victim: &Host, owner: &Host) -> Outcome {
     let arp = Arp {
         operation: Operation::Reply,
         sender_mac: liar.mac,
@@ -94,7 +94,7 @@ struct Told {
     syslog: UnixDatagram,
 }
 
-fn guard_and_listen(stage: &Stage) -> Result<Told, Failure> {
+fn guard_and_listen(stage: &Stage, way: &str) -> Result<Told, Failure> {
     let [eve, mail, socket] = ["eve.json", "mail", "log.sock"].map(|name| stage.file(name));
     let syslog = UnixDatagram::bind(&socket).map_err(Failure::io("listening as syslog"))?;
     syslog.set_read_timeout(Some(TOLD)).map_err(Failure::io("listening as syslog"))?;
@@ -103,34 +103,40 @@ fn guard_and_listen(stage: &Stage) -> Result<Told, Failure> {
         "[records]\neve_file = \"{eve_name}\"\nsyslog = \"{socket}\"\n\
          command = \"echo $RINGWALL_KIND $RINGWALL_SOURCE_MAC >> {mail_name}\"\n"
     );
-    // Where the card stays, what is in clear is counted in front of it, and no frame of it is kept.
-    let guarded = stage.guard("a", Plan::way("namespace").tail(&records))?;
+    let guarded = stage.guard("a", Plan::way(way).tail(&records))?;
     Ok(Told { guarded, eve, mail, syslog })
 }
 
 #[test]
 fn a_forged_address_is_one_attack_told_everywhere_and_a_hangup_cuts_nothing() {
-    perform(&["a", "b", "x"], |stage| {
-        let [a, b, x] = ["a", "b", "x"].map(|name| stage.host(name));
-        let mut told = guard_and_listen(stage)?;
-        let _far = stage.guard("b", Plan::way("namespace"))?;
-        reach(&a.namespace, b.ip, TOLD)?;
-        // A stranger asks, and is not answered.
-        assert!(!answers_arp(x, a.ip)?);
-        told.guarded.await_drops("plain-arp", 1)?;
-        assert_nobody_attacks(&told.guarded)?;
+    perform(&["a", "b", "x"], |stage| a_forged_address_is_told(stage, "namespace"));
+}
 
-        spoof(x, a, b)?;
-        assert_told(&told.guarded, x, b)?;
-        let liar = x.mac.to_string();
-        await_line(&told.eve, &["\"event_type\":\"alert\"", &liar, "claimed_name=b"])?;
-        await_line(&told.mail, &["arp-spoofing", &liar])?;
-        let mut message = [0; 4096];
-        let len = told.syslog.recv(&mut message).map_err(Failure::io("hearing as syslog"))?;
-        let message = String::from_utf8_lossy(&message[..len]);
-        assert!(message.starts_with("<84>1 ") && message.contains(&liar), "{message}");
-        hang_up(&mut told, [a, b, x])
-    });
+#[test]
+fn a_forged_address_is_one_attack_told_everywhere_in_place() {
+    perform(&["a", "b", "x"], |stage| a_forged_address_is_told(stage, "in-place"));
+}
+
+fn a_forged_address_is_told(stage: &Stage, way: &str) -> Outcome {
+    let [a, b, x] = ["a", "b", "x"].map(|name| stage.host(name));
+    let mut told = guard_and_listen(stage, way)?;
+    let _far = stage.guard("b", Plan::way(way))?;
+    reach(&a.namespace, b.ip, TOLD)?;
+    // A stranger asks, and is not answered.
+    assert!(!answers_arp(x, a.ip)?);
+    told.guarded.await_drops("plain-arp", 1)?;
+    assert_nobody_attacks(&told.guarded)?;
+
+    spoof(x, a, b)?;
+    assert_told(&told.guarded, x, b)?;
+    let liar = x.mac.to_string();
+    await_line(&told.eve, &["\"event_type\":\"alert\"", &liar, "claimed_name=b"])?;
+    await_line(&told.mail, &["arp-spoofing", &liar])?;
+    let mut message = [0; 4096];
+    let len = told.syslog.recv(&mut message).map_err(Failure::io("hearing as syslog"))?;
+    let message = String::from_utf8_lossy(&message[..len]);
+    assert!(message.starts_with("<84>1 ") && message.contains(&liar), "{message}");
+    hang_up(&mut told, [a, b, x])
 }
 
 /// Files are opened anew, the configuration is read again, and the network goes on.

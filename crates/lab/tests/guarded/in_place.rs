@@ -4,9 +4,10 @@
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::lan::{INTERFACE, set_offloads};
 use ringwall_lab::net::talk::{Mailbox, reach};
-use ringwall_lab::net::{Frame, Host, process};
+use ringwall_lab::net::{Frame, Host, Watch, link, process};
 use rustix::process::Signal;
 
+use crate::attacks::spoof;
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform};
 use crate::wire::*;
 
@@ -77,6 +78,102 @@ fn packets_of_the_wires_mtu_arrive_or_their_sender_is_told() {
             tcp_both_ways(a, b)
         });
     }
+}
+
+/// What no configuration lets in: behind a tag of a VLAN.
+const NEVER: &str = r#"
+import socket, sys
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(("e0", 0))
+own = wire.getsockname()[4]
+victim = bytes.fromhex(sys.argv[1].replace(":", ""))
+for _ in range(int(sys.argv[2])):
+    wire.send(victim + own + bytes.fromhex("810000070800") + b"never let in" * 5)
+"#;
+const NEVER_TIMES: usize = 50;
+
+fn send_never(from: &Host, to: &Host) -> Outcome {
+    python(from, NEVER, &[&to.mac.to_string(), &NEVER_TIMES.to_string()]).map(drop)
+}
+
+/// Forges answers, and waits until the wire has brought one of them. A witness misses some of many.
+fn spoof_seen(liar: &Host, victim: &Host, owner: &Host, arriving: &Watch) -> Outcome {
+    let is_forged = |frame: &Frame| frame.claims(owner.ip, liar.mac);
+    let before = arriving.so_far()?.iter().filter(|frame| is_forged(frame)).count();
+    spoof(liar, victim, owner)?;
+    await_frames(arriving, "forged ARP on the wire", before + 1, is_forged)
+}
+
+/// A program that listens from before the start on hears nothing that the daemon has not let in,
+/// also where it lets some in, and when it is dead.
+#[test]
+fn programs_hear_nothing_in_clear_that_was_not_judged() {
+    for lets_in in ["migration = \"observe\"", "migration = \"prefer\"", "", "legacy"] {
+        perform(&["a", "b", "c", "x"], |stage| {
+            let [a, b, c, x] = ["a", "b", "c", "x"].map(|name| stage.host(name));
+            let (ears, arriving) = (watch_stack(stage, a)?, watch_arriving(stage, a)?);
+            let (mouth, mailbox) = (Mailbox::open(c, PORT)?, Mailbox::open(a, PORT)?);
+            let is_spoofed = |frame: &Frame| frame.claims(b.ip, x.mac);
+            let is_never = |frame: &Frame| frame.contains(b"never let in");
+            spoof(x, a, b)?;
+            await_frames(&ears, "ARP before the start", 1, is_spoofed)?;
+            a.namespace.ip(&format!("neigh flush dev {INTERFACE}"))?;
+            let legacy = format!("[[cll.legacy]]\nip = \"{}\"\nmac = \"{}\"\n", c.ip, c.mac);
+            let plan = || match lets_in {
+                "legacy" => Plan::default().tail(&legacy),
+                mode => Plan::default().cll(mode),
+            };
+            let (mut near, _far) = (stage.guard("a", plan())?, stage.guard("b", plan())?);
+            assert_eq!(near.status()?["takeover"]["way"], "in-place", "by itself");
+            reach(&a.namespace, b.ip, SOON)?;
+            let before = ears.so_far()?.len();
+            if !lets_in.is_empty() {
+                await_datagram(&mouth, a, &mailbox, SOON)?;
+            }
+            send_never(x, a)?;
+            near.await_drops("vlan-tagged", 1)?;
+            if lets_in != "migration = \"observe\"" {
+                spoof_seen(x, a, b, &arriving)?;
+            }
+            near.stop(Signal::KILL);
+            send_never(x, a)?;
+            await_frames(&arriving, "what is never let in, on the wire", 1, is_never)?;
+            spoof_seen(x, a, b, &arriving)?;
+            let heard = ears.stop()?;
+            let bad = heard[before..].iter().filter(|frame| is_spoofed(frame) || is_never(frame));
+            assert_eq!(bad.count(), 0, "{lets_in}: a program has heard what was not judged, or not let in");
+            assert!(heard.len() > before || lets_in.is_empty(), "{lets_in}: it hears what is let in");
+            Ok(())
+        });
+    }
+}
+
+/// Frames of one flood.
+const FLOOD: u64 = 20_000;
+
+/// Whoever floods in clear is counted in front of the card, and the daemon has little to do with it.
+#[test]
+fn of_a_flood_in_clear_the_daemon_is_given_a_sample_and_all_is_counted() {
+    perform(&["a", "x"], |stage| {
+        let (a, x) = (stage.host("a"), stage.host("x"));
+        let near = stage.guard("a", Plan::way("in-place"))?;
+        let (begun, before) = (std::time::Instant::now(), near.status()?);
+        let frame = [&a.mac.0[..], &x.mac.0, &[8, 0], &[7; 46]].concat();
+        let mut port = x.namespace.enter(|| link::open_to_send(INTERFACE))?;
+        for _ in 0..FLOOD {
+            link::put(&mut port, &Frame(frame.clone()));
+            system::port::Sender::flush(&mut port.sender);
+        }
+        near.await_drops("unsealed", before["drops"]["unsealed"].as_u64().unwrap_or(0) + FLOOD)?;
+        let after = near.status()?;
+        let seconds = begun.elapsed().as_secs() + 1;
+        let read = |status: &serde_json::Value| status["ports"]["wire_received_frames"].as_u64().expect("a number");
+        let sample = read(&after) - read(&before);
+        assert!((1..=16 + 20 * seconds).contains(&sample), "{sample} in {seconds} s");
+        let explained = near.ask(&["explain", "unsealed"])?.stdout;
+        assert!(explained.contains(&x.mac.to_string()), "an example: {explained}");
+        Ok(())
+    });
 }
 
 fn tcp_both_ways(a: &Host, b: &Host) -> Outcome {

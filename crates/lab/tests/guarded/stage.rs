@@ -506,7 +506,10 @@ impl Guarded {
     pub fn on_card(&self, arguments: &str) -> Result<String, Failure> {
         let pin = self.directory.join(format!("run/{INTERFACE}.netns"));
         if !pin.exists() {
-            return self.host.namespace.ip(&arguments.replace("CARD", &format!("rw.{INTERFACE}")));
+            // In place it has its own name.
+            let is_beside = self.status()?["takeover"]["way"] == "filter";
+            let card = if is_beside { format!("rw.{INTERFACE}") } else { INTERFACE.to_owned() };
+            return self.host.namespace.ip(&arguments.replace("CARD", &card));
         }
         let mut command = Command::new("nsenter");
         if !is_mounted(&pin, "self") {

@@ -503,11 +503,12 @@ fn largest_ping_passes(from: &Host, to: &Host) -> Outcome {
     Ok(())
 }
 
+/// Where the inner device knows the smaller MTU; see `in_place` for where it does not.
 #[test]
 fn the_largest_packet_passes_and_a_larger_one_is_refused_at_once() {
     perform(&["a", "b"], |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
-        let _guarded = (stage.guard("a", Plan::default())?, stage.guard("b", Plan::default())?);
+        let _guarded = (stage.guard("a", Plan::way("namespace"))?, stage.guard("b", Plan::way("namespace"))?);
         reach(&a.namespace, b.ip, SOON)?;
         largest_ping_passes(a, b)?;
         largest_ping_passes(b, a)

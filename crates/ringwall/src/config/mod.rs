@@ -650,11 +650,13 @@ impl Config {
         }
     }
 
-    /// The way to try first: "auto" leaves a card where it is if that goes with the rest.
-    pub(crate) fn way(&self) -> Way {
-        match self.host.takeover {
-            Way::Auto if self.host.mode == Mode::Sarp && self.stays_in_place().is_ok() => Way::InPlace,
-            way => way,
+    /// The way to try first: "auto" leaves a card where it is if that goes with the rest. If not, also
+    /// what it does not go with.
+    pub(crate) fn way(&self) -> (Way, Option<&'static str>) {
+        match (self.host.takeover, self.stays_in_place()) {
+            (Way::Auto, Ok(())) => (Way::InPlace, None),
+            (Way::Auto, Err((what, _))) => (Way::Auto, Some(what)),
+            (way, _) => (way, None),
         }
     }
 
@@ -794,6 +796,22 @@ mod tests {
         assert_eq!(config.host.on_exit, OnExit::Closed);
         assert_eq!(config.cll.ethertype, 0x07d0);
         assert!(config.cll.confidentiality);
+    }
+
+    #[test]
+    fn auto_leaves_the_card_where_it_is_unless_the_rest_speaks_against_it() {
+        let way = |host: &str, rest: &str| {
+            load(&format!("[host]\ninterface = \"eth0\"\n{host}\n{rest}")).expect("valid").way()
+        };
+        let (cll, sarp) = ("mode = \"cll\"", "mode = \"sarp\"");
+        assert_eq!(way("", ""), (Way::InPlace, None));
+        assert_eq!(way(cll, "[cll]\nmigration = \"observe\"\n[dhcp]\nclient = true\n"), (Way::InPlace, None));
+        assert_eq!(way(sarp, ""), (Way::InPlace, None));
+        let (elsewhere, why) = way(cll, "[cll]\nkernel_hook = \"xdp\"\n");
+        assert!(elsewhere == Way::Auto && why.is_some_and(|why| why.starts_with("cll.kernel_hook")));
+        let (elsewhere, why) = way(sarp, "[dhcp]\nclient = true\n");
+        assert!(elsewhere == Way::Auto && why.is_some_and(|why| why.starts_with("[dhcp]")));
+        assert_eq!(way("takeover = \"namespace\"", "[cll]\nkernel_hook = \"xdp\"\n"), (Way::Namespace, None));
     }
 
     #[test]

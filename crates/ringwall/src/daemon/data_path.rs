@@ -270,13 +270,15 @@ where
         // What the stack sends is not looked at while the wire is full, so it waits there.
         let heard = if wire.waits() { PollFlags::empty() } else { PollFlags::IN };
         let stack_flags = heard | room_wanted(stack);
+        let beside = self.ports.wire.beside();
         let mut watched = [
-            PollFd::new(&self.ports.wire, wire_flags),
-            PollFd::new(&self.ports.stack, stack_flags),
             PollFd::new(&self.waker, PollFlags::IN),
+            PollFd::new(&self.ports.wire, wire_flags),
+            PollFd::new(&beside, PollFlags::IN),
+            PollFd::new(&self.ports.stack, stack_flags),
         ];
         wait(&mut watched, Some(timeout))?;
-        if !watched[2].revents().is_empty() {
+        if !watched[0].revents().is_empty() {
             self.waker.drain();
         }
         Ok(())

@@ -23,7 +23,7 @@ use system::port::{PacketOptions, PacketPort, Ports, RingSlots, TapPort, TrainOp
 use system::privilege::Capability;
 use system::random::KernelSource;
 use system::sandbox::{Calls, Sandbox};
-use system::takeover::{self, Admitted, Follower, Inner, Kept, Request, StackSide, Taken, Way, state};
+use system::takeover::{self, Admitted, Fence, Follower, Inner, Kept, Request, StackSide, Taken, Way, state};
 use system::xdp;
 use wire::EtherType;
 use wire::MacAddress;
@@ -343,7 +343,11 @@ fn signing_threads() -> usize {
 
 /// Takes the interface over. Where it cannot be guarded in place and was not yet, "auto" has another way.
 fn take(config: &Config, was_taken: bool) -> Result<Taken, Failure> {
-    let request = request(config, config.way());
+    let (way, against) = config.way();
+    let request = request(config, way);
+    if let Some(what) = against {
+        tracing::info!(interface = request.interface, "does not stay in place: that does not go with {what}");
+    }
     match takeover::take(&request) {
         Err(error) if error.is_of_the_way() && !was_taken && request.way != config.host.takeover => {
             tracing::warn!(interface = request.interface, "{error}; taken over in another way");
@@ -488,7 +492,10 @@ fn open_tap(config: &Config, taken: &mut Taken) -> Result<Ports, Failure> {
         filter: taken.fence.is_some().then(|| takeover::not_opened(None)),
         ..PacketOptions::new(taken.wire_index)
     };
-    let wire = open_packet_port(config, taken, &options)?;
+    let mut wire = open_packet_port(config, taken, &options)?;
+    if let Some(clear) = taken.fence.as_ref().and_then(Fence::clear) {
+        wire.receive_also(clear);
+    }
     Ok(Ports { stack: stack_port(taken)?, wire })
 }
 

@@ -48,6 +48,21 @@ pub struct ReceiveCounters {
     pub kernel_drops: u64,
 }
 
+impl std::ops::Add for ReceiveCounters {
+    type Output = ReceiveCounters;
+
+    fn add(self, other: ReceiveCounters) -> ReceiveCounters {
+        ReceiveCounters {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+            super_frames: self.super_frames + other.super_frames,
+            segments: self.segments + other.segments,
+            unreadable: self.unreadable + other.unreadable,
+            kernel_drops: self.kernel_drops + other.kernel_drops,
+        }
+    }
+}
+
 /// What went out at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounters {

@@ -10,8 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Batch, Frame, Meta};
+use bump::{Batch, Frame, Meta, VlanTag};
 use rustix::io::Errno;
+use wire::ethernet::Header;
 
 use super::arena::Arena;
 use super::cutter::{Cutter, is_tunnelled, kept_whole, plan_of, segment_meta};
@@ -20,6 +21,7 @@ use super::packet_socket::{self, PacketOptions, PortError};
 use super::receive_slab::ReceiveSlab;
 use super::ring::ReceiveRing;
 use super::send_slab::SendSlab;
+use super::tap::TapReceiver;
 use super::train::{TrainOptions, Unloading};
 use super::tunnel_way::TunnelWay;
 use super::vnet::PACKET_LEN;
@@ -59,6 +61,18 @@ impl PacketPort {
 }
 
 impl PacketPort {
+    /// Has this port also receive what comes to `tap`, whose queue nobody else reads, behind vnet
+    /// headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes.
+    pub fn receive_also(&mut self, tap: Arc<OwnedFd>) {
+        self.receiver.beside = Some(Box::new(TapReceiver::new(tap)));
+    }
+
+    /// What there is to wait for beside the socket; the socket once more if nothing is.
+    #[must_use]
+    pub fn beside(&self) -> BorrowedFd<'_> {
+        self.receiver.beside.as_ref().map_or_else(|| self.as_fd(), |tap| tap.as_fd())
+    }
+
     /// Has `program` judge every frame before this port hears it; gives what is to be kept for as
     /// long, if that is anything.
     ///
@@ -119,6 +133,8 @@ pub struct PacketReceiver {
     trains: Option<TrainOptions>,
     unloading: Option<Unloading>,
     keeps_tunnels: bool,
+    /// A TAP by which frames of the wire come as well.
+    beside: Option<Box<TapReceiver>>,
     counters: ReceiveCounters,
 }
 
@@ -133,6 +149,7 @@ impl PacketReceiver {
             trains,
             unloading: None,
             keeps_tunnels: false,
+            beside: None,
             counters: ReceiveCounters::default(),
         }
     }
@@ -198,6 +215,19 @@ fn count_piece(counters: &mut ReceiveCounters, piece: &Frame<'_>) {
     counters.bytes += piece.bytes.len() as u64;
 }
 
+/// The next frame of a TAP. Its tag is told as a packet socket tells it, and stays in the bytes.
+fn next_tagged(tap: &mut TapReceiver) -> Option<Frame<'_>> {
+    let mut frame = tap.next_frame()?;
+    frame.meta.vlan = tag_of(frame.bytes);
+    Some(frame)
+}
+
+fn tag_of(frame: &[u8]) -> Option<VlanTag> {
+    let (header, payload) = Header::parse(frame).ok()?;
+    let tci = payload.first_chunk().map_or(0, |tci| u16::from_be_bytes(*tci));
+    header.ethertype.is_vlan().then_some(VlanTag { tpid: header.ethertype.0, tci })
+}
+
 impl Batch for PacketReceiver {
     fn next_frame(&mut self) -> Option<Frame<'_>> {
         loop {
@@ -208,7 +238,7 @@ impl Batch for PacketReceiver {
                 return self.next_of_train();
             }
             if self.next == self.filled {
-                return None;
+                return next_tagged(self.beside.as_mut()?);
             }
             let index = self.next;
             self.next += 1;
@@ -221,6 +251,7 @@ impl Batch for PacketReceiver {
 
 impl Receiver for PacketReceiver {
     fn fill(&mut self) -> io::Result<bool> {
+        let beside = self.beside.as_mut().map_or(Ok(false), |tap| tap.fill())?;
         // What an earlier batch left behind is still to be handed over.
         let unloads = self.unloading.as_ref().is_some_and(|train| !train.is_empty());
         if self.cutter.is_busy() || unloads || self.next < self.filled {
@@ -237,11 +268,12 @@ impl Receiver for PacketReceiver {
                 _ => return Err(error),
             },
         }
-        Ok(self.filled > 0)
+        Ok(beside || self.filled > 0)
     }
 
     fn counters(&self) -> ReceiveCounters {
-        self.counters
+        let beside = self.beside.as_ref().map_or_else(ReceiveCounters::default, |tap| tap.counters());
+        self.counters + beside
     }
 
     fn count_kernel_drops(&mut self) {

@@ -56,7 +56,7 @@ pub struct TapReceiver {
 }
 
 impl TapReceiver {
-    fn new(tap: Arc<OwnedFd>) -> TapReceiver {
+    pub(super) fn new(tap: Arc<OwnedFd>) -> TapReceiver {
         TapReceiver {
             tap,
             buffer: vec![0; vnet::LEN + SUPER_FRAME_MAX_BYTES].into_boxed_slice(),
@@ -74,6 +74,8 @@ impl TapReceiver {
             match rustix::io::read(&self.tap, &mut self.buffer[..]) {
                 Ok(len) => return Ok(Some(len)),
                 Err(Errno::INTR) => {}
+                // The kernel had a super-frame of a kind its own header cannot name, and dropped it.
+                Err(Errno::INVAL) => self.counters.unreadable += 1,
                 // A TAP whose interface is down, or just going, answers EIO until it is up again.
                 Err(Errno::AGAIN | Errno::IO) => return Ok(None),
                 Err(error) => return Err(error.into()),

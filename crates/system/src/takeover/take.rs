@@ -141,7 +141,7 @@ impl Work<'_> {
         let mut card = self.seclude()?;
         let inner_mtu = inner_mtu(self.interface(), card.link.mtu, self.request.overhead_bytes)?;
         if self.state.way == Way::InPlace {
-            let (queues, inner_index) = self.stand_beside(&card.link)?;
+            let (queues, inner_index) = self.stand_beside(&mut card)?;
             return self.taken(Parts { card, stack: StackSide::Tap { queues }, inner_index, inner_mtu });
         }
         let (stack, inner_index) = match self.joined(&mut card)? {

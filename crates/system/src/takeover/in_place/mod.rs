@@ -3,7 +3,8 @@
 //!
 //! Around the card stand four things. A program in front of its receive path drops whatever is not
 //! sealed, so that no socket hears it either ([`guard`]). Rules at its egress let the daemon's own
-//! frames pass, and send all others to a TAP beside it, where the daemon reads them. What the daemon
+//! frames pass, and send all others to a TAP beside it, where the daemon reads them. What comes in clear
+//! and is for the daemon to judge goes to a second TAP ([`clear`]). What the daemon
 //! opens it writes into that TAP; a filter of `tc` marks it and has the card receive it, behind the
 //! program. Rules at the card's ingress drop whatever lacks that mark. A filter of `tc` behind the rules
 //! holds should somebody take those away ([`belt`]).
@@ -20,6 +21,7 @@
 //! those.
 
 mod belt;
+mod clear;
 mod divert;
 mod guard;
 mod redirect;
@@ -29,6 +31,7 @@ mod tests;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
@@ -79,7 +82,7 @@ impl Work<'_> {
     pub(super) fn close_in_place(&mut self) -> Result<Secluded, TakeoverError> {
         let card = self.card_here(None)?;
         if self.state.phase != Phase::Taken {
-            nft::run(self.interface(), &self.rules(&card.name, None))?;
+            nft::run(self.interface(), &self.rules(&card.name, None, None))?;
             self.touched = true;
         }
         let names = Names::of(self.place, &self.state);
@@ -114,9 +117,9 @@ impl Work<'_> {
         Ok(belt)
     }
 
-    fn rules(&self, card: &str, tap: Option<&str>) -> String {
+    fn rules(&self, card: &str, tap: Option<&str>, clear: Option<&str>) -> String {
         match self.request.inner {
-            Inner::Tap { .. } => rules(self.interface(), card, tap),
+            Inner::Tap { .. } => rules(self.interface(), card, tap) + &clear::rules(self.interface(), clear),
             Inner::Veth { kept } => divert::rules(self.interface(), kept, card, tap),
         }
     }
@@ -136,7 +139,8 @@ impl Work<'_> {
     }
 
     /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
-    pub(super) fn stand_beside(&mut self, card: &Link) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+    pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+        let card = &secluded.link;
         let queues = match self.request.inner {
             Inner::Tap { queues } => queues,
             Inner::Veth { .. } => 1,
@@ -158,20 +162,22 @@ impl Work<'_> {
         let options = TapOptions { name: &name, queues, multi_queue: self.state.multi_queue, index: None };
         let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
         self.state.probe("inner device offloads", offloads);
-        let index = self.furnish(&name, card).doing(&self.place.interface, "set the TAP up")?;
+        let index = self.furnish(&name, card.mtu).doing(&self.place.interface, "set the TAP up")?;
         let names = Names::of(self.place, &self.state);
         redirect::from_tap(self.interface(), &names.mark()?, &name, &card.name)?;
-        nft::run(self.interface(), &self.rules(&card.name, Some(&name)))?;
+        let guard = secluded.fence.as_mut().and_then(|fence| fence.guard.as_mut());
+        let clear = guard.map(|guard| self.hand_clear_over(guard)).transpose()?;
+        nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
         Ok((tap, index))
     }
 
     /// A TAP that says nothing by itself.
-    fn furnish(&mut self, name: &str, card: &Link) -> io::Result<u32> {
+    fn furnish(&mut self, name: &str, mtu: u32) -> io::Result<u32> {
         settings::disable_ipv6(name)?;
         let tap = self.host.link_by_name(name)?.ok_or(io::ErrorKind::NotFound)?;
-        if tap.mtu != card.mtu {
-            self.host.change_link(&LinkChange::of(tap.index).mtu(card.mtu))?;
+        if tap.mtu != mtu {
+            self.host.change_link(&LinkChange::of(tap.index).mtu(mtu))?;
         }
         self.host.change_link(&LinkChange::of(tap.index).flag(NO_ARP, true).flag(UP, true))?;
         Ok(tap.index)
@@ -219,12 +225,19 @@ impl Fence {
         self.guard.as_ref().map_or(0, Guard::others_dropped)
     }
 
-    /// Lets all frames come to the daemon, which judges those in clear by its rules; or, as at the
-    /// start, those alone that are admitted.
+    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the start, a
+    /// sample.
     pub fn set_open(&self, open: bool) {
         if let Some(guard) = &self.guard {
             guard.set_open(open);
         }
+    }
+
+    /// The TAP by which frames in clear come, with vnet headers of
+    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
+    #[must_use]
+    pub fn clear(&self) -> Option<Arc<OwnedFd>> {
+        self.guard.as_ref().and_then(Guard::clear)
     }
 
     /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken again.
