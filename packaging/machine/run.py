@@ -186,7 +186,7 @@ def prepare(machine, manager, identity):
     mode = "600" if manager == "NetworkManager" else "644"
     machine.put(told["file"], told["text"].format(interface=INTERFACE, ip=machine.ip), mode)
     machine.put("/etc/ringwall/identity.pem", identity)
-    machine.put(CONFIG, f'[host]\ninterface = "{INTERFACE}"\nmode = "cll"\ntakeover = "in-place"\n')
+    machine.put(CONFIG, f'[host]\ninterface = "{INTERFACE}"\nmode = "cll"\n')
     machine.must("systemd-sysusers && systemctl daemon-reload", 120)
     machine.must(f"systemctl enable {told['units']} ringwall-closed@{INTERFACE} ringwall@{INTERFACE} && sync", 120)
 
