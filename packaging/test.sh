@@ -172,6 +172,17 @@ check_package() {
     esac
 }
 
+check_monitoring() {
+    say "alerts for Prometheus"
+    status=0
+    packaging/monitoring-test.sh || status=$?
+    case $status in
+    0) ;;
+    3) skip "alerts for Prometheus: no promtool" ;;
+    *) fail "what is shipped for Prometheus is not as it must be" ;;
+    esac
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -225,6 +236,7 @@ check_all() {
     check_kernel_program
     build_programs
     check_package
+    check_monitoring
     run_tests
     run_programs
 }

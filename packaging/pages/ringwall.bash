@@ -2447,7 +2447,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__metrics)
-            opts="-h --config --interface --log-json --help"
+            opts="-h --config --interface --out --open-metrics --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2458,6 +2458,10 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

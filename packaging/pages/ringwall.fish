@@ -36,7 +36,7 @@ complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "status" -d 'How t
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "peers" -d 'Associations with other hosts'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "events" -d 'What happened lately'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "config" -d 'Looks at the configuration'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -l log-json -d 'Writes the log as JSON'
@@ -334,6 +334,8 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l log-json -
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l out -d 'Writes this file instead, whole or not at all, for the textfile collector of node_exporter' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l open-metrics -d 'In the form of OpenMetrics 1.0 instead of Prometheus text 0.0.4'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -l log-json -d 'Writes the log as JSON'
@@ -359,7 +361,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_s
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "events" -d 'What happened lately'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "config" -d 'Looks at the configuration'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'

@@ -29,11 +29,12 @@ use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use akd::AkdCommand;
-use client::{AskArgs, DaemonArgs, EventsArgs, ExplainArgs};
+use client::{AskArgs, EventsArgs, ExplainArgs};
 use config::ConfigFile;
 use failure::Failure;
 use gate::GateCommand;
 use host::HostCommand;
+use metrics::MetricsArgs;
 use output::say;
 use shield::ShieldCommand;
 use site::SiteCommand;
@@ -82,8 +83,11 @@ enum Command {
     Events(EventsArgs),
     /// Why frames were dropped, and what to do about it.
     Explain(ExplainArgs),
-    /// Counters as Prometheus text.
-    Metrics(DaemonArgs),
+    /// What Prometheus scrapes, in its text format
+    ///
+    /// Without a file and an interface: of all daemons of this machine.
+    #[command(verbatim_doc_comment)]
+    Metrics(MetricsArgs),
     /// Looks at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -93,6 +97,9 @@ enum Command {
     /// The part of a daemon that tells of attacks; a daemon starts it by itself.
     #[command(hide = true, name = recorder::COMMAND)]
     Recorder,
+    /// The part of a daemon that answers scrapers; a daemon starts it by itself.
+    #[command(hide = true, name = metrics::exporter::COMMAND)]
+    Exporter,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -150,11 +157,12 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
         Command::Explain(args) => client::explain(&args),
-        Command::Metrics(args) => client::metrics(&args),
+        Command::Metrics(args) => metrics::metrics(&args),
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
         Command::Monitor => monitor::run(),
         Command::Recorder => recorder::run(),
+        Command::Exporter => metrics::exporter::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }

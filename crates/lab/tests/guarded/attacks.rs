@@ -24,7 +24,7 @@ const TOLD: Duration = Duration::from_secs(60);
 const FORGED: u64 = 200;
 
 /// Has `liar` tell `victim` by ARP that it has the address of `owner`.
-fn spoof(liar: &Host, victim: &Host, owner: &Host) -> Outcome {
+pub fn spoof(liar: &Host, victim: &Host, owner: &Host) -> Outcome {
     let arp = Arp {
         operation: Operation::Reply,
         sender_mac: liar.mac,

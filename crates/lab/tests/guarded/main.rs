@@ -27,6 +27,7 @@ mod ipsec;
 mod ipv6;
 mod layers;
 mod liveness;
+mod metrics;
 mod migration;
 mod paper;
 mod peers;

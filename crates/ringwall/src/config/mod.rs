@@ -48,7 +48,7 @@ pub(crate) use self::kernel_hook::HookName;
 use self::kernel_rate::KernelRate;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::real_time::RealTime;
-pub(crate) use self::records::{Records, SyslogAddress};
+pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};

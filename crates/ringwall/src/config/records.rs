@@ -31,6 +31,9 @@ pub(crate) struct Records {
     pub(crate) command: Option<String>,
     /// How many of them at most.
     pub(crate) commands_per_hour: u32,
+    /// Where scrapers are answered: an address of this machine alone with a port, or a socket in the file system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics_listen: Option<String>,
 }
 
 impl Default for Records {
@@ -42,6 +45,7 @@ impl Default for Records {
             syslog: None,
             command: None,
             commands_per_hour: 12,
+            metrics_listen: None,
         }
     }
 }
@@ -55,12 +59,43 @@ pub(crate) enum SyslogAddress {
     Udp(SocketAddr),
 }
 
+/// Where scrapers are answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MetricsAddress {
+    /// A stream socket in the file system.
+    Socket(PathBuf),
+    /// An address that leads to this machine alone.
+    Tcp(SocketAddr),
+}
+
+impl MetricsAddress {
+    /// None for what is neither, or what others could reach.
+    pub(crate) fn parse(text: &str) -> Option<MetricsAddress> {
+        if text.starts_with('/') {
+            return Some(MetricsAddress::Socket(text.into()));
+        }
+        let address: SocketAddr = text.parse().ok()?;
+        (address.ip().is_loopback() && address.port() > 0).then_some(MetricsAddress::Tcp(address))
+    }
+}
+
 impl Records {
+    /// Takes what needs no restart from `read`: a sandbox is not left to listen elsewhere.
+    pub(crate) fn follow(&mut self, read: &Records) {
+        *self = Records { metrics_listen: self.metrics_listen.take(), ..read.clone() };
+    }
+
     pub(super) fn check(&self, file: &Path) -> Result<(), Failure> {
         let wrong = |what: String, remedy: &str| Err(Failure::file(file, what, remedy));
         if self.syslog.is_some() && self.syslog_address().is_none() {
             let what = format!("records.syslog = \"{}\"", self.syslog.as_deref().unwrap_or_default());
             return wrong(what, "write \"/dev/log\", or an address and a port such as \"192.0.2.5:514\"");
+        }
+        if let Some(listen) = self.metrics_listen.as_ref().filter(|text| MetricsAddress::parse(text).is_none()) {
+            let what = format!("records.metrics_listen = \"{listen}\" is no socket, and no port of this machine alone");
+            let remedy = "write \"127.0.0.1:9477\" or \"/run/ringwall/metrics.sock\"; others are let in by a proxy that \
+                asks who they are";
+            return wrong(what, remedy);
         }
         if self.eve_file.as_ref().is_some_and(|name| !name.is_absolute()) {
             return wrong("records.eve_file is no absolute path".to_owned(), "write /var/log/ringwall/eve.json");
@@ -100,11 +135,27 @@ mod tests {
             ("eve_file = \"eve.json\"", "absolute"),
             ("eve_max_bytes = 100", "at least"),
             ("commands_per_hour = 0", "remove records.command"),
+            ("metrics_listen = \"0.0.0.0:9477\"", "records.metrics_listen"),
+            ("metrics_listen = \"192.0.2.5:9477\"", "proxy"),
+            ("metrics_listen = \"[::]:9477\"", "127.0.0.1:9477"),
+            ("metrics_listen = \"127.0.0.1:0\"", "no port of this machine"),
+            ("metrics_listen = \"localhost:9477\"", "127.0.0.1:9477"),
             ("eve = \"x\"", "unknown field"),
         ] {
             let line = check(text).expect_err("a mistake");
             assert!(line.contains(word), "{line}");
         }
+    }
+
+    #[test]
+    fn scrapers_are_answered_on_this_machine_alone() {
+        let listen = |text: &str| check(&format!("metrics_listen = \"{text}\"")).map(|it| it.metrics_listen);
+        for text in ["127.0.0.1:9477", "127.9.9.9:1", "[::1]:9477", "/run/ringwall/metrics.sock"] {
+            assert_eq!(listen(text), Ok(Some(text.to_owned())));
+        }
+        let mut before = check("metrics_listen = \"[::1]:1\"").expect("valid");
+        before.follow(&check("metrics_listen = \"[::1]:2\"\ncommands_per_hour = 3").expect("valid"));
+        assert_eq!((before.metrics_listen.as_deref(), before.commands_per_hour), (Some("[::1]:1"), 3));
     }
 
     #[test]

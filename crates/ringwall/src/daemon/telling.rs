@@ -1,5 +1,7 @@
 //! Attacks, from the ledger to whom they are told.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bump::record::{Kind, Party, Phase, Record};
@@ -23,11 +25,15 @@ pub(super) struct Telling {
     here: Here,
     watch: Watch,
     recorder: Recorder,
+    /// Attacks since the start, by kind.
+    opened: BTreeMap<&'static str, u64>,
 }
 
 impl Telling {
     pub(super) fn new(here: Here, recorder: Recorder) -> Telling {
-        Telling { here, watch: Watch::default(), recorder }
+        // A kind that is missing would look like one that does not exist.
+        let opened = Kind::ALL.iter().map(|kind| (kind.word(), 0)).collect();
+        Telling { here, watch: Watch::default(), recorder, opened }
     }
 
     /// Looks at the books, and tells what is new in them.
@@ -38,7 +44,10 @@ impl Telling {
         for record in told {
             let text = sentence(&record);
             match record.phase {
-                Phase::Opened => journal.alarm(record.kind.word(), &format!("{text} {}", record.kind.advice())),
+                Phase::Opened => {
+                    *self.opened.entry(record.kind.word()).or_default() += 1;
+                    journal.alarm(record.kind.word(), &format!("{text} {}", record.kind.advice()));
+                }
                 Phase::Growing => {}
                 Phase::Closed => journal.note("attack-over", &text),
             }
@@ -51,6 +60,7 @@ impl Telling {
         Attacks {
             open: self.watch.open().iter().map(|record| attack(record, &self.here)).collect(),
             opened: self.watch.opened(),
+            opened_by_kind: self.opened.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
             records_lost: self.recorder.lost(),
         }
     }
