@@ -18,9 +18,9 @@ pub(crate) struct Companions {
 }
 
 impl Companions {
-    /// Starts those that are wanted, while there are privileges.
-    pub(crate) fn start(records: &Records) -> Result<Companions, Failure> {
-        Ok(Companions { recorder: Recorder::start(records)?, exporter: Exporter::start(records)? })
+    /// Starts those that are wanted for the daemon of `interface`, while there are privileges.
+    pub(crate) fn start(records: &Records, interface: &str) -> Result<Companions, Failure> {
+        Ok(Companions { recorder: Recorder::start(records, interface)?, exporter: Exporter::start(records)? })
     }
 }
 

@@ -6,9 +6,11 @@ mod companion;
 mod config;
 mod crypto_bench;
 mod daemon;
+mod doctor;
 mod enroll;
 mod failure;
 mod gate;
+mod history;
 mod host;
 mod metrics;
 mod monitor;
@@ -31,8 +33,10 @@ use tracing_subscriber::EnvFilter;
 use akd::AkdCommand;
 use client::{AskArgs, EventsArgs, ExplainArgs};
 use config::ConfigFile;
+use doctor::DoctorArgs;
 use failure::Failure;
 use gate::GateCommand;
+use history::HistoryArgs;
 use host::HostCommand;
 use metrics::MetricsArgs;
 use output::say;
@@ -77,10 +81,23 @@ enum Command {
     /// warning, 2 critical, 3 no answer.
     #[command(verbatim_doc_comment)]
     Status(AskArgs),
+    /// What is around the daemons of this machine: one line and one remedy each, nothing is changed
+    ///
+    /// It looks at kernel, tools, clock, network managers, card, certificate, unit, daemon, peers
+    /// and disk; without root and without a daemon as far as that goes. Exit status as with status;
+    /// 3 where nothing is wrong and something could not be looked at.
+    #[command(verbatim_doc_comment)]
+    Doctor(DoctorArgs),
     /// Associations with other hosts.
     Peers(AskArgs),
     /// What happened lately.
     Events(EventsArgs),
+    /// What happened before: attacks, changes, and who had which address when
+    ///
+    /// From records.history_file, with or without a daemon. Example, who had an address last week:
+    ///   ringwall history --since 7d --about 192.0.2.17
+    #[command(verbatim_doc_comment)]
+    History(HistoryArgs),
     /// Why frames were dropped, and what to do about it.
     Explain(ExplainArgs),
     /// What Prometheus scrapes, in its text format
@@ -137,6 +154,7 @@ fn main() -> ExitCode {
     let (outcome, failed) = match cli.command {
         // Whoever asks how it is takes a failure for no answer.
         Command::Status(args) => (client::status(&args), ExitCode::from(verdict::Level::Unknown as u8)),
+        Command::Doctor(args) => (doctor::doctor(&args), ExitCode::from(verdict::Level::Unknown as u8)),
         command => (run(command).map(|()| ExitCode::SUCCESS), ExitCode::FAILURE),
     };
     outcome.unwrap_or_else(|failure| {
@@ -147,8 +165,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        // It has an exit status of its own.
+        // They have an exit status of their own.
         Command::Status(args) => client::status(&args).map(drop),
+        Command::Doctor(args) => doctor::doctor(&args).map(drop),
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
@@ -156,6 +175,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Shield(command) => command.run(),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
+        Command::History(args) => history::history(&args),
         Command::Explain(args) => client::explain(&args),
         Command::Metrics(args) => metrics::metrics(&args),
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),

@@ -153,6 +153,28 @@ pub(crate) struct Status {
     pub(crate) attacks: Attacks,
 }
 
+/// Something that was changed at a daemon, for the history.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Change {
+    /// started, stopped, policy or order.
+    pub(crate) kind: String,
+    pub(crate) interface: String,
+    pub(crate) unix_ms: u64,
+    pub(crate) text: String,
+}
+
+/// Who had an address, for the history.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Holding {
+    pub(crate) interface: String,
+    pub(crate) ip: String,
+    pub(crate) mac: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) first_unix_ms: u64,
+    pub(crate) last_unix_ms: u64,
+    pub(crate) is_open: bool,
+}
+
 /// What a daemon tells of attacks.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Attacks {

@@ -54,6 +54,8 @@ use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
 
+/// Where configurations are.
+pub(crate) const DIRECTORY: &str = "/etc/ringwall";
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
 /// Where the configuration of a gateway is looked for.

@@ -9,6 +9,10 @@ use crate::failure::Failure;
 
 /// Smallest file of records, in bytes: one of them always fits.
 const FILE_BYTES_MIN: u64 = 65_536;
+/// Smallest history, in bytes: some hundred rows.
+const HISTORY_BYTES_MIN: u64 = 262_144;
+/// Longest history.
+const HISTORY_DAYS_MAX: u32 = 3650;
 /// Most commands in an hour.
 const COMMANDS_MAX: u32 = 3600;
 
@@ -31,6 +35,12 @@ pub(crate) struct Records {
     pub(crate) command: Option<String>,
     /// How many of them at most.
     pub(crate) commands_per_hour: u32,
+    /// A database of what happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) history_file: Option<PathBuf>,
+    /// It grows no larger, and keeps nothing that is older.
+    pub(crate) history_max_bytes: u64,
+    pub(crate) history_days: u32,
     /// Where scrapers are answered: an address of this machine alone with a port, or a socket in the file system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics_listen: Option<String>,
@@ -45,6 +55,9 @@ impl Default for Records {
             syslog: None,
             command: None,
             commands_per_hour: 12,
+            history_file: None,
+            history_max_bytes: 50 << 20,
+            history_days: 30,
             metrics_listen: None,
         }
     }
@@ -100,6 +113,7 @@ impl Records {
         if self.eve_file.as_ref().is_some_and(|name| !name.is_absolute()) {
             return wrong("records.eve_file is no absolute path".to_owned(), "write /var/log/ringwall/eve.json");
         }
+        self.check_history(file)?;
         if self.eve_max_bytes < FILE_BYTES_MIN {
             let what = format!("records.eve_max_bytes = {} is too small", self.eve_max_bytes);
             return wrong(what, &format!("use at least {FILE_BYTES_MIN}"));
@@ -107,6 +121,22 @@ impl Records {
         if !(1..=COMMANDS_MAX).contains(&self.commands_per_hour) {
             let what = format!("records.commands_per_hour = {} is out of range", self.commands_per_hour);
             return wrong(what, &format!("use 1 to {COMMANDS_MAX}, or remove records.command"));
+        }
+        Ok(())
+    }
+
+    fn check_history(&self, file: &Path) -> Result<(), Failure> {
+        let wrong = |what: String, remedy: &str| Err(Failure::file(file, what, remedy));
+        if self.history_file.as_ref().is_some_and(|name| !name.is_absolute()) {
+            return wrong("records.history_file is no absolute path".to_owned(), "write /var/lib/ringwall/history.db");
+        }
+        if self.history_max_bytes < HISTORY_BYTES_MIN {
+            let what = format!("records.history_max_bytes = {} is too small", self.history_max_bytes);
+            return wrong(what, &format!("use at least {HISTORY_BYTES_MIN}"));
+        }
+        if !(1..=HISTORY_DAYS_MAX).contains(&self.history_days) {
+            let what = format!("records.history_days = {} is out of range", self.history_days);
+            return wrong(what, &format!("use 1 to {HISTORY_DAYS_MAX}, or remove records.history_file"));
         }
         Ok(())
     }
@@ -140,6 +170,9 @@ mod tests {
             ("metrics_listen = \"[::]:9477\"", "127.0.0.1:9477"),
             ("metrics_listen = \"127.0.0.1:0\"", "no port of this machine"),
             ("metrics_listen = \"localhost:9477\"", "127.0.0.1:9477"),
+            ("history_file = \"history.db\"", "absolute"),
+            ("history_max_bytes = 100", "at least"),
+            ("history_days = 0", "remove records.history_file"),
             ("eve = \"x\"", "unknown field"),
         ] {
             let line = check(text).expect_err("a mistake");

@@ -256,6 +256,7 @@ impl<W: Ward> Supervisor<W> {
     /// Supervises until a signal, a command or a broken data path ends the daemon.
     pub(super) fn run(mut self, link: Link) -> Result<(), Failure> {
         self.notice.say(Notice::READY);
+        self.telling.started();
         let result = self.turns(&link);
         self.notice.say(Notice::STOPPING);
         let _ = link.command(Command::Stop);
@@ -263,6 +264,7 @@ impl<W: Ward> Supervisor<W> {
         let name = self.ward.name().to_owned();
         let given_back = self.ward.give_back();
         hear_refusals(&mut self.refused, &mut self.journal);
+        self.telling.change("stopped", if result.is_ok() { "as told" } else { "because it failed" });
         // The socket goes last, because whoever told us to stop waits for that.
         let _ = self.disk.remove_socket(&self.socket);
         result?;
@@ -334,6 +336,9 @@ impl<W: Ward> Supervisor<W> {
     fn reload(&mut self, link: &Link) -> Result<Vec<String>, Failure> {
         let lines = self.ward.reload(&mut self.journal, link);
         self.telling.recorder().follow(self.ward.records());
+        if let Ok(lines) = &lines {
+            self.telling.change("policy", &lines.join("; "));
+        }
         lines
     }
 
@@ -402,7 +407,13 @@ impl<W: Ward> Supervisor<W> {
                     |lines| Answer::Done { lines },
                 );
             }
-            Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
+            Ask::Renewed | Ask::Forget { .. } => {
+                let answer = self.ward.obey(ask, &mut self.journal, link);
+                if let Answer::Done { lines } = &answer {
+                    self.telling.change("order", &lines.join("; "));
+                }
+                return answer;
+            }
             Ask::Status | Ask::Metrics | Ask::Peers | Ask::Drops => {}
         }
         let Some(mut snapshot) = link.snapshot() else { return reports::silence() };

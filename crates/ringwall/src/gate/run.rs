@@ -105,7 +105,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let plan = args.plan()?;
     let disk = Disk::separate(charge(&plan))?;
-    let companions = Companions::start(&plan.as_read.records)?;
+    let companions = Companions::start(&plan.as_read.records, &plan.trusted)?;
     let gate = &plan.gate;
     let request = GatewayRequest {
         trusted: plan.trusted.clone(),

@@ -57,7 +57,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
     let mut clock = config.clock();
     let disk = Disk::separate(charge(file, &config))?;
-    let companions = Companions::start(&config.records)?;
+    let companions = Companions::start(&config.records, &config.host.interface)?;
     let plan = Plan::make(file, &config, duty, clock.now(), &disk)?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
