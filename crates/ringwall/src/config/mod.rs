@@ -13,6 +13,7 @@ mod gate;
 mod kernel_hook;
 mod kernel_rate;
 mod migration;
+mod near;
 mod nonce_only;
 mod real_time;
 mod records;
@@ -775,7 +776,8 @@ fn station(file: &Path, key: &str, one: &str, text: &str) -> Result<MacAddress, 
 fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().replace('\n', ", ");
-    Failure::new(format!("{}:{line}: {message}; docs/operating.md has the keys that there are", file.display()))
+    let message = near::hint(&message).unwrap_or(message);
+    Failure::new(format!("{}:{line}: {message}; ringwall.toml(5) has the keys that there are", file.display()))
 }
 
 #[cfg(test)]
@@ -885,7 +887,7 @@ mod tests {
     #[test]
     fn mistakes_name_file_line_and_remedy_in_one_line() {
         let cases = [
-            ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "moed"),
+            ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "did you mean \"mode\"?"),
             ("[host]\n", "host.toml:1", "interface"),
             ("[host]\ninterface = \"eth0\"\n[lab]\nweaken = []\n", "host.toml", "profile = \"lab\""),
             ("[host]\ninterface = \"eth0\"\n[lab]\nclock_offset_s = 5\n", "host.toml", "profile = \"lab\""),
