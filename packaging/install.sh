@@ -56,6 +56,7 @@ done
 for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json; do
     put 644 "packaging/monitoring/$name" "$prefix/share/ringwall/monitoring/$name"
 done
+put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 # What keeps managers of the network away from the TAP beside a card that stays in place.
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"

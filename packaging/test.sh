@@ -183,6 +183,17 @@ check_monitoring() {
     esac
 }
 
+check_dissector() {
+    say "the dissector for Wireshark"
+    status=0
+    packaging/dissector-test.sh || status=$?
+    case $status in
+    0) ;;
+    3) skip "the dissector for Wireshark: no tshark, or another tool" ;;
+    *) fail "the dissector does not read what the protocol says" ;;
+    esac
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -237,6 +248,7 @@ check_all() {
     build_programs
     check_package
     check_monitoring
+    check_dissector
     run_tests
     run_programs
 }
