@@ -335,7 +335,7 @@ impl<W: Ward> Supervisor<W> {
 
     fn reload(&mut self, link: &Link) -> Result<Vec<String>, Failure> {
         let lines = self.ward.reload(&mut self.journal, link);
-        self.telling.recorder().follow(self.ward.records());
+        self.telling.follow(self.ward.records());
         if let Ok(lines) = &lines {
             self.telling.change("policy", &lines.join("; "));
         }

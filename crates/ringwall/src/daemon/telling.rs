@@ -11,6 +11,7 @@ use wire::MacAddress;
 
 use super::data_path::Snapshot;
 use super::journal::{Journal, unix_ms};
+use crate::config::Records;
 use crate::protocol::{Attack, Attacks, FlowOf, Holding, PartyOf, PlaceOf, SortOf, SpanOf};
 use crate::recorder::{Recorder, rfc3339};
 
@@ -107,8 +108,13 @@ impl Telling {
         }
     }
 
-    pub(super) fn recorder(&mut self) -> &mut Recorder {
-        &mut self.recorder
+    /// Has the recorder follow other settings. A history that is opened now hears who has which address.
+    pub(super) fn follow(&mut self, records: &Records) {
+        self.recorder.follow(records);
+        let now = unix_ms();
+        for (holder, since) in &self.holders {
+            self.recorder.holding(holding(holder, *since, now, true));
+        }
     }
 }
 
