@@ -47,10 +47,16 @@ put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/r
 [ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
-for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ringwall-renew@.service ringwall-renew@.timer; do
+for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ringwall-renew@.service ringwall-renew@.timer \
+    ringwall-metrics.service ringwall-metrics.timer; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
+# Alerts and a dashboard.
+for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json; do
+    put 644 "packaging/monitoring/$name" "$prefix/share/ringwall/monitoring/$name"
+done
+put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 # What keeps managers of the network away from the TAP beside a card that stays in place.
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
@@ -62,8 +68,7 @@ put 644 packaging/ringwall.tmpfiles "$prefix/lib/tmpfiles.d/ringwall.conf"
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
     s#^Description=.*#Description=Ringwall guards %i and distributes keys#
     s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site\nInaccessiblePaths=-/etc/ringwall/site/ca.key.pem -/etc/ringwall/site/site.key.pem -/etc/ringwall/site/request.key.pem -/etc/ringwall/site/dhcp.key.pem#
-    s#^RestrictAddressFamilies=.*#& AF_INET AF_INET6#
-    /^# Frames go by packet sockets/d; /^IPAddressDeny=/d
+    /^# Frames go by packet sockets/d; /^# of its own (records.metrics_listen)/d; /^IPAddress/d
     s#^Conflicts=shutdown.target#& ringwall@%i.service#" packaging/ringwall@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"
 $maker install -d -m 700 "$root/etc/ringwall"

@@ -54,6 +54,10 @@ stage_files() {
     PROGRAM=$work/ringwall PREFIX=/usr DESTDIR=$tree packaging/install.sh >/dev/null
     # Made with their modes when the package is configured.
     rmdir "$tree/etc/ringwall" "$tree/etc"
+    # Where Wireshark looks; without it the link leads to a file that does no harm.
+    plugins=usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins
+    mkdir -p "$tree/$plugins"
+    ln -s ../../../../share/ringwall/wireshark/ringwall.lua "$tree/$plugins/ringwall.lua"
     put 644 packaging/debian/apparmor etc/apparmor.d/usr.sbin.ringwall
     put 644 packaging/debian/lintian-overrides usr/share/lintian/overrides/ringwall
 }

@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 . packaging/common.sh
 
 mkdir -p packaging/pages
-RINGWALL_WRITE_PAGES=1 cargo test -p ringwall --locked --quiet pages_in_the_tree
+RINGWALL_WRITE_PAGES=1 cargo test -p ringwall --locked --quiet -- pages_in_the_tree the_document_names_every
 ls packaging/pages

@@ -172,6 +172,28 @@ check_package() {
     esac
 }
 
+check_monitoring() {
+    say "alerts for Prometheus"
+    status=0
+    packaging/monitoring-test.sh || status=$?
+    case $status in
+    0) ;;
+    3) skip "alerts for Prometheus: no promtool" ;;
+    *) fail "what is shipped for Prometheus is not as it must be" ;;
+    esac
+}
+
+check_dissector() {
+    say "the dissector for Wireshark"
+    status=0
+    packaging/dissector-test.sh || status=$?
+    case $status in
+    0) ;;
+    3) skip "the dissector for Wireshark: no tshark, or another tool" ;;
+    *) fail "the dissector does not read what the protocol says" ;;
+    esac
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -225,6 +247,8 @@ check_all() {
     check_kernel_program
     build_programs
     check_package
+    check_monitoring
+    check_dissector
     run_tests
     run_programs
 }

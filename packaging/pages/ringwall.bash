@@ -22,6 +22,9 @@ _ringwall() {
             ringwall,config)
                 cmd="ringwall__subcmd__config"
                 ;;
+            ringwall,doctor)
+                cmd="ringwall__subcmd__doctor"
+                ;;
             ringwall,events)
                 cmd="ringwall__subcmd__events"
                 ;;
@@ -33,6 +36,9 @@ _ringwall() {
                 ;;
             ringwall,help)
                 cmd="ringwall__subcmd__help"
+                ;;
+            ringwall,history)
+                cmd="ringwall__subcmd__history"
                 ;;
             ringwall,host)
                 cmd="ringwall__subcmd__host"
@@ -130,6 +136,9 @@ _ringwall() {
             ringwall__subcmd__help,config)
                 cmd="ringwall__subcmd__help__subcmd__config"
                 ;;
+            ringwall__subcmd__help,doctor)
+                cmd="ringwall__subcmd__help__subcmd__doctor"
+                ;;
             ringwall__subcmd__help,events)
                 cmd="ringwall__subcmd__help__subcmd__events"
                 ;;
@@ -141,6 +150,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,help)
                 cmd="ringwall__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__help,history)
+                cmd="ringwall__subcmd__help__subcmd__history"
                 ;;
             ringwall__subcmd__help,host)
                 cmd="ringwall__subcmd__help__subcmd__host"
@@ -563,7 +575,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version site host akd gate shield status peers events explain metrics config help"
+            opts="-h -V --log-json --help --version site host akd gate shield status doctor peers events history explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -745,6 +757,24 @@ _ringwall() {
         ringwall__subcmd__config__subcmd__show)
             opts="-h --config --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__doctor)
+            opts="-h --config --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1103,7 +1133,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="site host akd gate shield status peers events explain metrics config help"
+            opts="site host akd gate shield status doctor peers events history explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1175,6 +1205,20 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__config__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1313,6 +1357,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__history)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1865,6 +1923,40 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__history)
+            opts="-h --config --file --since --kind --about --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --about)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2447,7 +2539,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__metrics)
-            opts="-h --config --interface --log-json --help"
+            opts="-h --config --interface --out --open-metrics --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2458,6 +2550,10 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -33,10 +33,12 @@ complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "akd" -d 'Distribu
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "doctor" -d 'What is around the daemons of this machine: one line and one remedy each, nothing is changed'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "peers" -d 'Associations with other hosts'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "history" -d 'What happened before: attacks, changes, and who had which address when'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "config" -d 'Looks at the configuration'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help" -l log-json -d 'Writes the log as JSON'
@@ -316,6 +318,10 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l interface -
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l json -d 'Prints JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l config -d 'Looks at the interface of this configuration; without it at those of all files in /etc/ringwall' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l json -d 'Prints JSON'
@@ -327,6 +333,14 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l json -d 'Pr
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s f -l follow -d 'Goes on until it is interrupted'
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l config -d 'Configuration file, whose records.history_file is read; without it /etc/ringwall/host.toml or gate.toml' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l file -d 'Reads this history instead' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l since -d 'What went on within this time: 30s, 5m, 1h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l kind -d 'Of this kind: address, started, stopped, policy, order, or a kind of attack (docs/records.md)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l about -d 'With this network address, hardware address or name' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l json -d 'Prints JSON'
@@ -334,6 +348,8 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l log-json -
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l out -d 'Writes this file instead, whole or not at all, for the textfile collector of node_exporter' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l open-metrics -d 'In the form of OpenMetrics 1.0 instead of Prometheus text 0.0.4'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -l log-json -d 'Writes the log as JSON'
@@ -350,18 +366,20 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_see
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Checks the file and says what is wrong'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Prints the configuration in force, defaults included'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "site" -d 'The authority of a site: who belongs to it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "host" -d 'Guards one interface of this host'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "events" -d 'What happened lately'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "metrics" -d 'Counters as Prometheus text'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "config" -d 'Looks at the configuration'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "site" -d 'The authority of a site: who belongs to it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "host" -d 'Guards one interface of this host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "doctor" -d 'What is around the daemons of this machine: one line and one remedy each, nothing is changed'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "history" -d 'What happened before: attacks, changes, and who had which address when'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "config" -d 'Looks at the configuration'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status doctor peers events history explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "issue" -d 'Issue a certificate to a host'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'

@@ -1,4 +1,4 @@
-//! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`, `metrics`.
+//! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -54,7 +54,7 @@ impl DaemonArgs {
     }
 
     /// All daemons of this machine where none is named and several run; otherwise the one that is meant.
-    fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
+    pub(crate) fn sockets(&self) -> Result<Vec<PathBuf>, Failure> {
         let named = self.config.is_some() || self.interface.is_some();
         let running = if named { Vec::new() } else { sockets_in(&config::default_run_dir()) };
         if running.is_empty() { Ok(vec![self.socket()?]) } else { Ok(running) }
@@ -203,7 +203,7 @@ fn ask_status(socket: &Path) -> Told {
     }
 }
 
-fn stem(socket: &Path) -> String {
+pub(crate) fn stem(socket: &Path) -> String {
     socket.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -707,27 +707,6 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
             example.len
         );
     }
-}
-
-/// `ringwall metrics`
-pub(crate) fn metrics(args: &DaemonArgs) -> Result<(), Failure> {
-    let socket = args.socket()?;
-    let status = match ask(&socket, &Ask::Status)? {
-        Answer::Status(status) => status,
-        Answer::Gate(status) => {
-            say!("{}", crate::metrics::of_gate(&status)?.trim_end());
-            return Ok(());
-        }
-        _ => return Err(unexpected(&socket)),
-    };
-    let (peers, pairs) = match ask(&socket, &Ask::Peers)? {
-        Answer::Peers { peers } => (peers, Vec::new()),
-        Answer::Pairs { pairs } => (Vec::new(), pairs),
-        Answer::Keys { .. } => (Vec::new(), Vec::new()),
-        _ => return Err(unexpected(&socket)),
-    };
-    say!("{}", crate::metrics::text(&status, &peers, &pairs)?.trim_end());
-    Ok(())
 }
 
 #[cfg(test)]

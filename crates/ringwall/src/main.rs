@@ -6,9 +6,11 @@ mod companion;
 mod config;
 mod crypto_bench;
 mod daemon;
+mod doctor;
 mod enroll;
 mod failure;
 mod gate;
+mod history;
 mod host;
 mod metrics;
 mod monitor;
@@ -29,11 +31,14 @@ use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use akd::AkdCommand;
-use client::{AskArgs, DaemonArgs, EventsArgs, ExplainArgs};
+use client::{AskArgs, EventsArgs, ExplainArgs};
 use config::ConfigFile;
+use doctor::DoctorArgs;
 use failure::Failure;
 use gate::GateCommand;
+use history::HistoryArgs;
 use host::HostCommand;
+use metrics::MetricsArgs;
 use output::say;
 use shield::ShieldCommand;
 use site::SiteCommand;
@@ -76,14 +81,30 @@ enum Command {
     /// warning, 2 critical, 3 no answer.
     #[command(verbatim_doc_comment)]
     Status(AskArgs),
+    /// What is around the daemons of this machine: one line and one remedy each, nothing is changed
+    ///
+    /// It looks at kernel, tools, clock, network managers, card, certificate, unit, daemon, peers
+    /// and disk; without root and without a daemon as far as that goes. Exit status as with status;
+    /// 3 where nothing is wrong and something could not be looked at.
+    #[command(verbatim_doc_comment)]
+    Doctor(DoctorArgs),
     /// Associations with other hosts.
     Peers(AskArgs),
     /// What happened lately.
     Events(EventsArgs),
+    /// What happened before: attacks, changes, and who had which address when
+    ///
+    /// From records.history_file, with or without a daemon. Example, who had an address last week:
+    ///   ringwall history --since 7d --about 192.0.2.17
+    #[command(verbatim_doc_comment)]
+    History(HistoryArgs),
     /// Why frames were dropped, and what to do about it.
     Explain(ExplainArgs),
-    /// Counters as Prometheus text.
-    Metrics(DaemonArgs),
+    /// What Prometheus scrapes, in its text format
+    ///
+    /// Without a file and an interface: of all daemons of this machine.
+    #[command(verbatim_doc_comment)]
+    Metrics(MetricsArgs),
     /// Looks at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -93,6 +114,9 @@ enum Command {
     /// The part of a daemon that tells of attacks; a daemon starts it by itself.
     #[command(hide = true, name = recorder::COMMAND)]
     Recorder,
+    /// The part of a daemon that answers scrapers; a daemon starts it by itself.
+    #[command(hide = true, name = metrics::exporter::COMMAND)]
+    Exporter,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -130,6 +154,7 @@ fn main() -> ExitCode {
     let (outcome, failed) = match cli.command {
         // Whoever asks how it is takes a failure for no answer.
         Command::Status(args) => (client::status(&args), ExitCode::from(verdict::Level::Unknown as u8)),
+        Command::Doctor(args) => (doctor::doctor(&args), ExitCode::from(verdict::Level::Unknown as u8)),
         command => (run(command).map(|()| ExitCode::SUCCESS), ExitCode::FAILURE),
     };
     outcome.unwrap_or_else(|failure| {
@@ -140,8 +165,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        // It has an exit status of its own.
+        // They have an exit status of their own.
         Command::Status(args) => client::status(&args).map(drop),
+        Command::Doctor(args) => doctor::doctor(&args).map(drop),
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
@@ -149,12 +175,14 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Shield(command) => command.run(),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
+        Command::History(args) => history::history(&args),
         Command::Explain(args) => client::explain(&args),
-        Command::Metrics(args) => client::metrics(&args),
+        Command::Metrics(args) => metrics::metrics(&args),
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
         Command::Monitor => monitor::run(),
         Command::Recorder => recorder::run(),
+        Command::Exporter => metrics::exporter::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }

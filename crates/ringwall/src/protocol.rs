@@ -14,6 +14,8 @@ pub(crate) const REAL_TIME: &str = "real-time priority";
 pub(crate) enum Ask {
     /// How is the daemon?
     Status,
+    /// What is there to measure?
+    Metrics,
     /// Which associations are there?
     Peers,
     /// What happened after the event with this number?
@@ -61,6 +63,7 @@ pub(crate) enum Ask {
 pub(crate) enum Answer {
     Status(Box<Status>),
     Gate(Box<GateStatus>),
+    Measured(Box<Measured>),
     Peers {
         peers: Vec<Peer>,
     },
@@ -91,6 +94,17 @@ pub(crate) enum Answer {
     Error {
         line: String,
     },
+}
+
+/// Everything that is measured, at one moment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Measured {
+    pub(crate) unix_ms: u64,
+    pub(crate) started_unix_ms: u64,
+    /// The answer to [`Ask::Status`].
+    pub(crate) status: Box<Answer>,
+    /// The answer to [`Ask::Peers`].
+    pub(crate) known: Box<Answer>,
 }
 
 /// How the daemon is.
@@ -139,6 +153,28 @@ pub(crate) struct Status {
     pub(crate) attacks: Attacks,
 }
 
+/// Something that was changed at a daemon, for the history.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Change {
+    /// started, stopped, policy or order.
+    pub(crate) kind: String,
+    pub(crate) interface: String,
+    pub(crate) unix_ms: u64,
+    pub(crate) text: String,
+}
+
+/// Who had an address, for the history.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Holding {
+    pub(crate) interface: String,
+    pub(crate) ip: String,
+    pub(crate) mac: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) first_unix_ms: u64,
+    pub(crate) last_unix_ms: u64,
+    pub(crate) is_open: bool,
+}
+
 /// What a daemon tells of attacks.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Attacks {
@@ -148,6 +184,9 @@ pub(crate) struct Attacks {
     /// Attacks since the start.
     #[serde(default, rename = "attacks_opened")]
     pub(crate) opened: u64,
+    /// The same by kind, kinds without any among them.
+    #[serde(default, rename = "attacks_opened_by_kind")]
+    pub(crate) opened_by_kind: BTreeMap<String, u64>,
     /// Records that no place was told of, because the recorder was too slow.
     #[serde(default)]
     pub(crate) records_lost: u64,
@@ -519,6 +558,11 @@ pub(crate) struct Identity {
     /// Until the certificate of the site's authority ends.
     #[serde(default)]
     pub(crate) authority_days_left: i64,
+    /// When both end, in seconds since 1970.
+    #[serde(default)]
+    pub(crate) certificate_not_after_unix: u64,
+    #[serde(default)]
+    pub(crate) authority_not_after_unix: u64,
     /// The generation of the keys that this host shares with others.
     #[serde(default)]
     pub(crate) shared_keys: u32,

@@ -28,6 +28,15 @@ pub mod tap_device;
 pub mod wait;
 pub mod xdp;
 
+/// Bytes that users without a privilege may still fill where `directory` is.
+///
+/// # Errors
+/// The directory cannot be looked at.
+pub fn free_bytes(directory: &std::path::Path) -> std::io::Result<u64> {
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// The name of this machine.
 #[must_use]
 pub fn host_name() -> String {

@@ -36,8 +36,10 @@ impl Known {
 pub struct Around {
     /// This host; nobody at a gateway, which has no address.
     pub own: Known,
-    /// Others.
+    /// Others; those that are met at this moment come first.
     pub known: Vec<Known>,
+    /// How many of them are met at this moment.
+    pub met: usize,
     /// Whether this host asks for addresses in clear, so that honest hosts answer it so.
     pub asks_in_clear: bool,
     /// Whether who is known never speaks in clear to this host.
@@ -45,6 +47,11 @@ pub struct Around {
 }
 
 impl Around {
+    /// Those that are met at this moment.
+    pub fn present(&self) -> impl Iterator<Item = &Known> {
+        self.known.iter().take(self.met)
+    }
+
     /// Whose address this is.
     #[must_use]
     pub fn owner(&self, ip: IpAddr) -> Option<&Known> {

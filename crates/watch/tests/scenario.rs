@@ -42,6 +42,7 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let around = Around {
+            met: 0,
             own: known("desk-10", VICTIM, 10),
             known: vec![known("desk-11", OWNER, 11)],
             asks_in_clear: false,

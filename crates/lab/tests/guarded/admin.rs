@@ -96,15 +96,16 @@ fn metrics_are_text_that_prometheus_reads() {
             assert!(name.starts_with("ringwall_") && name.ends_with('}') && value.parse::<f64>().is_ok(), "{line}");
         }
         for start in [
-            "ringwall_drops_total{interface=\"e0\",kind=\"replayed\"} 0",
-            "ringwall_frames_total{interface=\"e0\",kind=\"forwarded_to_wire\"}",
+            "ringwall_dropped_frames_total{interface=\"e0\",reason=\"replayed\"} 0",
+            "ringwall_forwarded_frames_total{interface=\"e0\",side=\"wire\"}",
             "ringwall_peers{interface=\"e0\"",
-            "ringwall_association_age_seconds{interface=\"e0\",name=\"b\"",
-            "ringwall_certificate_days_left{",
+            "ringwall_association_handshake_timestamp_seconds{interface=\"e0\",name=\"b\"",
+            "ringwall_certificate_not_after_timestamp_seconds{",
         ] {
             assert!(text.lines().any(|line| line.starts_with(start)), "no {start} in {text}");
         }
-        assert!(text.ends_with("# EOF\n"), "{text}");
+        let open = said(&near, &["metrics", "--open-metrics"])?;
+        assert!(open.ends_with("# EOF\n") && !text.contains("# EOF"), "{open}");
         Ok(())
     });
 }

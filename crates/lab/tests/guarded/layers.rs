@@ -169,7 +169,7 @@ fn forged_frames_end_in_front_of_the_card_where_nothing_is_left_behind() {
 }
 
 /// Puts somebody else's program in front of the card of `host`, as long as the descriptor is open.
-fn occupy(host: &Host) -> Result<OwnedFd, Failure> {
+pub fn occupy(host: &Host) -> Result<OwnedFd, Failure> {
     const SET: u8 = 0xb7;
     const EXIT: u8 = 0x95;
     let instruction = |operation, operand| Instruction { operation, registers: 0, offset: 0, operand };

@@ -146,7 +146,7 @@ fn hosts_with_rsa_keys_seal_in_the_papers_suites() {
             assert_says(guarded, &["status"], &["NOT PROTECTED: profile paper", "CBC and HMAC", "NOT for real use"])?;
             assert_says(guarded, &["config", "check"], &["NOT for real use"])?;
             assert!(guarded.log().contains("NOT for real use"), "{}", guarded.log());
-            let gauge = format!("ringwall_weakened_layers{{interface=\"{INTERFACE}\",kind=\"cll\"}} 1");
+            let gauge = format!("ringwall_weakened_layers{{interface=\"{INTERFACE}\"}} 1");
             assert_says(guarded, &["metrics"], &[&gauge])?;
         }
         assert_says(&near, &["peers"], &["twofish-128-hmac-md5", "seed-128-hmac-has160"])?;

@@ -142,7 +142,7 @@ fn an_operator_is_told(near: &Guarded, [friend, stranger]: [&Host; 2]) -> Outcom
 pub fn assert_metrics(guarded: &Guarded, gauges: &[(&str, f64)]) -> Outcome {
     let text = said(guarded, &["metrics"])?;
     for (name, value) in gauges {
-        let start = format!("ringwall_{name}{{interface=\"e0\",kind=\"sarp\"}} ");
+        let start = format!("ringwall_{name}{{interface=\"e0\"}} ");
         let told = text.lines().find_map(|line| line.strip_prefix(&start)).and_then(|rest| rest.parse::<f64>().ok());
         assert_eq!(told, Some(*value), "{name} in {text}");
     }

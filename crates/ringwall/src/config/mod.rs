@@ -13,6 +13,7 @@ mod gate;
 mod kernel_hook;
 mod kernel_rate;
 mod migration;
+mod near;
 mod nonce_only;
 mod real_time;
 mod records;
@@ -48,12 +49,14 @@ pub(crate) use self::kernel_hook::HookName;
 use self::kernel_rate::KernelRate;
 pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
 pub(crate) use self::real_time::RealTime;
-pub(crate) use self::records::{Records, SyslogAddress};
+pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
 use crate::failure::Failure;
 
+/// Where configurations are.
+pub(crate) const DIRECTORY: &str = "/etc/ringwall";
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
 /// Where the configuration of a gateway is looked for.
@@ -775,7 +778,8 @@ fn station(file: &Path, key: &str, one: &str, text: &str) -> Result<MacAddress, 
 fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().replace('\n', ", ");
-    Failure::new(format!("{}:{line}: {message}; docs/operating.md has the keys that there are", file.display()))
+    let message = near::hint(&message).unwrap_or(message);
+    Failure::new(format!("{}:{line}: {message}; ringwall.toml(5) has the keys that there are", file.display()))
 }
 
 #[cfg(test)]
@@ -901,7 +905,7 @@ mod tests {
     #[test]
     fn mistakes_name_file_line_and_remedy_in_one_line() {
         let cases = [
-            ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "moed"),
+            ("[host]\ninterface = \"eth0\"\nmoed = \"cll\"\n", "host.toml:3", "did you mean \"mode\"?"),
             ("[host]\n", "host.toml:1", "interface"),
             ("[host]\ninterface = \"eth0\"\n[lab]\nweaken = []\n", "host.toml", "profile = \"lab\""),
             ("[host]\ninterface = \"eth0\"\n[lab]\nclock_offset_s = 5\n", "host.toml", "profile = \"lab\""),

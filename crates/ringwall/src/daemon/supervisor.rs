@@ -4,7 +4,7 @@
 //! is dead, and then the watchdog is not fed. What is particular to a host or a gateway is its [`Ward`].
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -20,17 +20,19 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use watch::Around;
 
 use super::data_path::{Command, News, Snapshot};
-use super::journal::Journal;
+use super::journal::{Journal, unix_ms};
 use super::notice::Notice;
 use super::order::Order;
 use super::queue::{Drain, Feed, Reply};
 use super::reports::{self, SideNames};
 use super::telling::{Here, Telling};
+use crate::companion::Companions;
 use crate::config::Records;
 use crate::failure::Failure;
+use crate::metrics::Exporter;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, Attacks};
-use crate::recorder::{self, Recorder};
+use crate::protocol::{Answer, Ask, Attacks, Measured};
+use crate::recorder;
 
 /// How long the data path may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
@@ -96,6 +98,32 @@ pub(crate) struct Being {
     pub(crate) attacks: Attacks,
 }
 
+/// When a daemon started.
+struct Started {
+    at: Instant,
+    /// By the wall clock, as it was understood last.
+    unix_ms: u64,
+}
+
+impl Started {
+    /// A wall clock that jumps further than this was set.
+    const CLOCK_STEP_MS: u64 = 2000;
+
+    fn now() -> Started {
+        Started { at: Instant::now(), unix_ms: unix_ms() }
+    }
+
+    /// In milliseconds since 1970. It stays the same until the clock is set: who asks twice sees no new start.
+    fn unix_ms(&mut self, now_ms: u64) -> u64 {
+        let ago = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let unix_ms = now_ms.saturating_sub(ago);
+        if unix_ms.abs_diff(self.unix_ms) > Self::CLOCK_STEP_MS {
+            self.unix_ms = unix_ms;
+        }
+        self.unix_ms
+    }
+}
+
 /// Why a question has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unanswered {
@@ -156,9 +184,10 @@ pub(crate) struct Supervisor<W> {
     signals: UnixStream,
     hangups: UnixStream,
     telling: Telling,
+    exporter: Option<Exporter>,
     waker: Waker,
     journal: Journal,
-    started: Instant,
+    started: Started,
     stopping: bool,
     /// Who starts services hears how this one is.
     notice: Notice,
@@ -174,7 +203,7 @@ impl<W: Ward> Supervisor<W> {
         socket: PathBuf,
         key: &str,
         disk: &Disk,
-        told: (Here, Recorder),
+        told: (Here, Companions),
     ) -> Result<Supervisor<W>, Failure> {
         let listener = listen(&socket).map_err(|error| {
             let remedy = format!("make {key} writable for root, or name another directory");
@@ -182,16 +211,18 @@ impl<W: Ward> Supervisor<W> {
         })?;
         let mut journal = Journal::default();
         journal.leave_attacks(ward.records().journal && recorder::is_journald_there());
+        let (here, Companions { recorder, exporter }) = told;
         Ok(Supervisor {
             ward,
             listener,
             socket,
             signals: signals(&[SIGINT, SIGTERM]).map_err(Failure::new)?,
             hangups: signals(&[SIGHUP]).map_err(Failure::new)?,
-            telling: Telling::new(told.0, told.1),
+            telling: Telling::new(here, recorder),
+            exporter,
             waker: Waker::new().map_err(Failure::new)?,
             journal,
-            started: Instant::now(),
+            started: Started::now(),
             stopping: false,
             notice: Notice::open(),
             disk: disk.clone(),
@@ -225,6 +256,7 @@ impl<W: Ward> Supervisor<W> {
     /// Supervises until a signal, a command or a broken data path ends the daemon.
     pub(super) fn run(mut self, link: Link) -> Result<(), Failure> {
         self.notice.say(Notice::READY);
+        self.telling.started();
         let result = self.turns(&link);
         self.notice.say(Notice::STOPPING);
         let _ = link.command(Command::Stop);
@@ -232,6 +264,7 @@ impl<W: Ward> Supervisor<W> {
         let name = self.ward.name().to_owned();
         let given_back = self.ward.give_back();
         hear_refusals(&mut self.refused, &mut self.journal);
+        self.telling.change("stopped", if result.is_ok() { "as told" } else { "because it failed" });
         // The socket goes last, because whoever told us to stop waits for that.
         let _ = self.disk.remove_socket(&self.socket);
         result?;
@@ -249,6 +282,7 @@ impl<W: Ward> Supervisor<W> {
             self.hear_news(link);
             self.ward.follow(&mut self.journal, link)?;
             self.serve_clients(link);
+            self.serve_exporter(link);
             self.hear_signals();
             self.hear_hangups(link);
             hear_refusals(&mut self.refused, &mut self.journal);
@@ -271,6 +305,7 @@ impl<W: Ward> Supervisor<W> {
             PollFd::new(&self.hangups, PollFlags::IN),
             PollFd::new(&self.waker, PollFlags::IN),
         ];
+        watched.extend(self.exporter.iter().map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
         let of_cards = self.ward.descriptors();
         watched.extend(of_cards.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)));
         wait(&mut watched, Some(TURN_MAX))?;
@@ -300,7 +335,10 @@ impl<W: Ward> Supervisor<W> {
 
     fn reload(&mut self, link: &Link) -> Result<Vec<String>, Failure> {
         let lines = self.ward.reload(&mut self.journal, link);
-        self.telling.recorder().follow(self.ward.records());
+        self.telling.follow(self.ward.records());
+        if let Ok(lines) = &lines {
+            self.telling.change("policy", &lines.join("; "));
+        }
         lines
     }
 
@@ -323,6 +361,19 @@ impl<W: Ward> Supervisor<W> {
         while let Ok((client, _)) = self.listener.accept() {
             // A client that goes away in the middle is its own business.
             let _ = self.serve(client, link);
+        }
+    }
+
+    /// One question at a time; an exporter that is gone, or does not read, is not waited for again.
+    fn serve_exporter(&mut self, link: &Link) {
+        let Some(mut exporter) = self.exporter.take() else { return };
+        let served = match exporter.is_asking() {
+            Ok(true) => exporter.tell(&self.answer(&Ask::Metrics, link)),
+            other => other.map(drop),
+        };
+        match served {
+            Ok(()) => self.exporter = Some(exporter),
+            Err(error) => tracing::warn!("scrapers get no answer until the next start: the exporter is gone: {error}"),
         }
     }
 
@@ -356,13 +407,20 @@ impl<W: Ward> Supervisor<W> {
                     |lines| Answer::Done { lines },
                 );
             }
-            Ask::Renewed | Ask::Forget { .. } => return self.ward.obey(ask, &mut self.journal, link),
-            Ask::Status | Ask::Peers | Ask::Drops => {}
+            Ask::Renewed | Ask::Forget { .. } => {
+                let answer = self.ward.obey(ask, &mut self.journal, link);
+                if let Answer::Done { lines } = &answer {
+                    self.telling.change("order", &lines.join("; "));
+                }
+                return answer;
+            }
+            Ask::Status | Ask::Metrics | Ask::Peers | Ask::Drops => {}
         }
         let Some(mut snapshot) = link.snapshot() else { return reports::silence() };
         self.look_for_attacks(&mut snapshot);
         match ask {
             Ask::Peers => self.ward.known(&snapshot),
+            Ask::Metrics => self.measured(&snapshot),
             Ask::Drops => Answer::Drops {
                 counts: reports::drops(&snapshot.ledger),
                 examples: reports::examples(&snapshot, W::SIDES),
@@ -371,11 +429,21 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
+    fn measured(&mut self, snapshot: &Snapshot) -> Answer {
+        let unix_ms = snapshot.now.wall.map_or_else(unix_ms, |wall| wall.unix_ms);
+        Answer::Measured(Box::new(Measured {
+            unix_ms,
+            started_unix_ms: self.started.unix_ms(unix_ms),
+            status: Box::new(self.ward.status(&self.being(), snapshot)),
+            known: Box::new(self.ward.known(snapshot)),
+        }))
+    }
+
     fn being(&self) -> Being {
         Being {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: if self.stopping { "stopping" } else { "running" }.to_owned(),
-            uptime_s: self.started.elapsed().as_secs(),
+            uptime_s: self.started.at.elapsed().as_secs(),
             attacks: self.telling.attacks(),
         }
     }

@@ -123,7 +123,7 @@ impl Ward for Cards {
         };
         let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
         let read = GateConfig::read(file, &text)?;
-        self.file.records = read.records.clone();
+        self.file.records.follow(&read.records);
         let mut lines = vec!["the places in [records] are in force".to_owned()];
         lines.extend(restart_line(&changed_keys(&self.file, &read)));
         Ok(lines)

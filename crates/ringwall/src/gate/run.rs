@@ -19,13 +19,13 @@ use super::cards::Cards;
 use super::keys::{self, Kept};
 use super::mirror::Mirrored;
 use crate::client;
+use crate::companion::Companions;
 use crate::config::{self, DEFAULT_GATE_FILE, Gate, GateConfig, OnExit, PresetName, RealTime};
 use crate::daemon::{Guard, Here, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::host::STOP_TIME_MAX;
 use crate::monitor::{Back, Charge, Disk};
 use crate::output::{complain, say};
-use crate::recorder::Recorder;
 
 /// Options of `ringwall gate run`
 #[derive(Args, Debug)]
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let plan = args.plan()?;
     let disk = Disk::separate(charge(&plan))?;
-    let recorder = Recorder::start(&plan.as_read.records)?;
+    let companions = Companions::start(&plan.as_read.records, &plan.trusted)?;
     let gate = &plan.gate;
     let request = GatewayRequest {
         trusted: plan.trusted.clone(),
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
-    let prepared = prepare(&plan, &disk, recorder, gateway, args.null);
+    let prepared = prepare(&plan, &disk, companions, gateway, args.null);
     let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
@@ -136,7 +136,13 @@ struct Prepared {
     precedence: Precedence,
 }
 
-fn prepare(plan: &Plan, disk: &Disk, recorder: Recorder, gateway: Gateway, null: bool) -> Result<Prepared, Failure> {
+fn prepare(
+    plan: &Plan,
+    disk: &Disk,
+    companions: Companions,
+    gateway: Gateway,
+    null: bool,
+) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
     let (keys, settings) = keys_and_settings(plan, &gateway)?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
@@ -150,7 +156,7 @@ fn prepare(plan: &Plan, disk: &Disk, recorder: Recorder, gateway: Gateway, null:
     cards.follow_file(plan.as_read.clone());
     let here = Here { host: system::host_name(), interface: plan.trusted.clone(), mode: "gate".to_owned() };
     let socket = config::socket(&gate.run_dir, &plan.trusted);
-    let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, recorder))?;
+    let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, companions))?;
     let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
     let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
     supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);

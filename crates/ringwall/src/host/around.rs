@@ -24,8 +24,10 @@ pub(super) fn of_host(
         let name = Some(certificate.name().to_owned());
         Known { name, mac: Some(certificate.mac()), addresses: addresses.collect() }
     });
-    let known = met(snapshot).into_iter().chain(proved.iter().map(proved_host)).chain(listed(config));
-    Around { own, known: known.collect(), asks_in_clear: !is_enforcing, known_are_sealed: is_enforcing }
+    let present = met(snapshot);
+    let met = present.len();
+    let known = present.into_iter().chain(proved.iter().map(proved_host)).chain(listed(config));
+    Around { own, known: known.collect(), met, asks_in_clear: !is_enforcing, known_are_sealed: is_enforcing }
 }
 
 /// Those that the bump knows at this moment.

@@ -198,7 +198,7 @@ impl Interface {
         let file = self.disk.configuration().ok_or_else(|| Failure::new("there is no configuration file"))?;
         let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
         let read = Config::read(file, &text)?;
-        self.config.records = read.records.clone();
+        self.config.records.follow(&read.records);
         let mut lines = vec!["the places in [records] are in force".to_owned()];
         lines.extend(restart_line(&changed_keys(&self.config, &read)));
         if self.config.host.mode == Mode::Sarp {
@@ -515,6 +515,8 @@ fn describe(identity: &HostIdentity, snapshot: &Snapshot) -> Identity {
         router: certificate.is_router(),
         certificate_days_left: reports::days_left(certificate.not_after_unix(), snapshot.now),
         authority_days_left: reports::days_left(identity.anchor().not_after_unix(), snapshot.now),
+        certificate_not_after_unix: certificate.not_after_unix(),
+        authority_not_after_unix: identity.anchor().not_after_unix(),
         shared_keys: identity.generation().0,
     }
 }

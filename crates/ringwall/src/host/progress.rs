@@ -105,7 +105,7 @@ impl Progress {
         config.cll.migration = read.cll.migration;
         config.cll.exception.clone_from(&read.cll.exception);
         config.cll.management.clone_from(&read.cll.management);
-        config.records = read.records.clone();
+        config.records.follow(&read.records);
         let mut lines = vec![line];
         lines.extend(read.warnings().into_iter().map(|warning| format!("warning: {warning}")));
         lines.extend(restart_line(&changed_keys(config, &read)));

@@ -36,12 +36,12 @@ use super::outpost::{self, AttachToCard, Front, IpsecMaps, Outpost, SarpMaps, St
 use super::plan::{Duty, Plan, Sealing, SignedArp};
 use super::revert;
 use super::tickets::TicketFiles;
+use crate::companion::Companions;
 use crate::config::{Config, HookName, Keeper, Mode, OnExit, RealTime, Trains};
 use crate::daemon::{Here, Load, Precedence, Supervisor, Tools, serve};
 use crate::failure::Failure;
 use crate::monitor::{Back, Charge, Disk};
 use crate::randomness::generator;
-use crate::recorder::Recorder;
 use crate::shield::KeyWatch;
 
 /// The smallest MTU on which a kernel speaks IPv6 (RFC 8200, section 5).
@@ -57,7 +57,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
     let mut clock = config.clock();
     let disk = Disk::separate(charge(file, &config))?;
-    let recorder = Recorder::start(&config.records)?;
+    let companions = Companions::start(&config.records, &config.host.interface)?;
     let plan = Plan::make(file, &config, duty, clock.now(), &disk)?;
     let was_taken = state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if let (Some(identity), Some(mac)) = (plan.identity(), takeover::hardware_address(&config.host.interface)?) {
@@ -69,7 +69,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
         Some(time) => revert::arm(file, &config, clock.now().since_boot, time),
         None => Ok(()),
     };
-    let prepared = prepare(&config, &disk, recorder, plan.identity(), taken, arm);
+    let prepared = prepare(&config, &disk, companions, plan.identity(), taken, arm);
     let prepared = prepared.map_err(|failure| undo(&config, was_taken, failure))?;
     Start { file, config: &config, prepared, clock }.carry_out(plan)
 }
@@ -212,7 +212,7 @@ struct Outposts {
 fn prepare(
     config: &Config,
     disk: &Disk,
-    recorder: Recorder,
+    companions: Companions,
     identity: Option<&Arc<HostIdentity>>,
     mut taken: Taken,
     arm: impl FnOnce() -> Result<(), Failure>,
@@ -226,7 +226,7 @@ fn prepare(
     let (outposts, standing) = open_outposts(config, identity, &ports, &taken);
     takeover::flush_neighbours(&config.host.interface)?;
     let interface = Interface::new(config, disk, identity.cloned(), taken, follower, standing);
-    let told = (here(config, identity), recorder);
+    let told = (here(config, identity), companions);
     let mut supervisor = Supervisor::open(interface, config.socket(), "host.run_dir", disk, told)?;
     arm()?;
     let identity = identity.filter(|_| config.host.mode == Mode::Cll);

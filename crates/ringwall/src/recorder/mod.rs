@@ -5,10 +5,12 @@
 //! network, and has no privilege. The daemon starts it first and hands it lines of JSON through a socket that it
 //! never waits for: what does not fit is counted and gone.
 //!
-//! - `process.rs`: the recorder itself; `eve.rs`, `syslog.rs`, `journald.rs`, `command.rs`: the places.
+//! - `process.rs`: the recorder itself; `eve.rs`, `syslog.rs`, `journald.rs`, `command.rs`: the places;
+//!   `history.rs`: what is kept on disk.
 
 mod command;
 mod eve;
+pub(crate) mod history;
 mod journald;
 mod process;
 mod syslog;
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
-use crate::protocol::Attack;
+use crate::protocol::{Attack, Change, Holding};
 
 pub(crate) use journald::is_there as is_journald_there;
 pub(crate) use process::run;
@@ -35,35 +37,39 @@ pub(crate) const COMMAND: &str = "recorder";
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Message {
-    /// Where to tell it from now on.
-    Configure(Records),
+    /// Where to tell it from now on, and the interface that it is about.
+    Configure(Records, String),
     /// Files were moved away: open them anew.
     Reopen,
     /// Something to tell.
     Tell(Box<Attack>),
+    /// For the history alone.
+    Change(Change),
+    Holding(Holding),
 }
 
 /// The daemon's side.
 pub(crate) struct Recorder {
     stream: UnixStream,
+    interface: String,
     /// The rest of a line that was begun.
     rest: Vec<u8>,
     lost: u64,
 }
 
 impl Recorder {
-    /// Starts a recorder.
-    pub(crate) fn start(records: &Records) -> Result<Recorder, Failure> {
+    /// Starts a recorder for the daemon of `interface`.
+    pub(crate) fn start(records: &Records, interface: &str) -> Result<Recorder, Failure> {
         let failed = |error: io::Error| Failure::new(format!("the recorder does not start: {error}"));
         let ours = companion::start(COMMAND).map_err(failed)?;
         ours.set_nonblocking(true).map_err(failed)?;
-        let mut recorder = Recorder::through(ours);
-        recorder.hand_over(&Message::Configure(records.clone()));
+        let mut recorder = Recorder::through(ours, interface);
+        recorder.hand_over(&Message::Configure(records.clone(), interface.to_owned()));
         Ok(recorder)
     }
 
-    fn through(stream: UnixStream) -> Recorder {
-        Recorder { stream, rest: Vec::new(), lost: 0 }
+    fn through(stream: UnixStream, interface: &str) -> Recorder {
+        Recorder { stream, interface: interface.to_owned(), rest: Vec::new(), lost: 0 }
     }
 
     /// Tells of an attack.
@@ -71,9 +77,21 @@ impl Recorder {
         self.hand_over(&Message::Tell(Box::new(attack)));
     }
 
+    /// Notes that something was changed here.
+    pub(crate) fn change(&mut self, kind: &str, unix_ms: u64, text: &str) {
+        let interface = self.interface.clone();
+        let (kind, text) = (kind.to_owned(), text.to_owned());
+        self.hand_over(&Message::Change(Change { kind, interface, unix_ms, text }));
+    }
+
+    /// Notes who has an address, or has it no longer.
+    pub(crate) fn holding(&mut self, holding: Holding) {
+        self.hand_over(&Message::Holding(Holding { interface: self.interface.clone(), ..holding }));
+    }
+
     /// Takes other settings, and opens files anew.
     pub(crate) fn follow(&mut self, records: &Records) {
-        self.hand_over(&Message::Configure(records.clone()));
+        self.hand_over(&Message::Configure(records.clone(), self.interface.clone()));
         self.hand_over(&Message::Reopen);
     }
 
@@ -122,7 +140,7 @@ mod tests {
     fn a_recorder_that_does_not_read_holds_nobody_up_and_hears_whole_lines_later() {
         let (ours, mut theirs) = UnixStream::pair().expect("a pair");
         ours.set_nonblocking(true).expect("set");
-        let mut recorder = Recorder::through(ours);
+        let mut recorder = Recorder::through(ours, "eth0");
         for _ in 0..5000 {
             recorder.follow(&Records::default());
         }

@@ -12,6 +12,7 @@ use system::{privilege, sandbox};
 
 use super::command::Commands;
 use super::eve::EveFile;
+use super::history::History;
 use super::syslog::{self, Syslog};
 use super::{Message, journald};
 use crate::config::Records;
@@ -69,6 +70,9 @@ struct Places {
     eve: Option<EveFile>,
     syslog: Option<Syslog>,
     commands: Option<Commands>,
+    history: Option<History>,
+    /// Whose daemon it is.
+    interface: String,
     /// What went wrong last at each place, so that it is said once.
     trouble: Vec<(&'static str, String)>,
 }
@@ -76,12 +80,17 @@ struct Places {
 impl Places {
     fn take(&mut self, message: Message) {
         match message {
-            Message::Configure(records) => self.configure(records),
+            Message::Configure(records, interface) => {
+                self.interface = interface;
+                self.configure(records);
+            }
             Message::Reopen => {
                 self.eve.iter_mut().for_each(EveFile::reopen);
                 self.trouble.clear();
             }
             Message::Tell(attack) => self.tell(&attack),
+            Message::Change(change) => self.keep(|history| history.change(&change)),
+            Message::Holding(holding) => self.keep(|history| history.holding(&holding)),
         }
     }
 
@@ -94,7 +103,24 @@ impl Places {
         self.eve = records.eve_file.as_ref().map(|name| EveFile::new(name, records.eve_max_bytes));
         self.commands = records.command.as_ref().map(|command| Commands::new(command, records.commands_per_hour));
         self.syslog = None;
+        self.open_history(&records);
         self.records = Some(records);
+    }
+
+    fn open_history(&mut self, records: &Records) {
+        self.history = None;
+        let Some(file) = &records.history_file else { return };
+        match History::open(file, records.history_max_bytes, records.history_days, &self.interface) {
+            Ok(history) => self.history = Some(history),
+            Err(error) => self.note("records.history_file", Err(error)),
+        }
+    }
+
+    /// Has the history kept, where there is one.
+    fn keep(&mut self, enter: impl FnOnce(&mut History) -> io::Result<()>) {
+        if let Some(kept) = self.history.as_mut().map(enter) {
+            self.note("records.history_file", kept);
+        }
     }
 
     fn tell(&mut self, attack: &Attack) {
@@ -108,6 +134,7 @@ impl Places {
         if let Some(sent) = self.send_to_syslog(attack) {
             self.note("records.syslog", sent);
         }
+        self.keep(|history| history.attack(attack));
         let commands = self.commands.as_mut().filter(|_| attack.phase == bump::record::Phase::Opened.word());
         if let Some(ran) = commands.map(|commands| commands.run(attack, Instant::now())) {
             self.note("records.command", ran);
@@ -146,6 +173,10 @@ impl Places {
         if let Some(commands) = &mut self.commands {
             commands.reap(Instant::now());
         }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let interface = self.interface.clone();
+        self.keep(|history| history.turn(now_ms, &interface));
     }
 }
 

@@ -53,6 +53,12 @@ impl User {
         Ok(User { uid: UNNAMED_ID, gid: UNNAMED_ID, is_named: false })
     }
 
+    /// Whether there is an account of that name.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.is_named
+    }
+
     /// Its number.
     #[must_use]
     pub fn uid(&self) -> u32 {

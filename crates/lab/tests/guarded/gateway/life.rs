@@ -7,7 +7,7 @@ use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
 use rustix::process::Signal;
 
-use super::{Path, TRUSTED, perform_between};
+use super::{Path, TRUSTED, perform_between, perform_with};
 use crate::stage::{Outcome, SOON};
 
 /// Sends `word` from one end to the other.
@@ -75,6 +75,15 @@ fn release_gives_the_interfaces_back_and_leaves_the_keys_only() {
 }
 
 #[test]
+fn prometheus_scrapes_a_gateway() {
+    perform_with(&["prometheus", "promtool"], crate::metrics::LISTEN_LINES, |path| {
+        assert!(path.pings("")?);
+        let prometheus = crate::metrics::Prometheus::start(&path.gate, &path.directory)?;
+        prometheus.assert_well()
+    });
+}
+
+#[test]
 fn an_operator_is_told_what_it_does() {
     perform_between("real_time_priority = 12\n[gate.rules]\ntcp-fin = \"sever\"", |path| {
         assert!(path.pings("")?);
@@ -87,7 +96,7 @@ fn an_operator_is_told_what_it_does() {
         assert!(json["frames"]["forwarded_to_trusted"].as_u64() > Some(0), "{json}");
         assert_eq!(json["rules"]["tcp-fin"], 0, "{json}");
         let metrics = path.ask(&["metrics"])?.stdout;
-        assert!(metrics.contains("ringwall_carrier{interface=\"in0\",kind=\"untrusted\"} 1"), "{metrics}");
+        assert!(metrics.contains("ringwall_carrier{interface=\"in0\",card=\"untrusted\"} 1"), "{metrics}");
         path.hang_up("read again: ")?;
         // The gateway lets no two echo replies of one pair pass within a short time.
         process::until("a ping after the hangup", SOON, || path.pings(""))?;
