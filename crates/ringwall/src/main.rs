@@ -10,6 +10,7 @@ mod enroll;
 mod failure;
 mod gate;
 mod host;
+mod join;
 mod metrics;
 mod monitor;
 mod output;
@@ -34,6 +35,7 @@ use config::ConfigFile;
 use failure::Failure;
 use gate::GateCommand;
 use host::HostCommand;
+use join::{JoinArguments, LeaveArguments};
 use output::say;
 use shield::ShieldCommand;
 use site::SiteCommand;
@@ -42,7 +44,7 @@ use site::SiteCommand;
 #[derive(Parser, Debug)]
 #[command(
     version,
-    after_help = "First steps: `ringwall site init --help`, then `ringwall host run --help`. \
+    after_help = "First steps: `ringwall site init --help`, then `ringwall join --help`. \
     Manual: ringwall(8)."
 )]
 struct Cli {
@@ -55,6 +57,19 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is good (needs root)
+    ///
+    /// With the token that the manager has from 'ringwall site token':
+    ///   ringwall join --token-file desk-17.token
+    ///   ssh desk-17 ringwall join - < desk-17.token
+    ///
+    /// It looks at the machine first and changes nothing if something is wrong. The interface is guarded on trial: unless
+    /// gateway, name server and site answer as before, it is given back at once, and if this command dies, after 3 minutes.
+    /// Interrupted, it goes on where it was when it is given again.
+    #[command(verbatim_doc_comment)]
+    Join(Box<JoinArguments>),
+    /// Undoes 'ringwall join': gives the interface back, in clear, and removes units and configuration (needs root)
+    Leave(LeaveArguments),
     /// The authority of a site: who belongs to it.
     #[command(subcommand)]
     Site(SiteCommand),
@@ -142,6 +157,8 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         // It has an exit status of its own.
         Command::Status(args) => client::status(&args).map(drop),
+        Command::Join(arguments) => arguments.run(),
+        Command::Leave(arguments) => arguments.run(),
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
