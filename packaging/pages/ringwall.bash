@@ -2533,7 +2533,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__join)
-            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
+            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2569,6 +2569,10 @@ _ringwall() {
                     ;;
                 --migration)
                     COMPREPLY=($(compgen -W "observe prefer enforce" -- "${cur}"))
+                    return 0
+                    ;;
+                --append)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --ip)

@@ -52,6 +52,7 @@ sarp\t''"
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l migration -d 'What a host of mode cll does with frames in clear: observe (nothing is refused yet), prefer or enforce' -r -f -a "observe\t''
 prefer\t''
 enforce\t''"
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l append -d 'A file of further sections for the configuration, such as the legacy.toml of `site import`' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l ip -d 'An IPv4 address that this host would like, if the token says none; without it those that the interface has' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l peer -d 'A host that must answer after the start, beside gateway and name servers; repeat it for several' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l name-server -d 'A name server to try in the place of those of /etc/resolv.conf; repeat it for several' -r

@@ -977,6 +977,8 @@ mod tests {
         run(place.path(), import).expect("imported");
         let legacy = fs::read_to_string(place.path().join("tokens/legacy.toml")).expect("there");
         assert!(legacy.ends_with("[[cll.legacy]]\nip = \"10.0.0.50\"\nmac = \"02:00:00:00:00:50\"\n"), "{legacy}");
+        let known = fs::read_to_string(place.path().join("tokens/known.toml")).expect("there");
+        assert_eq!(known.matches("[[sarp.known_hosts]]").count(), 1, "the router has no hardware address: {known}");
         let token: identity::token::Token =
             fs::read_to_string(place.path().join("tokens/a.token")).expect("there").trim().parse().expect("a token");
         assert_eq!(token.name(), "a");
@@ -994,6 +996,12 @@ mod tests {
         // Another line draws other numbers here.
         let again = run(place.path(), &format!("{import} --days 30")).expect("imported again");
         assert!(again.starts_with("1 hosts get a token, 1 are enrolled already"), "{again}");
+        let many = "site token --dir @/site --csv @/hosts.csv --out-csv @/tokens.csv --days 20";
+        assert!(run(place.path(), many).expect("made").starts_with("2 tokens are in @/tokens.csv"));
+        let made = fs::read_to_string(place.path().join("tokens.csv")).expect("there");
+        assert!(made.starts_with("name,mac,ip,token\na,02:00:00:00:00:01,10.0.0.1,"), "{made}");
+        let unseen = run(place.path(), "site token --dir @/site b c").expect_err("two tokens");
+        assert!(unseen.contains("several tokens are not printed"), "{unseen}");
         fs::write(place.path().join("hosts.csv"), format!("{table}host,b,02:00:00:00:00:02,10.0.0.1\n"))
             .expect("written");
         let refused = run(place.path(), import).expect_err("an address of two");

@@ -308,9 +308,12 @@ fn what_must_not_be_is_refused_before_anything_changes() {
 
 #[test]
 fn three_machines_of_a_table_join_at_once_with_nobody_at_the_keyboard() {
-    perform(&["k", "a", "b", "d"], |stage| {
+    perform(&["k", "a", "b", "d", "m"], |stage| {
         let _distributor = sign(stage, "k", Plan::distributor())?;
-        let mut table = "name,mac,ip,kind\n".to_owned();
+        // A gateway that nobody has guarded yet is believed by whom the table tells of it.
+        let [gateway, d] = ["m", "d"].map(|name| stage.host(name));
+        route_through(d, gateway)?;
+        let mut table = format!("name,mac,ip,kind\nm,{},{},router\n", gateway.mac, gateway.ip);
         for name in ["a", "b", "d"] {
             let Host { ip, mac, .. } = stage.host(name);
             table.push_str(&format!("{name},{mac},{ip},host\n"));
@@ -318,8 +321,8 @@ fn three_machines_of_a_table_join_at_once_with_nobody_at_the_keyboard() {
         table.push_str("lp1,02:00:00:00:00:99,10.77.0.99,printer\n");
         let (file, place) = (stage.file("hosts.csv"), stage.file("tokens"));
         std::fs::write(&file, table).map_err(Failure::file("writing", &file))?;
-        let order = format!("token --csv {} --preapproved --out {}", file.display(), place.display());
-        assert!(stage.site.order(&order)?.contains("3 tokens are in"));
+        let order = format!("import {} --out {}", file.display(), place.display());
+        assert!(stage.site.order(&order)?.contains("4 tokens are in"));
         let token_of = |name: &str| -> PathBuf { place.join(format!("{name}.token")) };
         assert_eq!((mode_of(&place), mode_of(&token_of("a")), token_of("lp1").exists()), (0o700, 0o600, false));
         let open: Value = serde_json::from_str(&stage.site.order("pending --json")?).expect("JSON");
@@ -335,8 +338,10 @@ fn three_machines_of_a_table_join_at_once_with_nobody_at_the_keyboard() {
         for machine in &machines {
             let token = token_of(machine.host.name);
             // Two seal, one signs ARP.
-            let mode = if machine.host.name == "d" { "sarp" } else { "cll" };
-            let options = ["--token-file", &token.to_string_lossy(), "--mode", mode];
+            let (mode, list) = if machine.host.name == "d" { ("sarp", "known") } else { ("cll", "legacy") };
+            let list = place.join(format!("{list}.toml"));
+            let options =
+                ["--token-file", &token.to_string_lossy(), "--mode", mode, "--append", &list.to_string_lossy()];
             let log = stage.file(&format!("{}.join.log", machine.host.name));
             joining.push(Running::start(join_command(stage, machine, &options), &log)?);
         }
@@ -347,6 +352,11 @@ fn three_machines_of_a_table_join_at_once_with_nobody_at_the_keyboard() {
             machines.iter().map(|one| one.status().map(|status| status["mode"].clone())).collect::<Result<_, _>>()?;
         assert_eq!(modes, ["cll", "cll", "sarp"]);
         assert!(joining[2].output().contains("key distributor k has answered"), "{}", joining[2].output());
+        let gateway = format!("gateway {} answers", gateway.ip);
+        assert!(joining[2].output().contains(&gateway), "{}", joining[2].output());
+        let config =
+            std::fs::read_to_string(&machines[0].config).map_err(Failure::file("reading", &machines[0].config))?;
+        assert!(config.contains("[[cll.legacy]]\nip = \"10.77.0.99\""), "{config}");
         let [a, b] = ["a", "b"].map(|name| stage.host(name));
         reach(&a.namespace, b.ip, SOON).map(drop)
     });

@@ -102,8 +102,9 @@ impl Before {
         match silent.len() {
             0 => Ok(()),
             _ => Err(Failure::new(format!(
-                "{interface} was not kept: {} was not reached; see what `ringwall explain` said, or join with --migration observe",
-                silent.join(", ")
+                "{interface} was not kept: {} was not reached; {}",
+                silent.join(", "),
+                remedy(config)
             ))),
         }
     }
@@ -132,6 +133,18 @@ impl Before {
             account.step("self-check", Outcome::Note, "nobody seals with this host yet, as with the first of a site");
         }
         Ok(())
+    }
+}
+
+/// What lets a host be reached that has no daemon.
+fn remedy(config: &Config) -> &'static str {
+    match config.host.mode {
+        Mode::Sarp => {
+            "put whoever is not guarded into [[sarp.known_hosts]], as with --append known.toml of `site import`"
+        }
+        _ => {
+            "put whoever is not guarded on the legacy list, as with --append legacy.toml, or join with --migration observe"
+        }
     }
 }
 

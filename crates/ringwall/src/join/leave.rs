@@ -65,6 +65,7 @@ impl LeaveArguments {
         if self.forget {
             leaving.forget(account)?;
         }
+        leaving.unmake_usual();
         remove(&leaving.file, "configuration", account)
     }
 
@@ -131,6 +132,15 @@ impl Leaving {
         };
         account.step("release", outcome, &text);
         Ok(())
+    }
+
+    /// Commands without `--config` do not mean this host any more.
+    fn unmake_usual(&self) {
+        let usual = Path::new(config::DEFAULT_FILE);
+        let is_ours = fs::read_link(usual).is_ok_and(|to| self.file.file_name() == Some(to.as_os_str()));
+        if is_ours && self.file.parent() == usual.parent() {
+            let _ = fs::remove_file(usual);
+        }
     }
 
     /// Removes the identity and what the daemon has kept of this interface.

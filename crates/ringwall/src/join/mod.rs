@@ -125,6 +125,9 @@ pub(crate) struct JoinArguments {
     /// What a host of mode cll does with frames in clear: observe (nothing is refused yet), prefer or enforce
     #[arg(long, default_value = "observe", value_parser = ["observe", "prefer", "enforce"])]
     migration: String,
+    /// A file of further sections for the configuration, such as the legacy.toml of `site import`
+    #[arg(long, value_name = "FILE")]
+    append: Option<PathBuf>,
     /// An IPv4 address that this host would like, if the token says none; without it those that the interface has
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
@@ -290,11 +293,12 @@ impl Joining<'_> {
             account.step("configuration", Outcome::WasThere, &file.display().to_string());
             return Ok(config);
         }
-        let text = self.text(identity);
+        let text = self.text(identity)?;
         // What it says is known to be right before it has its place.
         let config = Config::read(file, &text)?;
         make_directory_of(file)?;
         files::write(file, &text, Secrecy::Public, Overwrite::Force)?;
+        self.make_usual(file);
         account.step("configuration", Outcome::Done, &file.display().to_string());
         for warning in config.warnings() {
             account.step("configuration", Outcome::Note, &warning);
@@ -302,8 +306,16 @@ impl Joining<'_> {
         Ok(config)
     }
 
+    /// Makes this host the one that commands without `--config` mean, unless they mean another. It only saves typing.
+    fn make_usual(&self, file: &Path) {
+        let usual = Path::new(config::DEFAULT_FILE);
+        if file.parent() == usual.parent() && usual.symlink_metadata().is_err() {
+            let _ = file.file_name().map(|name| std::os::unix::fs::symlink(name, usual));
+        }
+    }
+
     /// The smallest configuration that does it.
-    fn text(&self, identity: &HostIdentity) -> String {
+    fn text(&self, identity: &HostIdentity) -> Result<String, Failure> {
         let JoinArguments { identity: file, mode, migration, places, .. } = self.arguments;
         let quoted = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
         let mut text = "# Written by `ringwall join`. Every key: man ringwall.toml\n[host]\n".to_owned();
@@ -321,7 +333,11 @@ impl Joining<'_> {
         if identity.certificate().addresses().is_empty() {
             text.push_str("\n[dhcp]\nclient = true\n");
         }
-        text
+        if let Some(file) = &self.arguments.append {
+            text.push('\n');
+            text.push_str(&files::read(file)?);
+        }
+        Ok(text)
     }
 
     /// Guards the interface on trial, looks whether the network is as before, and keeps or takes back.

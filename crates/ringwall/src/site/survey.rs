@@ -29,8 +29,9 @@ const DNSMASQ: &str = "/var/lib/misc/dnsmasq.leases";
 const KEA: &str = "/var/lib/kea/kea-leases4.csv";
 /// Where Debian's ieee-data has the list of makers.
 const MAKERS: [&str; 2] = ["/usr/share/ieee-data/oui.txt", "/usr/share/ieee-data/oui.csv"];
-/// The name of the legacy list beside the tokens.
+/// The lists beside the tokens: of mode `cll`, and of mode `sarp`.
 const LEGACY: &str = "legacy.toml";
+const KNOWN: &str = "known.toml";
 
 /// Arguments of `site survey`.
 #[derive(Debug, Args)]
@@ -178,6 +179,8 @@ fn in_columns(rows: &[Row]) -> String {
 struct Plan {
     invitations: Vec<Invitation>,
     legacy: Vec<Row>,
+    /// Routers, which hosts need before they are guarded themselves.
+    routers: Vec<Row>,
     /// Names that the site has issued to already.
     enrolled: Vec<String>,
     undecided: usize,
@@ -208,8 +211,10 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
     let output: &mut dyn std::io::Write = if arguments.json { &mut unheard } else { &mut **output };
     let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output };
     many::write_files(&arguments.out, &tokens, false, &mut quiet)?;
-    let list = arguments.out.join(LEGACY);
-    files::write(&list, &plan.legacy_text(), Secrecy::Public, Overwrite::Force)?;
+    let known: Vec<Row> = plan.legacy.iter().chain(&plan.routers).cloned().collect();
+    for (name, section, rows) in [(LEGACY, "cll.legacy", &plan.legacy), (KNOWN, "sarp.known_hosts", &known)] {
+        files::write(&arguments.out.join(name), &sections(section, rows), Secrecy::Public, Overwrite::Force)?;
+    }
     Ok(())
 }
 
@@ -218,8 +223,17 @@ impl Plan {
         let issued = directory.list()?;
         let good: BTreeSet<&str> =
             issued.iter().filter(|one| one.not_after_unix >= unix_s).map(|one| one.name.as_str()).collect();
-        let mut plan = Plan { invitations: Vec::new(), legacy: Vec::new(), enrolled: Vec::new(), undecided: 0 };
+        let mut plan = Plan {
+            invitations: Vec::new(),
+            legacy: Vec::new(),
+            routers: Vec::new(),
+            enrolled: Vec::new(),
+            undecided: 0,
+        };
         for row in rows {
+            if row.kind == Kind::Router {
+                plan.routers.push(row.clone());
+            }
             match row.kind {
                 Kind::Unknown => plan.undecided += 1,
                 Kind::Legacy => plan.legacy.push(row),
@@ -252,21 +266,18 @@ impl Plan {
         }
         lines.join("\n")
     }
+}
 
-    /// Sections for the configuration of every host.
-    fn legacy_text(&self) -> String {
-        let mut text =
-            "# Made by `ringwall site import`: what will never be enrolled, for the configuration of each host.\n"
-                .to_owned();
-        for row in &self.legacy {
-            let Some(mac) = row.mac else { continue };
-            for ip in &row.addresses {
-                text.push_str(&format!(
-                    "# {} {}\n[[cll.legacy]]\nip = \"{ip}\"\nmac = \"{mac}\"\n",
-                    row.name, row.vendor
-                ));
-            }
+/// Sections for the configuration of every host.
+fn sections(name: &str, rows: &[Row]) -> String {
+    let mut text = "# Made by `ringwall site import`, for `ringwall join --append`: what is not guarded.\n".to_owned();
+    for row in rows {
+        let Some(mac) = row.mac else { continue };
+        for ip in &row.addresses {
+            // A name in a comment must not end it.
+            let shown = format!("{} {}", row.name, row.vendor).replace(char::is_control, " ");
+            text.push_str(&format!("# {}\n[[{name}]]\nip = \"{ip}\"\nmac = \"{mac}\"\n", shown.trim()));
         }
-        text
     }
+    text
 }
