@@ -3765,7 +3765,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__survey)
-            opts="-h --dnsmasq --kea --neigh --table --without-neighbours --oui --csv --json --log-json --help"
+            opts="-h --dnsmasq --kea --neigh --table --listen --interface --without-neighbours --oui --csv --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3784,6 +3784,14 @@ _ringwall() {
                     return 0
                     ;;
                 --table)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -49,7 +49,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l run-dir -d 'L
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l identity -d 'Where the identity is, or is written to' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l mode -d 'How the site guards its hosts: cll (every frame sealed) or sarp (ARP signed)' -r -f -a "cll\t''
 sarp\t''"
-complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l migration -d 'What a host of mode cll does with frames in clear: observe (nothing is refused yet), prefer or enforce' -r -f -a "observe\t''
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l migration -d 'What a host of mode cll does with frames in clear: observe (without this; nothing is refused yet), prefer or enforce' -r -f -a "observe\t''
 prefer\t''
 enforce\t''"
 complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l append -d 'A file of further sections for the configuration, such as the legacy.toml of `site import`' -r -F
@@ -159,6 +159,8 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l kea -d 'Leases of Kea (kea-leases4.csv); repeat it for several' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l neigh -d 'What `ip neigh` prints on another machine; repeat it for several' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l table -d 'A table that there is already: what it says of a hardware address stays; repeat it for several' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l listen -d 'Listen for ARP on --interface for so long: 30s, 5m; sends nothing, and needs root' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l interface -d 'Where to listen' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l oui -d 'The IEEE\'s list of makers; without it that of Debian\'s ieee-data, if it is there' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l without-neighbours -d 'Leave out the neighbours of this machine'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l csv -d 'Print a table that `site import` and `site token --csv` take'

@@ -137,6 +137,14 @@ fn a_machine_joins_by_one_command_talks_sealed_and_leaves_nothing() {
         let [enrolled, configured, tried] = ["enrolment", "configuration", "trial"].map(|step| steps(&again)[step]);
         assert_eq!([enrolled, configured, tried], ["there already"; 3], "{again}");
 
+        // What the file says is not passed over, and another one counts at once.
+        let other = join(stage, &near, text(&made), &["--migration", "prefer"])?;
+        assert!(!other.status.success() && other.stdout.contains("it says migration observe; change it"), "{other:?}");
+        assert_eq!(near.status()?["migration"]["mode"], "observe");
+        let other = join(stage, &near, text(&made), &["--migration", "prefer", "--force"])?;
+        assert!(other.status.success(), "{other:?}");
+        assert_eq!(near.status()?["migration"]["mode"], "prefer");
+
         let plan = told(&leave(&near, &["--dry-run", "--json"])?);
         assert_eq!(steps(&plan)["release"], "would be");
         assert_eq!(near.status()?["state"], "running", "nothing was done");
@@ -359,5 +367,36 @@ fn three_machines_of_a_table_join_at_once_with_nobody_at_the_keyboard() {
         assert!(config.contains("[[cll.legacy]]\nip = \"10.77.0.99\""), "{config}");
         let [a, b] = ["a", "b"].map(|name| stage.host(name));
         reach(&a.namespace, b.ip, SOON).map(drop)
+    });
+}
+
+#[test]
+fn whoever_speaks_on_the_wire_is_in_the_survey() {
+    perform(&["a", "b", "m"], |stage| {
+        let [a, b, m] = ["a", "b", "m"].map(|name| stage.host(name));
+        let mut survey = m.namespace.command(&program().to_string_lossy());
+        survey.args(["site", "survey", "--without-neighbours", "--listen", "8s", "--interface", INTERFACE, "--json"]);
+        // What the machine that tests has leased is no part of this network.
+        survey.arg("--dnsmasq").arg("/dev/null");
+        let surveying = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| process::ask(survey, &[]));
+            for _ in 0..6 {
+                let mut asking = a.namespace.command("arping");
+                asking.args(["-c", "1", "-w", "1", "-I", INTERFACE, &b.ip.to_string()]);
+                process::told(asking)?;
+                process::pause(Duration::from_millis(300))?;
+            }
+            asked.join().expect("no panic")
+        })?;
+        let rows: Value =
+            serde_json::from_str(&surveying.stdout).unwrap_or_else(|error| panic!("{error}: {surveying:?}"));
+        let heard = |host: &Host| {
+            let rows = rows.as_array().into_iter().flatten();
+            rows.filter(|row| row["mac"] == host.mac.to_string()).any(|row| row["addresses"][0] == host.ip.to_string())
+        };
+        assert!(heard(a), "{rows}");
+        // It has said nothing to everybody.
+        assert!(!heard(m), "{rows}");
+        Ok(())
     });
 }

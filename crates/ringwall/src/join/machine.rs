@@ -8,7 +8,7 @@ use system::takeover::{self, state};
 
 use super::account::{Account, Outcome};
 use super::{Joining, described};
-use crate::config::Config;
+use crate::config::{Config, MigrationName};
 use crate::failure::Failure;
 
 /// The oldest kernel that keeps a card closed in both directions: major and minor version.
@@ -138,7 +138,19 @@ fn of_the_configuration(joining: &Joining<'_>) -> Option<(String, String)> {
         Ok(config) if config.host.mode.word() != arguments.mode => {
             other(format!("it says mode {}", config.host.mode.word()))
         }
+        Ok(config) if arguments.migration.as_deref().is_some_and(|word| word != migration(&config)) => {
+            let reload = format!("change it there, then `ringwall host reload --config {}`", file.display());
+            wrong(format!("{}: it says migration {}", file.display(), migration(&config)), reload)
+        }
         Ok(_) => None,
+    }
+}
+
+fn migration(config: &Config) -> &'static str {
+    match config.cll.migration {
+        MigrationName::Observe => "observe",
+        MigrationName::Prefer => "prefer",
+        MigrationName::Enforce => "enforce",
     }
 }
 

@@ -37,10 +37,12 @@ use self::account::{Account, Outcome};
 use self::around::Before;
 use self::trial::{Began, Trial};
 use self::units::Units;
+use crate::client;
 use crate::config::duration::parse_time;
 use crate::config::{self, Config, Mode};
 use crate::enroll::{self, Manner, Place, kept_beside, read_token};
 use crate::failure::Failure;
+use crate::protocol::{Answer, Ask};
 
 pub(crate) use cards::default_gateways;
 pub(crate) use leave::LeaveArguments;
@@ -122,9 +124,9 @@ pub(crate) struct JoinArguments {
     /// How the site guards its hosts: cll (every frame sealed) or sarp (ARP signed)
     #[arg(long, default_value = "cll", value_parser = ["cll", "sarp"])]
     mode: String,
-    /// What a host of mode cll does with frames in clear: observe (nothing is refused yet), prefer or enforce
-    #[arg(long, default_value = "observe", value_parser = ["observe", "prefer", "enforce"])]
-    migration: String,
+    /// What a host of mode cll does with frames in clear: observe (without this; nothing is refused yet), prefer or enforce
+    #[arg(long, value_parser = ["observe", "prefer", "enforce"])]
+    migration: Option<String>,
     /// A file of further sections for the configuration, such as the legacy.toml of `site import`
     #[arg(long, value_name = "FILE")]
     append: Option<PathBuf>,
@@ -176,6 +178,11 @@ impl JoinArguments {
         joining.try_out(&config, account)
     }
 
+    /// Whoever says nothing begins with what refuses nothing.
+    fn migration(&self) -> &str {
+        self.migration.as_deref().unwrap_or("observe")
+    }
+
     fn token(&self) -> Result<Option<Token>, Failure> {
         match (&self.token, &self.token_file) {
             (Some(text), _) => read_token(text).map(Some),
@@ -212,7 +219,8 @@ impl Joining<'_> {
 
     fn tell_plan(&self, account: &mut Account) {
         let units = Units::of(&self.interface, self.arguments.places.no_units).with(&self.interface, &self.config);
-        let JoinArguments { identity, mode, migration, revert_after, .. } = self.arguments;
+        let JoinArguments { identity, mode, revert_after, .. } = self.arguments;
+        let migration = self.arguments.migration();
         let trial_s = revert_after.as_secs();
         let plan = [
             ("enrolment", format!("an identity in {}, unless it is there", identity.display())),
@@ -300,10 +308,33 @@ impl Joining<'_> {
         files::write(file, &text, Secrecy::Public, Overwrite::Force)?;
         self.make_usual(file);
         account.step("configuration", Outcome::Done, &file.display().to_string());
+        // A daemon that guards already goes by it, too, as far as it can without a restart.
+        if let Ok(Answer::Done { lines }) = client::ask(&config.socket(), &Ask::Reload) {
+            lines.iter().for_each(|line| account.step("configuration", Outcome::Note, line));
+        }
+        for note in self.strange_addresses(identity)? {
+            account.step("configuration", Outcome::Note, &note);
+        }
         for warning in config.warnings() {
             account.step("configuration", Outcome::Note, &warning);
         }
         Ok(config)
+    }
+
+    /// Where interface and certificate do not agree about addresses, which makes a host deaf to others.
+    fn strange_addresses(&self, identity: &HostIdentity) -> Result<Vec<String>, Failure> {
+        let certified = identity.certificate().addresses();
+        if certified.is_empty() {
+            return Ok(Vec::new());
+        }
+        let had = takeover::addresses(&self.interface)?;
+        let interface = &self.interface;
+        let strange = had.iter().filter(|ip| !certified.contains(ip));
+        let strange =
+            strange.map(|ip| format!("{interface} has {ip}, which the certificate does not name: nobody believes it"));
+        let missing = certified.iter().filter(|ip| !had.contains(ip));
+        let missing = missing.map(|ip| format!("the certificate names {ip}, which {interface} does not have"));
+        Ok(strange.chain(missing).collect())
     }
 
     /// Makes this host the one that commands without `--config` mean, unless they mean another. It only saves typing.
@@ -316,7 +347,8 @@ impl Joining<'_> {
 
     /// The smallest configuration that does it.
     fn text(&self, identity: &HostIdentity) -> Result<String, Failure> {
-        let JoinArguments { identity: file, mode, migration, places, .. } = self.arguments;
+        let JoinArguments { identity: file, mode, places, .. } = self.arguments;
+        let migration = self.arguments.migration();
         let quoted = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
         let mut text = "# Written by `ringwall join`. Every key: man ringwall.toml\n[host]\n".to_owned();
         text.push_str(&format!("interface = \"{}\"\nidentity = {}\n", self.interface, quoted(file)));

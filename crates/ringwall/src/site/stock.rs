@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use authority::limits::MAX_NAME_LEN;
-use wire::MacAddress;
+use wire::arp::Arp;
+use wire::ethernet::Header;
+use wire::{EtherType, MacAddress};
 
 use super::table::{Kind, Row};
 
@@ -106,6 +108,16 @@ pub(super) fn kea(text: &str) -> Vec<Sighting> {
         };
     }
     leases.into_values().collect()
+}
+
+/// Who says in a frame of ARP that he has an address. Only what he says of himself counts, and a probe (RFC 5227) says nothing yet.
+pub(super) fn heard(frame: &[u8]) -> Option<Sighting> {
+    let (header, payload) = Header::parse(frame).ok()?;
+    let arp = Arp::parse(payload).ok().filter(|_| header.ethertype == EtherType::ARP)?;
+    let is_himself = header.source == arp.sender_mac && !arp.sender_ip.is_unspecified();
+    let is_card = arp.sender_mac != MacAddress::ZERO && arp.sender_mac.0[0] & GROUP == 0;
+    let seen = Sighting { mac: arp.sender_mac, ip: arp.sender_ip, name: String::new(), source: "arp" };
+    (is_himself && is_card).then_some(seen)
 }
 
 /// Nothing if it is no card's.
@@ -218,6 +230,8 @@ fn doubled(rows: &[Row], index: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wire::arp::Operation;
+
     use super::*;
 
     const ARP: &str = "IP address       HW type     Flags       HW address            Mask     Device\n\
@@ -269,6 +283,23 @@ mod tests {
         let seen = ip_neigh(text);
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].ip, Ipv4Addr::new(192, 0, 2, 17));
+    }
+
+    #[test]
+    fn of_what_is_heard_only_what_somebody_says_of_himself_counts() {
+        let [mine, other] = [MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2])];
+        let frame = |source, sender_mac, sender_ip: [u8; 4]| {
+            let header = Header { destination: MacAddress::BROADCAST, source, ethertype: EtherType::ARP };
+            let operation = Operation::Request;
+            let (sender_ip, target_ip) = (sender_ip.into(), [192, 0, 2, 9].into());
+            let arp = Arp { operation, sender_mac, sender_ip, target_mac: MacAddress::ZERO, target_ip };
+            [&header.emit()[..], &arp.emit()].concat()
+        };
+        let seen = heard(&frame(mine, mine, [192, 0, 2, 1])).expect("somebody");
+        assert_eq!((seen.mac, seen.ip), (mine, Ipv4Addr::new(192, 0, 2, 1)));
+        assert_eq!(heard(&frame(mine, other, [192, 0, 2, 1])), None, "of another");
+        assert_eq!(heard(&frame(mine, mine, [0, 0, 0, 0])), None, "a probe");
+        assert_eq!(heard(&frame(mine, mine, [192, 0, 2, 1])[..20]), None, "cut");
     }
 
     #[test]

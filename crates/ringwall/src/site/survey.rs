@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use authority::Directory;
 use authority::directory::Invitation;
 use authority::files::{self, Overwrite, Secrecy};
 use authority::limits::HOST_VALIDITY;
+use bump::Batch;
 use clap::Args;
 use identity::certificate::Role;
 use serde_json::{Value, json};
+use system::port::{PacketOptions, PacketPort, Receiver};
+use system::takeover::{self, Kept};
+use system::wait::{PollFd, PollFlags, wait};
 
 use super::stock::{self, Sighting};
 use super::table::{self, Kind, Row};
@@ -29,6 +33,8 @@ const DNSMASQ: &str = "/var/lib/misc/dnsmasq.leases";
 const KEA: &str = "/var/lib/kea/kea-leases4.csv";
 /// Where Debian's ieee-data has the list of makers.
 const MAKERS: [&str; 2] = ["/usr/share/ieee-data/oui.txt", "/usr/share/ieee-data/oui.csv"];
+/// Most pairs of a card and an address that are heard.
+const HEARD_MAX: usize = 16_384;
 /// The lists beside the tokens: of mode `cll`, and of mode `sarp`.
 const LEGACY: &str = "legacy.toml";
 const KNOWN: &str = "known.toml";
@@ -48,6 +54,12 @@ pub(crate) struct SurveyArguments {
     /// A table that there is already: what it says of a hardware address stays; repeat it for several
     #[arg(long, value_name = "FILE")]
     table: Vec<PathBuf>,
+    /// Listen for ARP on --interface for so long: 30s, 5m; sends nothing, and needs root
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "interface")]
+    listen: Option<Duration>,
+    /// Where to listen
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    interface: Option<String>,
     /// Leave out the neighbours of this machine
     #[arg(long)]
     without_neighbours: bool,
@@ -117,11 +129,35 @@ fn seen(arguments: &SurveyArguments) -> Result<Vec<Sighting>, Failure> {
             seen.extend(parse(&read(file)?));
         }
     }
+    if let (Some(time), Some(interface)) = (arguments.listen, &arguments.interface) {
+        seen.extend(listen(interface, time)?);
+    }
     if arguments.dnsmasq.is_empty() && arguments.kea.is_empty() {
         seen.extend(stock::dnsmasq(&fs::read_to_string(DNSMASQ).unwrap_or_default()));
         seen.extend(stock::kea(&fs::read_to_string(KEA).unwrap_or_default()));
     }
     Ok(seen)
+}
+
+/// Who speaks ARP on `interface` meanwhile. Whoever makes up addresses fills the list and no more.
+fn listen(interface: &str, time: Duration) -> Result<Vec<Sighting>, Failure> {
+    let broken = |error: &dyn std::fmt::Display| Failure::new(format!("{interface}: {error}; listen as root"));
+    let card = takeover::card(interface)?;
+    let card = card.ok_or_else(|| Failure::new(format!("{interface}: no such Ethernet interface; name another")))?;
+    let mut port = PacketPort::open(&PacketOptions::kept(Kept::Arp, card.index)).map_err(|error| broken(&error))?;
+    let end = Instant::now() + time;
+    let mut seen = BTreeMap::new();
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        wait(&mut [PollFd::new(&port, PollFlags::IN)], Some(left)).map_err(|error| broken(&error))?;
+        // Whoever floods does not make it longer.
+        while Instant::now() < end && port.receiver.fill().map_err(|error| broken(&error))? {
+            while let Some(frame) = port.receiver.next_frame() {
+                let one = stock::heard(frame.bytes).filter(|_| seen.len() < HEARD_MAX);
+                one.map(|one| seen.insert((one.mac.0, one.ip), one));
+            }
+        }
+    }
+    Ok(seen.into_values().collect())
 }
 
 fn makers(named: Option<&Path>) -> Result<BTreeMap<[u8; 3], String>, Failure> {
