@@ -61,7 +61,7 @@ impl Before {
     /// Looks, or reads what an earlier run has seen before the interface was taken over.
     pub(super) fn of(config: &Config, name_servers: &[Ipv4Addr], peers: &[Ipv4Addr]) -> Result<Before, Failure> {
         let (interface, state_dir) = (&config.host.interface, &config.host.state_dir);
-        let file = state_dir.join(format!("{interface}.join.json"));
+        let file = file_of(state_dir, interface);
         let is_guarded = state::load(state_dir, interface)?.is_some();
         if let Some(found) = kept(&file).filter(|_| is_guarded) {
             return Ok(Before { found, file });
@@ -134,6 +134,11 @@ impl Before {
         }
         Ok(())
     }
+}
+
+/// Where it is kept who answered before.
+pub(super) fn file_of(state_dir: &Path, interface: &str) -> PathBuf {
+    state_dir.join(format!("{interface}.join.json"))
 }
 
 /// What lets a host be reached that has no daemon.

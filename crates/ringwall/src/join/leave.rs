@@ -10,6 +10,7 @@ use serde_json::json;
 use system::takeover::{self, state};
 
 use super::account::{Account, Outcome};
+use super::around;
 use super::units::Units;
 use super::{CONFIG_DIRECTORY, PlaceArguments, TellingArguments};
 use crate::config::{self, Config};
@@ -126,6 +127,8 @@ impl Leaving {
                 }
             }
         }
+        // Of a joining that never came to its end.
+        let _ = fs::remove_file(around::file_of(&self.state_dir, &self.interface));
         let (outcome, text) = match was_taken {
             true => (Outcome::Done, format!("{} is given back; its traffic is in clear", self.interface)),
             false => (Outcome::WasThere, format!("{} is not guarded", self.interface)),
