@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Takes two guarded machines through restarts, a kill and a release, under each manager of the network,
-and through an upgrade and the removal of the package."""
+through an upgrade and the removal of the package, and through joining by one command."""
 
 import argparse
 import json
@@ -49,6 +49,8 @@ MANAGERS = {
 
 # What the package is put through, beside the managers.
 PACKAGE = "package"
+# Joining and leaving by one command, with restarts between.
+JOIN = "join"
 # Another revision of the package, which image.sh has put there.
 UPGRADE = "/opt/ringwall/second.deb"
 
@@ -179,15 +181,21 @@ class Watch:
         self.process.wait()
 
 
-def prepare(machine, manager, identity):
+def manage(machine, manager):
+    """Has `manager` give the machine its address at each boot."""
     told = MANAGERS[manager]
     machine.must("systemd-machine-id-setup")
     # networkd is a user of its own; NetworkManager refuses what others may read.
     mode = "600" if manager == "NetworkManager" else "644"
     machine.put(told["file"], told["text"].format(interface=INTERFACE, ip=machine.ip), mode)
+    machine.must("systemd-sysusers && systemctl daemon-reload", 120)
+
+
+def prepare(machine, manager, identity):
+    told = MANAGERS[manager]
+    manage(machine, manager)
     machine.put("/etc/ringwall/identity.pem", identity)
     machine.put(CONFIG, f'[host]\ninterface = "{INTERFACE}"\nmode = "cll"\n')
-    machine.must("systemd-sysusers && systemctl daemon-reload", 120)
     machine.must(f"systemctl enable {told['units']} ringwall-closed@{INTERFACE} ringwall@{INTERFACE} && sync", 120)
 
 
@@ -283,7 +291,87 @@ def release(machines):
     return took
 
 
+def is_enabled(machine, unit):
+    return machine.ask(f"systemctl is-enabled {unit}@{INTERFACE}")["said"].strip() == "enabled"
+
+
+def join(machine, options):
+    """What `ringwall join` says in JSON, and how it ends."""
+    answer = machine.ask(f"ringwall join --json --interface {INTERFACE} {options} 2>/run/join.err", 240)
+    if answer is None or not answer["said"].startswith("{"):
+        raise Failed(f"{machine.name}: join says nothing: {answer} {machine.ask('cat /run/join.err')}")
+    return json.loads(answer["said"]), answer["status"]
+
+
+def check_kept(machine):
+    """It is guarded for good, by the unit, which the next boot starts."""
+    status = json.loads(machine.must(f"ringwall status --json --config {CONFIG} || test $? -le 2"))
+    if status["state"] != "running" or "reverts_in_s" in status["takeover"]:
+        raise Failed(f"{machine.name}: {status['state']} {status['takeover']}")
+    machine.must(f"systemctl is-active ringwall@{INTERFACE}")
+    if not (is_enabled(machine, "ringwall") and is_enabled(machine, "ringwall-closed")):
+        raise Failed(f"{machine.name}: the units are not enabled")
+
+
+def play_joining(directory, identities, boots):
+    """Two machines join by one command each, one after a try that must be taken back, and leave again."""
+    machines = [Machine(directory, "a", 10), Machine(directory, "b", 11)]
+    row = {"manager": JOIN, "boots": 0}
+    drop_in = f"/run/systemd/system/ringwall@{INTERFACE}.service.d"
+    try:
+        for machine in machines:
+            machine.start()
+        for machine in machines:
+            machine.await_boot()
+            manage(machine, "networkd")
+            machine.must("systemctl enable --now systemd-networkd && sync", 120)
+            machine.put("/etc/ringwall/identity.pem", identities[machine.name])
+        a, b = machines
+        row["kernel"] = a.must("uname -r").strip()
+        await_reached(a, b, "in clear")
+        # Who enforces does not hear a host that nobody guards.
+        told, status = join(a, f"--migration enforce --peer {b.ip}")
+        if status == 0 or told["joined"] or f"host {b.ip}" not in told["error"]:
+            raise Failed(f"a host that is alone was kept: {told}")
+        if is_enabled(a, "ringwall") or a.ask(f"ls {drop_in}")["status"] == 0:
+            raise Failed("the trial left something behind")
+        check_nothing_left(a)
+        await_reached(a, b, "after the way back")
+        for machine, options in ((a, "--migration observe --force"), (b, f"--migration observe --peer {a.ip}")):
+            told, status = join(machine, options)
+            if status or not told["joined"]:
+                raise Failed(f"{machine.name}: {told}")
+            check_kept(machine)
+            await_reached(a, b, "after joining")
+        for number in range(boots):
+            restart(machines)
+            row["reached_after_s"] = round(max(await_reached(a, b, "after a boot"), await_reached(b, a, "back")), 1)
+            for machine in machines:
+                check_kept(machine)
+            peers = json.loads(a.must(f"ringwall peers --json --config {CONFIG}"))
+            if "established" not in [peer["state"] for peer in peers]:
+                raise Failed(f"nobody seals after a boot: {peers}")
+            row["boots"] = number + 1
+            print(f"   {JOIN}: boot {number + 1} of {boots}: guarded, sealed", flush=True)
+        for machine in machines:
+            machine.must("ringwall leave --forget", 120)
+            if is_enabled(machine, "ringwall") or machine.ask("ls /etc/ringwall/identity.pem")["status"] == 0:
+                raise Failed(f"{machine.name}: left, but not gone")
+            check_nothing_left(machine)
+        row["released_s"] = round(await_reached(a, b, "after leaving"), 1)
+        row["verdict"] = "ok"
+    except Failed as failed:
+        row["verdict"] = f"FAILED: {failed}"
+    finally:
+        for machine in machines:
+            machine.stop()
+    return row
+
+
 def play(case, directory, identities, boots):
+    if case == JOIN:
+        return play_joining(directory, identities, boots)
+
     machines = [Machine(directory, "a", 10), Machine(directory, "b", 11)]
     watch = None
     row = {"manager": case, "boots": 0}
@@ -352,7 +440,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=pathlib.Path, help="where image.sh has put its files")
     parser.add_argument("program", help="the ringwall program that issues identities")
-    parser.add_argument("--only", choices=[*MANAGERS, PACKAGE], action="append",
+    parser.add_argument("--only", choices=[*MANAGERS, PACKAGE, JOIN], action="append",
                         help="this case; may be given several times")
     parser.add_argument("--boots", type=int, default=3, help="restarts in each case (3)")
     parser.add_argument("--json", type=pathlib.Path, help="write the rows to this file")
@@ -366,7 +454,7 @@ def main():
         in_namespace("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
         in_namespace("ip", "link", "add", BRIDGE, "type", "bridge")
         in_namespace("ip", "link", "set", BRIDGE, "up")
-        for case in options.only or [*MANAGERS, PACKAGE]:
+        for case in options.only or [*MANAGERS, PACKAGE, JOIN]:
             print(f"== {case}", flush=True)
             rows.append(play(case, options.directory, identities, options.boots))
             print(f"   {rows[-1]}", flush=True)

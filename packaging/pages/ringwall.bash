@@ -22,9 +22,6 @@ _ringwall() {
             ringwall,config)
                 cmd="ringwall__subcmd__config"
                 ;;
-            ringwall,doctor)
-                cmd="ringwall__subcmd__doctor"
-                ;;
             ringwall,events)
                 cmd="ringwall__subcmd__events"
                 ;;
@@ -37,11 +34,14 @@ _ringwall() {
             ringwall,help)
                 cmd="ringwall__subcmd__help"
                 ;;
-            ringwall,history)
-                cmd="ringwall__subcmd__history"
-                ;;
             ringwall,host)
                 cmd="ringwall__subcmd__host"
+                ;;
+            ringwall,join)
+                cmd="ringwall__subcmd__join"
+                ;;
+            ringwall,leave)
+                cmd="ringwall__subcmd__leave"
                 ;;
             ringwall,metrics)
                 cmd="ringwall__subcmd__metrics"
@@ -136,9 +136,6 @@ _ringwall() {
             ringwall__subcmd__help,config)
                 cmd="ringwall__subcmd__help__subcmd__config"
                 ;;
-            ringwall__subcmd__help,doctor)
-                cmd="ringwall__subcmd__help__subcmd__doctor"
-                ;;
             ringwall__subcmd__help,events)
                 cmd="ringwall__subcmd__help__subcmd__events"
                 ;;
@@ -151,11 +148,14 @@ _ringwall() {
             ringwall__subcmd__help,help)
                 cmd="ringwall__subcmd__help__subcmd__help"
                 ;;
-            ringwall__subcmd__help,history)
-                cmd="ringwall__subcmd__help__subcmd__history"
-                ;;
             ringwall__subcmd__help,host)
                 cmd="ringwall__subcmd__help__subcmd__host"
+                ;;
+            ringwall__subcmd__help,join)
+                cmd="ringwall__subcmd__help__subcmd__join"
+                ;;
+            ringwall__subcmd__help,leave)
+                cmd="ringwall__subcmd__help__subcmd__leave"
                 ;;
             ringwall__subcmd__help,metrics)
                 cmd="ringwall__subcmd__help__subcmd__metrics"
@@ -256,6 +256,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__help__subcmd__site,import)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__import"
+                ;;
             ringwall__subcmd__help__subcmd__site,init)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__init"
                 ;;
@@ -288,6 +291,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,revoke)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__revoke"
+                ;;
+            ringwall__subcmd__help__subcmd__site,survey)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
                 ;;
             ringwall__subcmd__help__subcmd__site,token)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__token"
@@ -463,6 +469,9 @@ _ringwall() {
             ringwall__subcmd__site,help)
                 cmd="ringwall__subcmd__site__subcmd__help"
                 ;;
+            ringwall__subcmd__site,import)
+                cmd="ringwall__subcmd__site__subcmd__import"
+                ;;
             ringwall__subcmd__site,init)
                 cmd="ringwall__subcmd__site__subcmd__init"
                 ;;
@@ -496,6 +505,9 @@ _ringwall() {
             ringwall__subcmd__site,revoke)
                 cmd="ringwall__subcmd__site__subcmd__revoke"
                 ;;
+            ringwall__subcmd__site,survey)
+                cmd="ringwall__subcmd__site__subcmd__survey"
+                ;;
             ringwall__subcmd__site,token)
                 cmd="ringwall__subcmd__site__subcmd__token"
                 ;;
@@ -507,6 +519,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,help)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__help,import)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__import"
                 ;;
             ringwall__subcmd__site__subcmd__help,init)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__init"
@@ -540,6 +555,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,revoke)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__revoke"
+                ;;
+            ringwall__subcmd__site__subcmd__help,survey)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
                 ;;
             ringwall__subcmd__site__subcmd__help,token)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__token"
@@ -575,7 +593,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status peers events explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -757,24 +775,6 @@ _ringwall() {
         ringwall__subcmd__config__subcmd__show)
             opts="-h --config --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__doctor)
-            opts="-h --config --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1133,7 +1133,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="join leave site host akd gate shield status peers events explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1205,20 +1205,6 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__config__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__doctor)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1357,20 +1343,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__history)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1552,6 +1524,34 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__join)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__leave)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1679,7 +1679,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1707,6 +1707,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1902,6 +1916,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__survey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__site__subcmd__token)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1923,40 +1951,6 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__history)
-            opts="-h --config --file --since --kind --about --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --kind)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --about)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2538,8 +2532,108 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__join)
+            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -W "cll sarp" -- "${cur}"))
+                    return 0
+                    ;;
+                --migration)
+                    COMPREPLY=($(compgen -W "observe prefer enforce" -- "${cur}"))
+                    return 0
+                    ;;
+                --append)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name-server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --revert-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__leave)
+            opts="-h --interface --config --state-dir --run-dir --no-units --forget --dry-run --yes --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__metrics)
-            opts="-h --config --interface --out --open-metrics --log-json --help"
+            opts="-h --config --interface --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2550,10 +2644,6 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2889,7 +2979,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2903,7 +2993,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__approve)
-            opts="-h --dir --fingerprint --allow-shared-addresses --json --log-json --help"
+            opts="-h --dir --fingerprint --all --watch --allow-shared-addresses --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2943,7 +3033,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2985,6 +3075,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3180,6 +3284,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__survey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__token)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3187,6 +3305,36 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__import)
+            opts="-h --dir --out --days --valid --dry-run --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3616,8 +3764,50 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__survey)
+            opts="-h --dnsmasq --kea --neigh --table --listen --interface --without-neighbours --oui --csv --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dnsmasq)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kea)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --neigh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --table)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oui)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__token)
-            opts="-h --dir --name --mac --ip --subnet --role --days --valid --json --log-json --help"
+            opts="-h --dir --name --csv --mac --ip --subnet --preapproved --out --out-csv --role --days --valid --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3631,6 +3821,10 @@ _ringwall() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --csv)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --mac)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3640,6 +3834,14 @@ _ringwall() {
                     return 0
                     ;;
                 --subnet)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-csv)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -104,6 +104,10 @@ pub enum Error {
     NoSite,
     /// A token serves for no time or too long.
     BadTokenPeriod,
+    /// This host was to be approved beforehand, whatever hardware address it has.
+    PreapprovedForAnybody(String),
+    /// Two tokens at once for a host of this name.
+    InvitedTwice(String),
     /// The site has no key distributor that a host could enrol at.
     NoDistributor,
     /// Nobody applies under this name or number.
@@ -250,6 +254,10 @@ impl Error {
     fn fmt_enrolment(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::BadTokenPeriod => f.write_str("the token's time does not serve; use 1 minute to 30 days"),
+            Error::PreapprovedForAnybody(name) => {
+                write!(f, "{name} cannot be approved beforehand for any hardware address; say which it has")
+            }
+            Error::InvitedTwice(name) => write!(f, "{name} is there twice; give each host a name of its own"),
             Error::NoDistributor => f.write_str(
                 "the site has no key distributor that a host could enrol at; make one with 'ringwall site issue --role akd'",
             ),

@@ -401,6 +401,7 @@ fn invitation(name: &str) -> Invitation {
         mac: None,
         addresses: vec![],
         subnets: vec![],
+        preapproved: false,
         validity: DAY * 30,
         valid: DAY,
     }

@@ -1,5 +1,5 @@
-//! `ringwall host enroll --token`: a machine becomes a host of a site over the network, before it has an identity, an address or
-//! the time.
+//! `ringwall host enroll --token`, and the enrolment of `ringwall join`: a machine becomes a host of a site over the network,
+//! before it has an identity, an address or the time.
 //!
 //! What it needs on the way is on disk before the first frame leaves, beside the identity's place, so that an interrupted
 //! enrolment goes on. The identity is on disk before the distributors hear that they may forget it.
@@ -35,6 +35,8 @@ use crate::site::EnrollCommand;
 
 /// After so many tries without an answer the operator hears of it.
 const SILENT_TRIES: u32 = 10;
+/// After so many, one a second, it is given up where nobody waits beside it.
+const SILENT_TRIES_MAX: u32 = 20;
 /// Longest sleep; the end of the time that the operator gives is looked at as often.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -87,7 +89,7 @@ impl EnrollArguments {
             (Some(command), _) => command.run(),
             (None, Some(text)) => {
                 let token = read_token(text)?;
-                enrol(&self.by_token, &token)
+                enrol_by(&self.by_token, &token)
             }
             (None, None) => Err(Failure::new(
                 "nothing says how to enrol; give --token TOKEN, or see `ringwall host enroll request --help` for the way by file",
@@ -96,7 +98,8 @@ impl EnrollArguments {
     }
 }
 
-fn read_token(text: &str) -> Result<Token, Failure> {
+/// A token from the command line, or from the standard input for `-`.
+pub(crate) fn read_token(text: &str) -> Result<Token, Failure> {
     let mut line = Zeroizing::new(String::new());
     if text == "-" {
         let read = io::stdin().lock().read_line(&mut line);
@@ -104,11 +107,24 @@ fn read_token(text: &str) -> Result<Token, Failure> {
     } else {
         line.push_str(text);
     }
-    line.parse().map_err(|error| Failure::new(format!("--token: {error}")))
+    line.trim().parse().map_err(|error| Failure::new(format!("the token: {error}")))
+}
+
+/// Where a machine enrols, and how patiently.
+#[derive(Clone, Debug)]
+pub(crate) struct Manner {
+    /// The addresses that the host would like, if the token says none.
+    pub(crate) ips: Vec<Ipv4Addr>,
+    /// How long the manager may take.
+    pub(crate) timeout: Duration,
+    /// Whether it ends when no distributor has ever answered, after [`SILENT_TRIES_MAX`] tries.
+    pub(crate) ends_in_silence: bool,
+    /// Whether an identity that is there is replaced, and an enrolment by another token forgotten.
+    pub(crate) force: bool,
 }
 
 /// What arguments and configuration say.
-struct Place {
+pub(crate) struct Place {
     interface: String,
     card: Card,
     out: PathBuf,
@@ -130,7 +146,14 @@ impl Place {
         let state_dir = of_config(|config| config.host.state_dir.clone()).unwrap_or_else(|| DEFAULT_STATE_DIR.into());
         let out = arguments.out.clone().or_else(|| of_config(|config| config.host.identity.clone()));
         let out = out.unwrap_or_else(|| DEFAULT_IDENTITY.into());
-        if state::load(&state_dir, &interface)?.is_some() {
+        let clock = config.as_ref().map_or_else(Clock::new, Config::clock);
+        Place::at(&interface, &state_dir, out, clock)
+    }
+
+    /// On this interface, with the identity to be written to `out`.
+    pub(crate) fn at(interface: &str, state_dir: &Path, out: PathBuf, clock: Clock) -> Result<Place, Failure> {
+        let interface = interface.to_owned();
+        if state::load(state_dir, &interface)?.is_some() {
             let what = format!("{interface} is guarded, so only its daemon speaks ARP there");
             return Err(Failure::new(format!(
                 "{what}; enrol by file, or give it back first with `ringwall host release`"
@@ -143,24 +166,45 @@ impl Place {
             let remedy = format!("`ip link set {interface} up`");
             return Err(Failure::new(format!("{interface} is switched off; switch it on with {remedy}")));
         }
-        let kept = with_suffix(&out, ".enrolling");
-        let clock = config.as_ref().map_or_else(Clock::new, Config::clock);
+        let kept = kept_beside(&out);
         Ok(Place { interface, card, out, kept, clock })
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
+/// Where the keys of an enrolment are while the manager decides.
+pub(crate) fn kept_beside(identity: &Path) -> PathBuf {
+    let mut name = identity.as_os_str().to_owned();
+    name.push(".enrolling");
     name.into()
 }
 
-fn enrol(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
+fn enrol_by(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
     let place = Place::find(arguments)?;
-    let overwrite = if arguments.force { Overwrite::Force } else { Overwrite::Never };
+    let out = place.out.clone();
+    let manner = Manner {
+        ips: arguments.ip.clone(),
+        timeout: arguments.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        ends_in_silence: false,
+        force: arguments.force,
+    };
+    let identity = enrol(place, &manner, token)?;
+    let certificate = identity.certificate();
+    let (name, site, until) = (certificate.name(), identity.site_name(), utc_text(certificate.not_after_unix()));
+    if arguments.json {
+        let addresses = certificate.addresses();
+        say!("{}", json!({"name": name, "site": site, "not_after": until, "addresses": addresses, "file": out}));
+    } else {
+        say!("{name} of site {site} is in {} until {until}", out.display());
+    }
+    Ok(())
+}
+
+/// Enrols to the end: the identity is on disk, and nothing else of the enrolment is.
+pub(crate) fn enrol(place: Place, manner: &Manner, token: &Token) -> Result<HostIdentity, Failure> {
+    let overwrite = if manner.force { Overwrite::Force } else { Overwrite::Never };
     // Nobody is asked for an identity that cannot be put down.
     drop(Staged::new(&place.out, "", Secrecy::Secret, overwrite)?);
-    let applying = begin(arguments, token, &place)?;
+    let applying = begin(manner, token, &place)?;
     let settings = Settings {
         mac: place.card.mac,
         key: token.key(),
@@ -168,18 +212,19 @@ fn enrol(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
         sealing_key: applying.sealing_key(),
         request: applying.request().to_vec(),
     };
-    let mut errand = Errand::open(arguments, place, applying, settings, randomness::generator()?)?;
+    let mut errand = Errand::open(manner, place, applying, settings, randomness::generator()?)?;
     let identity = errand.run(token, overwrite)?;
-    errand.finish(&identity)
+    errand.finish()?;
+    Ok(identity)
 }
 
 /// The keys of this enrolment: those that are on disk already, or new ones, which then are.
-fn begin(arguments: &TokenArguments, token: &Token, place: &Place) -> Result<Applying, Failure> {
+fn begin(manner: &Manner, token: &Token, place: &Place) -> Result<Applying, Failure> {
     if place.kept.exists() {
         let kept = Applying::from_pem(&files::read(&place.kept)?).map_err(|error| error.with_file(&place.kept));
         match kept {
             Ok(kept) if kept.is_for(token, place.card.mac) => return Ok(kept),
-            _ if arguments.force => {}
+            _ if manner.force => {}
             Err(error) => return Err(error.into()),
             Ok(_) => {
                 let what = "an enrolment by another token, or for another interface, was not finished";
@@ -189,7 +234,7 @@ fn begin(arguments: &TokenArguments, token: &Token, place: &Place) -> Result<App
     }
     let mut secrets = randomness::secrets()?;
     let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
-    let applying = Applying::begin(token, place.card.mac, &arguments.ip, &mut random)?;
+    let applying = Applying::begin(token, place.card.mac, &manner.ips, &mut random)?;
     files::write(&place.kept, &applying.to_pem(), Secrecy::Secret, Overwrite::Force)?;
     Ok(applying)
 }
@@ -202,12 +247,12 @@ struct Errand {
     port: PacketPort,
     end: Instant,
     is_silent: bool,
-    json: bool,
+    ends_in_silence: bool,
 }
 
 impl Errand {
     fn open(
-        arguments: &TokenArguments,
+        manner: &Manner,
         mut place: Place,
         applying: Applying,
         settings: Settings,
@@ -216,9 +261,10 @@ impl Errand {
         let options = PacketOptions::kept(Kept::Arp, place.card.index);
         let port = PacketPort::open(&options).map_err(|error| Failure::new(format!("{}: {error}", place.interface)))?;
         let now = place.clock.now().since_boot;
-        let end = now + arguments.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let end = now + manner.timeout;
         let applicant = Applicant::new(settings, random, now);
-        Ok(Errand { place, applying, applicant, port, end, is_silent: false, json: arguments.json })
+        let ends_in_silence = manner.ends_in_silence;
+        Ok(Errand { place, applying, applicant, port, end, is_silent: false, ends_in_silence })
     }
 
     /// Asks until the identity is on disk and the distributors have been told, or it comes to nothing.
@@ -226,14 +272,18 @@ impl Errand {
         let mut installed = None;
         loop {
             match (self.turn()?, installed.take()) {
-                (Some(News::Applied), _) => self.say_applied(token),
+                (Some(News::Applied), _) => {
+                    self.ends_in_silence = false;
+                    self.say_applied(token);
+                }
                 (Some(News::Sealed(sealed)), _) => installed = Some(self.install(token, &sealed, overwrite)?),
                 (Some(News::Done), Some(identity)) => return Ok(identity),
                 (Some(News::Ended(state)), _) => return Err(self.ended(state)),
                 (_, identity) => installed = identity,
             }
             // An identity that is there counts, whether or not anybody can be told.
-            if installed.is_none() && self.place.clock.now().since_boot >= self.end {
+            let is_in_vain = self.ends_in_silence && self.applicant.tries() >= SILENT_TRIES_MAX;
+            if installed.is_none() && (is_in_vain || self.place.clock.now().since_boot >= self.end) {
                 return Err(self.too_late(token));
             }
         }
@@ -309,24 +359,16 @@ impl Errand {
     }
 
     fn too_late(&self, token: &Token) -> Failure {
-        let what = if self.is_silent { "no key distributor answered" } else { "the manager has not approved it" };
+        let silent = "no key distributor of the token's site answered on this network";
+        let what = if self.is_silent { silent } else { "the manager has not approved it" };
         let kept = self.place.kept.display();
         let again = format!("run it again with the same token to go on; its keys are kept in {kept}");
         Failure::new(format!("{}: {what} in the time given; {again}", token.name()))
     }
 
-    fn finish(self, identity: &HostIdentity) -> Result<(), Failure> {
-        let Place { out, kept, .. } = &self.place;
-        fs::remove_file(kept).map_err(|error| Failure::file(kept, error, "remove it; the identity is installed"))?;
-        let certificate = identity.certificate();
-        let (name, site, until) = (certificate.name(), identity.site_name(), utc_text(certificate.not_after_unix()));
-        if self.json {
-            let addresses = certificate.addresses();
-            say!("{}", json!({"name": name, "site": site, "not_after": until, "addresses": addresses, "file": out}));
-        } else {
-            say!("{name} of site {site} is in {} until {until}", out.display());
-        }
-        Ok(())
+    fn finish(self) -> Result<(), Failure> {
+        let kept = &self.place.kept;
+        fs::remove_file(kept).map_err(|error| Failure::file(kept, error, "remove it; the identity is installed"))
     }
 }
 
@@ -342,7 +384,7 @@ fn because(state: State) -> (&'static str, bool) {
             ("somebody else has applied with this token; tell the manager to refuse it, and ask for another one", true)
         }
         State::OtherMac => {
-            ("the token is for another hardware address; use that interface, or ask for another token", false)
+            ("the token is for another hardware address; use that interface, or ask for another token", true)
         }
         State::BadRequest => ("the distributor does not take the request; update both programs", false),
         State::Waiting | State::Approved => ("the distributor contradicts itself; try again", false),

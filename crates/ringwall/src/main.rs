@@ -12,6 +12,7 @@ mod failure;
 mod gate;
 mod history;
 mod host;
+mod join;
 mod metrics;
 mod monitor;
 mod output;
@@ -39,6 +40,7 @@ use gate::GateCommand;
 use history::HistoryArgs;
 use host::HostCommand;
 use metrics::MetricsArgs;
+use join::{JoinArguments, LeaveArguments};
 use output::say;
 use shield::ShieldCommand;
 use site::SiteCommand;
@@ -47,7 +49,7 @@ use site::SiteCommand;
 #[derive(Parser, Debug)]
 #[command(
     version,
-    after_help = "First steps: `ringwall site init --help`, then `ringwall host run --help`. \
+    after_help = "First steps: `ringwall site init --help`, then `ringwall join --help`. \
     Manual: ringwall(8)."
 )]
 struct Cli {
@@ -60,6 +62,19 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is good (needs root)
+    ///
+    /// With the token that the manager has from 'ringwall site token':
+    ///   ringwall join --token-file desk-17.token
+    ///   ssh desk-17 ringwall join - < desk-17.token
+    ///
+    /// It looks at the machine first and changes nothing if something is wrong. The interface is guarded on trial: unless
+    /// gateway, name server and site answer as before, it is given back at once, and if this command dies, after 3 minutes.
+    /// Interrupted, it goes on where it was when it is given again.
+    #[command(verbatim_doc_comment)]
+    Join(Box<JoinArguments>),
+    /// Undoes 'ringwall join': gives the interface back, in clear, and removes units and configuration (needs root)
+    Leave(LeaveArguments),
     /// The authority of a site: who belongs to it.
     #[command(subcommand)]
     Site(SiteCommand),
@@ -168,6 +183,8 @@ fn run(command: Command) -> Result<(), Failure> {
         // They have an exit status of their own.
         Command::Status(args) => client::status(&args).map(drop),
         Command::Doctor(args) => doctor::doctor(&args).map(drop),
+        Command::Join(arguments) => arguments.run(),
+        Command::Leave(arguments) => arguments.run(),
         Command::Site(command) => command.run().map_err(Failure::new),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),

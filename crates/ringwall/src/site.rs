@@ -2,8 +2,12 @@
 
 mod joining;
 mod keeping;
+mod many;
 mod renewing;
 mod sharing;
+mod stock;
+mod survey;
+mod table;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -27,6 +31,7 @@ use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyAr
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::renewing::RenewArguments;
 use self::sharing::RekeySharedArguments;
+use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
 use crate::randomness;
 
@@ -97,15 +102,35 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site revoke --name a
     #[command(verbatim_doc_comment)]
     Revoke(RevokeArguments),
-    /// Make a token by which a host enrols over the network
+    /// Make tokens by which hosts join over the network
     ///
-    /// The token is secret: who has it can apply in the host's place, once. It names the site's key distributors, so issue
+    /// A token is secret: who has it can apply in the host's place, once. It names the site's key distributors, so issue
     /// their identities before. An earlier token for the same name ends.
     ///
-    /// Example: ringwall site token --name desk-17 --ip 192.0.2.17 --valid 24h
-    /// On the host: ringwall host enroll --token TOKEN --interface eth0
+    /// Example: ringwall site token desk-17 --ip 192.0.2.17 --valid 24h
+    /// On the host: ringwall join TOKEN
+    ///
+    /// For many hosts, from a table with the columns name, mac and ip:
+    ///   ringwall site token --csv hosts.csv --preapproved --out tokens
+    ///   ringwall site approve --watch
     #[command(verbatim_doc_comment)]
     Token(TokenArguments),
+    /// Propose what is on the network: hosts, printers, routers, and addresses that two have
+    ///
+    /// From this machine's neighbours, from leases of dnsmasq and Kea, and from tables that there are. Makers are named where
+    /// Debian's ieee-data is installed. Nothing is sent and nothing is changed.
+    ///
+    /// Example: ringwall site survey --dnsmasq dnsmasq.leases --csv > hosts.csv
+    #[command(verbatim_doc_comment)]
+    Survey(SurveyArguments),
+    /// Make tokens and a legacy list of a table, as 'ringwall site survey --csv' writes it
+    ///
+    /// Hosts and routers get a token each, approved beforehand where the table has their hardware address; those that are
+    /// enrolled already get none. A name or an address that is there twice is refused.
+    ///
+    /// Example: ringwall site import hosts.csv --out tokens
+    #[command(verbatim_doc_comment)]
+    Import(ImportArguments),
     /// List the tokens that are open, and who applies with them
     ///
     /// Compare the fingerprint with the one that the host shows.
@@ -118,6 +143,9 @@ pub(crate) enum SiteCommand {
     /// Key distributors hand it out, sealed to the host, for a day.
     ///
     /// Example: ringwall site approve desk-17 --fingerprint 5f1c-...
+    ///
+    /// All who apply with a token that was preapproved, now and later (the fingerprint is compared by nobody then):
+    ///   ringwall site approve --watch
     #[command(verbatim_doc_comment)]
     Approve(ApproveArguments),
     /// Refuse a host that applies with a token, or end a token
@@ -395,6 +423,8 @@ impl SiteCommand {
             SiteCommand::Revoke(arguments) => revoke(&arguments, surroundings),
             SiteCommand::RekeyShared(arguments) => sharing::rekey(&arguments, surroundings),
             SiteCommand::Token(arguments) => joining::token(&arguments, surroundings),
+            SiteCommand::Survey(arguments) => survey::survey(&arguments, surroundings),
+            SiteCommand::Import(arguments) => survey::import(&arguments, surroundings),
             SiteCommand::Pending(arguments) => joining::pending(&arguments, surroundings),
             SiteCommand::Approve(arguments) => joining::approve(&arguments, surroundings),
             SiteCommand::Refuse(arguments) => joining::refuse(&arguments, surroundings),
@@ -769,7 +799,7 @@ mod tests {
         let no_way = parse("enroll").expect("read").run().expect_err("no way").to_string();
         assert!(no_way.contains("--token TOKEN") && no_way.contains("; ") && !no_way.contains('\n'), "{no_way}");
         let no_token = parse("enroll --token T").expect("read").run().expect_err("no token").to_string();
-        assert!(no_token.starts_with("--token: ") && !no_token.contains('\n'), "{no_token}");
+        assert!(no_token.starts_with("the token: ") && !no_token.contains('\n'), "{no_token}");
     }
 
     /// Runs one line in a directory of its own; `@` stands for that directory.
@@ -927,6 +957,77 @@ mod tests {
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
         assert!(refused.contains("no host \"b\" is in the repository, and no certificate"), "{refused}");
+    }
+
+    #[test]
+    fn a_table_becomes_tokens_and_a_legacy_list() {
+        let place = new_site();
+        let keys = "site issue --dir @/site --role akd --name k --mac 02:00:00:00:00:09 --ip 10.0.0.9 --out @/k.pem";
+        run(place.path(), keys).expect("issued");
+        let table = "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\nrouter,r,,10.0.0.254\n\
+            printer,lp1,02:00:00:00:00:50,10.0.0.50\nunknown,,02:00:00:00:00:60,10.0.0.60\n";
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens";
+        let planned = run(place.path(), &format!("{import} --dry-run")).expect("a plan");
+        assert!(
+            planned.starts_with("2 hosts get a token, 0 are enrolled already, 1 go on the legacy list"),
+            "{planned}"
+        );
+        assert!(planned.contains("1 are unknown") && !place.path().join("tokens").exists(), "{planned}");
+        run(place.path(), import).expect("imported");
+        let legacy = fs::read_to_string(place.path().join("tokens/legacy.toml")).expect("there");
+        assert!(legacy.ends_with("[[cll.legacy]]\nip = \"10.0.0.50\"\nmac = \"02:00:00:00:00:50\"\n"), "{legacy}");
+        let known = fs::read_to_string(place.path().join("tokens/known.toml")).expect("there");
+        assert_eq!(known.matches("[[sarp.known_hosts]]").count(), 1, "the router has no hardware address: {known}");
+        let token: identity::token::Token =
+            fs::read_to_string(place.path().join("tokens/a.token")).expect("there").trim().parse().expect("a token");
+        assert_eq!(token.name(), "a");
+        let pending: Value =
+            serde_json::from_str(&run(place.path(), "site pending --dir @/site --json").expect("listed"))
+                .expect("JSON");
+        let told = |name: &str| pending.as_array().expect("a list").iter().find(|one| one["name"] == name).cloned();
+        let (host, router) = (told("a").expect("a"), told("r").expect("r"));
+        assert_eq!((&host["preapproved"], &host["role"]), (&true.into(), &"host".into()));
+        // Anybody could come in the place of one whose hardware address nobody has written down.
+        assert_eq!((&router["preapproved"], &router["role"]), (&false.into(), &"router".into()));
+
+        run(place.path(), "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem")
+            .expect("issued");
+        // Another line draws other numbers here.
+        let again = run(place.path(), &format!("{import} --days 30")).expect("imported again");
+        assert!(again.starts_with("1 hosts get a token, 1 are enrolled already"), "{again}");
+        let many = "site token --dir @/site --csv @/hosts.csv --out-csv @/tokens.csv --days 20";
+        assert!(run(place.path(), many).expect("made").starts_with("2 tokens are in @/tokens.csv"));
+        let made = fs::read_to_string(place.path().join("tokens.csv")).expect("there");
+        assert!(made.starts_with("name,mac,ip,token\na,02:00:00:00:00:01,10.0.0.1,"), "{made}");
+        let unseen = run(place.path(), "site token --dir @/site b c").expect_err("two tokens");
+        assert!(unseen.contains("several tokens are not printed"), "{unseen}");
+        fs::write(place.path().join("hosts.csv"), format!("{table}host,b,02:00:00:00:00:02,10.0.0.1\n"))
+            .expect("written");
+        let refused = run(place.path(), import).expect_err("an address of two");
+        assert!(refused.contains("the address 10.0.0.1 is there 2 times: a, b; say in the table"), "{refused}");
+    }
+
+    #[test]
+    fn a_survey_is_a_table_that_is_taken_again() {
+        let place = tempfile::tempdir().expect("directory");
+        let leases = "1795590772 00:1b:21:00:00:17 192.0.2.17 desk-17 *\n1795590772 00:80:77:00:00:09 192.0.2.9 * *\n";
+        fs::write(place.path().join("leases"), leases).expect("written");
+        fs::write(place.path().join("oui"), "00-80-77   (hex)\t\tBrother industries, LTD.\n").expect("written");
+        let survey = "site survey --without-neighbours --dnsmasq @/leases --oui @/oui";
+        let shown = run(place.path(), survey).expect("shown");
+        let line = "printer  -        192.0.2.9   00:80:77:00:00:09  Brother industries, LTD.  by lease";
+        assert!(shown.starts_with("printer") && shown.contains("host     desk-17  192.0.2.17"), "{shown}");
+        assert!(shown.lines().any(|one| one == line), "{shown}");
+        fs::write(place.path().join("hosts.csv"), run(place.path(), &format!("{survey} --csv")).expect("a table"))
+            .expect("written");
+        let table =
+            fs::read_to_string(place.path().join("hosts.csv")).expect("there").replace("printer,,", "printer,lp1,");
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let again = run(place.path(), &format!("{survey} --table @/hosts.csv --json")).expect("again");
+        let rows: Value = serde_json::from_str(&again).expect("JSON");
+        assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
+        assert_eq!(rows[0]["name"], "lp1", "what a manager has written stays");
     }
 
     #[test]

@@ -133,6 +133,7 @@ fn invitation(name: &str) -> Invitation {
         mac: None,
         addresses: vec![],
         subnets: vec![],
+        preapproved: false,
         validity: DAY,
         valid: DAY,
     }

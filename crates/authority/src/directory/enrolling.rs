@@ -1,6 +1,7 @@
 //! Enrolment by token at the site: tokens are made, applications approved or refused, and hosts whose key is no longer theirs
 //! alone get another.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Invitation {
     pub addresses: Vec<Ipv4Addr>,
     /// Where the addresses lie that it may be given.
     pub subnets: Vec<Subnet>,
+    /// Whether whoever applies first from that hardware address is approved by `site approve --all`.
+    pub preapproved: bool,
     /// How long the certificate lasts.
     pub validity: Duration,
     /// How long the token serves.
@@ -44,9 +47,28 @@ impl Invitation {
         if self.valid.is_zero() || self.valid > MAX_TOKEN_VALIDITY {
             return Err(Error::BadTokenPeriod);
         }
+        if self.preapproved && self.mac.is_none() {
+            return Err(Error::PreapprovedForAnybody(self.name.clone()));
+        }
         let mac = self.mac.unwrap_or(ANY_MACHINE);
         let request = Request::new(&self.name, mac, self.addresses.clone())?.with_validity(self.validity)?;
         request.with_subnets(self.subnets.clone()).map(drop)
+    }
+
+    /// What the repository keeps of it, under the token's number.
+    fn entry(&self, number: u64, unix_s: u64) -> Enrolment {
+        Enrolment {
+            number,
+            name: self.name.clone(),
+            role: self.role,
+            mac: self.mac,
+            addresses: self.addresses.clone(),
+            subnets: self.subnets.clone(),
+            preapproved: self.preapproved,
+            validity: self.validity,
+            until_unix_s: unix_s.saturating_add(self.valid.as_secs()),
+            progress: Progress::AwaitsHost,
+        }
     }
 }
 
@@ -78,39 +100,50 @@ impl Directory {
     /// # Errors
     /// What is wrong with `invitation`; [`Error::NoDistributor`]; too many tokens; or what is wrong with the repository.
     pub fn invite(&self, invitation: &Invitation, random: &mut Random<'_>, unix_s: u64) -> Result<Token, Error> {
-        invitation.check()?;
-        let _lock = self.lock()?;
-        self.make_token(invitation, random, unix_s)
+        let mut made = self.invite_all(std::slice::from_ref(invitation), random, unix_s)?;
+        made.pop().ok_or(Error::NoDistributor)
     }
 
-    fn make_token(&self, invitation: &Invitation, random: &mut Random<'_>, unix_s: u64) -> Result<Token, Error> {
-        let store = self.repository()?;
-        let distributors = self.others(Role::Distributor, &*store, &invitation.name, Role::Host, unix_s)?;
-        let place = |ip: &Ipv4Addr, mac| Place { ip: *ip, mac };
-        let places = distributors.iter().filter_map(|one| Some(place(one.addresses().first()?, one.mac())));
-        let places: Vec<Place> = places.collect();
-        if places.is_empty() {
-            return Err(Error::NoDistributor);
+    /// Makes a token for each of `invitations`, in their order. Earlier ones for the same names end. Nothing is made if
+    /// something is wrong with one of them.
+    ///
+    /// # Errors
+    /// As [`invite`](Directory::invite); [`Error::InvitedTwice`].
+    pub fn invite_all(
+        &self,
+        invitations: &[Invitation],
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Vec<Token>, Error> {
+        let mut names = BTreeSet::new();
+        for invitation in invitations {
+            invitation.check()?;
+            if !names.insert(invitation.name.as_str()) {
+                return Err(Error::InvitedTwice(invitation.name.clone()));
+            }
         }
+        let _lock = self.lock()?;
+        let store = self.repository()?;
         // What distributors have already; it lasts longer than a token where the site's manager
         // does not haste.
         let masters = self.request_masters(random)?;
         let master = masters.sending(unix_s).1;
-        // At random, so that a site that was restored from a backup does not make the token of a former one again.
-        let number = NumberKey::of(master).number(*random_bytes(random));
-        let new = Enrolment {
-            number,
-            name: invitation.name.clone(),
-            role: invitation.role,
-            mac: invitation.mac,
-            addresses: invitation.addresses.clone(),
-            subnets: invitation.subnets.clone(),
-            validity: invitation.validity,
-            until_unix_s: unix_s.saturating_add(invitation.valid.as_secs()),
-            progress: Progress::AwaitsHost,
-        };
-        enrolment::open(&*store, &new, unix_s)?;
-        Ok(Token::new(master, number, self.site().anchor().der(), &invitation.name, &places))
+        let distributors = self.others(Role::Distributor, &*store, "", Role::Host, unix_s)?;
+        let (mut tokens, mut entries) = (Vec::new(), Vec::new());
+        for invitation in invitations {
+            let others = distributors.iter().filter(|one| one.name() != invitation.name);
+            let places = others.filter_map(|one| Some(Place { ip: *one.addresses().first()?, mac: one.mac() }));
+            let places: Vec<Place> = places.collect();
+            if places.is_empty() {
+                return Err(Error::NoDistributor);
+            }
+            // At random, so that a site that was restored from a backup does not make the token of a former one again.
+            let number = NumberKey::of(master).number(*random_bytes(random));
+            entries.push(invitation.entry(number, unix_s));
+            tokens.push(Token::new(master, number, self.site().anchor().der(), &invitation.name, &places));
+        }
+        enrolment::open(&*store, &entries, unix_s)?;
+        Ok(tokens)
     }
 
     /// Every token that is not over, with who applies.
@@ -229,15 +262,17 @@ impl Directory {
             mac: host.mac,
             addresses: certified(&host),
             subnets: host.subnets,
+            preapproved: false,
             validity,
             valid,
         };
         invitation.check()?;
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         // The old key is out also if no token can be made.
         self.repository()?.revoke(name)?;
         self.take_back(name, unix_s)?;
-        self.make_token(&invitation, random, unix_s)
+        drop(lock);
+        self.invite(&invitation, random, unix_s)
     }
 
     fn known(&self, name: &str) -> Result<HostEntry, Error> {

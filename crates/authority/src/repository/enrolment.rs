@@ -1,6 +1,7 @@
 //! Tokens and what became of them. A repository keeps one [`Enrolment`] for each token and knows a single change: exactly this
 //! one in the place of exactly that one. What hosts and managers do to them is decided here, once for every repository.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct Enrolment {
     pub addresses: Vec<Ipv4Addr>,
     /// Where the addresses lie that it may be given.
     pub subnets: Vec<Subnet>,
+    /// Whether the manager has approved whoever applies first from that hardware address.
+    pub preapproved: bool,
     /// How long the certificate lasts.
     pub validity: Duration,
     /// Its last second, in Unix seconds.
@@ -121,19 +124,25 @@ pub enum Answer {
     BadRequest,
 }
 
-/// Enters a new token in the place of earlier ones for the same name; tokens that are over go.
+/// Enters new tokens, each in the place of earlier ones for the same name; tokens that are over go.
 ///
 /// # Errors
-/// [`StoreError::TooManyEnrolments`], or what is wrong with the repository.
-pub fn open(store: &dyn Store, new: &Enrolment, now_unix_s: u64) -> Result<(), StoreError> {
+/// [`StoreError::TooManyEnrolments`], before the first is entered, or what is wrong with the repository.
+pub fn open(store: &dyn Store, new: &[Enrolment], now_unix_s: u64) -> Result<(), StoreError> {
     let mut left = sweep(store, now_unix_s)?;
-    for earlier in left.extract_if(.., |one| one.name == new.name) {
+    let names: BTreeSet<&str> = new.iter().map(|one| one.name.as_str()).collect();
+    for earlier in left.extract_if(.., |one| names.contains(one.name.as_str())) {
         store.change_enrolment(Some(&earlier), None)?;
     }
-    if left.len() >= MAX_ENROLMENTS {
+    if left.len() + new.len() > MAX_ENROLMENTS {
         return Err(StoreError::TooManyEnrolments);
     }
-    if store.change_enrolment(None, Some(new))? { Ok(()) } else { Err(StoreError::Busy) }
+    for one in new {
+        if !store.change_enrolment(None, Some(one))? {
+            return Err(StoreError::Busy);
+        }
+    }
+    Ok(())
 }
 
 /// Takes out the tokens that are over, and what was sealed under them; gives the others.
@@ -273,6 +282,8 @@ struct Written {
     mac: Option<String>,
     addresses: Vec<Ipv4Addr>,
     subnets: Vec<(Ipv4Addr, u8)>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    preapproved: bool,
     validity_s: u64,
     until: u64,
     progress: String,
@@ -307,6 +318,7 @@ pub(super) fn write(enrolment: &Enrolment) -> Result<Vec<u8>, StoreError> {
         mac: enrolment.mac.map(|mac| mac.to_string()),
         addresses: enrolment.addresses.clone(),
         subnets: enrolment.subnets.iter().map(|subnet| (subnet.network(), subnet.prefix_len())).collect(),
+        preapproved: enrolment.preapproved,
         validity_s: enrolment.validity.as_secs(),
         until: enrolment.until_unix_s,
         progress: word.to_owned(),
@@ -353,6 +365,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Enrolment> {
         mac,
         addresses: written.addresses,
         subnets: subnets.collect::<Option<_>>()?,
+        preapproved: written.preapproved,
         validity: Duration::from_secs(written.validity_s),
         until_unix_s: written.until,
         progress,

@@ -27,6 +27,7 @@ pub(crate) fn open_token(number: u64) -> Enrolment {
         mac: Some(MAC),
         addresses: vec![Ipv4Addr::new(10, 0, 0, 7), Ipv4Addr::new(10, 0, 0, 1)],
         subnets: vec![Subnet::new([10, 9, 0, 0].into(), 16).expect("subnet")],
+        preapproved: true,
         validity: Duration::from_secs(86_400),
         until_unix_s: NOW_UNIX_S + HOUR_S,
         progress: Progress::AwaitsHost,
@@ -51,7 +52,7 @@ fn stored(store: &dyn Store, number: u64) -> Enrolment {
 
 fn opened(store: &dyn Store, number: u64) -> Enrolment {
     let token = open_token(number);
-    enrolment::open(store, &token, NOW_UNIX_S).expect("opened");
+    enrolment::open(store, std::slice::from_ref(&token), NOW_UNIX_S).expect("opened");
     token
 }
 
@@ -64,7 +65,8 @@ pub(crate) fn a_token_is_kept_as_it_was_entered(store: &dyn Store) {
     for token in tokens.iter().rev() {
         assert_eq!(store.change_enrolment(None, Some(token)), Ok(true));
     }
-    let bare = Enrolment { mac: None, addresses: vec![], subnets: vec![], ..open_token(u64::MAX >> 1) };
+    let bare =
+        Enrolment { mac: None, addresses: vec![], subnets: vec![], preapproved: false, ..open_token(u64::MAX >> 1) };
     assert_eq!(store.change_enrolment(None, Some(&bare)), Ok(true));
     assert_eq!(store.enrolments().expect("asked"), [&tokens[..], &[bare]].concat());
     assert_eq!(store.enrolment(12), Ok(Some(tokens[2].clone())));
@@ -153,15 +155,18 @@ pub(crate) fn tokens_are_bounded_and_a_name_has_one(store: &dyn Store) {
     opened(store, 2);
     assert_eq!(enrolment::ask(store, 1, NOW_UNIX_S), Ok(Answer::NotOpen), "a later one took its place");
     let named = |number: u64| Enrolment { name: format!("n{number}"), ..open_token(number) };
-    for number in 3..=MAX_ENROLMENTS as u64 + 1 {
-        assert_eq!(store.change_enrolment(None, Some(&named(number))), Ok(true));
-    }
-    let more = named(MAX_ENROLMENTS as u64 + 2);
+    let many: Vec<Enrolment> = (3..=MAX_ENROLMENTS as u64 + 1).map(named).collect();
+    assert_eq!(enrolment::open(store, &many, NOW_UNIX_S), Ok(()));
+    let more = [named(MAX_ENROLMENTS as u64 + 2)];
     assert_eq!(enrolment::open(store, &more, NOW_UNIX_S), Err(StoreError::TooManyEnrolments));
     assert_eq!(store.enrolments().map(|all| all.len()), Ok(MAX_ENROLMENTS));
-    // Another one for a name that has one is none more, and those that are over make room.
-    assert_eq!(enrolment::open(store, &open_token(9999), NOW_UNIX_S), Ok(()));
-    assert_eq!(enrolment::open(store, &Enrolment { until_unix_s: u64::MAX >> 1, ..more }, NOW_UNIX_S + 7200), Ok(()));
+    // Others for names that have one are none more, and those that are over make room.
+    let again = [open_token(9999), Enrolment { number: 9998, ..named(3) }];
+    assert_eq!(enrolment::open(store, &again, NOW_UNIX_S), Ok(()));
+    assert_eq!(store.enrolments().map(|all| all.len()), Ok(MAX_ENROLMENTS));
+    let [more] = more;
+    let late = [Enrolment { until_unix_s: u64::MAX >> 1, ..more }];
+    assert_eq!(enrolment::open(store, &late, NOW_UNIX_S + 7200), Ok(()));
     assert_eq!(store.enrolments().map(|all| all.len()), Ok(1));
 }
 

@@ -27,6 +27,7 @@ mod hostile;
 mod in_place;
 mod ipsec;
 mod ipv6;
+mod joining;
 mod layers;
 mod liveness;
 mod metrics;

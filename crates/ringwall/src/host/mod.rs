@@ -170,14 +170,22 @@ pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 fn release(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
-    client::stop(&config.socket(), &config.host.interface, STOP_TIME_MAX)?;
-    if system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_none() {
+    if release_interface(&config)? {
+        say!("{} is given back; its traffic is in clear", config.host.interface);
+    } else {
         say!("{} is not taken over", config.host.interface);
-        return Ok(());
     }
-    give_back(&config)?;
-    say!("{} is given back; its traffic is in clear", config.host.interface);
     Ok(())
+}
+
+/// Stops the daemon, if one runs, and gives the interface back, if it is taken; whether it was.
+pub(crate) fn release_interface(config: &Config) -> Result<bool, Failure> {
+    client::stop(&config.socket(), &config.host.interface, STOP_TIME_MAX)?;
+    let is_taken = system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_some();
+    if is_taken {
+        give_back(config)?;
+    }
+    Ok(is_taken)
 }
 
 /// Gives the interface back after its daemon has ended. One that was killed has left its socket behind.

@@ -1,7 +1,7 @@
 //! `ringwall site token`, `pending`, `approve`, `refuse` and `rekey`: hosts that enrol by token, and hosts that get another key.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authority::Directory;
@@ -15,9 +15,10 @@ use identity::token::Token;
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use super::table::{self, Row};
 use super::{
-    DAY, DEFAULT_DIRECTORY, Holds, Surroundings, entry_json, entry_text, overwrite, parse_role, read_request, sharing,
-    whole_days,
+    DAY, DEFAULT_DIRECTORY, Holds, Surroundings, entry_json, entry_text, many, overwrite, parse_role, read_request,
+    sharing, whole_days,
 };
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
@@ -28,9 +29,15 @@ pub(crate) struct TokenArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     dir: PathBuf,
+    /// Names of hosts, a token for each
+    #[arg(value_name = "NAME", required_unless_present_any = ["name", "csv"])]
+    names: Vec<String>,
     /// Name that the host gets
-    #[arg(long)]
-    name: String,
+    #[arg(long, conflicts_with = "names")]
+    name: Option<String>,
+    /// A table of hosts, a token for each: columns name, mac, ip, subnet, role, as `site survey --csv` writes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "name", "mac", "ip"])]
+    csv: Option<PathBuf>,
     /// Hardware address that must ask; any may without it, and `site pending` shows which did
     #[arg(long, value_name = "MAC")]
     mac: Option<MacAddress>,
@@ -40,6 +47,15 @@ pub(crate) struct TokenArguments {
     /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
+    /// Approve beforehand whoever applies first, with the token, from the hardware address that it is for
+    #[arg(long)]
+    preapproved: bool,
+    /// A directory for the tokens, each in a file NAME.token that only root reads
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// A table for the tokens, which only root reads
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    out_csv: Option<PathBuf>,
     /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
     #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
     role: Role,
@@ -72,11 +88,17 @@ pub(crate) struct ApproveArguments {
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     dir: PathBuf,
     /// Name of the host, or number of its token
-    #[arg(value_name = "NAME")]
-    which: String,
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "watch"])]
+    which: Option<String>,
     /// The fingerprint that the host shows; another one is not approved
-    #[arg(long)]
+    #[arg(long, requires = "which")]
     fingerprint: Option<String>,
+    /// All who apply with a token that was preapproved
+    #[arg(long, conflicts_with = "which")]
+    all: bool,
+    /// The same, and go on with whoever applies later, until it is ended
+    #[arg(long, conflicts_with_all = ["which", "all"])]
+    watch: bool,
     /// Let several hosts hold one address
     #[arg(long)]
     allow_shared_addresses: bool,
@@ -128,18 +150,60 @@ pub(crate) struct RekeyArguments {
 }
 
 pub(super) fn token(arguments: &TokenArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let invitation = Invitation {
-        name: arguments.name.clone(),
-        role: arguments.role,
-        mac: arguments.mac,
-        addresses: arguments.ip.clone(),
-        subnets: arguments.subnet.clone(),
-        validity: DAY * arguments.days,
-        valid: arguments.valid,
+    let invitations = match &arguments.csv {
+        Some(file) => arguments.of_table(file)?,
+        None => arguments.of_names()?,
     };
     let directory = Directory::open(&arguments.dir)?;
-    let made = directory.invite(&invitation, surroundings.random, surroundings.unix_s)?;
-    print_token(&made, arguments.valid, arguments.json, surroundings, "")
+    let made = directory.invite_all(&invitations, surroundings.random, surroundings.unix_s)?;
+    let tokens: Vec<(&Invitation, &Token)> = invitations.iter().zip(&made).collect();
+    match (&arguments.out, &arguments.out_csv, &made[..]) {
+        (Some(place), ..) => many::write_files(place, &tokens, arguments.json, surroundings),
+        (None, Some(file), _) => many::write_table(file, &tokens, arguments.json, surroundings),
+        (None, None, made) => {
+            made.iter().try_for_each(|one| print_token(one, arguments.valid, arguments.json, surroundings, ""))
+        }
+    }
+}
+
+impl TokenArguments {
+    /// What these arguments say of a host of this name.
+    fn invitation(&self, name: &str) -> Invitation {
+        Invitation {
+            name: name.to_owned(),
+            role: self.role,
+            mac: self.mac,
+            addresses: self.ip.clone(),
+            subnets: self.subnet.clone(),
+            preapproved: self.preapproved,
+            validity: DAY * self.days,
+            valid: self.valid,
+        }
+    }
+
+    fn of_names(&self) -> Result<Vec<Invitation>, Failure> {
+        if self.names.len() > 1 && (self.mac.is_some() || !self.ip.is_empty()) {
+            let remedy = "give a table, --csv FILE, where each host has its own";
+            return Err(Failure::new(format!("--mac and --ip are those of one host, not of several; {remedy}")));
+        }
+        self.check_place(self.names.len())?;
+        Ok(self.name.iter().chain(&self.names).map(|name| self.invitation(name)).collect())
+    }
+
+    fn of_table(&self, file: &Path) -> Result<Vec<Invitation>, Failure> {
+        let rows: Vec<Row> = table::read(file)?.into_iter().filter(Row::is_enrolled).collect();
+        self.check_place(rows.len())?;
+        Ok(rows.iter().map(|row| row.invitation(self.invitation(&row.name))).collect())
+    }
+
+    /// Tokens that nobody would see are not made.
+    fn check_place(&self, count: usize) -> Result<(), Failure> {
+        match (count, &self.out, &self.out_csv) {
+            (0, ..) if self.name.is_none() => Err(Failure::new("the table has no host to make a token for")),
+            (2.., None, None) => Err(Failure::new("several tokens are not printed; give --out DIR or --out-csv FILE")),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn print_token(
@@ -154,7 +218,7 @@ fn print_token(
     let value = json!({"token": *text, "number": number, "name": name, "until": until});
     let lines = [
         format!("{before}{}", *text),
-        format!("the token of {name}, good once until {until}; on that host: ringwall host enroll --token TOKEN"),
+        format!("the token of {name}, good once until {until}; on that host: ringwall join TOKEN"),
         format!("then here: ringwall site pending, and ringwall site approve {name}"),
     ];
     surroundings.print(as_json, &value, &lines.join("\n"))
@@ -186,6 +250,7 @@ fn application_json(application: &Application) -> Value {
         "number": number_text(enrolment.number),
         "name": enrolment.name,
         "state": awaited(&enrolment.progress).0,
+        "preapproved": enrolment.preapproved,
         "role": enrolment.role.name(),
         "until": utc_text(enrolment.until_unix_s),
         "allowed_mac": enrolment.mac.map(|mac| mac.to_string()),
@@ -200,7 +265,11 @@ fn application_json(application: &Application) -> Value {
 
 fn application_text(application: &Application) -> String {
     let enrolment = &application.enrolment;
-    let (number, state) = (number_text(enrolment.number), awaited(&enrolment.progress).1);
+    let number = number_text(enrolment.number);
+    let state = match &enrolment.progress {
+        Progress::AwaitsManager(_) if enrolment.preapproved => "waits for `ringwall site approve --all`",
+        progress => awaited(progress).1,
+    };
     let until = utc_text(enrolment.until_unix_s);
     let head = format!("{} {}: {state}, token {number} until {until}", enrolment.role, enrolment.name);
     let Some(asked) = &application.applicant else { return head };
@@ -216,7 +285,10 @@ fn application_text(application: &Application) -> String {
 }
 
 pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let ApproveArguments { dir, which, fingerprint, allow_shared_addresses, json } = arguments;
+    let ApproveArguments { dir, which, fingerprint, allow_shared_addresses, watch, json, .. } = arguments;
+    let Some(which) = which else {
+        return many::approve(dir, sharing(*allow_shared_addresses), *watch, *json, surroundings);
+    };
     let directory = Directory::open(dir)?;
     let sharing = sharing(*allow_shared_addresses);
     let Surroundings { unix_s, random, .. } = surroundings;

@@ -1,0 +1,71 @@
+//! The interfaces of this network namespace, for whoever has to choose one.
+
+use std::net::Ipv4Addr;
+
+use super::error::Doing;
+use super::{TakeoverError, on_interface};
+use crate::netlink::Connection;
+use crate::netlink::address::local;
+use crate::netlink::link::{Link, VETH_KIND};
+
+/// What an interface is, as far as guarding it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// A card, or the end of a cable between namespaces.
+    Card,
+    /// A TUN or TAP device, ours among them.
+    Tap,
+    /// It speaks no Ethernet, such as the loopback.
+    NotEthernet,
+    /// It belongs to this bridge, bond or VRF.
+    MemberOf(String),
+    /// A device that the kernel makes on top of others, with the kernel's word for it: bridge, bond, vlan.
+    Virtual(String),
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub sort: Sort,
+    /// Whether it is switched on.
+    pub is_up: bool,
+}
+
+/// All interfaces, in the kernel's order.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn interfaces() -> Result<Vec<Found>, TakeoverError> {
+    let mut connection = Connection::open().doing("all", "open a routing socket")?;
+    let links = connection.links().doing("all", "list the interfaces")?;
+    Ok(links.iter().map(|link| found(link, &links)).collect())
+}
+
+fn found(link: &Link, all: &[Link]) -> Found {
+    let name_of = |index: u32| all.iter().find(|one| one.index == index).map_or("another", |one| one.name.as_str());
+    let sort = match (link.master, link.kind.as_deref()) {
+        _ if link.is_tap() => Sort::Tap,
+        _ if !link.is_ethernet => Sort::NotEthernet,
+        (Some(master), _) => Sort::MemberOf(name_of(master).to_owned()),
+        (None, None | Some(VETH_KIND)) => Sort::Card,
+        (None, Some(kind)) => Sort::Virtual(kind.to_owned()),
+    };
+    Found { name: link.name.clone(), sort, is_up: link.is_up() }
+}
+
+/// The IPv4 addresses of `interface`.
+///
+/// # Errors
+/// Fails if there is no such interface or the kernel refuses.
+pub fn addresses(interface: &str) -> Result<Vec<Ipv4Addr>, TakeoverError> {
+    let mut found = Vec::new();
+    on_interface(interface, "read its addresses", |connection, link| {
+        let bodies = connection.addresses(link.index)?;
+        found.extend(bodies.iter().filter_map(|body| <[u8; 4]>::try_from(local(body)?).ok()));
+        Ok(())
+    })?;
+    Ok(found.into_iter().map(Ipv4Addr::from).collect())
+}
