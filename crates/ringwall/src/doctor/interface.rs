@@ -34,7 +34,7 @@ fn host(guarded: &Guarded) -> Option<&Config> {
 fn way(guarded: &Guarded) -> Option<&str> {
     match (&guarded.daemon, host(guarded)) {
         (Daemon::Host(status, _), _) => Some(&status.takeover.way),
-        (_, Some(config)) => Some(config.way().word()),
+        (_, Some(config)) => Some(config.way().0.word()),
         _ => None,
     }
 }
