@@ -209,10 +209,10 @@ INLINE u64 entry_of(const struct tag *tag, u32 passed, u64 now) {
     return (u64)tag->more_proof << PROOF_SHIFT | (u64)next << PASSED_SHIFT | ((now + wait) & AGAIN_MASK);
 }
 
-// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. A new one takes the
-// place of the one whose time is over first.
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. A new one takes an
+// empty place, so that nobody is forgotten while there is room, or else that of the one whose time is over first.
 INLINE int is_repeated(const struct tag *tag, u32 which, u64 now_ns) {
-    u32 set = which % SETS, first = 0, passed = 0, at, left, least = WAIT_MAX_TICKS + 1;
+    u32 set = which % SETS, first = 0, passed = 0, at, left, least = WAIT_MAX_TICKS + 2;
     struct heard *heard_there = find(&heard, &set);
     u64 now = now_ns >> TICK_SHIFT, entry;
 
@@ -221,9 +221,9 @@ INLINE int is_repeated(const struct tag *tag, u32 which, u64 now_ns) {
 #pragma unroll
     for (at = 0; at < SET_TAGS; at++) {
         entry = heard_there->tags[at];
-        left = ticks_left(entry, now);
+        left = entry ? 1 + ticks_left(entry, now) : 0;
         if (entry >> PROOF_SHIFT == tag->more_proof && entry) {
-            if (left)
+            if (left > 1)
                 return 1;
             first = at;
             passed = entry >> PASSED_SHIFT & PASSED_MAX;
