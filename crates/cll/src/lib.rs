@@ -74,7 +74,7 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
     let settings = Arc::new(settings);
     let lanes = (0..settings.lanes).map(|_| Lane::new(Arc::clone(&settings))).collect();
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
-    cll.with_control(now, sink, |control, _, out| control.start(out));
+    cll.with_control(now, sink, |control, sink, out| control.start(now, sink, out));
     cll
 }
 
@@ -96,8 +96,8 @@ pub enum Instruction {
 pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
     cll.with_control(now, sink, |control, sink, out| match instruction {
         Instruction::Revoke(list) => control.revoke(now, list, sink, out),
-        Instruction::Policy(policy) => control.set_policy(policy, out),
-        Instruction::Forget(mac) => control.forget(mac, out),
+        Instruction::Policy(policy) => control.set_policy(now, policy, sink, out),
+        Instruction::Forget(mac) => control.forget(now, mac, sink, out),
         Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
     });
 }
@@ -126,5 +126,5 @@ pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink
 
 /// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.
 pub fn remember(cll: &mut Cll, now: Now, remembered: Remembered, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, _, out| control.remember(now, remembered, out));
+    cll.with_control(now, sink, |control, sink, out| control.remember(now, remembered, sink, out));
 }

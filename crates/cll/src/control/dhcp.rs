@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Meta, Now, Outbox, Side, Sink, sink};
+use bump::{DropReason, Fate, Instant, Now, Side};
 use dhcp::link::Leased;
 use dhcp::link::client::{self, Client, Granted};
 use dhcp::link::server::{self, Asked, Granting, Reply, Server};
@@ -20,11 +20,12 @@ use wire::MacAddress;
 use wire::dhcp::{Operation, View};
 use wire::ethernet::Header;
 
-use super::{Call, Control, Task};
+use super::Task;
+use super::core::Call;
+use super::machines::Machines;
 use crate::event::{EndCause, Event};
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
 use crate::limits;
-use crate::message::OrderKind;
 use crate::origin::Origin;
 use crate::settings::Settings;
 
@@ -81,6 +82,19 @@ impl Dhcp {
         self.client.as_ref().and_then(Client::deadline)
     }
 
+    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
+    pub(super) fn leases(&self, now: Instant) -> Vec<LeaseReport> {
+        let report = |lease: Leased, given: bool| LeaseReport {
+            ip: lease.address,
+            mac: lease.mac,
+            remaining: lease.until.map(|until| until.since(now)),
+            given,
+        };
+        let own = self.client.iter().filter_map(|client| client.lease(now)).map(|lease| report(lease, false));
+        let given = self.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
+        own.chain(given).collect()
+    }
+
     /// What both halves prove themselves with is what this identity has.
     fn share(&mut self, identity: &HostIdentity) {
         if let (Some(client), Some(keys)) = (&mut self.client, identity.dhcp_keys()) {
@@ -92,21 +106,7 @@ impl Dhcp {
     }
 }
 
-impl Control {
-    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
-    #[must_use]
-    pub fn leases(&self, now: Instant) -> Vec<LeaseReport> {
-        let report = |lease: Leased, given: bool| LeaseReport {
-            ip: lease.address,
-            mac: lease.mac,
-            remaining: lease.until.map(|until| until.since(now)),
-            given,
-        };
-        let own = self.dhcp.client.iter().filter_map(|client| client.lease(now)).map(|lease| report(lease, false));
-        let given = self.dhcp.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
-        own.chain(given).collect()
-    }
-
+impl Machines {
     /// The fate of a frame that is DHCP: a plain one of the stack, or a DHCP frame of the wire. `Held` means that a job decides.
     pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
         let outcome = match from {
@@ -122,7 +122,7 @@ impl Control {
     }
 
     fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let nonce = self.random.bytes();
+        let nonce = call.core.random.bytes();
         let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
             Ok(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
@@ -137,8 +137,8 @@ impl Control {
     }
 
     fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let (unix_s, serial) = (self.certificate_time(call.now).unix_s(), self.random.bytes());
-        let settings = Arc::clone(&self.settings);
+        let (unix_s, serial) = (call.certificate_time().unix_s(), call.core.random.bytes());
+        let settings = Arc::clone(&call.core.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
         let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         match server.outgoing(call.now, unix_s, serial, frame)? {
@@ -167,9 +167,9 @@ impl Control {
             server::Step::Challenge(challenge) => self.answer_dhcp(call, &challenge),
             server::Step::Check(asked) => {
                 let job = DhcpJob::CheckBase {
-                    settings: Arc::clone(&self.settings),
-                    revoked: Arc::clone(&self.revoked),
-                    time: self.certificate_time(call.now),
+                    settings: Arc::clone(&call.core.settings),
+                    revoked: Arc::clone(&call.core.revoked),
+                    time: call.certificate_time(),
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };
@@ -189,7 +189,7 @@ impl Control {
             client::Step::Check(granted) => {
                 let job = DhcpJob::CheckLease {
                     base: Arc::clone(&self.dhcp.base),
-                    revoked: Arc::clone(&self.revoked),
+                    revoked: Arc::clone(&call.core.revoked),
                     address: granted.address,
                     certificate: granted.certificate.clone(),
                 };
@@ -199,19 +199,15 @@ impl Control {
     }
 
     fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Result<Fate, DropReason> {
-        if !sink::copy(call.sink, to, frame, Meta::plain()) {
+        if call.pass(to, frame) != Fate::Forwarded {
             return Err(DropReason::PortFull);
         }
-        self.ledger.emitted[to as usize] += 1;
+        call.core.ledger.emitted[to as usize] += 1;
         Ok(Fate::Forwarded)
     }
 
     fn answer_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        if !sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
-            return Err(DropReason::PortFull);
-        }
-        self.ledger.make(Side::WIRE);
-        Ok(Fate::Answered)
+        if call.make(Side::WIRE, frame) { Ok(Fate::Answered) } else { Err(DropReason::PortFull) }
     }
 
     fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Result<Fate, DropReason> {
@@ -220,7 +216,7 @@ impl Control {
         }
         self.dhcp.last_number += 1;
         let number = self.dhcp.last_number;
-        if !self.task(call.out, Task::Dhcp(number), JobKind::Dhcp(Box::new(job))) {
+        if !call.task(Task::Dhcp(number), JobKind::Dhcp(Box::new(job))) {
             return Err(DropReason::ControlBusy);
         }
         self.dhcp.waiting.insert(number, waiting);
@@ -249,7 +245,7 @@ impl Control {
             }
         };
         let fate = outcome.unwrap_or_else(|refusal| self.tell_refusal(call, &frame, &refusal));
-        self.ledger.release(call.now.since_boot, side, fate, &frame);
+        call.release(side, fate, &frame);
     }
 
     fn admit_question(
@@ -299,17 +295,16 @@ impl Control {
     }
 
     /// This host's certificate is renewed, or it has other keys that it shares with others.
-    pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        let mut call = Call { now, sink, out };
+    pub(super) fn renew(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) {
         self.dhcp.share(&identity);
         let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
-        let shown = self.settings.identity.certificate().clone();
+        let shown = call.core.settings.identity.certificate().clone();
         let is_leased = shown.der() != before.certificate().der();
         if !is_leased && shown.der() != identity.certificate().der() {
-            self.change_identity(&mut call, identity);
+            self.change_identity(call, identity);
         } else if let Ok(identity) = identity.with_certificate(shown) {
             // What it shares with others is new. A lease goes on, and its certificate with it.
-            self.share(&mut call, identity);
+            call.settle_identity(Arc::new(identity));
         }
     }
 
@@ -317,13 +312,9 @@ impl Control {
     /// addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other addresses
     /// ends, and to groups it speaks as somebody new.
     fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
-        let moves = identity.certificate().addresses() != self.settings.identity.certificate().addresses();
-        self.settings = Arc::new(Settings { identity, ..Settings::clone(&self.settings) });
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::Settle(Arc::clone(&self.settings)));
-        }
-        self.settle_site_keys(call);
-        let certificate = self.settings.identity.certificate().clone();
+        let moves = identity.certificate().addresses() != call.core.settings.identity.certificate().addresses();
+        call.settle_identity(identity);
+        let certificate = call.core.settings.identity.certificate().clone();
         self.own_origin = Origin::of(&certificate);
         self.learn_certificate(call, &certificate);
         // A ticket names the certificate under which it was given; ours of before are refused by that name.
@@ -336,7 +327,7 @@ impl Control {
             }
             return false;
         }
-        self.broadcasts.renew_incarnation(&mut self.random, call.now);
+        self.broadcasts.renew_incarnation(&mut call.core.random, call.now);
         self.abandon_openings(call);
         self.abandon_answers(call);
         macs.into_iter().for_each(|mac| self.end_all(call, mac, EndCause::OwnAddress));

@@ -8,17 +8,17 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use bump::{DropReason, Fate, Meta, Side, sink};
+use bump::{DropReason, Fate, Side, sink};
 use identity::certificate::HostCertificate;
 use wire::arp::Operation;
 use wire::cll::resolution::Neighbour;
 use wire::cll::{Handshake, Resolution};
 use wire::ethernet::Header;
-use wire::nd::{advertisement, group_mac, solicitation, solicited_node};
+use wire::nd::{group_mac, solicitation, solicited_node};
 use wire::{EtherType, MacAddress};
 
-use super::stack::forward_in_clear;
-use super::{Call, Control};
+use super::core::Call;
+use super::machines::Machines;
 use crate::event::Event;
 use crate::job::Refusal;
 use crate::limits::{ADDRESS_REFRESH, PROBE_ANSWER_MAX, PROBES_OPEN_MAX};
@@ -26,13 +26,13 @@ use crate::message::{Claim, OrderKind};
 use crate::neighbours::Claimed;
 use crate::origin::{Claims, Passage};
 
-impl Control {
+impl Machines {
     /// The fate of a neighbour solicitation or advertisement of the stack.
     pub(super) fn stack_neighbour(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, packet)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         // Peers judge it like this, so what they would refuse need not leave.
         let Ok(Passage::Ipv6(claims)) = self.own_origin.check(frame) else {
-            return self.uncarried(call, frame, DropReason::DiscoveryNotOurs);
+            return call.uncarried(frame, DropReason::DiscoveryNotOurs);
         };
         let target =
             wire::nd::Message::parse(&packet[wire::ipv6::HEADER_LEN..]).ok().and_then(|message| message.target);
@@ -43,7 +43,7 @@ impl Control {
                 self.note_own(call, source);
                 self.stack_solicits(call, &header, (source, target), frame)
             }
-            _ => self.uncarried(call, frame, DropReason::DiscoveryNotOurs),
+            _ => call.uncarried(frame, DropReason::DiscoveryNotOurs),
         }
     }
 
@@ -70,7 +70,7 @@ impl Control {
         let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
         let question = Neighbour {
             operation: Operation::Request,
-            sender_mac: self.settings.mac,
+            sender_mac: call.core.settings.mac,
             sender_ip: source,
             target_mac: if destination.is_group() { MacAddress::ZERO } else { destination },
             target_ip: target,
@@ -91,7 +91,7 @@ impl Control {
         let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
         let asked_by_handshake = self.send_replies_that_waited(call, header.destination, target.into());
         if asked_in_clear {
-            return forward_in_clear(call, frame);
+            return call.pass(Side::WIRE, frame);
         }
         if asked_by_handshake {
             return Fate::Consumed;
@@ -100,7 +100,7 @@ impl Control {
             call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
             return Fate::Forwarded;
         }
-        self.uncarried(call, frame, DropReason::DiscoveryUnasked)
+        call.uncarried(frame, DropReason::DiscoveryUnasked)
     }
 
     /// The peer that has an address, if its association works: it can be asked under the seal.
@@ -112,7 +112,7 @@ impl Control {
 
     /// Our stack uses this address. Should another host have it, that host's claim stays.
     fn note_own(&mut self, call: &mut Call<'_>, address: Ipv6Addr) {
-        if let Ok(claimed) = self.neighbours.claim(call.now.since_boot, self.settings.mac, address) {
+        if let Ok(claimed) = self.neighbours.claim(call.now.since_boot, call.core.settings.mac, address) {
             self.withdraw(call, &claimed.withdrawn);
         }
     }
@@ -123,38 +123,18 @@ impl Control {
         let Resolution::Neighbour(Neighbour { target_ip: target, .. }) = request.resolution else { return };
         self.probes.retain(|_, asked| now.since(*asked) < PROBE_ANSWER_MAX);
         let is_asked = self.probes.contains_key(&target) || self.probes.len() >= PROBES_OPEN_MAX;
-        if is_asked || !self.settings.ipv6 || !self.is_own_site(frame, &request.site_tag) {
+        if is_asked || !call.core.settings.ipv6 || call.site_key_of(frame, &request.site_tag).is_none() {
             return;
         }
         // A certificate names what the stack may have; that it has it, it says itself.
-        let anothers = self.neighbours.holder(now, target).is_some_and(|holder| holder != self.settings.mac);
+        let anothers = self.neighbours.holder(now, target).is_some_and(|holder| holder != call.core.settings.mac);
         if !anothers && self.probe_budget.take(now) {
             self.probes.insert(target, now);
             let group = solicited_node(target);
-            let packet = solicitation(Ipv6Addr::UNSPECIFIED, self.settings.mac, group, target);
-            self.send_ipv6_up(call, self.settings.mac, group_mac(group), &packet);
-        }
-    }
-
-    /// Hands the stack what a handshake has proved, in its own words: ARP, or neighbour discovery.
-    pub(super) fn send_resolution_up(&mut self, call: &mut Call<'_>, resolution: &Resolution, is_router: bool) {
-        let neighbour = match resolution {
-            Resolution::Arp(arp) => return self.send_arp_up(call, arp),
-            Resolution::Neighbour(neighbour) => neighbour,
-        };
-        let Neighbour { sender_mac, sender_ip, target_ip, .. } = *neighbour;
-        let packet = match neighbour.operation {
-            Operation::Request => solicitation(sender_ip, sender_mac, target_ip, target_ip),
-            Operation::Reply => advertisement(sender_ip, sender_mac, target_ip, is_router),
-        };
-        self.send_ipv6_up(call, sender_mac, self.settings.mac, &packet);
-    }
-
-    fn send_ipv6_up(&mut self, call: &mut Call<'_>, source: MacAddress, destination: MacAddress, packet: &[u8]) {
-        let header = Header { destination, source, ethertype: EtherType::IPV6 };
-        let frame = [&header.emit()[..], packet].concat();
-        if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
-            self.ledger.make(Side::STACK);
+            let packet = solicitation(Ipv6Addr::UNSPECIFIED, call.core.settings.mac, group, target);
+            let (source, destination) = (call.core.settings.mac, group_mac(group));
+            let header = Header { destination, source, ethertype: EtherType::IPV6 };
+            call.make(Side::STACK, &[&header.emit()[..], &packet].concat());
         }
     }
 
@@ -164,13 +144,13 @@ impl Control {
             return Fate::Dropped(DropReason::UnknownIndex);
         };
         let admitted = self.admit(call, mac, &claim.claims);
-        if let Err(reason) = self.excuse_insider(call, mac, admitted) {
+        if let Err(reason) = call.excuse_insider(mac, admitted) {
             return Fate::Dropped(reason);
         }
         if !sink::copy(call.sink, Side::STACK, &claim.opened, claim.meta) {
             return Fate::Dropped(DropReason::PortFull);
         }
-        self.ledger.emitted[Side::STACK as usize] += 1;
+        call.core.ledger.emitted[Side::STACK as usize] += 1;
         Fate::Forwarded
     }
 
@@ -182,8 +162,8 @@ impl Control {
         passage: Result<Passage, DropReason>,
     ) -> Result<(), DropReason> {
         match passage {
-            Ok(Passage::Ipv6(_)) if !self.settings.ipv6 => Err(DropReason::Ipv6),
-            _ if self.settings.weaken.cross_layer => Ok(()),
+            Ok(Passage::Ipv6(_)) if !call.core.settings.ipv6 => Err(DropReason::Ipv6),
+            _ if call.core.settings.weaken.cross_layer => Ok(()),
             Ok(Passage::Ipv6(claims)) => self.admit(call, mac, &claims),
             Ok(Passage::Free) => Ok(()),
             Err(reason) => Err(reason),
@@ -211,9 +191,7 @@ impl Control {
     fn bind(&mut self, call: &mut Call<'_>, mac: MacAddress, address: Ipv6Addr, claimed: &Claimed) {
         self.announce(call, (mac, address), claimed);
         let until = call.now.since_boot + ADDRESS_REFRESH;
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::Admit(mac, address, until));
-        }
+        call.order_all(|| OrderKind::Admit(mac, address, until));
     }
 
     /// Tells what a good claim changed.
@@ -236,10 +214,9 @@ impl Control {
     }
 
     fn withdraw(&mut self, call: &mut Call<'_>, withdrawn: &[(MacAddress, Ipv6Addr)]) {
-        for (mac, address) in withdrawn.iter().filter(|(mac, _)| *mac != self.settings.mac) {
-            for lane in 0..self.settings.lanes {
-                call.order(lane, OrderKind::Withdraw(*mac, *address));
-            }
+        let own_mac = call.core.settings.mac;
+        for (mac, address) in withdrawn.iter().filter(|(mac, _)| *mac != own_mac) {
+            call.order_all(|| OrderKind::Withdraw(*mac, *address));
         }
     }
 
@@ -264,7 +241,7 @@ impl Control {
     ) -> Result<(), Refusal> {
         self.learn_certificate(call, certificate);
         let IpAddr::V6(address) = resolution.sender_ip() else { return Ok(()) };
-        if self.settings.weaken.cross_layer {
+        if call.core.settings.weaken.cross_layer {
             return Ok(());
         }
         let mac = certificate.mac();

@@ -16,9 +16,11 @@ use wire::MacAddress;
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
+use super::Task;
+use super::core::Call;
+use super::machines::Machines;
 use super::peers::Birth;
 use super::replies::Replied;
-use super::{Call, Control, Task};
 use crate::event::{EndCause, Event};
 use crate::job::{Finished, JobKind, SignRequest};
 use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
@@ -140,7 +142,7 @@ impl Openings {
     }
 }
 
-impl Control {
+impl Machines {
     /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
     /// which may have asked for the last time; for an address that is not in it nobody answers.
     pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
@@ -155,10 +157,10 @@ impl Control {
         let answered: Vec<_> =
             answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
         for (is_its, opening) in answered {
-            self.peers.return_index(opening.receiver_index);
+            call.return_index(opening.receiver_index);
             self.drop_unjudged_replies(call, &opening.state, DropReason::HandshakeUnasked);
             if is_its {
-                self.send_resolution_up(call, &opening.question.reply(mac, None), is_router);
+                call.send_resolution_up(&opening.question.reply(mac, None), is_router);
             }
         }
     }
@@ -176,8 +178,8 @@ impl Control {
 
     /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
     pub(super) fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
-        let own_ip = self.settings.identity.certificate().addresses().first().copied();
-        let question = Resolution::by_hardware_address(self.settings.mac, own_ip, mac);
+        let own_ip = call.core.settings.identity.certificate().addresses().first().copied();
+        let question = Resolution::by_hardware_address(call.core.settings.mac, own_ip, mac);
         self.open(call, question, mac, Some(mac))
     }
 
@@ -193,7 +195,7 @@ impl Control {
             return Ok(());
         }
         let now = call.now.since_boot;
-        if self.openings.len() >= HANDSHAKES_OPEN_MAX || !self.signature_budget.take(now) {
+        if self.openings.len() >= HANDSHAKES_OPEN_MAX || !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
         self.openings.next_id += 1;
@@ -203,13 +205,13 @@ impl Control {
             asked_mac,
             destination,
             started: now,
-            patience: self.patience(now, asked_ip, asked_mac),
-            nonce: self.random.bytes(),
+            patience: self.patience(call, asked_ip, asked_mac),
+            nonce: call.core.random.bytes(),
             cookie: [0; COOKIE_LEN],
             challenges: 0,
-            receiver_index: self.peers.draw_index(&mut self.random),
+            receiver_index: call.draw_index(),
             key_pair: None,
-            resuming: self.ticket_for(call.now, asked_ip, asked_mac),
+            resuming: self.ticket_for(call, asked_ip, asked_mac),
             message: Vec::new(),
             under: None,
             state: State::KeyPair,
@@ -240,14 +242,14 @@ impl Control {
         if let Some(held) = opening.resuming.clone() {
             return self.ask_to_resume(call, id, &held, &key_pair);
         }
-        let identity = Arc::clone(&self.settings.identity);
+        let identity = Arc::clone(&call.core.settings.identity);
         let unsigned = Handshake {
             kind: PacketType::HandshakeRequest,
             site_tag: [0; SITE_TAG_LEN],
             resolution: opening.question,
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: opening.nonce,
-            offer: self.offer(opening.receiver_index),
+            offer: call.offer(opening.receiver_index),
             key_share: key_pair.public(),
             cookie: opening.cookie,
             certificate: identity.certificate().der(),
@@ -255,7 +257,7 @@ impl Control {
         }
         .emit_unsigned();
         let job = JobKind::SignRequest(SignRequest { identity: Arc::clone(&identity), unsigned });
-        if self.task(call.out, Task::Opening(id), job)
+        if call.task(Task::Opening(id), job)
             && let Some(opening) = self.openings.by_id.get_mut(&id)
         {
             opening.state = State::Signature;
@@ -265,7 +267,7 @@ impl Control {
     /// The key pair of an opening; while there is none the opening waits for one.
     fn key_pair_of(&mut self, call: &mut Call<'_>, id: OpeningId) -> Option<Arc<KeyPair>> {
         if self.openings.by_id.get(&id)?.key_pair.is_none() {
-            let fresh = self.take_key_pair(call.out).map(Arc::new);
+            let fresh = call.take_key_pair().map(Arc::new);
             let opening = self.openings.by_id.get_mut(&id)?;
             opening.key_pair = fresh;
             opening.state = State::KeyPair;
@@ -290,7 +292,7 @@ impl Control {
         mut message: Vec<u8>,
     ) {
         let under = self.openings.by_id.get(&id).and_then(|opening| opening.under);
-        self.send_message(call, destination, &mut message, under);
+        call.send_message(destination, &mut message, under);
         let now = call.now.since_boot;
         if let Some(opening) = self.openings.by_id.get_mut(&id) {
             opening.message = message;
@@ -318,8 +320,8 @@ impl Control {
         }
         let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
         self.remember_stamp(call, mac, reply.timestamp_ms, opening.nonce);
-        let own = self.offer(opening.receiver_index);
-        let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &reply.offer);
+        let own = call.offer(opening.receiver_index);
+        let lifetime = call.agreed_lifetime(&finished.peer, &own, &reply.offer);
         let asked = opening.started;
         let birth = Birth {
             certificate: finished.peer,
@@ -339,7 +341,7 @@ impl Control {
         };
         let association = self.peers.bear(call.now.since_boot, birth);
         let is_bare = association.is_bare();
-        self.install_receivers(call, &association, finished.keys.receive, false);
+        call.install_receivers(&association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
         // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
         if is_bare {
@@ -348,7 +350,7 @@ impl Control {
             call.order(0, OrderKind::ShowLife(mac));
         }
         if opening.asked_ip().is_some() {
-            self.send_resolution_up(call, &reply.resolution, is_router);
+            call.send_resolution_up(&reply.resolution, is_router);
         }
     }
 
@@ -360,11 +362,11 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let challenge = Challenge::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if header.destination != self.settings.mac {
+        if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
         let id = self.openings.by_nonce(&challenge.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        let under = self.site_key_of(frame, &challenge.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
+        let under = call.site_key_of(frame, &challenge.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         let now = call.now.since_boot;
         let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         // A repeated challenge was met already. Signing again would make a second request with the same nonce, and the
@@ -373,7 +375,7 @@ impl Control {
         if !is_news || opening.challenges >= CHALLENGES_PER_OPENING_MAX {
             return Err(DropReason::HandshakeUnasked);
         }
-        if !self.signature_budget.take(now) {
+        if !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
         opening.challenges += 1;
@@ -389,11 +391,11 @@ impl Control {
 
     /// Whether a request of `mac` must wait because ours to the same host goes first (paper, "Retransmissions and
     /// Conflicts"). Only for a moment after we sent ours: should it be lost, the other's is as good.
-    pub(super) fn ours_goes_first(&self, now: Instant, mac: MacAddress, ip: IpAddr) -> bool {
-        self.settings.mac > mac
+    pub(super) fn ours_goes_first(&self, call: &Call<'_>, mac: MacAddress, ip: IpAddr) -> bool {
+        call.core.settings.mac > mac
             && self.openings.by_id.values().any(|opening| {
                 let sent_lately = match opening.state {
-                    State::Reply(repetition) => now.since(repetition.last_sent) < YIELD_TIME,
+                    State::Reply(repetition) => call.now.since_boot.since(repetition.last_sent) < YIELD_TIME,
                     State::Verdict { .. } => true,
                     State::KeyPair | State::Signature => false,
                 };
@@ -430,7 +432,7 @@ impl Control {
         opening.state = State::Reply(Repetition::after((interval * 2).min(RETRANSMIT_MAX), now));
         let destination = opening.destination;
         // Perhaps the host that was asked has only the other one.
-        opening.under = self.site_keys.other_than(opening.under);
+        opening.under = call.core.site_keys.other_than(opening.under);
         if opening.resuming.is_some() {
             return self.ask_without_ticket(call, id);
         }
@@ -438,7 +440,7 @@ impl Control {
             return self.sign(call, id);
         }
         let (mut message, under) = (opening.message.clone(), opening.under);
-        self.send_message(call, destination, &mut message, under);
+        call.send_message(destination, &mut message, under);
     }
 
     /// This host has other addresses than those with which it asked.
@@ -449,15 +451,13 @@ impl Control {
 
     fn give_up(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let Some(opening) = self.openings.by_id.remove(&id) else { return };
-        self.peers.return_index(opening.receiver_index);
+        call.return_index(opening.receiver_index);
         self.drop_unjudged_replies(call, &opening.state, DropReason::JobLost);
         if opening.patience >= HANDSHAKE_GIVE_UP {
             call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
         }
         let Some(mac) = opening.asked_mac else { return };
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::GiveUp(mac));
-        }
+        call.order_all(|| OrderKind::GiveUp(mac));
         if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
             self.end_current(call, mac, EndCause::Silent);
         }

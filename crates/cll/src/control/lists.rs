@@ -6,6 +6,7 @@
 //! peer whose list came to nothing is not asked again for a while.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, time};
 use identity::limits::MAX_REVOCATION_LIST_LEN;
@@ -13,8 +14,9 @@ use shield::Bucket;
 use wire::MacAddress;
 use wire::cll::revocation::{ListName, Message, piece_len};
 
+use super::core::Call;
+use super::machines::Machines;
 use super::rollover::Sealed;
-use super::{Call, Control};
 use crate::event::Effect;
 use crate::limits::{
     LIST_ASK_EVERY, LIST_ASKED_MAX, LIST_FETCH_MAX, LIST_PIECES_PER_SECOND, LIST_SUSPECT_FOR, LIST_SUSPECTS_MAX,
@@ -69,15 +71,15 @@ impl Lists {
     }
 }
 
-impl Control {
-    fn own_list(&self) -> Option<ListName> {
-        let list = self.revoked.list()?;
+impl Machines {
+    fn own_list(call: &Call<'_>) -> Option<ListName> {
+        let list = call.core.revoked.list()?;
         Some(ListName { issued_unix: list.issued_unix(), len: u32::try_from(list.der().len()).ok()? })
     }
 
     /// Another list is in force: tells every peer.
     pub(super) fn offer_list_to_all(&mut self, call: &mut Call<'_>) {
-        let Some(list) = self.own_list() else { return };
+        let Some(list) = Self::own_list(call) else { return };
         self.lists.settle(list.issued_unix);
         let peers: Vec<MacAddress> =
             self.peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
@@ -86,7 +88,7 @@ impl Control {
 
     /// Tells a peer which list is in force here.
     pub(super) fn offer_list(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        if let Some(list) = self.own_list() {
+        if let Some(list) = Self::own_list(call) {
             Self::send_list(call, mac, &Message::Offer(list));
         }
     }
@@ -112,7 +114,7 @@ impl Control {
     /// A peer has a list. Whether it is worth asking for says its date alone, which the peer may have made up.
     fn take_offer(&mut self, call: &mut Call<'_>, mac: MacAddress, list: ListName) -> Result<(), DropReason> {
         let now = call.now.since_boot;
-        let is_newer = self.own_list().is_none_or(|own| own.issued_unix < list.issued_unix);
+        let is_newer = Self::own_list(call).is_none_or(|own| own.issued_unix < list.issued_unix);
         let is_busy = self.lists.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
         if list.len == 0 || list.len as usize > MAX_REVOCATION_LIST_LEN {
             return Err(DropReason::RevocationList);
@@ -150,7 +152,8 @@ impl Control {
         list: ListName,
         offset: u32,
     ) -> Result<(), DropReason> {
-        let own = self.own_list().filter(|own| *own == list).and_then(|_| self.revoked.list());
+        let revoked = Arc::clone(&call.core.revoked);
+        let own = Self::own_list(call).filter(|own| *own == list).and_then(|_| revoked.list());
         // Whoever asks for a list that is not in force any more has been told of the newer one.
         let Some(own) = own else { return Ok(()) };
         let start = offset as usize;

@@ -3,19 +3,20 @@
 //! A request of the peer only ever makes a candidate; the first frame that opens under a candidate proves that the peer
 //! holds the keys, and promotes it. So nothing that a stranger can send or replay removes a working association.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Generator, Instant};
+use bump::Instant;
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::schedule::AddedSecret;
 use wire::MacAddress;
-use wire::cll::Offer;
-use wire::cll::handshake::LANES_MAX;
+use wire::cll::{Agreement, Offer};
 
+use super::PeerReport;
+use crate::event::{EndCause, Event};
 use crate::keys::{SendKey, TicketSecrets};
 use crate::limits::{
     CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, HANDSHAKE_GIVE_UP, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER,
@@ -180,6 +181,67 @@ impl Association {
     fn initiator(&self, own_mac: MacAddress) -> MacAddress {
         if self.initiated_by_us { own_mac } else { self.certificate.mac() }
     }
+
+    /// What an operator hears when it comes into use.
+    pub(crate) fn established(&self) -> Event {
+        let certificate = &self.certificate;
+        if self.rollovers > 0 {
+            let (name, mac) = (certificate.name().to_owned(), certificate.mac());
+            return Event::Renewed { name, mac, initiated: self.initiated_by_us, rollovers: self.rollovers };
+        }
+        let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), self.initiated_by_us);
+        let receives = protection(&self.peers, &self.own);
+        let sends = protection(&self.own, &self.peers);
+        if self.is_resumed() {
+            return Event::Resumed { name, mac, initiated, receives, sends };
+        }
+        Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+    }
+
+    /// What an operator hears when it ends.
+    pub(crate) fn ended(&self, cause: EndCause) -> Event {
+        let certificate = &self.certificate;
+        Event::Ended { name: certificate.name().to_owned(), mac: certificate.mac(), cause }
+    }
+
+    /// As an operator sees it; without its IPv6 addresses.
+    pub(crate) fn report(&self, state: &'static str, now: Instant) -> PeerReport {
+        let certificate = &self.certificate;
+        PeerReport {
+            name: certificate.name().to_owned(),
+            mac: certificate.mac(),
+            addresses: certificate.addresses().to_vec(),
+            ipv6_addresses: Vec::new(),
+            router: certificate.is_router(),
+            certificate_not_after_unix: certificate.not_after_unix(),
+            state,
+            initiated: self.initiated_by_us,
+            rollovers: self.rollovers,
+            resumed: self.is_resumed(),
+            age: now.since(self.born),
+            remaining: self.expires.since(now),
+            last_opened_ago: self.last_opened.map(|at| now.since(at)),
+            agreement: self.secrecy.describe(agreement_name(self.own.agreement)),
+            sends: protection(&self.own, &self.peers),
+            receives: protection(&self.peers, &self.own),
+        }
+    }
+}
+
+/// How the side that offered `sender` protects what it sends to the other.
+fn protection(sender: &Offer, receiver: &Offer) -> String {
+    let name = identity::aead::Suite::from_id(sender.suite).map_or("unknown", identity::aead::Suite::name);
+    let only = if sender.confidential { "" } else { " (authentication only)" };
+    let compression = sender.compression.towards(receiver.compression);
+    let compression = compression.map_or_else(String::new, |algorithm| format!(", {}", algorithm.name()));
+    format!("{name}{only}{compression}")
+}
+
+fn agreement_name(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::X25519 => "X25519",
+        Agreement::Group14 => "group 14",
+    }
 }
 
 /// An association that no frame has confirmed yet, with the keys that must not be used before.
@@ -231,26 +293,10 @@ impl Peer {
 pub(crate) struct Peers {
     by_mac: BTreeMap<MacAddress, Peer>,
     by_association: BTreeMap<AssociationId, MacAddress>,
-    indices: BTreeSet<u32>,
     next_id: u64,
 }
 
 impl Peers {
-    /// Draws a receiver index that is not in use; its low bits are left for the lane.
-    pub(crate) fn draw_index(&mut self, random: &mut Generator) -> u32 {
-        loop {
-            let index = random.number() & !u32::from(LANES_MAX - 1);
-            if self.indices.insert(index) {
-                return index;
-            }
-        }
-    }
-
-    /// Gives back an index that was drawn but not used.
-    pub(crate) fn return_index(&mut self, index: u32) {
-        self.indices.remove(&index);
-    }
-
     /// The name of the association that [`bear`](Peers::bear) makes next.
     pub(crate) fn next_association(&self) -> AssociationId {
         AssociationId(self.next_id + 1)
@@ -374,7 +420,6 @@ impl Peers {
     /// Forgets everything about an association that is out of its peer already.
     pub(crate) fn forget(&mut self, association: &Association) {
         self.by_association.remove(&association.id);
-        self.indices.remove(&association.own.receiver_index);
         let mac = association.certificate.mac();
         if self.by_mac.get(&mac).is_some_and(Peer::is_empty) {
             self.by_mac.remove(&mac);

@@ -11,8 +11,10 @@ use wire::MacAddress;
 use wire::cll::{Handshake, Offer, PacketType, Resolution, Resumption};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
+use super::Task;
+use super::core::Call;
 use super::initiator::{Opening, OpeningId, State};
-use super::{Call, Control, Task};
+use super::machines::Machines;
 use crate::job::{Finish, Finished, JobKind, Refusal};
 
 /// What both kinds of replies say.
@@ -33,7 +35,7 @@ impl Replied {
     }
 }
 
-impl Control {
+impl Machines {
     /// A reply from the wire, unproved. Read the order as the order of cost.
     pub(super) fn take_reply(
         &mut self,
@@ -42,11 +44,11 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.resolution.sender_mac() != header.source || header.destination != self.settings.mac {
+        if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
-        let id = self.opening_for_reply(&reply).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.is_own_site(frame, &reply.site_tag) {
+        let id = self.opening_for_reply(call, &reply).ok_or(DropReason::HandshakeUnasked)?;
+        if call.site_key_of(frame, &reply.site_tag).is_none() {
             return Err(DropReason::HandshakeSiteMac);
         }
         self.judge_reply_in_turn(call, id, header.source, frame)
@@ -60,20 +62,20 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let reply = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.resolution.sender_mac() != header.source || header.destination != self.settings.mac {
+        if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
         let id = self.openings.by_nonce(&reply.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        if !self.is_own_site(frame, &reply.site_tag) {
+        if call.site_key_of(frame, &reply.site_tag).is_none() {
             return Err(DropReason::HandshakeSiteMac);
         }
         self.judge_reply_in_turn(call, id, header.source, frame)
     }
 
     /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
-    fn opening_for_reply(&self, reply: &Handshake<'_>) -> Option<OpeningId> {
+    fn opening_for_reply(&self, call: &Call<'_>, reply: &Handshake<'_>) -> Option<OpeningId> {
         let by_nonce = self.openings.by_nonce(&reply.nonce);
-        if by_nonce.is_none() && self.settings.weaken.reply_check {
+        if by_nonce.is_none() && call.core.settings.weaken.reply_check {
             let asked = |opening: &Opening| {
                 opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
             };
@@ -90,7 +92,7 @@ impl Control {
         source: MacAddress,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        let (now, is_proved) = (call.now.since_boot, self.is_proved(source));
+        let (now, is_proved) = (call.now.since_boot, call.is_proved(source));
         let opening = self.openings.by_id.get(&id).ok_or(DropReason::HandshakeUnasked)?;
         let (is_judging, has_next) = match &opening.state {
             State::Reply(_) => (false, false),
@@ -102,19 +104,19 @@ impl Control {
         }
         let within =
             self.reply_budget_per_source.of(is_proved).take(now, source) && self.reply_budget.of(is_proved).take(now);
-        if !within && !self.settings.weaken.budgets {
+        if !within && !call.core.settings.weaken.budgets {
             return Err(DropReason::HandshakeBudget);
         }
         if is_judging { self.judge_next(call, id, frame) } else { self.judge_reply(call, id, frame) }
     }
 
     /// Has a reply wait until the one before it is judged. What waited so far came from somebody who is no better known.
-    fn judge_next(&mut self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn judge_next(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Result<Fate, DropReason> {
         let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         let State::Verdict { next, .. } = &mut opening.state else { return Err(DropReason::HandshakeUnasked) };
         if let Some(displaced) = next.replace(frame.to_vec()) {
             let fate = Fate::Dropped(DropReason::HandshakeUnasked);
-            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &displaced);
+            call.release(Side::WIRE, fate, &displaced);
         }
         Ok(Fate::Held)
     }
@@ -125,7 +127,7 @@ impl Control {
             Ok(PacketType::ResumptionReply) => self.resumption_verdict(call, id, frame),
             _ => self.verdict(call, id, frame),
         };
-        if !self.task(call.out, Task::Opening(id), job.ok_or(DropReason::HandshakeUnasked)?) {
+        if !call.task(Task::Opening(id), job.ok_or(DropReason::HandshakeUnasked)?) {
             return Err(DropReason::ControlBusy);
         }
         if let Some(opening) = self.openings.by_id.get_mut(&id)
@@ -139,9 +141,9 @@ impl Control {
     fn verdict(&self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<JobKind> {
         let opening = self.openings.by_id.get(&id)?;
         Some(JobKind::Finish(Box::new(Finish {
-            settings: Arc::clone(&self.settings),
-            revoked: Arc::clone(&self.revoked),
-            time: self.certificate_time(call.now),
+            settings: Arc::clone(&call.core.settings),
+            revoked: Arc::clone(&call.core.revoked),
+            time: call.certificate_time(),
             request: opening.message.clone(),
             reply: frame[ETHERNET_LEN..].to_vec(),
             key_pair: opening.key_pair.clone()?,
@@ -157,10 +159,9 @@ impl Control {
             Ok(finished) => {
                 let Some(opening) = self.openings.by_id.remove(&id) else { return };
                 let State::Verdict { reply_frame, next, .. } = &opening.state else { return };
-                let at = call.now.since_boot;
-                self.ledger.release(at, Side::WIRE, Fate::Consumed, reply_frame);
+                call.release(Side::WIRE, Fate::Consumed, reply_frame);
                 if let Some(next) = next {
-                    self.ledger.release(at, Side::WIRE, Fate::Dropped(DropReason::HandshakeUnasked), next);
+                    call.release(Side::WIRE, Fate::Dropped(DropReason::HandshakeUnasked), next);
                 }
                 if let Some(reply) = Replied::read(reply_frame) {
                     self.finish(call, &opening, &reply, *finished);
@@ -175,11 +176,11 @@ impl Control {
         let State::Verdict { repetition, .. } = opening.state else { return };
         let judged = std::mem::replace(&mut opening.state, State::Reply(repetition));
         let State::Verdict { reply_frame, next, .. } = judged else { return };
-        self.refuse(call, &reply_frame, refusal);
+        call.refuse(&reply_frame, refusal);
         if let Some(next) = next
             && let Err(reason) = self.judge_reply(call, id, &next)
         {
-            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), &next);
+            call.release(Side::WIRE, Fate::Dropped(reason), &next);
         }
     }
 
@@ -194,10 +195,10 @@ impl Control {
     }
 
     /// Gives replies their fate that waited for a verdict when their opening ended.
-    pub(super) fn drop_unjudged_replies(&mut self, call: &Call<'_>, state: &State, reason: DropReason) {
+    pub(super) fn drop_unjudged_replies(&mut self, call: &mut Call<'_>, state: &State, reason: DropReason) {
         let State::Verdict { reply_frame, next, .. } = state else { return };
         for frame in std::iter::once(reply_frame).chain(next) {
-            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
+            call.release(Side::WIRE, Fate::Dropped(reason), frame);
         }
     }
 }

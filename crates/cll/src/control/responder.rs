@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Instant, Now, Side};
+use bump::{DropReason, Fate, Instant, Side};
 use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::MacAddress;
@@ -14,9 +14,11 @@ use wire::arp::Operation;
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
+use super::Task;
+use super::core::Call;
 use super::freshness::{Age, Stamp};
+use super::machines::Machines;
 use super::peers::Birth;
-use super::{Call, Control, Task};
 use crate::event::{Effect, Event};
 use crate::job::{Answer, Answered, JobKind, Refusal, pre_shared_check};
 use crate::keys::AssociationKeys;
@@ -142,7 +144,7 @@ impl Answers {
     }
 }
 
-impl Control {
+impl Machines {
     /// A request from the wire, unproved. Read the order as the order of cost.
     pub(super) fn answer_request(
         &mut self,
@@ -150,15 +152,14 @@ impl Control {
         header: &Header,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
         let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        let addressed = self.check_addresses(header, &request.resolution);
+        let addressed = self.check_addresses(call, header, &request.resolution);
         if addressed == Err(DropReason::HandshakeTarget) {
             self.ask_stack_for(call, &request, frame);
         }
         addressed?;
-        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
-        if self.ours_goes_first(now, header.source, request.resolution.sender_ip()) {
+        let under = call.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
+        if self.ours_goes_first(call, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Handshake { nonce, timestamp_ms, cookie, .. } = request;
@@ -166,7 +167,7 @@ impl Control {
         if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
-        match self.age_of(call.now, id) {
+        match Self::age_of(call, id) {
             Age::Fresh => self.judge_request(call, id, &request, frame, under),
             Age::Replay => Err(DropReason::HandshakeStale),
             Age::Unknown => self.challenge(call, id, under),
@@ -174,16 +175,21 @@ impl Control {
     }
 
     /// Asked for us, and Ethernet and the question agree about who asks.
-    pub(super) fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
-        let addresses = self.settings.identity.certificate().addresses();
+    pub(super) fn check_addresses(
+        &self,
+        call: &Call<'_>,
+        header: &Header,
+        question: &Resolution,
+    ) -> Result<(), DropReason> {
+        let addresses = call.core.settings.identity.certificate().addresses();
         let for_our_ip = match question.target_ip() {
             IpAddr::V4(ip) => addresses.contains(&ip),
-            IpAddr::V6(ip) => self.settings.ipv6 && self.neighbours.is_own(ip),
+            IpAddr::V6(ip) => call.core.settings.ipv6 && self.neighbours.is_own(ip),
         };
         // Who has no address of either kind cannot answer: a reply speaks for one.
-        let has_address = self.settings.ipv6 || !addresses.is_empty();
+        let has_address = call.core.settings.ipv6 || !addresses.is_empty();
         let for_our_mac =
-            question.is_by_hardware_address() && question.target_mac() == self.settings.mac && has_address;
+            question.is_by_hardware_address() && question.target_mac() == call.core.settings.mac && has_address;
         if question.operation() != Operation::Request || !(for_our_ip || for_our_mac) {
             return Err(DropReason::HandshakeTarget);
         }
@@ -193,12 +199,12 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn age_of(&self, now: Now, id: AnswerId) -> Age {
-        if self.settings.weaken.freshness {
+    pub(super) fn age_of(call: &Call<'_>, id: AnswerId) -> Age {
+        if call.core.settings.weaken.freshness {
             return Age::Fresh;
         }
         let AnswerId { mac: sender, nonce, timestamp_ms, cookie } = id;
-        self.freshness.judge(now, &Stamp { sender, timestamp_ms, nonce: &nonce, cookie: &cookie })
+        call.core.freshness.judge(call.now, &Stamp { sender, timestamp_ms, nonce: &nonce, cookie: &cookie })
     }
 
     /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
@@ -211,15 +217,15 @@ impl Control {
             State::Stack { reply, .. } => {
                 let (question, reply) = (entry.question, std::mem::take(reply));
                 self.answers.set_state(id, State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) });
-                self.send_resolution_up(call, &question, false);
+                call.send_resolution_up(&question, false);
                 Some(Fate::Consumed)
             }
-            State::Duplicates { .. } if self.settings.weaken.freshness => None,
+            State::Duplicates { .. } if call.core.settings.weaken.freshness => None,
             State::Duplicates { last_sent, .. } if now.since(*last_sent) < REPLY_REPEAT_MIN => Some(Fate::Consumed),
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
                 let mut reply = reply.clone();
-                self.send_message(call, id.mac, &mut reply, Some(under));
+                call.send_message(id.mac, &mut reply, Some(under));
                 Some(Fate::Answered)
             }
         }
@@ -234,14 +240,14 @@ impl Control {
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
-        let is_proved = self.is_proved(sender);
-        let within = self.challenge_budget.take(now, sender, is_proved, timestamp_ms);
-        if !(within || self.settings.weaken.budgets) {
+        let is_proved = call.is_proved(sender);
+        let within = call.core.freshness.challenges.take(now, sender, is_proved, timestamp_ms);
+        if !(within || call.core.settings.weaken.budgets) {
             return Err(DropReason::HandshakeBudget);
         }
-        let cookie = self.freshness.cookie(now, sender, &nonce);
+        let cookie = call.core.freshness.cookie(now, sender, &nonce);
         let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
-        self.send_message(call, sender, &mut message, Some(under));
+        call.send_message(sender, &mut message, Some(under));
         call.out.event(Event::Challenged { mac: sender });
         Ok(Fate::Answered)
     }
@@ -256,20 +262,20 @@ impl Control {
         under: Generation,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        let is_proved = self.is_proved(id.mac);
+        let is_proved = call.is_proved(id.mac);
         let within =
             self.answer_budget_per_source.of(is_proved).take(now, id.mac) && self.answer_budget.of(is_proved).take(now);
-        if !(within || self.settings.weaken.budgets) || !self.answers.make_room() {
+        if !(within || call.core.settings.weaken.budgets) || !self.answers.make_room() {
             return Err(DropReason::HandshakeBudget);
         }
-        let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+        let key_pair = call.take_key_pair_for(id.mac).ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let request_message = frame[ETHERNET_LEN..].to_vec();
-        let check = pre_shared_check(&self.settings, &request_message);
-        let unsigned_reply = self.unsigned_reply(call, request, (own, check), &key_pair);
-        let time = self.certificate_time(call.now);
-        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
+        let check = pre_shared_check(&call.core.settings, &request_message);
+        let unsigned_reply = Self::unsigned_reply(call, request, (own, check), &key_pair);
+        let time = call.certificate_time();
+        let (settings, revoked) = (Arc::clone(&call.core.settings), Arc::clone(&call.core.revoked));
         let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
@@ -283,8 +289,8 @@ impl Control {
         job: JobKind,
     ) -> Result<Fate, DropReason> {
         let Asked { id, question, frame, own, peers, is_fresh, under } = asked;
-        if !self.task(call.out, Task::Answer(id), job) {
-            self.peers.return_index(own.receiver_index);
+        if !call.task(Task::Answer(id), job) {
+            call.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
@@ -294,7 +300,6 @@ impl Control {
     }
 
     fn unsigned_reply(
-        &self,
         call: &Call<'_>,
         request: &Handshake<'_>,
         (own, check): (Offer, [u8; COOKIE_LEN]),
@@ -303,22 +308,22 @@ impl Control {
         Handshake {
             kind: PacketType::HandshakeReply,
             site_tag: [0; SITE_TAG_LEN],
-            resolution: self.reply_to(&request.resolution),
+            resolution: Self::reply_to(call, &request.resolution),
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: request.nonce,
             offer: own,
             key_share: key_pair.public(),
             cookie: check,
-            certificate: self.settings.identity.certificate().der(),
+            certificate: call.core.settings.identity.certificate().der(),
             signature: &[],
         }
         .emit_unsigned()
     }
 
     /// The reply that our stack will give; for a request by hardware address alone, one for our first address.
-    pub(super) fn reply_to(&self, question: &Resolution) -> Resolution {
-        let first = self.settings.identity.certificate().addresses().first().copied();
-        question.reply(self.settings.mac, first)
+    pub(super) fn reply_to(call: &Call<'_>, question: &Resolution) -> Resolution {
+        let first = call.core.settings.identity.certificate().addresses().first().copied();
+        question.reply(call.core.settings.mac, first)
     }
 
     /// The verdict on a request.
@@ -327,17 +332,17 @@ impl Control {
         let State::Verdict { request_frame, own, peers, is_fresh } = entry.state else { return };
         match result.and_then(|answered| self.spend_ticket(call, answered)) {
             Err(refusal) => {
-                self.peers.return_index(own.receiver_index);
+                call.return_index(own.receiver_index);
                 self.ask_for_handshake(call, id, refusal.reason, entry.under);
-                self.refuse(call, &request_frame, refusal);
+                call.refuse(&request_frame, refusal);
             }
             Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
                 Err(refusal) => {
-                    self.peers.return_index(own.receiver_index);
-                    self.refuse(call, &request_frame, refusal);
+                    call.return_index(own.receiver_index);
+                    call.refuse(&request_frame, refusal);
                 }
                 Ok(()) => {
-                    self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
+                    call.release(Side::WIRE, Fate::Consumed, &request_frame);
                     if is_fresh {
                         self.remember_stamp(call, id.mac, id.timestamp_ms, id.nonce);
                     }
@@ -356,8 +361,7 @@ impl Control {
         unix_ms: u64,
         nonce: [u8; NONCE_LEN],
     ) {
-        self.freshness.remember(mac, unix_ms, nonce);
-        self.challenge_budget.hear(mac, unix_ms);
+        call.core.freshness.remember(mac, unix_ms, nonce);
         call.out.effect(Effect::RememberTime { mac, unix_ms });
     }
 
@@ -372,7 +376,7 @@ impl Control {
     ) {
         let now = call.now.since_boot;
         let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
-        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
+        let lifetime = call.agreed_lifetime(&peer, &own, &peers);
         let birth = Birth {
             certificate: peer,
             initiated_by_us: false,
@@ -392,11 +396,11 @@ impl Control {
         self.add_candidate(call, birth, keys);
         let state = if question.is_by_hardware_address() {
             let mut reply = reply;
-            self.send_message(call, id.mac, &mut reply, Some(under));
+            call.send_message(id.mac, &mut reply, Some(under));
             State::Duplicates { reply, last_sent: now }
         } else {
             // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
-            self.send_resolution_up(call, &question, false);
+            call.send_resolution_up(&question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
         self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
@@ -408,12 +412,12 @@ impl Control {
         self.make_room_for_candidate(call, birth.certificate.mac());
         let association = self.peers.bear(now, birth);
         let association_id = association.id;
-        self.install_receivers(call, &association, keys.receive, true);
+        call.install_receivers(&association, keys.receive, true);
         if let Some(evicted) = self.peers.add_candidate(now, association, keys.send) {
-            self.stop_receiving(call, &evicted);
+            call.stop_receiving(&evicted);
         }
         self.next_sweep.get_or_insert(now + SWEEP_INTERVAL);
-        if self.settings.weaken.promotion {
+        if call.core.settings.weaken.promotion {
             self.promote(call, association_id);
         }
     }
@@ -433,7 +437,7 @@ impl Control {
         let State::Stack { reply, .. } = &mut entry.state else { return };
         let mut reply = std::mem::take(reply);
         let under = entry.under;
-        self.send_message(call, id.mac, &mut reply, Some(under));
+        call.send_message(id.mac, &mut reply, Some(under));
         self.answers.set_state(id, State::Duplicates { reply, last_sent: now });
     }
 
@@ -446,9 +450,9 @@ impl Control {
     pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
         let Some(entry) = self.answers.remove(id) else { return };
         if let State::Verdict { request_frame, own, .. } = entry.state {
-            self.peers.return_index(own.receiver_index);
+            call.return_index(own.receiver_index);
             let fate = Fate::Dropped(DropReason::JobLost);
-            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &request_frame);
+            call.release(Side::WIRE, fate, &request_frame);
         }
     }
 

@@ -1,24 +1,25 @@
 //! What our own stack's ARP asks for (paper, section 5.2): a request opens a handshake, a reply completes one.
 
-use bump::{DropReason, Fate, Meta, Side, sink};
+use bump::{DropReason, Fate, Side};
 use wire::arp::{Arp, Operation};
 use wire::cll::Resolution;
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
-use super::{Call, Control};
+use super::core::Call;
+use super::machines::Machines;
 use crate::message::OrderKind;
 
-impl Control {
+impl Machines {
     /// The fate of an ARP frame of the stack.
     pub(super) fn stack_arp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
         if arp.sender_ip.is_unspecified() {
-            return self.uncarried(call, frame, DropReason::ArpProbe);
+            return call.uncarried(frame, DropReason::ArpProbe);
         }
-        if arp.sender_mac != self.settings.mac || !self.settings.is_own(arp.sender_ip) {
-            return self.uncarried(call, frame, DropReason::ArpNotOurs);
+        if arp.sender_mac != call.core.settings.mac || !call.core.settings.is_own(arp.sender_ip) {
+            return call.uncarried(frame, DropReason::ArpNotOurs);
         }
         if arp.sender_ip == arp.target_ip && header.destination.is_group() {
             // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
@@ -31,17 +32,17 @@ impl Control {
     }
 
     fn stack_asks(&mut self, call: &mut Call<'_>, header: &Header, arp: &Arp, frame: &[u8]) -> Fate {
-        if self.settings.legacy_by_mac(header.destination).is_some() {
-            return forward_in_clear(call, frame);
+        if call.core.settings.legacy_by_mac(header.destination).is_some() {
+            return call.pass(Side::WIRE, frame);
         }
-        if let Some(legacy) = self.settings.legacy_by_ip(arp.target_ip) {
+        if let Some(legacy) = call.core.settings.legacy_by_ip(arp.target_ip) {
             let answer = Resolution::from(*arp).reply(legacy.mac, None);
-            self.send_resolution_up(call, &answer, legacy.router);
+            call.send_resolution_up(&answer, legacy.router);
             return Fate::Answered;
         }
-        if let Some(manager) = self.clear.rules.policy.management_by_ip(arp.target_ip) {
+        if let Some(manager) = call.core.rules.policy.management_by_ip(arp.target_ip) {
             let answer = Resolution::from(*arp).reply(manager.mac, None);
-            self.send_resolution_up(call, &answer, false);
+            call.send_resolution_up(&answer, false);
             return Fate::Answered;
         }
         if let Some(mac) = self.lively_peer(call, arp) {
@@ -60,13 +61,13 @@ impl Control {
     }
 
     fn stack_answers(&mut self, call: &mut Call<'_>, header: &Header, arp: &Arp, frame: &[u8]) -> Fate {
-        if self.settings.legacy_by_mac(header.destination).is_some() {
-            return forward_in_clear(call, frame);
+        if call.core.settings.legacy_by_mac(header.destination).is_some() {
+            return call.pass(Side::WIRE, frame);
         }
         let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
         let asked_by_handshake = self.send_replies_that_waited(call, arp.target_mac, arp.sender_ip.into());
         if asked_in_clear {
-            return forward_in_clear(call, frame);
+            return call.pass(Side::WIRE, frame);
         }
         if asked_by_handshake {
             return Fate::Consumed;
@@ -75,15 +76,7 @@ impl Control {
             call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
             return Fate::Forwarded;
         }
-        self.uncarried(call, frame, DropReason::ArpUnasked)
-    }
-}
-
-pub(super) fn forward_in_clear(call: &mut Call<'_>, frame: &[u8]) -> Fate {
-    if sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
-        Fate::Forwarded
-    } else {
-        Fate::Dropped(DropReason::PortFull)
+        call.uncarried(frame, DropReason::ArpUnasked)
     }
 }
 

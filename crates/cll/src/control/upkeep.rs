@@ -1,10 +1,10 @@
 //! Associations grow old: renewal, silence, idleness, expiry (paper, sections 5.2 and 5.4).
 
-use bump::Instant;
 use wire::MacAddress;
 
+use super::core::Call;
+use super::machines::Machines;
 use super::peers::Association;
-use super::{Call, Control, ended};
 use crate::event::EndCause;
 use crate::limits::{SWEEP_INTERVAL, UNKNOWN_ASKED_MAX};
 use crate::message::{AssociationId, OrderKind};
@@ -22,7 +22,7 @@ enum Need {
     ProofOfLife,
 }
 
-impl Control {
+impl Machines {
     /// Looks over all peers once in a [`SWEEP_INTERVAL`].
     pub(super) fn sweep(&mut self, call: &mut Call<'_>, budget: usize) {
         let now = call.now.since_boot;
@@ -36,12 +36,12 @@ impl Control {
             if was_current && association.is_bare() {
                 self.end_unfinished(call, &association);
             } else if was_current {
-                self.stop_all(call, &association, EndCause::Expired);
+                call.stop_all(&association, EndCause::Expired);
             } else {
-                self.stop_receiving(call, &association);
+                call.stop_receiving(&association);
             }
         }
-        for (mac, need) in self.needs(now) {
+        for (mac, need) in self.needs(call) {
             self.meet(call, mac, need);
         }
         let next = if unfinished { now } else { now + SWEEP_INTERVAL };
@@ -51,25 +51,23 @@ impl Control {
     /// Ends associations that nobody uses. Our keys to seal with go at once; should the peer still use its own, because its
     /// clock counts a little differently, they are opened for a while, and what it is answered opens a new handshake.
     fn end_idle(&mut self, call: &mut Call<'_>, budget: usize) {
-        for association in self.peers.take_idle(call.now.since_boot, self.settings.idle, budget) {
-            self.stop_sending(call, &association);
-            call.out.event(ended(&association, EndCause::Idle));
+        for association in self.peers.take_idle(call.now.since_boot, call.core.settings.idle, budget) {
+            call.stop_sending(&association);
+            call.out.event(association.ended(EndCause::Idle));
             self.retire(call, association);
         }
     }
 
     /// The exchange for which payload waits did not come to an end, so what waits is given up.
     fn end_unfinished(&mut self, call: &mut Call<'_>, association: &Association) {
-        self.stop_all(call, association, EndCause::Unfinished);
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::GiveUp(association.certificate.mac()));
-        }
+        call.stop_all(association, EndCause::Unfinished);
+        call.order_all(|| OrderKind::GiveUp(association.certificate.mac()));
     }
 
-    fn needs(&mut self, now: Instant) -> Vec<(MacAddress, Need)> {
-        let mut needs = Vec::new();
-        let (own_mac, rekey_every) = (self.settings.mac, self.settings.rekey_every);
-        let mut tickets = self.tickets_to_give();
+    fn needs(&mut self, call: &Call<'_>) -> Vec<(MacAddress, Need)> {
+        let (now, mut needs) = (call.now.since_boot, Vec::new());
+        let (own_mac, rekey_every) = (call.core.settings.mac, call.core.settings.rekey_every);
+        let mut tickets = Self::tickets_to_give(call);
         for (mac, peer) in self.peers.iter_mut() {
             let Some(current) = peer.current.as_mut() else { continue };
             if current.wants_kem && current.initiated_by_us {
@@ -123,14 +121,14 @@ impl Control {
     pub(super) fn unknown_index(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let now = call.now.since_boot;
         let is_lively = self.peers.current_by_mac(mac).is_some_and(|current| current.is_lively(now));
-        if is_lively || self.settings.legacy_by_mac(mac).is_some() {
+        if is_lively || call.core.settings.legacy_by_mac(mac).is_some() {
             return;
         }
         self.unknown_asked.retain(|_, asked| now.since(*asked) < UNKNOWN_INTERVAL);
         if self.unknown_asked.contains_key(&mac) || self.unknown_asked.len() >= UNKNOWN_ASKED_MAX {
             return;
         }
-        if self.unknown_budget.of(self.is_proved(mac)).take(now) {
+        if self.unknown_budget.of(call.is_proved(mac)).take(now) {
             self.unknown_asked.insert(mac, now);
             // What cannot be opened now is asked for again by the peer's next frame.
             let _ = self.open_for_mac(call, mac);

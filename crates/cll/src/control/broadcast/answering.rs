@@ -8,18 +8,19 @@ use bump::{DropReason, Fate};
 use wire::cll::Question;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::super::{Call, Control};
+use super::super::core::Call;
+use super::super::machines::Machines;
 
-impl Control {
+impl Machines {
     /// A question from the wire.
     pub(super) fn question(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
         let question = Question::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if header.destination != self.settings.mac {
+        if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
-        self.check_group_tag(frame)?;
-        let is_proved = self.is_proved(header.source);
+        self.check_group_tag(call, frame)?;
+        let is_proved = call.is_proved(header.source);
         let may_ask = self.broadcasts.answer_budget.take(now, header.source, is_proved, question.time_ms)
             && self.queue_answer(header.source, question.nonce);
         if !may_ask {

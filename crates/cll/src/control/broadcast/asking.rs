@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Meta, Side, sink};
+use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use wire::MacAddress;
@@ -17,7 +17,8 @@ use wire::cll::broadcast::Stamp;
 use wire::cll::{Announcement, NONCE_LEN, Question, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::super::{Call, Control};
+use super::super::core::Call;
+use super::super::machines::Machines;
 use super::Duty;
 use super::frame::Heard;
 use super::senders::Sender;
@@ -46,7 +47,7 @@ pub(super) struct Asked {
     held: VecDeque<Vec<u8>>,
 }
 
-impl Control {
+impl Machines {
     /// A frame of a sender that must prove itself: it waits for the answer, within limits.
     pub(super) fn hold_unproved(
         &mut self,
@@ -54,9 +55,8 @@ impl Control {
         mac: MacAddress,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
         if !self.broadcasts.asked.contains_key(&mac) {
-            self.begin_to_ask(now, mac)?;
+            self.begin_to_ask(call, mac)?;
             self.send_question(call, mac);
         }
         let asked = self.broadcasts.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
@@ -67,10 +67,11 @@ impl Control {
         Ok(Fate::Held)
     }
 
-    fn begin_to_ask(&mut self, now: Instant, mac: MacAddress) -> Result<(), DropReason> {
+    fn begin_to_ask(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let now = call.now.since_boot;
         // A recorded frame of an earlier run must not buy a question each time that it is played.
         let just_proved = |sender: &Sender| now.since(sender.proved) < GROUP_QUESTION_INTERVAL;
-        let is_proved = self.is_proved(mac);
+        let is_proved = call.is_proved(mac);
         let room = if is_proved { GROUP_ASKED_MAX } else { GROUP_STRANGERS_ASKED_MAX };
         let broadcasts = &mut self.broadcasts;
         if broadcasts.senders.get(mac).is_some_and(just_proved)
@@ -80,7 +81,7 @@ impl Control {
             return Err(DropReason::GroupUnproved);
         }
         let asked = Asked {
-            nonce: self.random.bytes(),
+            nonce: call.core.random.bytes(),
             began: now,
             due: now,
             questions: 0,
@@ -98,17 +99,16 @@ impl Control {
         asked.questions += 1;
         let time_ms = call.now.wall.map_or(0, |wall| wall.unix_ms);
         let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce, time_ms };
-        let header = Header { destination: mac, source: self.settings.mac, ethertype: self.settings.ethertype };
+        let header =
+            Header { destination: mac, source: call.core.settings.mac, ethertype: call.core.settings.ethertype };
         let mut frame = [&header.emit()[..], &question.emit()].concat();
         // A question that nobody answers is repeated under the other site key: perhaps the sender
         // has only that.
         let is_repeated = asked.questions % 2 == 0;
-        let under = is_repeated.then(|| self.site_keys.other_than(None)).flatten();
-        let Some(site_key) = self.site_keys.get(under) else { return };
+        let under = is_repeated.then(|| call.core.site_keys.other_than(None)).flatten();
+        let Some(site_key) = call.core.site_keys.get(under) else { return };
         tag(site_key, &mut frame);
-        if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
-            self.ledger.make(Side::WIRE);
-        }
+        call.make(Side::WIRE, &frame);
     }
 
     /// Asks again, or gives up, where no answer came.
@@ -133,7 +133,7 @@ impl Control {
         let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
         call.out.event(Event::GroupSilent { mac });
         for frame in asked.held {
-            self.release_from_wire(call, Fate::Dropped(DropReason::GroupUnproved), &frame);
+            call.release(Side::WIRE, Fate::Dropped(DropReason::GroupUnproved), &frame);
         }
     }
 
@@ -145,10 +145,10 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let announcement = Announcement::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if header.destination != self.settings.mac {
+        if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
-        self.check_group_tag(frame)?;
+        self.check_group_tag(call, frame)?;
         let stamp = announcement.head.stamp;
         let nonce_fits = |asked: &&mut Asked| asked.nonce == announcement.nonce && asked.judged.is_none();
         let asked = self.broadcasts.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
@@ -168,13 +168,13 @@ impl Control {
 
     fn judge_announcement(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> bool {
         let work = CheckAnnouncement {
-            settings: Arc::clone(&self.settings),
-            revoked: Arc::clone(&self.revoked),
-            time: self.certificate_time(call.now),
+            settings: Arc::clone(&call.core.settings),
+            revoked: Arc::clone(&call.core.revoked),
+            time: call.certificate_time(),
             asked: mac,
             frame: frame.to_vec(),
         };
-        self.broadcast_task(call, Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
+        call.broadcast_task(Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
     }
 
     /// The verdict on an announcement. A bad one leaves the question open.
@@ -188,11 +188,11 @@ impl Control {
         let Some((frame, stamp)) = asked.judged.take() else { return };
         match result {
             Err(refusal) => self.refuse_group(call, mac, &frame, refusal),
-            Ok(certificate) if self.revoked.names(&certificate) => {
-                self.release_from_wire(call, Fate::Dropped(DropReason::BadCertificate), &frame);
+            Ok(certificate) if call.core.revoked.names(&certificate) => {
+                call.release(Side::WIRE, Fate::Dropped(DropReason::BadCertificate), &frame);
             }
             Ok(certificate) => {
-                self.release_from_wire(call, Fate::Consumed, &frame);
+                call.release(Side::WIRE, Fate::Consumed, &frame);
                 self.believe(call, mac, *certificate, stamp);
             }
         }
@@ -203,7 +203,7 @@ impl Control {
         let now = call.now.since_boot;
         let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
         self.learn_certificate(call, &certificate);
-        self.remember_proof(call, &certificate);
+        call.remember_proof(&certificate);
         let senders = &mut self.broadcasts.senders;
         let from = from_when(&stamp, asked.began.since(senders.complete_since));
         let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
@@ -219,7 +219,7 @@ impl Control {
             let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, heard));
             let fate = judged.unwrap_or_else(Fate::Dropped);
             if fate != Fate::Held {
-                self.release_from_wire(call, fate, &frame);
+                call.release(Side::WIRE, fate, &frame);
             }
         }
     }

@@ -27,7 +27,9 @@ use wire::cll::PacketType;
 use wire::cll::handshake::tagged_parts;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::{Call, Control, Task, by_recency};
+use super::Task;
+use super::core::Call;
+use super::machines::{Machines, by_recency};
 use crate::event::Event;
 use crate::job::broadcast::{Outcome, TAG_LABEL, Work};
 use crate::job::{CompletionKind, JobKind, Refusal};
@@ -91,10 +93,14 @@ impl Broadcasts {
     }
 }
 
-impl Control {
-    /// Senders of group frames that have proved themselves.
-    #[must_use]
-    pub fn group_senders(&self) -> usize {
+impl Call<'_> {
+    fn broadcast_task(&mut self, duty: Duty, work: Work) -> bool {
+        self.task(Task::Broadcast(duty), JobKind::Broadcast(work))
+    }
+}
+
+impl Machines {
+    pub(super) fn group_senders(&self) -> usize {
         self.broadcasts.senders.len()
     }
 
@@ -111,7 +117,7 @@ impl Control {
         header: &Header,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        if !self.settings.broadcasting.carried {
+        if !call.core.settings.broadcasting.carried {
             return Err(switched_off(header.destination));
         }
         match kind {
@@ -155,28 +161,20 @@ impl Control {
         }
     }
 
-    fn broadcast_task(&mut self, call: &mut Call<'_>, duty: Duty, work: Work) -> bool {
-        self.task(call.out, Task::Broadcast(duty), JobKind::Broadcast(work))
-    }
-
     /// The tag under the site key: what fails here costs no signature.
-    fn check_group_tag(&self, frame: &[u8]) -> Result<(), DropReason> {
+    fn check_group_tag(&self, call: &Call<'_>, frame: &[u8]) -> Result<(), DropReason> {
         let (ethernet, message) = frame.split_at(ETHERNET_LEN);
         let [before, after] = tagged_parts(message);
         let tag = message.get(before.len()..message.len() - after.len()).and_then(|tag| tag.try_into().ok());
-        let fits = tag.is_some_and(|tag| self.site_keys.verify(TAG_LABEL, &[ethernet, before, after], tag).is_some());
-        if fits || self.settings.weaken.site_tag { Ok(()) } else { Err(DropReason::GroupTag) }
-    }
-
-    /// Enters the final fate of a frame of the wire that was held.
-    fn release_from_wire(&mut self, call: &Call<'_>, fate: Fate, frame: &[u8]) {
-        self.ledger.release(call.now.since_boot, Side::WIRE, fate, frame);
+        let fits =
+            tag.is_some_and(|tag| call.core.site_keys.verify(TAG_LABEL, &[ethernet, before, after], tag).is_some());
+        if fits || call.core.settings.weaken.site_tag { Ok(()) } else { Err(DropReason::GroupTag) }
     }
 
     fn refuse_group(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
         call.out.event(Event::GroupRefused { mac, reason, detail });
-        self.release_from_wire(call, Fate::Dropped(reason), frame);
+        call.release(Side::WIRE, Fate::Dropped(reason), frame);
     }
 }
 

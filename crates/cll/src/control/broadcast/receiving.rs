@@ -12,7 +12,8 @@ use wire::ethernet::Header;
 use wire::layer::behind_tags;
 use wire::{EtherType, MacAddress};
 
-use super::super::{Call, Control};
+use super::super::core::Call;
+use super::super::machines::Machines;
 use super::Duty;
 use super::frame::{Authentic, Heard};
 use super::senders::{Check, Parts, Sender};
@@ -22,15 +23,15 @@ use crate::limits::{GROUP_SENDERS_IN_CHECK_MAX, GROUP_WAITING_PER_SENDER_MAX};
 use crate::merkle::Way;
 use crate::{lane, merkle};
 
-impl Control {
+impl Machines {
     /// A group frame of the wire, unproved. Read the order as the order of cost.
     pub(super) fn group_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
         let heard = Heard::read(frame)?;
         if !heard.header.destination.is_group() {
             return Err(DropReason::NotForUs);
         }
-        self.check_group_tag(frame)?;
-        let unix_s = self.certificate_time(call.now).unix_s();
+        self.check_group_tag(call, frame)?;
+        let unix_s = call.certificate_time().unix_s();
         let is_proved = |sender: &Sender| {
             sender.incarnation == heard.message.head.stamp.incarnation && sender.certificate.not_after_unix() >= unix_s
         };
@@ -43,7 +44,7 @@ impl Control {
 
     /// A frame of a sender that has proved itself: is it new, and is its root one that the sender signed?
     pub(super) fn judge_group_frame(&mut self, call: &mut Call<'_>, heard: Heard<'_>) -> Result<Fate, DropReason> {
-        let sender = self.sender_of_new(&heard)?;
+        let sender = self.sender_of_new(call, &heard)?;
         let mut unknown = None;
         if sender.check.is_none() {
             match heard.prove(&mut sender.batches) {
@@ -64,8 +65,8 @@ impl Control {
     }
 
     /// The sender of a frame, if the frame is of its incarnation and newer than what was taken.
-    fn sender_of_new(&mut self, heard: &Heard<'_>) -> Result<&mut Sender, DropReason> {
-        let unchecked = self.settings.weaken.freshness;
+    fn sender_of_new(&mut self, call: &Call<'_>, heard: &Heard<'_>) -> Result<&mut Sender, DropReason> {
+        let unchecked = call.core.settings.weaken.freshness;
         let stamp = &heard.message.head.stamp;
         let sender = self.broadcasts.senders.get_mut(heard.header.source).ok_or(DropReason::GroupUnproved)?;
         if sender.incarnation != stamp.incarnation {
@@ -81,7 +82,7 @@ impl Control {
             return Err(DropReason::GroupBudget);
         }
         let within = self.broadcasts.check_budget_per_source.take(now, mac) && self.broadcasts.check_budget.take(now);
-        if !within && !self.settings.weaken.budgets {
+        if !within && !call.core.settings.weaken.budgets {
             return Err(DropReason::GroupBudget);
         }
         let sender = self.broadcasts.senders.get(mac).ok_or(DropReason::GroupUnproved)?;
@@ -92,7 +93,7 @@ impl Control {
         };
         self.broadcasts.checks += 1;
         let number = self.broadcasts.checks;
-        if !self.broadcast_task(call, Duty::Root(mac, number), Work::CheckRoot(Box::new(check))) {
+        if !call.broadcast_task(Duty::Root(mac, number), Work::CheckRoot(Box::new(check))) {
             return Err(DropReason::ControlBusy);
         }
         if let Some(sender) = self.broadcasts.senders.get_mut(mac) {
@@ -128,7 +129,7 @@ impl Control {
     fn work_off(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         while let Some(sender) = self.broadcasts.senders.get_mut(mac) {
             let Some(frame) = sender.waiting.pop_front() else { return };
-            let fate = match self.prove_waiting(&frame) {
+            let fate = match self.prove_waiting(call, &frame) {
                 Ok((_, Ok(authentic))) => self.take_group_frame(call, authentic),
                 Ok((heard, Err(way))) => match self.check_root(call, &heard, way) {
                     Ok(()) => return self.wait_first(mac, frame),
@@ -143,10 +144,11 @@ impl Control {
     /// Whether a frame that waited is still new and its root is known by now.
     fn prove_waiting<'f>(
         &mut self,
+        call: &Call<'_>,
         frame: &'f [u8],
     ) -> Result<(Heard<'f>, Result<Authentic<'f>, Box<Way>>), DropReason> {
         let heard = Heard::read(frame)?;
-        let sender = self.sender_of_new(&heard)?;
+        let sender = self.sender_of_new(call, &heard)?;
         Ok((heard, heard.prove(&mut sender.batches)))
     }
 
@@ -160,7 +162,7 @@ impl Control {
     fn settle_waiting(&mut self, call: &mut Call<'_>, fate: Result<Fate, DropReason>, frame: &[u8]) {
         let fate = fate.unwrap_or_else(Fate::Dropped);
         if fate != Fate::Held {
-            self.release_from_wire(call, fate, frame);
+            call.release(Side::WIRE, fate, frame);
         }
     }
 
@@ -169,7 +171,7 @@ impl Control {
         let heard = frame.into_heard();
         let Heard { bytes, header, message } = heard;
         // Looked at again, because frames before it may have been taken since.
-        let sender = self.sender_of_new(&heard)?;
+        let sender = self.sender_of_new(call, &heard)?;
         sender.take_stamp(call.now.since_boot, &message.head.stamp);
         if message.part.number > 0 {
             return self.join_part(call, &heard);
@@ -218,26 +220,27 @@ impl Control {
         if let Some(reason) = lane::not_for_groups(ethertype, packet) {
             return Err(reason);
         }
-        if self.is_for_one(ethertype, packet) {
+        if Self::is_for_one(call, ethertype, packet) {
             return Err(DropReason::GroupUnicast);
         }
         let sender = self.broadcasts.senders.get(restored.source).ok_or(DropReason::GroupUnproved)?;
         let passage = sender.origin.check_packet(ethertype, packet);
         let admitted = self.admit_passage(call, restored.source, passage);
-        self.excuse_insider(call, restored.source, admitted)?;
+        call.excuse_insider(restored.source, admitted)?;
         if !sink::copy_parts(call.sink, Side::STACK, &[&restored.emit(), payload], 0, Meta::plain()) {
             return Err(DropReason::PortFull);
         }
-        self.ledger.emitted[Side::STACK as usize] += 1;
+        call.core.ledger.emitted[Side::STACK as usize] += 1;
         Ok(Fate::Forwarded)
     }
 
     /// What is for one host does not come in a frame to all (RFC 1122, section 3.3.6; for IPv6, which has no other
     /// addresses of groups, the kernel has a switch).
-    fn is_for_one(&self, ethertype: EtherType, packet: &[u8]) -> bool {
+    fn is_for_one(call: &Call<'_>, ethertype: EtherType, packet: &[u8]) -> bool {
         match ethertype {
-            EtherType::IPV4 => wire::ipv4::View::new(packet)
-                .is_ok_and(|packet| self.settings.identity.certificate().addresses().contains(&packet.destination())),
+            EtherType::IPV4 => wire::ipv4::View::new(packet).is_ok_and(|packet| {
+                call.core.settings.identity.certificate().addresses().contains(&packet.destination())
+            }),
             EtherType::IPV6 => wire::ipv6::View::new(packet).is_ok_and(|packet| !packet.destination().is_multicast()),
             _ => false,
         }
@@ -245,7 +248,7 @@ impl Control {
 
     fn release_parts(&mut self, call: &mut Call<'_>, parts: &Parts, fate: Fate) {
         for frame in &parts.frames {
-            self.release_from_wire(call, fate, frame);
+            call.release(Side::WIRE, fate, frame);
         }
     }
 
@@ -266,7 +269,7 @@ impl Control {
     /// Drops what waits of a sender that is forgotten.
     pub(super) fn drop_frames_of(&mut self, call: &mut Call<'_>, sender: &Sender, reason: DropReason) {
         for frame in &sender.waiting {
-            self.release_from_wire(call, Fate::Dropped(reason), frame);
+            call.release(Side::WIRE, Fate::Dropped(reason), frame);
         }
         if let Some(parts) = &sender.parts {
             self.release_parts(call, parts, Fate::Dropped(reason));

@@ -11,14 +11,15 @@ use wire::cll::resumption::{BINDER_LEN, Kind, Resumption};
 use wire::cll::{COOKIE_LEN, Offer, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
+use crate::control::core::Call;
 use crate::control::freshness::Age;
+use crate::control::machines::Machines;
 use crate::control::responder::{AnswerId, Asked};
-use crate::control::{Call, Control};
 use crate::job::{AnswerResumption, Answered, JobKind, Refusal};
 use crate::keys::Chosen;
 use crate::ticket::id_of;
 
-impl Control {
+impl Machines {
     /// A request with a ticket, unproved. Read the order as the order of cost.
     pub(in crate::control) fn answer_resumption(
         &mut self,
@@ -27,9 +28,9 @@ impl Control {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let request = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        self.check_addresses(header, &request.resolution)?;
-        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
-        if self.ours_goes_first(call.now.since_boot, header.source, request.resolution.sender_ip()) {
+        self.check_addresses(call, header, &request.resolution)?;
+        let under = call.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
+        if self.ours_goes_first(call, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Resumption { nonce, timestamp_ms, .. } = request;
@@ -37,11 +38,11 @@ impl Control {
         if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
-        let age = self.age_of(call.now, id);
+        let age = Self::age_of(call, id);
         if age == Age::Replay {
             return Err(DropReason::HandshakeStale);
         }
-        if let Err(reason) = self.look_at_ticket(&request) {
+        if let Err(reason) = self.look_at_ticket(call, &request) {
             self.ask_for_handshake(call, id, reason, under);
             return Err(reason);
         }
@@ -49,13 +50,13 @@ impl Control {
     }
 
     /// What a ticket's number alone tells.
-    fn look_at_ticket(&self, request: &Resumption<'_>) -> Result<(), DropReason> {
+    fn look_at_ticket(&self, call: &Call<'_>, request: &Resumption<'_>) -> Result<(), DropReason> {
         let Kind::Request(ticket) = request.kind else { return Err(DropReason::Malformed) };
         let id = id_of(ticket).ok_or(DropReason::TicketUnknown)?;
-        if self.settings.resumption.is_none() {
+        if call.core.settings.resumption.is_none() {
             return Err(DropReason::TicketUnknown);
         }
-        if self.resumptions.is_spent(&id) && !self.settings.weaken.freshness {
+        if self.resumptions.is_spent(&id) && !call.core.settings.weaken.freshness {
             return Err(DropReason::TicketSpent);
         }
         Ok(())
@@ -86,33 +87,33 @@ impl Control {
         (is_fresh, under): (bool, Generation),
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        let is_proved = self.is_proved(id.mac);
+        let is_proved = call.is_proved(id.mac);
         if !self.answer_budget_per_source.of(is_proved).take(now, id.mac)
             || !self.resumptions.budget.of(is_proved).take(now)
             || !self.answers.make_room()
         {
             return Err(DropReason::HandshakeBudget);
         }
-        let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+        let key_pair = call.take_key_pair_for(id.mac).ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let answer = AnswerResumption {
-            origins: self.origins(call),
+            origins: call.origins(),
             ticket_keys: self.resumptions.keys(),
             request: frame[ETHERNET_LEN..].to_vec(),
-            unbound_reply: self.unbound_reply(call, request, own, &key_pair),
-            own: Chosen { offer: own, suite: self.settings.send_suite },
+            unbound_reply: Self::unbound_reply(call, request, own, &key_pair),
+            own: Chosen { offer: own, suite: call.core.settings.send_suite },
             key_pair,
         };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh, under };
         self.await_verdict_on_request(call, asked, JobKind::AnswerResumption(Box::new(answer)))
     }
 
-    fn unbound_reply(&self, call: &Call<'_>, request: &Resumption<'_>, own: Offer, key_pair: &KeyPair) -> Vec<u8> {
+    fn unbound_reply(call: &Call<'_>, request: &Resumption<'_>, own: Offer, key_pair: &KeyPair) -> Vec<u8> {
         Resumption {
             kind: Kind::Reply(&[]),
             site_tag: [0; SITE_TAG_LEN],
-            resolution: self.reply_to(&request.resolution),
+            resolution: Self::reply_to(call, &request.resolution),
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: request.nonce,
             offer: own,
@@ -129,7 +130,7 @@ impl Control {
         answered: Box<Answered>,
     ) -> Result<Box<Answered>, Refusal> {
         let Some(id) = answered.proof.ticket else { return Ok(answered) };
-        if self.resumptions.is_spent(&id) && !self.settings.weaken.freshness {
+        if self.resumptions.is_spent(&id) && !call.core.settings.weaken.freshness {
             return Err(Refusal::new(DropReason::TicketSpent, "the ticket was used a moment ago"));
         }
         self.spend(call, id);

@@ -18,10 +18,11 @@ pub(super) use tickets::Resumptions;
 use bump::Fate;
 use wire::cll::resumption::GRANT_FIRST_BYTE;
 
+use super::core::Call;
+use super::machines::Machines;
 use super::rollover::Sealed;
-use super::{Call, Control};
 
-impl Control {
+impl Machines {
     /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
     pub(super) fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {

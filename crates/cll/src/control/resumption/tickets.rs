@@ -5,15 +5,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Now, Outbox};
+use bump::{DropReason, Fate, Instant};
 use identity::certificate::HostCertificate;
 use identity::ticket::TicketKey;
 use shield::{Apart, Bucket};
 use wire::MacAddress;
 use wire::cll::resumption::Grant;
 
+use crate::control::Task;
+use crate::control::core::Call;
+use crate::control::machines::Machines;
 use crate::control::rollover::Sealed;
-use crate::control::{Call, Control, Task};
 use crate::event::Effect;
 use crate::job::{CompletionKind, JobKind};
 use crate::limits::{
@@ -79,6 +81,11 @@ impl Resumptions {
         self.spent.known.contains(id)
     }
 
+    /// How many tickets of peers this host holds.
+    pub(in crate::control) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// All keys that may open a ticket of ours.
     pub(super) fn keys(&self) -> Vec<TicketKey> {
         self.keys.iter().map(|issuing| issuing.key.clone()).collect()
@@ -117,22 +124,23 @@ fn is_since(from: u64, unix_s: u64, time: Duration) -> bool {
     unix_s.checked_sub(from).is_some_and(|age| age < time.as_secs())
 }
 
-impl Control {
+impl Machines {
     /// What an earlier run has kept, before the first frame. What is over, or of another identity, is forgotten.
-    pub(crate) fn remember(&mut self, now: Now, remembered: Remembered, out: &mut Outbox<Control>) {
-        if self.settings.resumption.is_none() {
+    pub(in crate::control) fn remember(&mut self, call: &mut Call<'_>, remembered: Remembered) {
+        if call.core.settings.resumption.is_none() {
             return;
         }
-        let unix_s = self.certificate_time(now).unix_s();
+        let unix_s = call.certificate_time().unix_s();
         // A ticket lives at most a day, so a key that is older than two opens none that is still good.
         let is_of_use = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
         self.resumptions.keys = remembered.keys.into_iter().filter(is_of_use).take(TICKET_KEYS).collect();
-        self.resumptions.key_since = now.since_boot;
+        self.resumptions.key_since = call.now.since_boot;
         remembered.spent.into_iter().for_each(|id| self.resumptions.spent.enter(id));
         for ticket in remembered.tickets {
             let mac = ticket.mac();
-            let forgotten = if self.is_of_use(&ticket, unix_s) { self.resumptions.hold(ticket) } else { Some(mac) };
-            forgotten.into_iter().for_each(|mac| out.effect(Effect::ForgetTicket(mac)));
+            let forgotten =
+                if Self::is_of_use(call, &ticket, unix_s) { self.resumptions.hold(ticket) } else { Some(mac) };
+            forgotten.into_iter().for_each(|mac| call.out.effect(Effect::ForgetTicket(mac)));
         }
     }
 
@@ -142,28 +150,22 @@ impl Control {
         call.out.effect(Effect::KeepSpent(id));
     }
 
-    /// Tickets of peers that this host holds.
-    #[must_use]
-    pub fn tickets_held(&self) -> usize {
-        self.resumptions.held.len()
-    }
-
-    fn is_of_use(&self, ticket: &HeldTicket, unix_s: u64) -> bool {
-        ticket.holder == name_of(self.settings.identity.certificate())
-            && ticket.secrecy.is_in_force(&self.settings)
-            && ticket.span.includes(unix_s, self.settings.clock_tolerance)
+    fn is_of_use(call: &Call<'_>, ticket: &HeldTicket, unix_s: u64) -> bool {
+        ticket.holder == name_of(call.core.settings.identity.certificate())
+            && ticket.secrecy.is_in_force(&call.core.settings)
+            && ticket.span.includes(unix_s, call.core.settings.clock_tolerance)
     }
 
     /// The ticket with which a handshake for this address or host can be tried first.
     pub(in crate::control) fn ticket_for(
         &self,
-        now: Now,
+        call: &Call<'_>,
         ip: Option<IpAddr>,
         mac: Option<MacAddress>,
     ) -> Option<Arc<HeldTicket>> {
-        self.settings.resumption?;
+        call.core.settings.resumption?;
         let held = self.resumptions.find(ip, mac)?;
-        self.is_of_use(held, self.certificate_time(now).unix_s()).then(|| Arc::clone(held))
+        Self::is_of_use(call, held, call.certificate_time().unix_s()).then(|| Arc::clone(held))
     }
 
     /// Forgets a ticket that is used up, unless a newer one of the same peer has come meanwhile.
@@ -186,26 +188,26 @@ impl Control {
     }
 
     /// How many tickets may be given in this sweep.
-    pub(in crate::control) fn tickets_to_give(&self) -> usize {
-        if self.settings.resumption.is_some() { TICKETS_PER_SWEEP } else { 0 }
+    pub(in crate::control) fn tickets_to_give(call: &Call<'_>) -> usize {
+        if call.core.settings.resumption.is_some() { TICKETS_PER_SWEEP } else { 0 }
     }
 
     /// Gives the peer a ticket. It waits for the first sweep after the association came into use, so that it does not delay the
     /// first frames; what cannot be given now is tried again in the next.
     pub(in crate::control) fn give_ticket(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(lifetime) = self.settings.resumption else { return };
-        let unix_s = self.certificate_time(call.now).unix_s();
+        let Some(lifetime) = call.core.settings.resumption else { return };
+        let unix_s = call.certificate_time().unix_s();
         let Some(key) = self.resumptions.issuing_key(call.now.since_boot, unix_s, lifetime) else {
             return self.order_ticket_key(call);
         };
-        let own = self.settings.identity.certificate();
+        let own = call.core.settings.identity.certificate();
         let Some(current) = self.peers.current_by_mac_mut(mac) else { return };
         let Some(secret) = current.tickets.given.take() else { return };
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let Some(span) = Span::new(unix_s, current.proof.signed_unix_s, lifetime, certificates_end) else { return };
         let (secrecy, certificate) = (current.secrecy, current.certificate.der().to_vec());
         let content = Content { secrecy, span, secret, issuer: name_of(own), certificate };
-        let Ok(ticket) = key.seal(self.random.bytes(), &content.emit()) else { return };
+        let Ok(ticket) = key.seal(call.core.random.bytes(), &content.emit()) else { return };
         if let Some(before) = id_of(&ticket).and_then(|id| self.resumptions.given.insert(mac, id)) {
             self.spend(call, before);
         }
@@ -219,7 +221,7 @@ impl Control {
 
     fn order_ticket_key(&mut self, call: &mut Call<'_>) {
         if !self.resumptions.key_ordered {
-            self.resumptions.key_ordered = self.task(call.out, Task::TicketKey, JobKind::MakeTicketKey);
+            self.resumptions.key_ordered = call.task(Task::TicketKey, JobKind::MakeTicketKey);
         }
     }
 
@@ -227,7 +229,7 @@ impl Control {
     pub(in crate::control) fn ticket_key_made(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
         self.resumptions.key_ordered = false;
         let CompletionKind::TicketKey(key) = kind else { return };
-        let made_unix_s = self.certificate_time(call.now).unix_s();
+        let made_unix_s = call.certificate_time().unix_s();
         self.resumptions.keys.insert(0, IssuingKey { made_unix_s, key });
         self.resumptions.keys.truncate(TICKET_KEYS);
         self.resumptions.key_since = call.now.since_boot;
@@ -239,11 +241,11 @@ impl Control {
         let grant = Grant::parse(sealed.message).map_err(|_| DropReason::InnerMalformed)?;
         id_of(grant.ticket).ok_or(DropReason::InnerMalformed)?;
         let mac = self.current_of(sealed)?.certificate.mac();
-        if self.settings.resumption.is_none() {
+        if call.core.settings.resumption.is_none() {
             return Ok(Fate::Consumed);
         }
-        let unix_s = self.certificate_time(call.now).unix_s();
-        let own = self.settings.identity.certificate();
+        let unix_s = call.certificate_time().unix_s();
+        let own = call.core.settings.identity.certificate();
         let current = self.peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
         let secret = current.tickets.taken.take().ok_or(DropReason::HandshakeUnasked)?;
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());

@@ -10,8 +10,10 @@ use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Offer, Rollover};
 
 use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
+use crate::control::Task;
+use crate::control::core::Call;
+use crate::control::machines::Machines;
 use crate::control::peers::Birth;
-use crate::control::{Call, Control, Task};
 use crate::job::{AnswerRollover, Answered, JobKind, Refusal};
 use crate::keys::Chosen;
 use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
@@ -59,7 +61,7 @@ impl Answering {
     }
 }
 
-impl Control {
+impl Machines {
     /// A request. It is believed to come from the peer, because the seal says so; all else is still to be judged.
     pub(super) fn answer_rollover(
         &mut self,
@@ -81,7 +83,7 @@ impl Control {
         let (has_room, is_bare) = (self.rollovers.has_room(now, current), current.is_bare());
         // The handshake that made a bare association had a budget, and this is the only exchange in
         // it.
-        if !has_room || !(is_bare || self.signature_budget.take(now)) {
+        if !has_room || !(is_bare || call.core.signature_budget.take(now)) {
             return Err(DropReason::HandshakeBudget);
         }
         match request {
@@ -112,12 +114,12 @@ impl Control {
 
     /// If both sides ask at once, the host with the higher address goes first, as in the handshake (paper, section 5.4).
     /// That cannot hang: the association lives, so its request is repeated until it is answered or given up.
-    fn decide_between_both(&mut self, call: &Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+    fn decide_between_both(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
         let we_ask = self.rollovers.by_mac.get(&mac).is_some_and(|last| matches!(last.part, Part::Asking(_)));
         if !we_ask {
             return Ok(());
         }
-        if self.settings.mac > mac {
+        if call.core.settings.mac > mac {
             return Err(DropReason::HandshakeYields);
         }
         if let Some(last) = self.rollovers.by_mac.remove(&mac) {
@@ -132,17 +134,17 @@ impl Control {
         sealed: &Sealed<'_>,
         request: &Keys<'_>,
     ) -> Result<Fate, DropReason> {
-        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+        let key_pair = call.take_key_pair().ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let answer = AnswerRollover {
-            settings: Arc::clone(&self.settings),
-            revoked: Arc::clone(&self.revoked),
-            time: self.certificate_time(call.now),
+            settings: Arc::clone(&call.core.settings),
+            revoked: Arc::clone(&call.core.revoked),
+            time: call.certificate_time(),
             successor: successor_of(self.current_of(sealed)?),
             request: sealed.message.to_vec(),
-            unsigned_reply: self.unsigned_keys(Kind::Reply, request.nonce, receiver_index, key_pair.public()),
-            own: Chosen { offer: own, suite: self.settings.send_suite },
+            unsigned_reply: Self::unsigned_keys(call, Kind::Reply, request.nonce, receiver_index, key_pair.public()),
+            own: Chosen { offer: own, suite: call.core.settings.send_suite },
             key_pair,
         };
         let job = JobKind::AnswerRollover(Box::new(answer));
@@ -161,22 +163,22 @@ impl Control {
         let mac = self.current_of(sealed)?.certificate.mac();
         self.forget_older_rollover(call, mac);
         let (Some(current), Some(peers)) = (self.peers.current_by_mac(mac), request.offer()) else {
-            self.peers.return_index(own.receiver_index);
+            call.return_index(own.receiver_index);
             return Err(DropReason::HandshakeUnasked);
         };
         let state = Answering::Verdict { request_frame: sealed.frame.to_vec(), peers, own };
         let (nonce, means) = (*request.nonce(), Means::of(request));
         let id = self.rollovers.begin(call.now.since_boot, current, nonce, means, Part::Answering(state));
-        if self.task(call.out, Task::Rollover(id), job) {
+        if call.task(Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
         self.rollovers.by_mac.remove(&id.mac);
-        self.peers.return_index(own.receiver_index);
+        call.return_index(own.receiver_index);
         Err(DropReason::ControlBusy)
     }
 
     /// The peer gave its last request up and asks anew.
-    fn forget_older_rollover(&mut self, call: &Call<'_>, mac: MacAddress) {
+    fn forget_older_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         if let Some(last) = self.rollovers.by_mac.remove(&mac) {
             self.discard_rollover(call, last, DropReason::HandshakeUnasked);
         }
@@ -195,15 +197,15 @@ impl Control {
         match result {
             Err(refusal) => {
                 self.rollovers.by_mac.remove(&id.mac);
-                self.peers.return_index(own.receiver_index);
+                call.return_index(own.receiver_index);
                 self.refuse_rollover(call, id.mac, &frame, refusal);
             }
             Ok(answered) => {
-                self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &frame);
+                call.release(Side::WIRE, Fate::Consumed, &frame);
                 let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
                 match current.map(Before::of) {
                     Some(before) => self.accept_rollover(call, id, (own, peers), before, *answered),
-                    None => self.peers.return_index(own.receiver_index),
+                    None => call.return_index(own.receiver_index),
                 }
             }
         }
@@ -222,7 +224,7 @@ impl Control {
         let Some(means) = self.rollovers.by_id(id).map(|last| last.means) else { return };
         let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
         let (tickets, kept) = (std::mem::take(&mut keys.tickets), keys.kept.clone());
-        let agreed = self.agreed_lifetime(call.now, &peer, &own, &peers);
+        let agreed = call.agreed_lifetime(&peer, &own, &peers);
         let (rollovers, lifetime, is_quiet) = heritage(now, before, means, agreed);
         let birth = Birth {
             certificate: peer,

@@ -12,8 +12,10 @@ use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Rollover};
 
 use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
+use crate::control::Task;
+use crate::control::core::Call;
+use crate::control::machines::Machines;
 use crate::control::peers::Birth;
-use crate::control::{Call, Control, Task};
 use crate::job::{FinishKem, FinishRollover, Finished, JobKind, Refusal, SignRollover, Successor};
 use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
 
@@ -84,7 +86,7 @@ impl Asking {
     }
 }
 
-impl Control {
+impl Machines {
     /// Asks the peer for new keys, unless a rollover with it is under way or was a moment ago. False if nothing was begun.
     pub(in crate::control) fn begin_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) -> bool {
         self.begin_exchange(call, mac, Means::Signature)
@@ -94,13 +96,13 @@ impl Control {
         let now = call.now.since_boot;
         let under_way = self.rollovers.by_mac.get(&mac).is_some_and(|last| !matches!(last.part, Part::Done));
         let has_room = self.peers.current_by_mac(mac).is_some_and(|current| self.rollovers.has_room(now, current));
-        if under_way || !has_room || (means == Means::Signature && !self.signature_budget.take(now)) {
+        if under_way || !has_room || (means == Means::Signature && !call.core.signature_budget.take(now)) {
             return under_way;
         }
-        let nonce = self.random.bytes();
-        let receiver_index = self.peers.draw_index(&mut self.random);
+        let nonce = call.core.random.bytes();
+        let receiver_index = call.draw_index();
         let Some(current) = self.peers.current_by_mac(mac) else {
-            self.peers.return_index(receiver_index);
+            call.return_index(receiver_index);
             return false;
         };
         let asking = Asking {
@@ -137,7 +139,7 @@ impl Control {
         }
         let now = call.now.since_boot;
         let needs_pair = self.asking(id).is_some_and(|(asking, _)| asking.key_pair.is_none());
-        let fresh = if needs_pair { self.take_key_pair(call.out).map(Arc::new) } else { None };
+        let fresh = if needs_pair { call.take_key_pair().map(Arc::new) } else { None };
         let Some((asking, nonce)) = self.asking(id) else { return };
         asking.key_pair = asking.key_pair.take().or(fresh);
         let Some(key_pair) = asking.key_pair.clone() else {
@@ -145,10 +147,10 @@ impl Control {
             return;
         };
         let (receiver_index, successor) = (asking.receiver_index, asking.successor.clone());
-        let unsigned = self.unsigned_keys(Kind::Request, nonce, receiver_index, key_pair.public());
-        let identity = Arc::clone(&self.settings.identity);
+        let unsigned = Self::unsigned_keys(call, Kind::Request, nonce, receiver_index, key_pair.public());
+        let identity = Arc::clone(&call.core.settings.identity);
         let job = JobKind::SignRollover(SignRollover { identity, successor, unsigned });
-        let is_under_way = self.task(call.out, Task::Rollover(id), job);
+        let is_under_way = call.task(Task::Rollover(id), job);
         if let Some((asking, _)) = self.asking(id) {
             asking.state = match is_under_way {
                 true => State::Signature,
@@ -166,9 +168,15 @@ impl Control {
     }
 
     /// Our half of a request or reply, up to what is signed.
-    pub(super) fn unsigned_keys(&self, kind: Kind, nonce: [u8; NONCE_LEN], index: u32, key_share: &[u8]) -> Vec<u8> {
-        let certificate = self.settings.identity.certificate().der();
-        Keys { kind, nonce, offer: self.offer(index), key_share, certificate, signature: &[] }.emit_unsigned()
+    pub(super) fn unsigned_keys(
+        call: &Call<'_>,
+        kind: Kind,
+        nonce: [u8; NONCE_LEN],
+        index: u32,
+        key_share: &[u8],
+    ) -> Vec<u8> {
+        let certificate = call.core.settings.identity.certificate().der();
+        Keys { kind, nonce, offer: call.offer(index), key_share, certificate, signature: &[] }.emit_unsigned()
     }
 
     /// The request is signed: out with it, under the old keys.
@@ -215,7 +223,7 @@ impl Control {
             let (reply_frame, reply) = (sealed.frame.to_vec(), sealed.message.to_vec());
             asking.state = State::Verdict { reply_frame, reply, interval };
         }
-        if self.task(call.out, Task::Rollover(id), job) {
+        if call.task(Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
         self.await_reply_again(call, id);
@@ -232,12 +240,11 @@ impl Control {
     ) -> Option<JobKind> {
         let (request, reply) = (asking.message.clone(), reply.to_vec());
         if let Some(pair) = asking.kem_pair.clone() {
-            let inside = self.inside(self.peers.current_by_mac(mac)?);
+            let inside = Self::inside(call, self.peers.current_by_mac(mac)?);
             return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
         }
-        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
-        let (time, successor, key_pair) =
-            (self.certificate_time(call.now), asking.successor.clone(), asking.key_pair.clone()?);
+        let (settings, revoked) = (Arc::clone(&call.core.settings), Arc::clone(&call.core.revoked));
+        let (time, successor, key_pair) = (call.certificate_time(), asking.successor.clone(), asking.key_pair.clone()?);
         let finish = FinishRollover { settings, revoked, time, successor, request, reply, key_pair };
         Some(JobKind::FinishRollover(Box::new(finish)))
     }
@@ -278,14 +285,14 @@ impl Control {
         let Part::Asking(Asking { receiver_index, state: State::Verdict { reply_frame, reply, .. }, .. }) = part else {
             return;
         };
-        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &reply_frame);
+        call.release(Side::WIRE, Fate::Consumed, &reply_frame);
         let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
         let offer = Rollover::parse(&reply).ok().and_then(|reply| reply.offer());
         let (Some(before), Some(peers)) = (current.map(Before::of), offer) else {
-            return self.peers.return_index(receiver_index);
+            return call.return_index(receiver_index);
         };
-        let (own, transcript) = (self.offer(receiver_index), finished.transcript);
-        let agreed = self.agreed_lifetime(call.now, &finished.peer, &own, &peers);
+        let (own, transcript) = (call.offer(receiver_index), finished.transcript);
+        let agreed = call.agreed_lifetime(&finished.peer, &own, &peers);
         let (rollovers, lifetime, is_quiet) = heritage(call.now.since_boot, before, means, agreed);
         let birth = Birth {
             certificate: finished.peer,
@@ -304,7 +311,7 @@ impl Control {
             is_quiet,
         };
         let association = self.peers.bear(call.now.since_boot, birth);
-        self.install_receivers(call, &association, finished.keys.receive, false);
+        call.install_receivers(&association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
         Self::send_rollover(call, id.mac, &Rollover::Acknowledgement(nonce).emit());
     }

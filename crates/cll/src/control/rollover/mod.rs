@@ -23,8 +23,9 @@ use wire::MacAddress;
 use wire::cll::rollover::Kind;
 use wire::cll::{NONCE_LEN, Rollover};
 
+use super::core::Call;
+use super::machines::Machines;
 use super::peers::Association;
-use super::{Call, Control};
 use crate::event::Event;
 use crate::job::{Refusal, Successor};
 use crate::limits::{HANDSHAKE_GIVE_UP, PEERS_MAX, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
@@ -173,7 +174,7 @@ pub(super) struct Sealed<'a> {
     pub(super) message: &'a [u8],
 }
 
-impl Control {
+impl Machines {
     /// The fate of a frame with a rollover message. `Held` means that a job decides.
     pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         let outcome = match Rollover::parse(sealed.message) {
@@ -254,15 +255,15 @@ impl Control {
     }
 
     /// Gives back what a rollover held, and their fate to frames that waited for its verdict.
-    fn discard_rollover(&mut self, call: &Call<'_>, last: Last, reason: DropReason) {
+    fn discard_rollover(&mut self, call: &mut Call<'_>, last: Last, reason: DropReason) {
         let (index, frame) = match last.part {
             Part::Asking(asking) => asking.into_rest(),
             Part::Answering(answering) => answering.into_rest(),
             Part::Done => (None, None),
         };
-        index.into_iter().for_each(|index| self.peers.return_index(index));
+        index.into_iter().for_each(|index| call.return_index(index));
         if let Some(frame) = frame {
-            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), &frame);
+            call.release(Side::WIRE, Fate::Dropped(reason), &frame);
         }
     }
 
@@ -273,7 +274,7 @@ impl Control {
             Part::Asking(asking) => {
                 if let Some(frame) = asking.lose_job(call.now.since_boot) {
                     let fate = Fate::Dropped(DropReason::JobLost);
-                    self.ledger.release(call.now.since_boot, Side::WIRE, fate, &frame);
+                    call.release(Side::WIRE, fate, &frame);
                 }
             }
             // The peer repeats its request.
@@ -295,7 +296,7 @@ impl Control {
             let ip = ip.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
             call.out.event(Event::Refused { mac, ip, reason, detail: format!("rollover: {detail}") });
         }
-        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
+        call.release(Side::WIRE, Fate::Dropped(reason), frame);
     }
 }
 
