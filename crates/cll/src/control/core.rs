@@ -1,6 +1,6 @@
 //! What the machines of control share and none of them owns, and what one call gives to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bump::{DropReason, Fate, Generator, LaneId, Ledger, Meta, Now, Outbox, Side,
 use identity::Generation;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
-use shield::Bucket;
+use shield::{Bucket, ByRecency, RecencyRates};
 use wire::arp::Operation;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::resolution::Neighbour;
@@ -18,6 +18,7 @@ use wire::nd::{advertisement, solicitation};
 use wire::{EtherType, MacAddress};
 
 use super::freshness::Freshness;
+use super::machines::Wish;
 use super::peers::Association;
 use super::site_keys::SiteKeys;
 use super::{Control, Task};
@@ -84,6 +85,8 @@ pub(super) struct Call<'a> {
     pub(super) core: &'a mut Core,
     pub(super) sink: &'a mut dyn Sink,
     pub(super) out: &'a mut Outbox<Control>,
+    /// What the machine at work wants of others.
+    pub(super) wishes: VecDeque<Wish>,
 }
 
 /// What becomes of frames, and what leaves.
@@ -394,4 +397,10 @@ pub(super) fn certificate_time(settings: &Settings, revoked: &Revoked, now: Now)
 /// A budget of so much in a second, of which a second's worth may come in one go.
 pub(super) fn steady(per_second: u32) -> Bucket {
     Bucket::new(per_second, per_second)
+}
+
+/// A budget for messages that carry their sender's time.
+pub(super) fn by_recency(proved: u32, others: u32) -> ByRecency {
+    let (per_source, sources_max) = (limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::CHALLENGED_SOURCES_MAX);
+    ByRecency::new(RecencyRates { per_source, sources_max, proved, others })
 }

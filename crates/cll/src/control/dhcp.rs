@@ -22,11 +22,10 @@ use wire::ethernet::Header;
 
 use super::Task;
 use super::core::Call;
-use super::machines::Machines;
-use crate::event::{EndCause, Event};
+use super::machines::{Machine, Wish};
+use crate::event::Event;
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
 use crate::limits;
-use crate::origin::Origin;
 use crate::settings::Settings;
 
 /// A lease that lasts, as an operator sees it.
@@ -78,10 +77,6 @@ impl Dhcp {
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.client.as_ref().and_then(Client::deadline)
-    }
-
     /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
     pub(super) fn leases(&self, now: Instant) -> Vec<LeaseReport> {
         let report = |lease: Leased, given: bool| LeaseReport {
@@ -106,9 +101,9 @@ impl Dhcp {
     }
 }
 
-impl Machines {
+impl Dhcp {
     /// The fate of a frame that is DHCP: a plain one of the stack, or a DHCP frame of the wire. `Held` means that a job decides.
-    pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
+    pub(super) fn on_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
         let outcome = match from {
             Side::STACK => self.stack_dhcp(call, frame),
             Side::WIRE => self.wire_dhcp(call, frame),
@@ -123,7 +118,7 @@ impl Machines {
 
     fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
         let nonce = call.core.random.bytes();
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
             Ok(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
             Err(reason) => {
@@ -140,7 +135,7 @@ impl Machines {
         let (unix_s, serial) = (call.certificate_time().unix_s(), call.core.random.bytes());
         let settings = Arc::clone(&call.core.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         match server.outgoing(call.now, unix_s, serial, frame)? {
             Reply::Send(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
             Reply::Certify(granting, grant) => {
@@ -152,11 +147,11 @@ impl Machines {
 
     fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
-        if let Some(server) = &mut self.dhcp.server {
+        if let Some(server) = &mut self.server {
             let step = server.incoming(call.now, &header, message)?;
             return self.take_server_step(call, step, frame);
         }
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         let step = client.incoming(call.now, &header, message)?;
         self.take_client_step(call, step, frame)
     }
@@ -188,7 +183,7 @@ impl Machines {
             }
             client::Step::Check(granted) => {
                 let job = DhcpJob::CheckLease {
-                    base: Arc::clone(&self.dhcp.base),
+                    base: Arc::clone(&self.base),
                     revoked: Arc::clone(&call.core.revoked),
                     address: granted.address,
                     certificate: granted.certificate.clone(),
@@ -211,21 +206,21 @@ impl Machines {
     }
 
     fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Result<Fate, DropReason> {
-        if self.dhcp.waiting.len() >= limits::DHCP_JOBS_MAX {
+        if self.waiting.len() >= limits::DHCP_JOBS_MAX {
             return Err(DropReason::DhcpBudget);
         }
-        self.dhcp.last_number += 1;
-        let number = self.dhcp.last_number;
+        self.last_number += 1;
+        let number = self.last_number;
         if !call.task(Task::Dhcp(number), JobKind::Dhcp(Box::new(job))) {
             return Err(DropReason::ControlBusy);
         }
-        self.dhcp.waiting.insert(number, waiting);
+        self.waiting.insert(number, waiting);
         Ok(Fate::Held)
     }
 
     /// A job for DHCP is done; `None` if it was lost.
-    pub(super) fn dhcp_done(&mut self, call: &mut Call<'_>, number: u64, done: Option<DhcpDone>) {
-        let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
+    pub(super) fn on_done(&mut self, call: &mut Call<'_>, number: u64, done: Option<DhcpDone>) {
+        let Some(waiting) = self.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
                 let outcome = result.and_then(|base| Ok(self.admit_question(call, *asked, *base)?));
@@ -254,13 +249,13 @@ impl Machines {
         asked: Asked,
         base: identity::Verified<identity::HostCertificate>,
     ) -> Result<Fate, DropReason> {
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let plain = server.admitted(call.now.since_boot, asked, base)?;
         self.forward_dhcp(call, Side::STACK, &plain)
     }
 
     fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Result<Fate, DropReason> {
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let wrapped = server.certified(call.now, granting, certificate)?;
         call.out.event(Event::LeaseCertified { mac: granting.mac(), ip: granting.address() });
         self.forward_dhcp(call, Side::WIRE, &wrapped)
@@ -272,66 +267,31 @@ impl Machines {
         granted: &Granted,
         identity: Arc<HostIdentity>,
     ) -> Result<Fate, DropReason> {
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
-        if self.change_identity(call, identity) {
-            call.out.event(Event::AddressLeased { ip: granted.address });
-        }
+        call.wishes.push_back(Wish::Leased(identity, granted.address));
         self.forward_dhcp(call, Side::STACK, &granted.frame)
     }
 
     /// The lease is over: this host is nobody again.
     fn lose_lease(&mut self, call: &mut Call<'_>) {
-        let Some(lease) = self.dhcp.client.as_mut().and_then(Client::give_up) else { return };
-        self.change_identity(call, Arc::clone(&self.dhcp.base));
-        call.out.event(Event::LeaseLost { ip: lease.address });
-    }
-
-    /// Ends a lease whose time is over.
-    pub(super) fn end_lease(&mut self, call: &mut Call<'_>) {
-        if self.dhcp.client.as_ref().is_some_and(|client| client.has_ended(call.now.since_boot)) {
-            self.lose_lease(call);
+        if let Some(lease) = self.client.as_mut().and_then(Client::give_up) {
+            call.wishes.push_back(Wish::LeaseLost(Arc::clone(&self.base), lease.address));
         }
     }
 
     /// This host's certificate is renewed, or it has other keys that it shares with others.
     pub(super) fn renew(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) {
-        self.dhcp.share(&identity);
-        let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
+        self.share(&identity);
+        let before = std::mem::replace(&mut self.base, Arc::clone(&identity));
         let shown = call.core.settings.identity.certificate().clone();
         let is_leased = shown.der() != before.certificate().der();
         if !is_leased && shown.der() != identity.certificate().der() {
-            self.change_identity(call, identity);
+            call.wishes.push_back(Wish::Identity(identity));
         } else if let Ok(identity) = identity.with_certificate(shown) {
             // What it shares with others is new. A lease goes on, and its certificate with it.
             call.settle_identity(Arc::new(identity));
         }
-    }
-
-    /// From now on this host shows another certificate; true if that has other addresses. Peers see a newer certificate for the same
-    /// addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other addresses
-    /// ends, and to groups it speaks as somebody new.
-    fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
-        let moves = identity.certificate().addresses() != call.core.settings.identity.certificate().addresses();
-        call.settle_identity(identity);
-        let certificate = call.core.settings.identity.certificate().clone();
-        self.own_origin = Origin::of(&certificate);
-        self.learn_certificate(call, &certificate);
-        // A ticket names the certificate under which it was given; ours of before are refused by that name.
-        self.forget_tickets_of(call, |_| true);
-        let macs: Vec<MacAddress> = self.peers.iter().map(|(mac, _)| *mac).collect();
-        if !moves {
-            for mac in macs {
-                // Where none can begin now, the association ends with the certificate that the peer knows.
-                self.begin_rollover(call, mac);
-            }
-            return false;
-        }
-        self.broadcasts.renew_incarnation(&mut call.core.random, call.now);
-        self.abandon_openings(call);
-        self.abandon_answers(call);
-        macs.into_iter().for_each(|mac| self.end_all(call, mac, EndCause::OwnAddress));
-        true
     }
 
     fn refuse_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8], reason: DropReason) -> Fate {
@@ -348,11 +308,25 @@ impl Machines {
     /// News of a frame that was refused although its tag was right.
     fn tell_refusal(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: &Refusal) -> Fate {
         let Refusal { reason, detail } = refusal.clone();
-        if self.dhcp.event_budget.take(call.now.since_boot)
+        if self.event_budget.take(call.now.since_boot)
             && let Ok((header, _)) = Header::parse(frame)
         {
             call.out.event(Event::DhcpRefused { mac: header.source, reason, detail });
         }
         Fate::Dropped(reason)
+    }
+}
+
+impl Machine for Dhcp {
+    fn deadline(&self) -> Option<Instant> {
+        self.client.as_ref().and_then(Client::deadline)
+    }
+
+    /// Ends a lease whose time is over.
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        if self.client.as_ref().is_some_and(|client| client.has_ended(call.now.since_boot)) {
+            self.lose_lease(call);
+        }
+        false
     }
 }

@@ -14,7 +14,7 @@ use shield::ByRecency;
 use wire::MacAddress;
 use wire::cll::{COOKIE_LEN, NONCE_LEN};
 
-use super::machines::by_recency;
+use super::core::by_recency;
 use crate::limits::{CHALLENGES_OF_PROVED_PER_SECOND, CHALLENGES_PER_SECOND, COOKIE_EPOCH, STAMPS_MAX};
 
 /// What is to be done with a request.

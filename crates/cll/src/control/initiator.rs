@@ -23,7 +23,9 @@ use super::peers::Birth;
 use super::replies::Replied;
 use crate::event::{EndCause, Event};
 use crate::job::{Finished, JobKind, SignRequest};
-use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
+use crate::limits::{
+    HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, LENIENT_GIVE_UP, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME,
+};
 use crate::message::OrderKind;
 use crate::ticket::HeldTicket;
 
@@ -146,13 +148,10 @@ impl Machines {
     /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
     /// which may have asked for the last time; for an address that is not in it nobody answers.
     pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(current) = self.peers.current_by_mac(mac) else { return };
-        let (now, neighbours, certificate) = (call.now.since_boot, &self.neighbours, &current.certificate);
+        let Some(current) = self.associations.peers.current_by_mac(mac) else { return };
+        let (now, certificate) = (call.now.since_boot, &current.certificate);
         let is_router = certificate.is_router();
-        let has = |ip: IpAddr| match ip {
-            IpAddr::V4(ip) => certificate.addresses().contains(&ip),
-            IpAddr::V6(ip) => neighbours.holder(now, ip) == Some(mac),
-        };
+        let has = |ip: IpAddr| self.addresses.has(now, certificate, ip);
         let answered = self.openings.take_answered(mac, has);
         let answered: Vec<_> =
             answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
@@ -198,6 +197,7 @@ impl Machines {
         if self.openings.len() >= HANDSHAKES_OPEN_MAX || !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
+        let wait = self.addresses.wait(call, asked_ip, asked_mac);
         self.openings.next_id += 1;
         let id = OpeningId(self.openings.next_id);
         let opening = Opening {
@@ -205,13 +205,13 @@ impl Machines {
             asked_mac,
             destination,
             started: now,
-            patience: self.patience(call, asked_ip, asked_mac),
+            patience: if wait.is_some() { LENIENT_GIVE_UP } else { HANDSHAKE_GIVE_UP },
             nonce: call.core.random.bytes(),
             cookie: [0; COOKIE_LEN],
             challenges: 0,
             receiver_index: call.draw_index(),
             key_pair: None,
-            resuming: self.ticket_for(call, asked_ip, asked_mac),
+            resuming: self.resumptions.ticket_for(call, asked_ip, asked_mac),
             message: Vec::new(),
             under: None,
             state: State::KeyPair,
@@ -316,7 +316,7 @@ impl Machines {
     /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
     pub(super) fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply: &Replied, finished: Finished) {
         if let Some(held) = &opening.resuming {
-            self.forget_ticket(call, held);
+            self.resumptions.forget(call, held);
         }
         let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
         self.remember_stamp(call, mac, reply.timestamp_ms, opening.nonce);
@@ -339,7 +339,7 @@ impl Machines {
             by_kem: false,
             is_quiet: false,
         };
-        let association = self.peers.bear(call.now.since_boot, birth);
+        let association = self.associations.peers.bear(call.now.since_boot, birth);
         let is_bare = association.is_bare();
         call.install_receivers(&association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
@@ -383,7 +383,7 @@ impl Machines {
         opening.under = Some(under);
         let refused = opening.resuming.take();
         if let Some(held) = refused {
-            self.forget_ticket(call, &held);
+            self.resumptions.forget(call, &held);
         }
         self.sign(call, id);
         Ok(Fate::Consumed)
@@ -458,8 +458,8 @@ impl Machines {
         }
         let Some(mac) = opening.asked_mac else { return };
         call.order_all(|| OrderKind::GiveUp(mac));
-        if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
-            self.end_current(call, mac, EndCause::Silent);
+        if self.associations.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
+            self.associations.end_current(call, mac, EndCause::Silent);
         }
     }
 }

@@ -15,7 +15,8 @@ use wire::MacAddress;
 use wire::cll::revocation::{ListName, Message, piece_len};
 
 use super::core::Call;
-use super::machines::Machines;
+use super::machines::Machine;
+use super::peers::Peers;
 use super::rollover::Sealed;
 use crate::event::Effect;
 use crate::limits::{
@@ -49,10 +50,6 @@ impl Default for Lists {
 }
 
 impl Lists {
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.fetch.as_ref().and_then(|fetch| time::earlier(Some(fetch.ask_at), Some(fetch.ends)))
-    }
-
     fn suspect(&mut self, now: Instant, mac: MacAddress, issued_unix: u64) {
         self.suspects.retain(|_, (_, until)| *until > now);
         if self.suspects.len() < LIST_SUSPECTS_MAX {
@@ -71,23 +68,23 @@ impl Lists {
     }
 }
 
-impl Machines {
+impl Lists {
     fn own_list(call: &Call<'_>) -> Option<ListName> {
         let list = call.core.revoked.list()?;
         Some(ListName { issued_unix: list.issued_unix(), len: u32::try_from(list.der().len()).ok()? })
     }
 
     /// Another list is in force: tells every peer.
-    pub(super) fn offer_list_to_all(&mut self, call: &mut Call<'_>) {
+    pub(super) fn offer_to_all(&mut self, call: &mut Call<'_>, peers: &Peers) {
         let Some(list) = Self::own_list(call) else { return };
-        self.lists.settle(list.issued_unix);
+        self.settle(list.issued_unix);
         let peers: Vec<MacAddress> =
-            self.peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
+            peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
         peers.into_iter().for_each(|mac| Self::send_list(call, mac, &Message::Offer(list)));
     }
 
     /// Tells a peer which list is in force here.
-    pub(super) fn offer_list(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+    pub(super) fn offer(call: &mut Call<'_>, mac: MacAddress) {
         if let Some(list) = Self::own_list(call) {
             Self::send_list(call, mac, &Message::Offer(list));
         }
@@ -98,8 +95,8 @@ impl Machines {
     }
 
     /// The fate of a sealed frame with a message about a list.
-    pub(super) fn list_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
-        let Some(mac) = self.peers.peer_of(sealed.association) else {
+    pub(super) fn on_message(&mut self, call: &mut Call<'_>, peers: &Peers, sealed: &Sealed<'_>) -> Fate {
+        let Some(mac) = peers.peer_of(sealed.association) else {
             return Fate::Dropped(DropReason::HandshakeUnasked);
         };
         let outcome = match Message::parse(sealed.message) {
@@ -115,29 +112,29 @@ impl Machines {
     fn take_offer(&mut self, call: &mut Call<'_>, mac: MacAddress, list: ListName) -> Result<(), DropReason> {
         let now = call.now.since_boot;
         let is_newer = Self::own_list(call).is_none_or(|own| own.issued_unix < list.issued_unix);
-        let is_busy = self.lists.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
+        let is_busy = self.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
         if list.len == 0 || list.len as usize > MAX_REVOCATION_LIST_LEN {
             return Err(DropReason::RevocationList);
         }
-        if !is_newer || is_busy || self.lists.is_suspect(now, mac) {
+        if !is_newer || is_busy || self.is_suspect(now, mac) {
             return Ok(());
         }
         let ends = now + LIST_FETCH_MAX;
-        self.lists.fetch = Some(Fetch { from: mac, list, bytes: Vec::new(), ends, ask_at: now, asked: 0 });
+        self.fetch = Some(Fetch { from: mac, list, bytes: Vec::new(), ends, ask_at: now, asked: 0 });
         self.ask_for_list(call);
         Ok(())
     }
 
     /// Asks for the next piece, or again for the last one; gives up who does not answer.
-    pub(super) fn ask_for_list(&mut self, call: &mut Call<'_>) {
+    fn ask_for_list(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
-        let Some(fetch) = self.lists.fetch.as_mut().filter(|fetch| fetch.ask_at <= now || fetch.ends <= now) else {
+        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.ask_at <= now || fetch.ends <= now) else {
             return;
         };
         if fetch.asked >= LIST_ASKED_MAX || fetch.ends <= now {
             let (mac, issued_unix) = (fetch.from, fetch.list.issued_unix);
-            self.lists.fetch = None;
-            return self.lists.suspect(now, mac, issued_unix);
+            self.fetch = None;
+            return self.suspect(now, mac, issued_unix);
         }
         fetch.asked += 1;
         fetch.ask_at = now + LIST_ASK_EVERY;
@@ -158,7 +155,7 @@ impl Machines {
         let Some(own) = own else { return Ok(()) };
         let start = offset as usize;
         let piece = own.der().get(start..start + piece_len(list, offset)).ok_or(DropReason::RevocationList)?;
-        if !self.lists.pieces.take(call.now.since_boot) {
+        if !self.pieces.take(call.now.since_boot) {
             return Err(DropReason::HandshakeBudget);
         }
         Self::send_list(call, mac, &Message::Piece(list, offset, piece));
@@ -176,7 +173,7 @@ impl Machines {
         let awaited = |fetch: &&mut Fetch| {
             fetch.from == mac && fetch.list == list && fetch.bytes.len() == offset as usize && fetch.ends > now
         };
-        let fetch = self.lists.fetch.as_mut().filter(awaited).ok_or(DropReason::HandshakeUnasked)?;
+        let fetch = self.fetch.as_mut().filter(awaited).ok_or(DropReason::HandshakeUnasked)?;
         fetch.bytes.extend_from_slice(piece);
         (fetch.asked, fetch.ask_at) = (0, now);
         if fetch.bytes.len() < list.len as usize {
@@ -184,10 +181,21 @@ impl Machines {
             return Ok(());
         }
         let der = std::mem::take(&mut fetch.bytes);
-        self.lists.fetch = None;
+        self.fetch = None;
         // Until it is in force, which takes back this word.
-        self.lists.suspect(now, mac, list.issued_unix);
+        self.suspect(now, mac, list.issued_unix);
         call.out.effect(Effect::CheckRevocationList { from: mac, der });
         Ok(())
+    }
+}
+
+impl Machine for Lists {
+    fn deadline(&self) -> Option<Instant> {
+        self.fetch.as_ref().and_then(|fetch| time::earlier(Some(fetch.ask_at), Some(fetch.ends)))
+    }
+
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        self.ask_for_list(call);
+        false
     }
 }

@@ -1,47 +1,75 @@
 //! Which machine of control each message, each end of a job and each deadline belongs to.
+//!
+//! A machine may look at others that it is handed, and says by a [`Wish`] what it wants of them.
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, time};
-use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
+use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, sink, time};
+use identity::HostIdentity;
+use shield::{Apart, Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::PacketType;
+use wire::cll::resumption::GRANT_FIRST_BYTE;
 use wire::ethernet::Header;
 
+use super::associations::Associations;
 use super::broadcast::Broadcasts;
-use super::clear::Clear;
-use super::core::{Call, steady};
+use super::clear::{self, Clear, Others};
+use super::core::Call;
 use super::dhcp::Dhcp;
+use super::discovery::Addresses;
 use super::freshness::Freshness;
 use super::initiator::Openings;
 use super::lists::Lists;
-use super::peers::{Association, Peers};
+use super::peers::Association;
 use super::responder::Answers;
 use super::resumption::Resumptions;
 use super::rollover::{Rollovers, Sealed};
 use super::{PeerReport, Task};
-use crate::event::EndCause;
+use crate::event::{EndCause, Event};
 use crate::job::CompletionKind;
 use crate::keys::SendKey;
 use crate::limits;
-use crate::message::{AssociationId, OrderKind, Outgoing, Request};
-use crate::neighbours::Neighbours;
-use crate::origin::Origin;
+use crate::message::{AssociationId, Claim, OrderKind, Request};
 use crate::settings::Settings;
+
+/// A part of control that does something when its time has come.
+pub(super) trait Machine {
+    /// When something is due next.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Does what is due, within `budget`; true if it did one thing, and more may be due.
+    fn tick(&mut self, call: &mut Call<'_>, budget: usize) -> bool;
+}
+
+/// What a machine wants of others. It is fulfilled when the machine has done its part.
+pub(super) enum Wish {
+    /// The peer is owed a sign of life.
+    SignOfLife(MacAddress),
+    /// The peer has no ticket of its association.
+    Ticket(MacAddress),
+    /// The association is to have a secret of ML-KEM.
+    Kem(MacAddress),
+    /// The association is old.
+    Rollover(MacAddress),
+    /// The host is to prove itself by a handshake.
+    Handshake(MacAddress),
+    /// This host shows this identity from now on.
+    Identity(Arc<HostIdentity>),
+    /// The same, because it has this address by a lease.
+    Leased(Arc<HostIdentity>, Ipv4Addr),
+    /// The same, because its lease of this address is over.
+    LeaseLost(Arc<HostIdentity>, Ipv4Addr),
+}
 
 /// The machines of control, each with a state of its own.
 pub(super) struct Machines {
-    pub(super) peers: Peers,
+    pub(super) associations: Associations,
+    pub(super) addresses: Addresses,
     pub(super) openings: Openings,
     pub(super) answers: Answers,
     pub(super) rollovers: Rollovers,
-    pub(super) neighbours: Neighbours,
-    pub(super) own_origin: Origin,
-    /// Addresses for which our stack is asked whether it has them, and since when.
-    pub(super) probes: BTreeMap<Ipv6Addr, Instant>,
-    pub(super) probe_budget: Bucket,
-    pub(super) claims_told: Bucket,
     pub(super) broadcasts: Broadcasts,
     pub(super) wire_mtu: u16,
     pub(super) dhcp: Dhcp,
@@ -52,18 +80,10 @@ pub(super) struct Machines {
     pub(super) answer_budget_per_source: Apart<PerSource>,
     pub(super) reply_budget: Apart<Bucket>,
     pub(super) reply_budget_per_source: Apart<PerSource>,
-    pub(super) unknown_budget: Apart<Bucket>,
-    pub(super) unknown_asked: BTreeMap<MacAddress, Instant>,
-    pub(super) next_sweep: Option<Instant>,
 }
 
 fn answers_per_source() -> PerSource {
     PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
-}
-
-pub(super) fn by_recency(proved: u32, others: u32) -> ByRecency {
-    let (per_source, sources_max) = (limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::CHALLENGED_SOURCES_MAX);
-    ByRecency::new(RecencyRates { per_source, sources_max, proved, others })
 }
 
 impl Machines {
@@ -75,13 +95,9 @@ impl Machines {
             wire_mtu: settings.wire_mtu,
             clear: Clear::default(),
             lists: Lists::default(),
-            neighbours: Neighbours::new(settings.identity.certificate()),
-            own_origin: Origin::of(settings.identity.certificate()),
-            probes: BTreeMap::new(),
-            probe_budget: steady(limits::PROBES_PER_SECOND),
-            claims_told: Bucket::new(1, limits::CLAIMS_TOLD_BURST),
+            addresses: Addresses::new(settings.identity.certificate()),
             dhcp: Dhcp::new(now, settings, random.bytes()),
-            peers: Peers::default(),
+            associations: Associations::default(),
             openings: Openings::default(),
             answers: Answers::default(),
             rollovers: Rollovers::default(),
@@ -93,128 +109,149 @@ impl Machines {
             answer_budget_per_source: Apart::new(answers_per_source),
             reply_budget: Apart::new(|| Bucket::new(limits::REPLIES_PER_SECOND, limits::REPLIES_BURST)),
             reply_budget_per_source: Apart::new(answers_per_source),
-            unknown_budget: Apart {
-                proved: steady(limits::UNKNOWN_PER_SECOND),
-                strangers: steady(limits::UNKNOWN_OF_STRANGERS_PER_SECOND),
-            },
-            unknown_asked: BTreeMap::new(),
-            next_sweep: None,
         };
         (machines, freshness)
     }
 
     pub(super) fn peer_reports(&self, now: Instant) -> Vec<PeerReport> {
-        let mut reports = Vec::new();
-        for (_, peer) in self.peers.iter() {
-            let current = peer.current.iter().map(|one| (one, if one.is_bare() { "agreeing" } else { "established" }));
-            let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
-            let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
-            let all = current.chain(leaving).chain(candidates);
-            reports.extend(all.map(|(association, state)| PeerReport {
-                ipv6_addresses: self.neighbours.addresses_of(association.certificate.mac()),
-                ..association.report(state, now)
-            }));
-        }
+        let mut reports = self.associations.peers.reports(now);
+        reports.iter_mut().for_each(|report| report.ipv6_addresses = self.addresses.of_host(report.mac));
         reports
     }
 
     /// Nobody with a certificate on the new list is believed from now on, and what there is with
     /// them ends.
     pub(super) fn revoke(&mut self, call: &mut Call<'_>) {
-        let revoked = std::sync::Arc::clone(&call.core.revoked);
+        let revoked = Arc::clone(&call.core.revoked);
         self.forget_group_senders(call, |certificate| revoked.names(certificate));
-        self.forget_tickets_of(call, |certificate| revoked.names(certificate));
-        for mac in self.peers.with_certificate(|certificate| revoked.names(certificate)) {
-            self.forget_addresses(call, mac);
-            self.end_all(call, mac, EndCause::Revoked);
+        self.resumptions.forget_of(call, |certificate| revoked.names(certificate));
+        for mac in self.associations.revoked(call) {
+            self.addresses.forget_host(call, mac);
+            self.associations.end_all(call, mac, EndCause::Revoked);
         }
-        self.offer_list_to_all(call);
-    }
-
-    /// Ends whatever there is with `mac`.
-    pub(super) fn end_all(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
-        let in_use = self.peers.current_by_mac(mac).map(|current| current.id);
-        for association in self.peers.take_all(mac) {
-            if Some(association.id) == in_use {
-                call.stop_all(&association, cause);
-            } else {
-                call.stop_receiving(&association);
-            }
-        }
+        self.lists.offer_to_all(call, &self.associations.peers);
     }
 
     /// Makes `association` the one in use, unless a simultaneous one goes first.
     pub(super) fn establish(&mut self, call: &mut Call<'_>, association: Association, send: Vec<SendKey>) {
-        let now = call.now.since_boot;
-        let mac = association.certificate.mac();
-        if self.peers.get(mac).is_some_and(|peer| peer.keeps_current_against(&association, call.core.settings.mac)) {
-            self.retire(call, association);
-            return;
+        let (id, mac) = (association.id, association.certificate.mac());
+        let before = self.associations.peers.get(mac);
+        if before.is_some_and(|peer| peer.keeps_current_against(&association, call.core.settings.mac)) {
+            return self.associations.retire(call, association);
         }
-        self.make_room(call, mac);
-        self.learn_certificate(call, &association.certificate);
+        self.associations.make_room(call, mac);
+        self.addresses.learn_certificate(call, &association.certificate);
         if !association.is_quiet {
             call.out.event(association.established());
         }
-        self.note_proof(call, &association);
-        let (id, carries_payload) = (association.id, !association.is_bare());
+        self.clear.on_proof(call, &self.addresses, &association.certificate);
+        let carries_payload = !association.is_bare();
         self.settle_rollover(call, mac, id);
-        if let Some(old) = self.peers.set_current(association) {
-            self.retire(call, old);
-        }
-        for (lane, key) in send.into_iter().enumerate() {
-            let first_sequence = call.core.random.number() % limits::SEQUENCE_START_BELOW;
-            let outgoing = Outgoing { association: id, peer: mac, key, first_sequence, carries_payload };
-            call.order(lane as u8, OrderKind::Send(Box::new(outgoing)));
-        }
+        self.associations.put_in_use(call, association, send);
         self.close_openings_for(call, mac);
         if carries_payload {
-            self.offer_list(call, mac);
-        }
-        self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
-    }
-
-    /// Lets a replaced association open frames for a while, and ends the one that did so before.
-    pub(super) fn retire(&mut self, call: &mut Call<'_>, association: Association) {
-        let grace = call.now.since_boot + limits::OUTGOING_GRACE;
-        let until = grace.min(association.expires);
-        if let Some(before) = self.peers.add_leaving(association, until) {
-            self.peers.forget(&before);
-            call.stop_receiving(&before);
+            Lists::offer(call, mac);
         }
     }
 
-    /// Makes room for an association with `newcomer` that is confirmed, at the cost of the least
-    /// useful one.
-    fn make_room(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
-        let is_known = self.peers.current_by_mac(newcomer).is_some();
-        if is_known || self.peers.established() < limits::PEERS_MAX {
-            return;
+    /// This host shows another certificate from now on; true if that has other addresses. Peers see a newer certificate for the
+    /// same addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other
+    /// addresses ends, and to groups it speaks as somebody new.
+    fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
+        let before = call.core.settings.identity.certificate().addresses();
+        let moves = identity.certificate().addresses() != before;
+        call.settle_identity(identity);
+        self.addresses.on_identity(call);
+        // A ticket names the certificate under which it was given; ours of before are refused by that name.
+        self.resumptions.forget_of(call, |_| true);
+        let macs = self.associations.peers.macs();
+        if moves {
+            self.broadcasts.renew_incarnation(&mut call.core.random, call.now);
+            self.abandon_openings(call);
+            self.abandon_answers(call);
+            macs.into_iter().for_each(|mac| self.associations.end_all(call, mac, EndCause::OwnAddress));
+        } else {
+            // Where none can begin now, the association ends with the certificate that the peer knows.
+            macs.into_iter().for_each(|mac| _ = self.begin_rollover(call, mac));
         }
-        if let Some(mac) = self.peers.least_useful() {
-            for association in self.peers.take_all(mac) {
-                call.stop_all(&association, EndCause::Evicted);
+        moves
+    }
+
+    /// Does what a machine wants of others. What cannot be begun now is wished again.
+    pub(super) fn fulfil(&mut self, call: &mut Call<'_>) {
+        while let Some(wish) = call.wishes.pop_front() {
+            match wish {
+                Wish::SignOfLife(mac) => call.order(0, OrderKind::ShowLife(mac)),
+                Wish::Ticket(mac) => self.resumptions.give(call, &mut self.associations.peers, mac),
+                Wish::Kem(mac) => self.begin_kem(call, mac),
+                Wish::Rollover(mac) => _ = self.begin_rollover(call, mac),
+                Wish::Handshake(mac) => _ = self.open_for_mac(call, mac),
+                Wish::Identity(identity) => _ = self.change_identity(call, identity),
+                Wish::Leased(identity, ip) => {
+                    if self.change_identity(call, identity) {
+                        call.out.event(Event::AddressLeased { ip });
+                    }
+                }
+                Wish::LeaseLost(identity, ip) => {
+                    self.change_identity(call, identity);
+                    call.out.event(Event::LeaseLost { ip });
+                }
             }
         }
     }
 
-    /// Makes room for a candidate. A replayed request makes one too, so it takes nothing from a
-    /// confirmed association.
-    pub(super) fn make_room_for_candidate(&mut self, call: &mut Call<'_>, newcomer: MacAddress) {
-        if self.peers.len() < limits::PEERS_MAX + limits::CANDIDATE_PEERS_MAX || self.peers.get(newcomer).is_some() {
-            return;
+    /// The fate of an opened frame about which a lane asks.
+    fn judge_claim(&mut self, call: &mut Call<'_>, claim: &Claim) -> Fate {
+        let Some(mac) = self.associations.peers.peer_of(claim.association) else {
+            return Fate::Dropped(DropReason::UnknownIndex);
+        };
+        let senders = &self.broadcasts;
+        let name = self.associations.peers.name_of(mac).or_else(|| senders.name_of(mac)).unwrap_or_default();
+        let admitted = self.addresses.admit(call, (mac, name), &claim.claims);
+        if let Err(reason) = call.excuse_insider(mac, admitted) {
+            return Fate::Dropped(reason);
         }
-        if let Some(mac) = self.peers.oldest_unconfirmed() {
-            for association in self.peers.take_all(mac) {
-                call.stop_receiving(&association);
-            }
+        if !sink::copy(call.sink, Side::STACK, &claim.opened, claim.meta) {
+            return Fate::Dropped(DropReason::PortFull);
+        }
+        call.core.ledger.emitted[Side::STACK as usize] += 1;
+        Fate::Forwarded
+    }
+
+    /// An ARP frame or one of neighbour discovery that came in clear.
+    fn plain(&mut self, call: &mut Call<'_>, frame: &[u8], is_arp: bool) -> Fate {
+        let Ok((header, _)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
+        let is_group_sender = self.broadcasts.name_of(header.source).is_some();
+        let (addresses, associations) = (&self.addresses, &mut self.associations);
+        let mut others = Others { addresses, associations, is_group_sender };
+        if is_arp {
+            self.clear.on_plain_arp(call, &mut others, frame)
+        } else {
+            self.clear.on_plain_neighbour(call, &mut others, frame)
         }
     }
 
-    pub(super) fn end_current(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
-        if let Some(association) = self.peers.take_current(mac) {
-            call.stop_all(&association, cause);
+    /// Frames wait in `lane` for a host.
+    fn wanted(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
+        if self.associations.peers.current_by_mac(mac).is_some_and(Association::is_bare) {
+            // They wait for ML-KEM. Its end, good or not, releases them.
+            return;
         }
+        let opened = self.open_for_mac(call, mac);
+        let wait = self.addresses.wait(call, None, Some(mac));
+        self.clear.on_wanted(call, lane, (mac, wait), opened);
+    }
+
+    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
+        let peers = &mut self.associations.peers;
+        if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
+            return self.resumptions.take(call, peers, sealed).unwrap_or_else(Fate::Dropped);
+        }
+        if wire::cll::revocation::Message::is(sealed.message) {
+            return self.lists.on_message(call, peers, sealed);
+        }
+        self.rollover_message(call, sealed)
     }
 
     /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when it completes.
@@ -240,22 +277,32 @@ impl Machines {
             Request::StackNeighbour(frame) => (Side::STACK, self.stack_neighbour(call, &frame), frame),
             Request::StackGroup(frame) => (Side::STACK, self.group_frame_of_stack(call, &frame), frame),
             Request::Handshake(frame) => (Side::WIRE, self.wire_message(call, &frame), frame),
-            Request::PlainArp(frame) => (Side::WIRE, self.plain_arp(call, &frame), frame),
-            Request::PlainNeighbour(frame) => (Side::WIRE, self.plain_neighbour(call, &frame), frame),
-            Request::Dhcp(from, frame) => (from, self.dhcp_frame(call, from, &frame), frame),
+            Request::PlainArp(frame) => (Side::WIRE, self.plain(call, &frame, true), frame),
+            Request::PlainNeighbour(frame) => (Side::WIRE, self.plain(call, &frame, false), frame),
+            Request::Dhcp(from, frame) => (from, self.dhcp.on_frame(call, from, &frame), frame),
             Request::Claim(claim) => (Side::WIRE, self.judge_claim(call, &claim), claim.sealed),
             Request::Control(association, frame, message) => {
                 let sealed = Sealed { association, frame: &frame, message: &message };
                 (Side::WIRE, self.sealed_message(call, &sealed), frame)
             }
-            Request::Wanted(mac) => return self.open_for_lane(call, lane, mac),
+            Request::Wanted(mac) => return self.wanted(call, lane, mac),
             Request::FirstFrame(id) => return self.promote(call, id),
-            Request::Activity(id, activity) => return self.peers.note(call.now.since_boot, id, activity),
-            Request::UnknownIndex(mac) => return self.unknown_index(call, mac),
-            Request::Worn(id) => return self.renew_worn(call, id),
-            Request::Plain(word) => return self.word(call, word),
-            Request::HeardPlain(mac) => return self.hear_plain(call, mac),
+            Request::Activity(id, activity) => return self.associations.peers.note(call.now.since_boot, id, activity),
+            Request::UnknownIndex(mac) => {
+                if self.associations.on_unknown_index(call, mac) {
+                    call.wishes.push_back(Wish::Handshake(mac));
+                }
+                return self.fulfil(call);
+            }
+            Request::Worn(id) => {
+                // What cannot be begun now is asked for again by the lane.
+                let mac = self.associations.peers.current_of(id).map(|current| current.certificate.mac());
+                return mac.map_or((), |mac| _ = self.begin_rollover(call, mac));
+            }
+            Request::Plain(word) => return clear::tell(call, word),
+            Request::HeardPlain(mac) => return clear::on_peer_in_clear(call, &mut self.associations, mac),
         };
+        self.fulfil(call);
         call.core.ledger.settle(call.now.since_boot, from, fate, &frame);
     }
 
@@ -282,26 +329,30 @@ impl Machines {
             (Task::Rollover(id), CompletionKind::Answered(result)) => self.rollover_request_judged(call, id, result),
             (Task::Rollover(id), CompletionKind::Finished(result)) => self.rollover_reply_judged(call, id, result),
             (Task::Rollover(id), _) => self.rollover_job_lost(call, id),
-            (Task::Dhcp(number), CompletionKind::Dhcp(done)) => self.dhcp_done(call, number, Some(*done)),
-            (Task::Dhcp(number), _) => self.dhcp_done(call, number, None),
-            (Task::TicketKey, kind) => self.ticket_key_made(call, kind),
+            (Task::Dhcp(number), CompletionKind::Dhcp(done)) => self.dhcp.on_done(call, number, Some(*done)),
+            (Task::Dhcp(number), _) => self.dhcp.on_done(call, number, None),
+            (Task::TicketKey, kind) => self.resumptions.on_key(call, kind),
         }
+        self.fulfil(call);
     }
 
+    /// Lets each machine do what is due.
     pub(super) fn tick(&mut self, call: &mut Call<'_>, budget: usize) {
         call.follow_site_keys();
-        self.send_unproved(call);
+        self.clear.tick(call, budget);
         self.retransmit(call, budget);
         self.expire_answers(call);
-        self.ask_for_list(call);
+        self.lists.tick(call, budget);
         self.repeat_rollovers(call, budget);
         self.broadcast_tick(call);
-        self.sweep(call, budget);
-        self.end_lease(call);
+        self.associations.tick(call, budget);
+        self.fulfil(call);
+        self.dhcp.tick(call, budget);
+        self.fulfil(call);
     }
 
     pub(super) fn about(&self, request: &Request) -> Torn {
-        let of_peer = |id| self.peers.peer_of(id).map_or(Torn::Anything, |mac| Torn::Host(mac.0));
+        let of_peer = |id| self.associations.peers.peer_of(id).map_or(Torn::Anything, |mac| Torn::Host(mac.0));
         match request {
             Request::StackArp(frame) | Request::StackNeighbour(frame) | Request::StackGroup(frame) => {
                 Torn::by_frame(Side::STACK, frame)
@@ -319,26 +370,17 @@ impl Machines {
         }
     }
 
-    pub(super) fn mend(&mut self, call: &mut Call<'_>, torn: Torn) {
-        let macs: Vec<_> = self.peers.iter().map(|(mac, _)| *mac).filter(|mac| torn.includes(mac.0)).collect();
-        for mac in macs {
-            for association in self.peers.take_all(mac) {
-                call.stop_all(&association, EndCause::InternalError);
-            }
-        }
-    }
-
     pub(super) fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
         let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
-        let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
+        let upkeep = time::earlier(self.associations.deadline(), self.dhcp.deadline());
         time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), upkeep)
     }
 
     /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete SAs").
     pub(super) fn promote(&mut self, call: &mut Call<'_>, id: AssociationId) {
-        if let Some(candidate) = self.peers.take_candidate(id) {
+        if let Some(candidate) = self.associations.peers.take_candidate(id) {
             self.establish(call, candidate.association, candidate.send);
         }
     }

@@ -16,6 +16,7 @@
 //! - `site_keys.rs`: under which site key a message goes out, and under which ones it is heard.
 //! - `dhcp.rs`: DHCP, and the certificate that this host shows.
 
+mod associations;
 mod broadcast;
 mod clear;
 mod core;
@@ -32,9 +33,8 @@ mod resumption;
 mod rollover;
 mod site_keys;
 mod stack;
-mod upkeep;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +145,7 @@ impl Control {
         sink: &'a mut dyn Sink,
         out: &'a mut Outbox<Control>,
     ) -> (&'a mut Machines, Call<'a>) {
-        (&mut self.machines, Call { now, core: &mut self.core, sink, out })
+        (&mut self.machines, Call { now, core: &mut self.core, sink, out, wishes: VecDeque::new() })
     }
 
     /// To be called once before the first frame: prepares key pairs, and names the legacy hosts to the kernel.
@@ -199,7 +199,7 @@ impl Control {
     /// one.
     #[must_use]
     pub fn established_with(&self, mac: MacAddress) -> usize {
-        usize::from(self.machines.peers.current_by_mac(mac).is_some_and(|current| !current.is_bare()))
+        usize::from(self.machines.associations.peers.current_by_mac(mac).is_some_and(|current| !current.is_bare()))
     }
 
     /// Handshakes that this host has open.
@@ -217,7 +217,7 @@ impl Control {
     /// Senders of group frames that have proved themselves.
     #[must_use]
     pub fn group_senders(&self) -> usize {
-        self.machines.group_senders()
+        self.machines.broadcasts.senders()
     }
 
     /// Tickets of peers that this host holds.
@@ -256,13 +256,14 @@ impl Control {
     /// This host's certificate is renewed, or it has other keys that it shares with others.
     pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
-        machines.renew(&mut call, identity);
+        machines.dhcp.renew(&mut call, identity);
+        machines.fulfil(&mut call);
     }
 
     /// What an earlier run has kept, before the first frame.
     pub(crate) fn remember(&mut self, now: Now, kept: Remembered, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
-        machines.remember(&mut call, kept);
+        machines.resumptions.remember(&mut call, kept);
     }
 }
 
@@ -306,7 +307,7 @@ impl bump::Control for Control {
     /// and answers go by their own time.
     fn mend(&mut self, now: Now, torn: Torn, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
-        machines.mend(&mut call, torn);
+        machines.associations.mend(&mut call, torn);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::Instant;
+use bump::{DropReason, Instant};
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::schedule::AddedSecret;
@@ -372,6 +372,35 @@ impl Peers {
 
     pub(crate) fn current_by_mac_mut(&mut self, mac: MacAddress) -> Option<&mut Association> {
         self.by_mac.get_mut(&mac)?.current.as_mut()
+    }
+
+    /// The association in use with its peer, if this is it.
+    pub(crate) fn current_of(&self, id: AssociationId) -> Result<&Association, DropReason> {
+        let current = self.peer_of(id).and_then(|mac| self.current_by_mac(mac));
+        current.filter(|current| current.id == id).ok_or(DropReason::HandshakeUnasked)
+    }
+
+    /// All hosts with which there is some association.
+    pub(crate) fn macs(&self) -> Vec<MacAddress> {
+        self.by_mac.keys().copied().collect()
+    }
+
+    /// The name in the certificate of the host at `mac`.
+    pub(crate) fn name_of(&self, mac: MacAddress) -> Option<&str> {
+        self.current_by_mac(mac).map(|current| current.certificate.name())
+    }
+
+    /// All associations, without IPv6 addresses.
+    pub(crate) fn reports(&self, now: Instant) -> Vec<PeerReport> {
+        let mut reports = Vec::new();
+        for peer in self.by_mac.values() {
+            let current = peer.current.iter().map(|one| (one, if one.is_bare() { "agreeing" } else { "established" }));
+            let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
+            let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
+            let all = current.chain(leaving).chain(candidates);
+            reports.extend(all.map(|(association, state)| association.report(state, now)));
+        }
+        reports
     }
 
     /// Enters a candidate; returns the one that had to make room for it.

@@ -191,7 +191,7 @@ impl Machines {
             return Ok(());
         };
         let Some(reply) = Replied::read(reply_frame) else { return Ok(()) };
-        self.admit_resolution(call, &finished.peer, &reply.resolution)
+        self.addresses.admit_resolution(call, &finished.peer, &reply.resolution)
     }
 
     /// Gives replies their fate that waited for a verdict when their opening ended.

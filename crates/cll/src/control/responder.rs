@@ -22,7 +22,7 @@ use super::peers::Birth;
 use crate::event::{Effect, Event};
 use crate::job::{Answer, Answered, JobKind, Refusal, pre_shared_check};
 use crate::keys::AssociationKeys;
-use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
+use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX};
 
 /// A request is recognised by who sent it, by its nonce, and by what changes when it is signed anew: to another signature
 /// the reply in the cache is no answer.
@@ -155,7 +155,7 @@ impl Machines {
         let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         let addressed = self.check_addresses(call, header, &request.resolution);
         if addressed == Err(DropReason::HandshakeTarget) {
-            self.ask_stack_for(call, &request, frame);
+            self.addresses.ask_stack_for(call, &request, frame);
         }
         addressed?;
         let under = call.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
@@ -184,7 +184,7 @@ impl Machines {
         let addresses = call.core.settings.identity.certificate().addresses();
         let for_our_ip = match question.target_ip() {
             IpAddr::V4(ip) => addresses.contains(&ip),
-            IpAddr::V6(ip) => call.core.settings.ipv6 && self.neighbours.is_own(ip),
+            IpAddr::V6(ip) => call.core.settings.ipv6 && self.addresses.is_own(ip),
         };
         // Who has no address of either kind cannot answer: a reply speaks for one.
         let has_address = call.core.settings.ipv6 || !addresses.is_empty();
@@ -336,7 +336,7 @@ impl Machines {
                 self.ask_for_handshake(call, id, refusal.reason, entry.under);
                 call.refuse(&request_frame, refusal);
             }
-            Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
+            Ok(answered) => match self.addresses.admit_resolution(call, &answered.peer, &entry.question) {
                 Err(refusal) => {
                     call.return_index(own.receiver_index);
                     call.refuse(&request_frame, refusal);
@@ -406,19 +406,11 @@ impl Machines {
         self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
     }
 
-    /// Makes an association that opens frames and seals none before one was opened.
+    /// An answer has made an association that no frame has confirmed yet.
     pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth, keys: AssociationKeys) {
-        let now = call.now.since_boot;
-        self.make_room_for_candidate(call, birth.certificate.mac());
-        let association = self.peers.bear(now, birth);
-        let association_id = association.id;
-        call.install_receivers(&association, keys.receive, true);
-        if let Some(evicted) = self.peers.add_candidate(now, association, keys.send) {
-            call.stop_receiving(&evicted);
-        }
-        self.next_sweep.get_or_insert(now + SWEEP_INTERVAL);
+        let id = self.associations.add_candidate(call, birth, keys);
         if call.core.settings.weaken.promotion {
-            self.promote(call, association_id);
+            self.promote(call, id);
         }
     }
 
@@ -478,7 +470,7 @@ impl Machines {
     fn stack_is_silent(&mut self, call: &mut Call<'_>, ip: IpAddr) {
         call.out.event(Event::StackSilent { ip });
         if let IpAddr::V6(gone) = ip {
-            self.neighbours.forget_own(gone);
+            self.addresses.forget_own(gone);
         }
     }
 }

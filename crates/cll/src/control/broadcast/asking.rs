@@ -202,7 +202,7 @@ impl Machines {
     fn believe(&mut self, call: &mut Call<'_>, mac: MacAddress, certificate: Verified<HostCertificate>, stamp: Stamp) {
         let now = call.now.since_boot;
         let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
-        self.learn_certificate(call, &certificate);
+        self.addresses.learn_certificate(call, &certificate);
         call.remember_proof(&certificate);
         let senders = &mut self.broadcasts.senders;
         let from = from_when(&stamp, asked.began.since(senders.complete_since));

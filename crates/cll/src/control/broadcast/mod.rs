@@ -28,8 +28,8 @@ use wire::cll::handshake::tagged_parts;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::Call;
-use super::machines::{Machines, by_recency};
+use super::core::{Call, by_recency};
+use super::machines::Machines;
 use crate::event::Event;
 use crate::job::broadcast::{Outcome, TAG_LABEL, Work};
 use crate::job::{CompletionKind, JobKind, Refusal};
@@ -87,6 +87,16 @@ impl Broadcasts {
         self.clock = Clock::new(random, now);
     }
 
+    /// Senders of group frames that have proved themselves.
+    pub(super) fn senders(&self) -> usize {
+        self.senders.len()
+    }
+
+    /// The name in the certificate of a sender that has proved itself.
+    pub(super) fn name_of(&self, mac: MacAddress) -> Option<&str> {
+        self.senders.get(mac).map(|sender| sender.certificate.name())
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         let asked = self.asked.values().map(|asked| asked.due).min();
         time::earlier(time::earlier(self.sending.deadline(), asked), self.senders.deadline())
@@ -100,15 +110,6 @@ impl Call<'_> {
 }
 
 impl Machines {
-    pub(super) fn group_senders(&self) -> usize {
-        self.broadcasts.senders.len()
-    }
-
-    /// The name in the certificate of a sender that has proved itself.
-    pub(super) fn name_of_group_sender(&self, mac: MacAddress) -> Option<&str> {
-        self.broadcasts.senders.get(mac).map(|sender| sender.certificate.name())
-    }
-
     /// A group frame, an announcement or a question of the wire.
     pub(super) fn group_message(
         &mut self,
@@ -156,7 +157,7 @@ impl Machines {
     /// Forgets senders with a certificate that `is_wanted` names.
     pub(super) fn forget_group_senders(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
         for mac in self.broadcasts.senders.with_certificate(is_wanted) {
-            self.forget_addresses(call, mac);
+            self.addresses.forget_host(call, mac);
             self.forget_group_sender(call, mac, DropReason::BadCertificate);
         }
     }

@@ -225,7 +225,8 @@ impl Machines {
         }
         let sender = self.broadcasts.senders.get(restored.source).ok_or(DropReason::GroupUnproved)?;
         let passage = sender.origin.check_packet(ethertype, packet);
-        let admitted = self.admit_passage(call, restored.source, passage);
+        let name = self.associations.peers.name_of(restored.source).unwrap_or(sender.certificate.name());
+        let admitted = self.addresses.admit_passage(call, (restored.source, name), passage);
         call.excuse_insider(restored.source, admitted)?;
         if !sink::copy_parts(call.sink, Side::STACK, &[&restored.emit(), payload], 0, Meta::plain()) {
             return Err(DropReason::PortFull);

@@ -133,7 +133,7 @@ impl Machines {
         if self.resumptions.is_spent(&id) && !call.core.settings.weaken.freshness {
             return Err(Refusal::new(DropReason::TicketSpent, "the ticket was used a moment ago"));
         }
-        self.spend(call, id);
+        self.resumptions.spend(call, id);
         Ok(answered)
     }
 }

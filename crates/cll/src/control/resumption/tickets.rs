@@ -14,13 +14,12 @@ use wire::cll::resumption::Grant;
 
 use crate::control::Task;
 use crate::control::core::Call;
-use crate::control::machines::Machines;
+use crate::control::peers::Peers;
 use crate::control::rollover::Sealed;
 use crate::event::Effect;
 use crate::job::{CompletionKind, JobKind};
 use crate::limits::{
-    RESUMPTIONS_BURST, RESUMPTIONS_PER_SECOND, TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_PER_SWEEP,
-    TICKETS_SPENT_MAX,
+    RESUMPTIONS_BURST, RESUMPTIONS_PER_SECOND, TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_SPENT_MAX,
 };
 use crate::message::OrderKind;
 use crate::ticket::{Content, HeldTicket, IssuingKey, Remembered, Span, TicketId, id_of, name_of};
@@ -124,7 +123,7 @@ fn is_since(from: u64, unix_s: u64, time: Duration) -> bool {
     unix_s.checked_sub(from).is_some_and(|age| age < time.as_secs())
 }
 
-impl Machines {
+impl Resumptions {
     /// What an earlier run has kept, before the first frame. What is over, or of another identity, is forgotten.
     pub(in crate::control) fn remember(&mut self, call: &mut Call<'_>, remembered: Remembered) {
         if call.core.settings.resumption.is_none() {
@@ -132,28 +131,21 @@ impl Machines {
         }
         let unix_s = call.certificate_time().unix_s();
         // A ticket lives at most a day, so a key that is older than two opens none that is still good.
-        let is_of_use = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
-        self.resumptions.keys = remembered.keys.into_iter().filter(is_of_use).take(TICKET_KEYS).collect();
-        self.resumptions.key_since = call.now.since_boot;
-        remembered.spent.into_iter().for_each(|id| self.resumptions.spent.enter(id));
+        let is_young = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
+        self.keys = remembered.keys.into_iter().filter(is_young).take(TICKET_KEYS).collect();
+        self.key_since = call.now.since_boot;
+        remembered.spent.into_iter().for_each(|id| self.spent.enter(id));
         for ticket in remembered.tickets {
             let mac = ticket.mac();
-            let forgotten =
-                if Self::is_of_use(call, &ticket, unix_s) { self.resumptions.hold(ticket) } else { Some(mac) };
+            let forgotten = if is_of_use(call, &ticket, unix_s) { self.hold(ticket) } else { Some(mac) };
             forgotten.into_iter().for_each(|mac| call.out.effect(Effect::ForgetTicket(mac)));
         }
     }
 
     /// This ticket of ours is not taken any more, also not after a restart.
-    pub(super) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
-        self.resumptions.spent.enter(id);
+    pub(in crate::control) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
+        self.spent.enter(id);
         call.out.effect(Effect::KeepSpent(id));
-    }
-
-    fn is_of_use(call: &Call<'_>, ticket: &HeldTicket, unix_s: u64) -> bool {
-        ticket.holder == name_of(call.core.settings.identity.certificate())
-            && ticket.secrecy.is_in_force(&call.core.settings)
-            && ticket.span.includes(unix_s, call.core.settings.clock_tolerance)
     }
 
     /// The ticket with which a handshake for this address or host can be tried first.
@@ -164,89 +156,85 @@ impl Machines {
         mac: Option<MacAddress>,
     ) -> Option<Arc<HeldTicket>> {
         call.core.settings.resumption?;
-        let held = self.resumptions.find(ip, mac)?;
-        Self::is_of_use(call, held, call.certificate_time().unix_s()).then(|| Arc::clone(held))
+        let held = self.find(ip, mac)?;
+        is_of_use(call, held, call.certificate_time().unix_s()).then(|| Arc::clone(held))
     }
 
     /// Forgets a ticket that is used up, unless a newer one of the same peer has come meanwhile.
-    pub(in crate::control) fn forget_ticket(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
+    pub(in crate::control) fn forget(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
         let mac = ticket.mac();
-        if self.resumptions.held.get(&mac).is_some_and(|held| Arc::ptr_eq(held, ticket)) {
-            self.resumptions.held.remove(&mac);
+        if self.held.get(&mac).is_some_and(|held| Arc::ptr_eq(held, ticket)) {
+            self.held.remove(&mac);
             call.out.effect(Effect::ForgetTicket(mac));
         }
     }
 
     /// Forgets the tickets of all whose certificate `is_wanted` names.
-    pub(in crate::control) fn forget_tickets_of(
-        &mut self,
-        call: &mut Call<'_>,
-        is_wanted: impl Fn(&HostCertificate) -> bool,
-    ) {
-        let gone = self.resumptions.held.extract_if(.., |_, held| is_wanted(&held.issuer));
+    pub(in crate::control) fn forget_of(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
+        let gone = self.held.extract_if(.., |_, held| is_wanted(&held.issuer));
         gone.for_each(|(mac, _)| call.out.effect(Effect::ForgetTicket(mac)));
-    }
-
-    /// How many tickets may be given in this sweep.
-    pub(in crate::control) fn tickets_to_give(call: &Call<'_>) -> usize {
-        if call.core.settings.resumption.is_some() { TICKETS_PER_SWEEP } else { 0 }
     }
 
     /// Gives the peer a ticket. It waits for the first sweep after the association came into use, so that it does not delay the
     /// first frames; what cannot be given now is tried again in the next.
-    pub(in crate::control) fn give_ticket(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+    pub(in crate::control) fn give(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
         let Some(lifetime) = call.core.settings.resumption else { return };
         let unix_s = call.certificate_time().unix_s();
-        let Some(key) = self.resumptions.issuing_key(call.now.since_boot, unix_s, lifetime) else {
+        let Some(key) = self.issuing_key(call.now.since_boot, unix_s, lifetime) else {
             return self.order_ticket_key(call);
         };
         let own = call.core.settings.identity.certificate();
-        let Some(current) = self.peers.current_by_mac_mut(mac) else { return };
+        let Some(current) = peers.current_by_mac_mut(mac) else { return };
         let Some(secret) = current.tickets.given.take() else { return };
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let Some(span) = Span::new(unix_s, current.proof.signed_unix_s, lifetime, certificates_end) else { return };
         let (secrecy, certificate) = (current.secrecy, current.certificate.der().to_vec());
         let content = Content { secrecy, span, secret, issuer: name_of(own), certificate };
         let Ok(ticket) = key.seal(call.core.random.bytes(), &content.emit()) else { return };
-        if let Some(before) = id_of(&ticket).and_then(|id| self.resumptions.given.insert(mac, id)) {
+        if let Some(before) = id_of(&ticket).and_then(|id| self.given.insert(mac, id)) {
             self.spend(call, before);
         }
-        if self.resumptions.given.len() > TICKETS_SPENT_MAX {
+        if self.given.len() > TICKETS_SPENT_MAX {
             // The peer's older ticket is then taken beside its newer one.
-            self.resumptions.given.pop_first();
+            self.given.pop_first();
         }
         let lifetime_s = u32::try_from(span.ends - span.begins).unwrap_or(u32::MAX);
         call.order(0, OrderKind::Control(mac, Grant { lifetime_s, ticket: &ticket }.emit()));
     }
 
     fn order_ticket_key(&mut self, call: &mut Call<'_>) {
-        if !self.resumptions.key_ordered {
-            self.resumptions.key_ordered = call.task(Task::TicketKey, JobKind::MakeTicketKey);
+        if !self.key_ordered {
+            self.key_ordered = call.task(Task::TicketKey, JobKind::MakeTicketKey);
         }
     }
 
     /// A new key for tickets, in the place of the last but one.
-    pub(in crate::control) fn ticket_key_made(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
-        self.resumptions.key_ordered = false;
+    pub(in crate::control) fn on_key(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
+        self.key_ordered = false;
         let CompletionKind::TicketKey(key) = kind else { return };
         let made_unix_s = call.certificate_time().unix_s();
-        self.resumptions.keys.insert(0, IssuingKey { made_unix_s, key });
-        self.resumptions.keys.truncate(TICKET_KEYS);
-        self.resumptions.key_since = call.now.since_boot;
-        call.out.effect(Effect::KeepTicketKeys(self.resumptions.keys.clone()));
+        self.keys.insert(0, IssuingKey { made_unix_s, key });
+        self.keys.truncate(TICKET_KEYS);
+        self.key_since = call.now.since_boot;
+        call.out.effect(Effect::KeepTicketKeys(self.keys.clone()));
     }
 
     /// The peer gives us a ticket, one for each association.
-    pub(super) fn take_ticket(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Result<Fate, DropReason> {
+    pub(in crate::control) fn take(
+        &mut self,
+        call: &mut Call<'_>,
+        peers: &mut Peers,
+        sealed: &Sealed<'_>,
+    ) -> Result<Fate, DropReason> {
         let grant = Grant::parse(sealed.message).map_err(|_| DropReason::InnerMalformed)?;
         id_of(grant.ticket).ok_or(DropReason::InnerMalformed)?;
-        let mac = self.current_of(sealed)?.certificate.mac();
+        let mac = peers.current_of(sealed.association)?.certificate.mac();
         if call.core.settings.resumption.is_none() {
             return Ok(Fate::Consumed);
         }
         let unix_s = call.certificate_time().unix_s();
         let own = call.core.settings.identity.certificate();
-        let current = self.peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
+        let current = peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
         let secret = current.tickets.taken.take().ok_or(DropReason::HandshakeUnasked)?;
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let ends = unix_s.saturating_add(u64::from(grant.lifetime_s)).min(certificates_end);
@@ -259,11 +247,17 @@ impl Machines {
             ticket: grant.ticket.to_vec(),
         };
         call.out.effect(Effect::KeepTicket(Box::new(held.clone())));
-        if let Some(evicted) = self.resumptions.hold(held) {
+        if let Some(evicted) = self.hold(held) {
             call.out.effect(Effect::ForgetTicket(evicted));
         }
         Ok(Fate::Consumed)
     }
+}
+
+fn is_of_use(call: &Call<'_>, ticket: &HeldTicket, unix_s: u64) -> bool {
+    ticket.holder == name_of(call.core.settings.identity.certificate())
+        && ticket.secrecy.is_in_force(&call.core.settings)
+        && ticket.span.includes(unix_s, call.core.settings.clock_tolerance)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Machines {
         request: &Rollover<'_>,
     ) -> Result<Fate, DropReason> {
         let now = call.now.since_boot;
-        let current = self.current_of(sealed)?;
+        let current = self.associations.peers.current_of(sealed.association)?;
         if !current.answers_with(Means::of(request)) {
             return Err(DropReason::HandshakeUnasked);
         }
@@ -79,7 +79,7 @@ impl Machines {
             return fate;
         }
         self.decide_between_both(call, mac)?;
-        let current = self.current_of(sealed)?;
+        let current = self.associations.peers.current_of(sealed.association)?;
         let (has_room, is_bare) = (self.rollovers.has_room(now, current), current.is_bare());
         // The handshake that made a bare association had a budget, and this is the only exchange in
         // it.
@@ -141,7 +141,7 @@ impl Machines {
             settings: Arc::clone(&call.core.settings),
             revoked: Arc::clone(&call.core.revoked),
             time: call.certificate_time(),
-            successor: successor_of(self.current_of(sealed)?),
+            successor: successor_of(self.associations.peers.current_of(sealed.association)?),
             request: sealed.message.to_vec(),
             unsigned_reply: Self::unsigned_keys(call, Kind::Reply, request.nonce, receiver_index, key_pair.public()),
             own: Chosen { offer: own, suite: call.core.settings.send_suite },
@@ -160,9 +160,9 @@ impl Machines {
         own: Offer,
         job: JobKind,
     ) -> Result<Fate, DropReason> {
-        let mac = self.current_of(sealed)?.certificate.mac();
+        let mac = self.associations.peers.current_of(sealed.association)?.certificate.mac();
         self.forget_older_rollover(call, mac);
-        let (Some(current), Some(peers)) = (self.peers.current_by_mac(mac), request.offer()) else {
+        let (Some(current), Some(peers)) = (self.associations.peers.current_by_mac(mac), request.offer()) else {
             call.return_index(own.receiver_index);
             return Err(DropReason::HandshakeUnasked);
         };
@@ -202,7 +202,7 @@ impl Machines {
             }
             Ok(answered) => {
                 call.release(Side::WIRE, Fate::Consumed, &frame);
-                let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
+                let current = self.associations.peers.current_by_mac(id.mac).filter(|current| current.id == of);
                 match current.map(Before::of) {
                     Some(before) => self.accept_rollover(call, id, (own, peers), before, *answered),
                     None => call.return_index(own.receiver_index),
@@ -242,7 +242,7 @@ impl Machines {
             by_kem: means == Means::Kem,
             is_quiet,
         };
-        let made = self.peers.next_association();
+        let made = self.associations.peers.next_association();
         if let Some(last) = self.rollovers.by_id(id) {
             let (next_send, interval) = (now + RETRANSMIT_FIRST, RETRANSMIT_FIRST);
             last.part = Part::Answering(Answering::Acknowledgement { reply: reply.clone(), made, next_send, interval });
@@ -257,7 +257,7 @@ impl Machines {
         sealed: &Sealed<'_>,
         nonce: &[u8; NONCE_LEN],
     ) -> Result<Fate, DropReason> {
-        let mac = self.current_of(sealed)?.certificate.mac();
+        let mac = self.associations.peers.current_of(sealed.association)?.certificate.mac();
         let last = self.rollovers.by_mac.get(&mac);
         if last.is_some_and(|last| last.nonce == *nonce) {
             Ok(Fate::Consumed)

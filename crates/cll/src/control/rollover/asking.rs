@@ -95,13 +95,14 @@ impl Machines {
     pub(super) fn begin_exchange(&mut self, call: &mut Call<'_>, mac: MacAddress, means: Means) -> bool {
         let now = call.now.since_boot;
         let under_way = self.rollovers.by_mac.get(&mac).is_some_and(|last| !matches!(last.part, Part::Done));
-        let has_room = self.peers.current_by_mac(mac).is_some_and(|current| self.rollovers.has_room(now, current));
+        let has_room =
+            self.associations.peers.current_by_mac(mac).is_some_and(|current| self.rollovers.has_room(now, current));
         if under_way || !has_room || (means == Means::Signature && !call.core.signature_budget.take(now)) {
             return under_way;
         }
         let nonce = call.core.random.bytes();
         let receiver_index = call.draw_index();
-        let Some(current) = self.peers.current_by_mac(mac) else {
+        let Some(current) = self.associations.peers.current_by_mac(mac) else {
             call.return_index(receiver_index);
             return false;
         };
@@ -201,7 +202,7 @@ impl Machines {
         sealed: &Sealed<'_>,
         reply: &Rollover<'_>,
     ) -> Result<Fate, DropReason> {
-        let mac = self.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
+        let mac = self.associations.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
         let last = self.rollovers.by_mac.get(&mac).ok_or(DropReason::HandshakeUnasked)?;
         let is_answer = last.nonce == *reply.nonce() && last.means == Means::of(reply);
         if !is_answer || last.of != sealed.association {
@@ -240,7 +241,7 @@ impl Machines {
     ) -> Option<JobKind> {
         let (request, reply) = (asking.message.clone(), reply.to_vec());
         if let Some(pair) = asking.kem_pair.clone() {
-            let inside = Self::inside(call, self.peers.current_by_mac(mac)?);
+            let inside = Self::inside(call, self.associations.peers.current_by_mac(mac)?);
             return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
         }
         let (settings, revoked) = (Arc::clone(&call.core.settings), Arc::clone(&call.core.revoked));
@@ -286,7 +287,7 @@ impl Machines {
             return;
         };
         call.release(Side::WIRE, Fate::Consumed, &reply_frame);
-        let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
+        let current = self.associations.peers.current_by_mac(id.mac).filter(|current| current.id == of);
         let offer = Rollover::parse(&reply).ok().and_then(|reply| reply.offer());
         let (Some(before), Some(peers)) = (current.map(Before::of), offer) else {
             return call.return_index(receiver_index);
@@ -310,7 +311,7 @@ impl Machines {
             by_kem: means == Means::Kem,
             is_quiet,
         };
-        let association = self.peers.bear(call.now.since_boot, birth);
+        let association = self.associations.peers.bear(call.now.since_boot, birth);
         call.install_receivers(&association, finished.keys.receive, false);
         self.establish(call, association, finished.keys.send);
         Self::send_rollover(call, id.mac, &Rollover::Acknowledgement(nonce).emit());

@@ -66,10 +66,12 @@ impl Machines {
     /// be begun now is tried again in the next sweep.
     pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
-        if !self.peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, mac, Means::Kem) {
+        if !self.associations.peers.current_by_mac(mac).is_some_and(is_ours)
+            || !self.begin_exchange(call, mac, Means::Kem)
+        {
             return;
         }
-        if let Some(current) = self.peers.current_by_mac_mut(mac) {
+        if let Some(current) = self.associations.peers.current_by_mac_mut(mac) {
             current.wants_kem = current.is_bare();
         }
     }
@@ -97,7 +99,7 @@ impl Machines {
         let receiver_index = call.draw_index();
         let own = call.offer(receiver_index);
         let answer = AnswerKem {
-            inside: Self::inside(call, self.current_of(sealed)?),
+            inside: Self::inside(call, self.associations.peers.current_of(sealed.association)?),
             request: sealed.message.to_vec(),
             own: Chosen { offer: own, suite: call.core.settings.send_suite },
         };

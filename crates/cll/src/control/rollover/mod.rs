@@ -186,12 +186,6 @@ impl Machines {
         outcome.unwrap_or_else(Fate::Dropped)
     }
 
-    /// The association in use with the peer of `sealed`, if that is the one under which it came.
-    pub(super) fn current_of(&self, sealed: &Sealed<'_>) -> Result<&Association, DropReason> {
-        let current = self.peers.peer_of(sealed.association).and_then(|mac| self.peers.current_by_mac(mac));
-        current.filter(|current| current.id == sealed.association).ok_or(DropReason::HandshakeUnasked)
-    }
-
     fn send_rollover(call: &mut Call<'_>, mac: MacAddress, message: &[u8]) {
         call.order(0, OrderKind::Control(mac, message.to_vec()));
     }
@@ -229,7 +223,7 @@ impl Machines {
     /// Forgets a rollover whose time is over. One that this host wanted and nobody answered becomes a handshake.
     fn give_up_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let Some(last) = self.rollovers.by_mac.remove(&mac) else { return };
-        let still_wanted = self.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
+        let still_wanted = self.associations.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
         // Where payload waits for ML-KEM the association itself is over by now; where it does not,
         // the old secrets are as good.
         let was_asking = matches!(last.part, Part::Asking(_)) && last.means == Means::Signature;
@@ -290,7 +284,7 @@ impl Machines {
     /// Names the refusal of a rollover message to the operator and in the books.
     fn refuse_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8], refusal: Refusal) {
         let Refusal { reason, detail } = refusal;
-        let current = self.peers.current_by_mac(mac);
+        let current = self.associations.peers.current_by_mac(mac);
         if let Some(current) = current {
             let ip = current.certificate.names().all_addresses().first().copied();
             let ip = ip.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
