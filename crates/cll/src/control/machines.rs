@@ -14,7 +14,7 @@ use wire::cll::resumption::GRANT_FIRST_BYTE;
 use wire::ethernet::Header;
 
 use super::associations::Associations;
-use super::broadcast::Broadcasts;
+use super::broadcast::{Broadcasts, Judges};
 use super::clear::{self, Clear, Others};
 use super::core::Call;
 use super::dhcp::Dhcp;
@@ -71,7 +71,6 @@ pub(super) struct Machines {
     pub(super) answers: Answers,
     pub(super) rollovers: Rollovers,
     pub(super) broadcasts: Broadcasts,
-    pub(super) wire_mtu: u16,
     pub(super) dhcp: Dhcp,
     pub(super) resumptions: Resumptions,
     pub(super) clear: Clear,
@@ -92,7 +91,6 @@ impl Machines {
         let freshness = Freshness::new(random, now, settings.clock_tolerance, &settings.heard);
         let machines = Machines {
             broadcasts,
-            wire_mtu: settings.wire_mtu,
             clear: Clear::default(),
             lists: Lists::default(),
             addresses: Addresses::new(settings.identity.certificate()),
@@ -123,7 +121,7 @@ impl Machines {
     /// them ends.
     pub(super) fn revoke(&mut self, call: &mut Call<'_>) {
         let revoked = Arc::clone(&call.core.revoked);
-        self.forget_group_senders(call, |certificate| revoked.names(certificate));
+        self.broadcasts.receiving.on_revocation(call, &mut self.addresses);
         self.resumptions.forget_of(call, |certificate| revoked.names(certificate));
         for mac in self.associations.revoked(call) {
             self.addresses.forget_host(call, mac);
@@ -166,7 +164,7 @@ impl Machines {
         self.resumptions.forget_of(call, |_| true);
         let macs = self.associations.peers.macs();
         if moves {
-            self.broadcasts.renew_incarnation(&mut call.core.random, call.now);
+            self.broadcasts.sending.on_other_addresses(call);
             self.abandon_openings(call);
             self.abandon_answers(call);
             macs.into_iter().for_each(|mac| self.associations.end_all(call, mac, EndCause::OwnAddress));
@@ -205,7 +203,7 @@ impl Machines {
         let Some(mac) = self.associations.peers.peer_of(claim.association) else {
             return Fate::Dropped(DropReason::UnknownIndex);
         };
-        let senders = &self.broadcasts;
+        let senders = &self.broadcasts.receiving;
         let name = self.associations.peers.name_of(mac).or_else(|| senders.name_of(mac)).unwrap_or_default();
         let admitted = self.addresses.admit(call, (mac, name), &claim.claims);
         if let Err(reason) = call.excuse_insider(mac, admitted) {
@@ -221,7 +219,7 @@ impl Machines {
     /// An ARP frame or one of neighbour discovery that came in clear.
     fn plain(&mut self, call: &mut Call<'_>, frame: &[u8], is_arp: bool) -> Fate {
         let Ok((header, _)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
-        let is_group_sender = self.broadcasts.name_of(header.source).is_some();
+        let is_group_sender = self.broadcasts.receiving.name_of(header.source).is_some();
         let (addresses, associations) = (&self.addresses, &mut self.associations);
         let mut others = Others { addresses, associations, is_group_sender };
         if is_arp {
@@ -262,7 +260,8 @@ impl Machines {
             Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
             Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
             Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
-                self.group_message(call, kind, &header, frame)
+                let mut judges = Judges { addresses: &mut self.addresses, peers: &self.associations.peers };
+                self.broadcasts.on_message(call, &mut judges, kind, &header, frame)
             }
             Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
             Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
@@ -275,7 +274,7 @@ impl Machines {
         let (from, fate, frame) = match request {
             Request::StackArp(frame) => (Side::STACK, self.stack_arp(call, &frame), frame),
             Request::StackNeighbour(frame) => (Side::STACK, self.stack_neighbour(call, &frame), frame),
-            Request::StackGroup(frame) => (Side::STACK, self.group_frame_of_stack(call, &frame), frame),
+            Request::StackGroup(frame) => (Side::STACK, self.broadcasts.sending.on_frame(call, &frame), frame),
             Request::Handshake(frame) => (Side::WIRE, self.wire_message(call, &frame), frame),
             Request::PlainArp(frame) => (Side::WIRE, self.plain(call, &frame, true), frame),
             Request::PlainNeighbour(frame) => (Side::WIRE, self.plain(call, &frame, false), frame),
@@ -324,7 +323,10 @@ impl Machines {
             (Task::Opening(id), _) => self.opening_job_lost(call, id),
             (Task::Answer(id), CompletionKind::Answered(result)) => self.request_judged(call, id, result),
             (Task::Answer(id), _) => self.answer_job_lost(call, id),
-            (Task::Broadcast(duty), completion) => self.broadcast_done(call, duty, completion),
+            (Task::Broadcast(duty), completion) => {
+                let mut judges = Judges { addresses: &mut self.addresses, peers: &self.associations.peers };
+                self.broadcasts.on_done(call, &mut judges, duty, completion);
+            }
             (Task::Rollover(id), CompletionKind::Signed(message)) => self.rollover_signed(call, id, message),
             (Task::Rollover(id), CompletionKind::Answered(result)) => self.rollover_request_judged(call, id, result),
             (Task::Rollover(id), CompletionKind::Finished(result)) => self.rollover_reply_judged(call, id, result),
@@ -344,7 +346,8 @@ impl Machines {
         self.expire_answers(call);
         self.lists.tick(call, budget);
         self.repeat_rollovers(call, budget);
-        self.broadcast_tick(call);
+        self.broadcasts.sending.tick(call, budget);
+        self.broadcasts.receiving.tick(call, budget);
         self.associations.tick(call, budget);
         self.fulfil(call);
         self.dhcp.tick(call, budget);
@@ -373,7 +376,10 @@ impl Machines {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
         let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
-        let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
+        let rollovers = time::earlier(
+            self.rollovers.deadline(),
+            time::earlier(self.broadcasts.sending.deadline(), self.broadcasts.receiving.deadline()),
+        );
         let upkeep = time::earlier(self.associations.deadline(), self.dhcp.deadline());
         time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), upkeep)
     }

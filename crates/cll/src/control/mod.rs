@@ -169,7 +169,7 @@ impl Control {
 
     /// The wire carries packets of another size from now on, in bytes.
     pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
-        self.machines.wire_mtu = wire_mtu;
+        self.machines.broadcasts.sending.wire_mtu = wire_mtu;
     }
 
     /// All associations.
@@ -217,7 +217,7 @@ impl Control {
     /// Senders of group frames that have proved themselves.
     #[must_use]
     pub fn group_senders(&self) -> usize {
-        self.machines.broadcasts.senders()
+        self.machines.broadcasts.receiving.len()
     }
 
     /// Tickets of peers that this host holds.

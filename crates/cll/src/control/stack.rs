@@ -28,7 +28,7 @@ impl Machines {
         }
         if arp.sender_ip == arp.target_ip && header.destination.is_group() {
             // Nobody is asked: our stack tells all that it has this address, which its certificate proves.
-            return self.group_frame_of_stack(call, frame);
+            return self.broadcasts.sending.on_frame(call, frame);
         }
         if call.core.settings.legacy_by_mac(header.destination).is_some() {
             return call.pass(Side::WIRE, frame);
@@ -104,7 +104,7 @@ impl Machines {
         match (claims, target) {
             (Claims { question: Some(target), .. }, _) => {
                 self.addresses.begin_own(call, target);
-                self.group_frame_of_stack(call, frame)
+                self.broadcasts.sending.on_frame(call, frame)
             }
             (Claims { target: Some(target), .. }, _) => self.stack_advertises(call, &header, target, frame),
             (Claims { source: Some(source), .. }, Some(target)) => {
@@ -141,7 +141,7 @@ impl Machines {
             let asked = (header.destination, target.into());
             return self.stack_answers(call, header, asked, frame, DropReason::DiscoveryUnasked);
         }
-        if self.addresses.take_probe(target) { Fate::Consumed } else { self.group_frame_of_stack(call, frame) }
+        if self.addresses.take_probe(target) { Fate::Consumed } else { self.broadcasts.sending.on_frame(call, frame) }
     }
 }
 

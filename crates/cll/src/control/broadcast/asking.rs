@@ -18,10 +18,10 @@ use wire::cll::{Announcement, NONCE_LEN, Question, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::super::core::Call;
-use super::super::machines::Machines;
-use super::Duty;
 use super::frame::Heard;
+use super::receiving::{Judges, Receiving, drop_frames_of};
 use super::senders::Sender;
+use super::{Duty, check_tag, refuse};
 use crate::event::Event;
 use crate::job::Refusal;
 use crate::job::broadcast::{CheckAnnouncement, Work, tag};
@@ -47,7 +47,7 @@ pub(super) struct Asked {
     held: VecDeque<Vec<u8>>,
 }
 
-impl Machines {
+impl Receiving {
     /// A frame of a sender that must prove itself: it waits for the answer, within limits.
     pub(super) fn hold_unproved(
         &mut self,
@@ -55,11 +55,11 @@ impl Machines {
         mac: MacAddress,
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
-        if !self.broadcasts.asked.contains_key(&mac) {
+        if !self.asked.contains_key(&mac) {
             self.begin_to_ask(call, mac)?;
             self.send_question(call, mac);
         }
-        let asked = self.broadcasts.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
+        let asked = self.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
         if asked.held.len() >= GROUP_HELD_PER_SENDER_MAX {
             return Err(DropReason::GroupUnproved);
         }
@@ -73,10 +73,9 @@ impl Machines {
         let just_proved = |sender: &Sender| now.since(sender.proved) < GROUP_QUESTION_INTERVAL;
         let is_proved = call.is_proved(mac);
         let room = if is_proved { GROUP_ASKED_MAX } else { GROUP_STRANGERS_ASKED_MAX };
-        let broadcasts = &mut self.broadcasts;
-        if broadcasts.senders.get(mac).is_some_and(just_proved)
-            || broadcasts.asked.len() >= room
-            || !broadcasts.question_budget.of(is_proved).take(now)
+        if self.senders.get(mac).is_some_and(just_proved)
+            || self.asked.len() >= room
+            || !self.question_budget.of(is_proved).take(now)
         {
             return Err(DropReason::GroupUnproved);
         }
@@ -89,12 +88,12 @@ impl Machines {
             judged: None,
             held: VecDeque::new(),
         };
-        broadcasts.asked.insert(mac, asked);
+        self.asked.insert(mac, asked);
         Ok(())
     }
 
     fn send_question(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        let Some(asked) = self.asked.get_mut(&mac) else { return };
         asked.due = call.now.since_boot + GROUP_ASK_AGAIN * (1 << asked.questions.min(8));
         asked.questions += 1;
         let time_ms = call.now.wall.map_or(0, |wall| wall.unix_ms);
@@ -115,10 +114,9 @@ impl Machines {
     pub(super) fn repeat_questions(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
         let is_due = |asked: &Asked| asked.due <= now;
-        let due: Vec<_> =
-            self.broadcasts.asked.iter().filter(|(_, asked)| is_due(asked)).map(|(mac, _)| *mac).collect();
+        let due: Vec<_> = self.asked.iter().filter(|(_, asked)| is_due(asked)).map(|(mac, _)| *mac).collect();
         for mac in due {
-            let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { continue };
+            let Some(asked) = self.asked.get_mut(&mac) else { continue };
             if asked.judged.is_some() {
                 asked.due = now + GROUP_ASK_AGAIN;
             } else if asked.questions < GROUP_QUESTIONS_MAX {
@@ -130,7 +128,7 @@ impl Machines {
     }
 
     fn give_up_asking(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
+        let Some(asked) = self.asked.remove(&mac) else { return };
         call.out.event(Event::GroupSilent { mac });
         for frame in asked.held {
             call.release(Side::WIRE, Fate::Dropped(DropReason::GroupUnproved), &frame);
@@ -138,7 +136,7 @@ impl Machines {
     }
 
     /// An announcement from the wire, unproved.
-    pub(super) fn announcement(
+    pub(super) fn on_announcement(
         &mut self,
         call: &mut Call<'_>,
         header: &Header,
@@ -148,17 +146,17 @@ impl Machines {
         if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
-        self.check_group_tag(call, frame)?;
+        check_tag(call, frame)?;
         let stamp = announcement.head.stamp;
         let nonce_fits = |asked: &&mut Asked| asked.nonce == announcement.nonce && asked.judged.is_none();
-        let asked = self.broadcasts.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
+        let asked = self.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
         if asked.checks >= CHECKS_MAX {
             return Err(DropReason::GroupBudget);
         }
         asked.checks += 1;
         asked.judged = Some((frame.to_vec(), stamp));
         if !self.judge_announcement(call, header.source, frame) {
-            if let Some(asked) = self.broadcasts.asked.get_mut(&header.source) {
+            if let Some(asked) = self.asked.get_mut(&header.source) {
                 asked.judged = None;
             }
             return Err(DropReason::ControlBusy);
@@ -178,45 +176,52 @@ impl Machines {
     }
 
     /// The verdict on an announcement. A bad one leaves the question open.
-    pub(super) fn announcement_judged(
+    pub(super) fn on_judged(
         &mut self,
         call: &mut Call<'_>,
+        judges: &mut Judges<'_>,
         mac: MacAddress,
         result: Result<Box<Verified<HostCertificate>>, Refusal>,
     ) {
-        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        let Some(asked) = self.asked.get_mut(&mac) else { return };
         let Some((frame, stamp)) = asked.judged.take() else { return };
         match result {
-            Err(refusal) => self.refuse_group(call, mac, &frame, refusal),
+            Err(refusal) => refuse(call, mac, &frame, refusal),
             Ok(certificate) if call.core.revoked.names(&certificate) => {
                 call.release(Side::WIRE, Fate::Dropped(DropReason::BadCertificate), &frame);
             }
             Ok(certificate) => {
                 call.release(Side::WIRE, Fate::Consumed, &frame);
-                self.believe(call, mac, *certificate, stamp);
+                self.believe(call, judges, mac, *certificate, stamp);
             }
         }
     }
 
     /// The sender is who it says, and lives: what waited of it is judged like any other frame.
-    fn believe(&mut self, call: &mut Call<'_>, mac: MacAddress, certificate: Verified<HostCertificate>, stamp: Stamp) {
+    fn believe(
+        &mut self,
+        call: &mut Call<'_>,
+        judges: &mut Judges<'_>,
+        mac: MacAddress,
+        certificate: Verified<HostCertificate>,
+        stamp: Stamp,
+    ) {
         let now = call.now.since_boot;
-        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
-        self.addresses.learn_certificate(call, &certificate);
+        let Some(asked) = self.asked.remove(&mac) else { return };
+        judges.addresses.learn_certificate(call, &certificate);
         call.remember_proof(&certificate);
-        let senders = &mut self.broadcasts.senders;
-        let from = from_when(&stamp, asked.began.since(senders.complete_since));
+        let from = from_when(&stamp, asked.began.since(self.senders.complete_since));
         let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
-        if let Some(known) = senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
+        if let Some(known) = self.senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
             sender.last = sender.last.max(known.last);
         }
         let name = sender.certificate.name().to_owned();
         call.out.event(Event::GroupSender { name, mac });
-        if let Some(replaced) = senders.insert(now, mac, sender) {
-            self.drop_frames_of(call, &replaced, DropReason::GroupUnproved);
+        if let Some(replaced) = self.senders.insert(now, mac, sender) {
+            drop_frames_of(call, &replaced, DropReason::GroupUnproved);
         }
         for frame in asked.held {
-            let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, heard));
+            let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, judges, heard));
             let fate = judged.unwrap_or_else(Fate::Dropped);
             if fate != Fate::Held {
                 call.release(Side::WIRE, fate, &frame);
