@@ -13,7 +13,7 @@ use super::core::{Call, steady};
 use super::machines::{Machine, Wish};
 use super::peers::{Association, Birth, Peers};
 use crate::event::EndCause;
-use crate::keys::{AssociationKeys, SendKey};
+use crate::keys::SendKey;
 use crate::limits::{
     CANDIDATE_PEERS_MAX, OUTGOING_GRACE, PEERS_MAX, SEQUENCE_START_BELOW, SWEEP_INTERVAL, TICKETS_PER_SWEEP,
     UNKNOWN_ASKED_MAX, UNKNOWN_OF_STRANGERS_PER_SECOND, UNKNOWN_PER_SECOND,
@@ -46,13 +46,13 @@ impl Default for Associations {
 
 impl Associations {
     /// Makes an association that opens frames and seals none before one was opened.
-    pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth, keys: AssociationKeys) -> AssociationId {
+    pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth) -> AssociationId {
         let now = call.now.since_boot;
-        self.make_room_for_candidate(call, birth.certificate.mac());
-        let association = self.peers.bear(now, birth);
+        self.make_room_for_candidate(call, birth.agreed.peer.mac());
+        let (association, send, receive) = self.peers.bear(now, birth);
         let id = association.id;
-        call.install_receivers(&association, keys.receive, true);
-        if let Some(evicted) = self.peers.add_candidate(now, association, keys.send) {
+        call.install_receivers(&association, receive, true);
+        if let Some(evicted) = self.peers.add_candidate(now, association, send) {
             call.stop_receiving(&evicted);
         }
         self.next_sweep.get_or_insert(now + SWEEP_INTERVAL);
@@ -113,6 +113,13 @@ impl Associations {
     pub(super) fn end_current(&mut self, call: &mut Call<'_>, mac: MacAddress, cause: EndCause) {
         if let Some(association) = self.peers.take_current(mac) {
             call.stop_all(&association, cause);
+        }
+    }
+
+    /// The host at `mac` has not answered: what was in doubt is over.
+    pub(super) fn end_doubted(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
+            self.end_current(call, mac, EndCause::Silent);
         }
     }
 

@@ -8,11 +8,11 @@ use bump::{DropReason, Fate, Generator, LaneId, Ledger, Meta, Now, Outbox, Side,
 use identity::Generation;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
-use shield::{Bucket, ByRecency, RecencyRates};
+use shield::{Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp::Operation;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
 use wire::cll::resolution::Neighbour;
-use wire::cll::{Agreement, Offer, Resolution, SITE_TAG_LEN};
+use wire::cll::{Agreement, NONCE_LEN, Offer, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::nd::{advertisement, solicitation};
 use wire::{EtherType, MacAddress};
@@ -142,6 +142,11 @@ impl Call<'_> {
         let tag = site_key.frame_tag(b"handshake", &[&ethernet, before, after]);
         set_site_tag(message, &tag);
         self.make(Side::WIRE, &[&ethernet[..], message].concat());
+    }
+
+    /// Sends the peer a message of the link layer under the seal.
+    pub(super) fn send_sealed(&mut self, mac: MacAddress, message: &[u8]) {
+        self.order(0, OrderKind::Control(mac, message.to_vec()));
     }
 
     /// Hands the stack what a handshake has proved, in its own words: ARP, or neighbour discovery.
@@ -294,6 +299,13 @@ impl Call<'_> {
         self.core.freshness.remembers(mac) || self.core.rules.proved.contains(mac)
     }
 
+    /// What a verified sender's clock showed: recordings of what it said before are worth nothing
+    /// from now on.
+    pub(super) fn remember_stamp(&mut self, mac: MacAddress, unix_ms: u64, nonce: [u8; NONCE_LEN]) {
+        self.core.freshness.remember(mac, unix_ms, nonce);
+        self.out.effect(Effect::RememberTime { mac, unix_ms });
+    }
+
     /// Goes by these rules from now on, as all lanes do.
     pub(super) fn change_rules(&mut self, rules: Rules) {
         let rules = Arc::new(rules);
@@ -403,4 +415,8 @@ pub(super) fn steady(per_second: u32) -> Bucket {
 pub(super) fn by_recency(proved: u32, others: u32) -> ByRecency {
     let (per_source, sources_max) = (limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::CHALLENGED_SOURCES_MAX);
     ByRecency::new(RecencyRates { per_source, sources_max, proved, others })
+}
+
+pub(super) fn answers_per_source() -> PerSource {
+    PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
 }

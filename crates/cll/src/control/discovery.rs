@@ -121,8 +121,10 @@ impl Addresses {
     }
 
     /// Our stack does not answer for an address.
-    pub(super) fn forget_own(&mut self, gone: Ipv6Addr) {
-        self.neighbours.forget_own(gone);
+    pub(super) fn forget_own(&mut self, gone: IpAddr) {
+        if let IpAddr::V6(gone) = gone {
+            self.neighbours.forget_own(gone);
+        }
     }
 
     /// Whether our stack was asked whether it has this address and has not answered yet; the answer is here.

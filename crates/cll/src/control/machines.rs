@@ -2,12 +2,11 @@
 //!
 //! A machine may look at others that it is handed, and says by a [`Wish`] what it wants of them.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, sink, time};
+use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, sink};
 use identity::HostIdentity;
-use shield::{Apart, Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::PacketType;
 use wire::cll::resumption::GRANT_FIRST_BYTE;
@@ -20,17 +19,16 @@ use super::core::Call;
 use super::dhcp::Dhcp;
 use super::discovery::Addresses;
 use super::freshness::Freshness;
-use super::initiator::Openings;
+use super::initiator::{Known, Openings};
 use super::lists::Lists;
-use super::peers::Association;
-use super::responder::Answers;
+use super::peers::{Association, Born};
+use super::responder::{Answers, Around};
 use super::resumption::Resumptions;
 use super::rollover::{Rollovers, Sealed};
 use super::{PeerReport, Task};
 use crate::event::{EndCause, Event};
 use crate::job::CompletionKind;
 use crate::keys::SendKey;
-use crate::limits;
 use crate::message::{AssociationId, Claim, OrderKind, Request};
 use crate::settings::Settings;
 
@@ -55,12 +53,42 @@ pub(super) enum Wish {
     Rollover(MacAddress),
     /// The host is to prove itself by a handshake.
     Handshake(MacAddress),
+    /// The same, if this is still its association in use.
+    HandshakeInstead(MacAddress, AssociationId),
+    /// An exchange that this host began is done: its association is complete from the start.
+    Complete(Box<Born>),
+    /// An exchange that the peer began is done, but for the first frame under the new keys.
+    Candidate(Box<Born>),
+    /// The host has not answered: an association with it that was in doubt is over.
+    EndDoubted(MacAddress),
+    /// Our stack does not answer for this address of its own.
+    ForgetOwn(IpAddr),
     /// This host shows this identity from now on.
     Identity(Arc<HostIdentity>),
     /// The same, because it has this address by a lease.
     Leased(Arc<HostIdentity>, Ipv4Addr),
     /// The same, because its lease of this address is over.
     LeaseLost(Arc<HostIdentity>, Ipv4Addr),
+}
+
+/// How many machines there are.
+const MACHINES: usize = 9;
+
+/// All machines, in the order in which they do what is due.
+macro_rules! machines {
+    ($self:ident, $($borrow:tt)+) => {
+        [
+            $($borrow)+ $self.clear,
+            $($borrow)+ $self.openings,
+            $($borrow)+ $self.answers,
+            $($borrow)+ $self.lists,
+            $($borrow)+ $self.rollovers,
+            $($borrow)+ $self.broadcasts.sending,
+            $($borrow)+ $self.broadcasts.receiving,
+            $($borrow)+ $self.associations,
+            $($borrow)+ $self.dhcp,
+        ]
+    };
 }
 
 /// The machines of control, each with a state of its own.
@@ -75,14 +103,6 @@ pub(super) struct Machines {
     pub(super) resumptions: Resumptions,
     pub(super) clear: Clear,
     pub(super) lists: Lists,
-    pub(super) answer_budget: Apart<Bucket>,
-    pub(super) answer_budget_per_source: Apart<PerSource>,
-    pub(super) reply_budget: Apart<Bucket>,
-    pub(super) reply_budget_per_source: Apart<PerSource>,
-}
-
-fn answers_per_source() -> PerSource {
-    PerSource::new(limits::ANSWERS_PER_SOURCE_PER_SECOND, limits::SOURCES_MAX)
 }
 
 impl Machines {
@@ -100,13 +120,6 @@ impl Machines {
             answers: Answers::default(),
             rollovers: Rollovers::default(),
             resumptions: Resumptions::default(),
-            answer_budget: Apart {
-                proved: Bucket::new(limits::ANSWERS_PER_SECOND, limits::ANSWERS_BURST),
-                strangers: Bucket::new(limits::STRANGERS_ANSWERED_PER_SECOND, limits::STRANGERS_ANSWERED_BURST),
-            },
-            answer_budget_per_source: Apart::new(answers_per_source),
-            reply_budget: Apart::new(|| Bucket::new(limits::REPLIES_PER_SECOND, limits::REPLIES_BURST)),
-            reply_budget_per_source: Apart::new(answers_per_source),
         };
         (machines, freshness)
     }
@@ -144,9 +157,11 @@ impl Machines {
         }
         self.clear.on_proof(call, &self.addresses, &association.certificate);
         let carries_payload = !association.is_bare();
-        self.settle_rollover(call, mac, id);
+        self.rollovers.on_established(call, mac, id);
         self.associations.put_in_use(call, association, send);
-        self.close_openings_for(call, mac);
+        if let Some(current) = self.associations.peers.current_by_mac(mac) {
+            self.openings.on_established(call, &self.addresses, &current.certificate);
+        }
         if carries_payload {
             Lists::offer(call, mac);
         }
@@ -165,12 +180,13 @@ impl Machines {
         let macs = self.associations.peers.macs();
         if moves {
             self.broadcasts.sending.on_other_addresses(call);
-            self.abandon_openings(call);
-            self.abandon_answers(call);
+            self.openings.abandon(call);
+            self.fulfil(call);
+            self.answers.abandon(call);
             macs.into_iter().for_each(|mac| self.associations.end_all(call, mac, EndCause::OwnAddress));
         } else {
             // Where none can begin now, the association ends with the certificate that the peer knows.
-            macs.into_iter().for_each(|mac| _ = self.begin_rollover(call, mac));
+            macs.into_iter().for_each(|mac| _ = self.rollovers.begin_rollover(call, &self.associations.peers, mac));
         }
         moves
     }
@@ -181,9 +197,18 @@ impl Machines {
             match wish {
                 Wish::SignOfLife(mac) => call.order(0, OrderKind::ShowLife(mac)),
                 Wish::Ticket(mac) => self.resumptions.give(call, &mut self.associations.peers, mac),
-                Wish::Kem(mac) => self.begin_kem(call, mac),
-                Wish::Rollover(mac) => _ = self.begin_rollover(call, mac),
+                Wish::Kem(mac) => self.rollovers.begin_kem(call, &mut self.associations.peers, mac),
+                Wish::Rollover(mac) => _ = self.rollovers.begin_rollover(call, &self.associations.peers, mac),
                 Wish::Handshake(mac) => _ = self.open_for_mac(call, mac),
+                Wish::HandshakeInstead(mac, of) => {
+                    if self.associations.peers.current_by_mac(mac).is_some_and(|current| current.id == of) {
+                        _ = self.open_for_mac(call, mac);
+                    }
+                }
+                Wish::Complete(born) => self.complete_exchange(call, *born),
+                Wish::Candidate(born) => self.add_candidate(call, *born),
+                Wish::EndDoubted(mac) => self.associations.end_doubted(call, mac),
+                Wish::ForgetOwn(ip) => self.addresses.forget_own(ip),
                 Wish::Identity(identity) => _ = self.change_identity(call, identity),
                 Wish::Leased(identity, ip) => {
                     if self.change_identity(call, identity) {
@@ -195,6 +220,36 @@ impl Machines {
                     call.out.event(Event::LeaseLost { ip });
                 }
             }
+        }
+    }
+
+    /// An exchange that this host began is done. Its association is complete from the start (paper, "Complete and Incomplete SAs").
+    fn complete_exchange(&mut self, call: &mut Call<'_>, born: Born) {
+        let Born { birth, message, answer } = born;
+        let (association, send, receive) = self.associations.peers.bear(call.now.since_boot, birth);
+        let (mac, is_bare) = (association.certificate.mac(), association.is_bare());
+        call.install_receivers(&association, receive, false);
+        self.establish(call, association, send);
+        // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
+        match message {
+            Some(message) => call.send_sealed(mac, &message),
+            None if is_bare => self.rollovers.begin_kem(call, &mut self.associations.peers, mac),
+            None => call.order(0, OrderKind::ShowLife(mac)),
+        }
+        if let Some((resolution, is_router)) = answer {
+            call.send_resolution_up(&resolution, is_router);
+        }
+    }
+
+    /// An exchange that the peer began has made an association that no frame has confirmed yet.
+    fn add_candidate(&mut self, call: &mut Call<'_>, born: Born) {
+        let mac = born.birth.agreed.peer.mac();
+        let id = self.associations.add_candidate(call, born.birth);
+        if call.core.settings.weaken.promotion {
+            self.promote(call, id);
+        }
+        if let Some(reply) = born.message {
+            call.send_sealed(mac, &reply);
         }
     }
 
@@ -229,6 +284,12 @@ impl Machines {
         }
     }
 
+    /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
+    fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let known = Known { addresses: &self.addresses, tickets: &self.resumptions };
+        self.openings.open_for_mac(call, &known, mac)
+    }
+
     /// Frames wait in `lane` for a host.
     fn wanted(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
         if self.associations.peers.current_by_mac(mac).is_some_and(Association::is_bare) {
@@ -249,22 +310,24 @@ impl Machines {
         if wire::cll::revocation::Message::is(sealed.message) {
             return self.lists.on_message(call, peers, sealed);
         }
-        self.rollover_message(call, sealed)
+        self.rollovers.on_message(call, peers, sealed)
     }
 
     /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when it completes.
     fn wire_message(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
+        let (openings, addresses, tickets) = (&self.openings, &mut self.addresses, &self.resumptions);
+        let mut around = Around { openings, addresses, tickets };
         let outcome = match PacketType::of(message) {
-            Ok(PacketType::HandshakeRequest) => self.answer_request(call, &header, frame),
-            Ok(PacketType::HandshakeReply) => self.take_reply(call, &header, frame),
-            Ok(PacketType::Challenge) => self.take_challenge(call, &header, frame),
+            Ok(PacketType::HandshakeRequest) => self.answers.on_request(call, &mut around, &header, frame),
+            Ok(PacketType::ResumptionRequest) => self.answers.on_resumption(call, &around, &header, frame),
+            Ok(PacketType::HandshakeReply) => self.openings.on_reply(call, &header, frame),
+            Ok(PacketType::ResumptionReply) => self.openings.on_resumption_reply(call, &header, frame),
+            Ok(PacketType::Challenge) => self.openings.on_challenge(call, &mut self.resumptions, &header, frame),
             Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
                 let mut judges = Judges { addresses: &mut self.addresses, peers: &self.associations.peers };
                 self.broadcasts.on_message(call, &mut judges, kind, &header, frame)
             }
-            Ok(PacketType::ResumptionRequest) => self.answer_resumption(call, &header, frame),
-            Ok(PacketType::ResumptionReply) => self.take_resumption_reply(call, &header, frame),
             Ok(PacketType::Unicast | PacketType::Dhcp) | Err(_) => Err(DropReason::Malformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
@@ -296,7 +359,7 @@ impl Machines {
             Request::Worn(id) => {
                 // What cannot be begun now is asked for again by the lane.
                 let mac = self.associations.peers.current_of(id).map(|current| current.certificate.mac());
-                return mac.map_or((), |mac| _ = self.begin_rollover(call, mac));
+                return mac.map_or((), |mac| _ = self.rollovers.begin_rollover(call, &self.associations.peers, mac));
             }
             Request::Plain(word) => return clear::tell(call, word),
             Request::HeardPlain(mac) => return clear::on_peer_in_clear(call, &mut self.associations, mac),
@@ -309,28 +372,36 @@ impl Machines {
         match (task, completion) {
             (Task::KeyPairs, CompletionKind::KeyPairs(pairs)) => {
                 call.core.key_pairs.stock(pairs);
-                self.sign_waiting(call);
-                self.sign_waiting_rollovers(call);
+                self.openings.sign_waiting(call);
+                self.rollovers.sign_waiting(call);
             }
             (Task::KeyPairs, _) => {
                 call.core.key_pairs.stock(Vec::new());
-                self.key_pairs_lost(call);
+                self.openings.on_key_pairs_lost(call);
             }
-            (Task::KemPairs, CompletionKind::KemPairs(pairs)) => self.stock_kem_pairs(call, pairs),
-            (Task::KemPairs, _) => self.stock_kem_pairs(call, Vec::new()),
-            (Task::Opening(id), CompletionKind::Signed(message)) => self.request_signed(call, id, message),
-            (Task::Opening(id), CompletionKind::Finished(result)) => self.reply_judged(call, id, result),
-            (Task::Opening(id), _) => self.opening_job_lost(call, id),
-            (Task::Answer(id), CompletionKind::Answered(result)) => self.request_judged(call, id, result),
-            (Task::Answer(id), _) => self.answer_job_lost(call, id),
+            (Task::KemPairs, CompletionKind::KemPairs(pairs)) => self.rollovers.on_kem_pairs(call, pairs),
+            (Task::KemPairs, _) => self.rollovers.on_kem_pairs(call, Vec::new()),
+            (Task::Opening(id), CompletionKind::Signed(message)) => self.openings.on_signed(call, id, message),
+            (Task::Opening(id), CompletionKind::Finished(result)) => {
+                self.openings.on_finished(call, &mut self.addresses, &mut self.resumptions, id, result);
+            }
+            (Task::Opening(id), _) => self.openings.on_job_lost(call, id),
+            (Task::Answer(id), CompletionKind::Answered(result)) => {
+                self.answers.on_answered(call, &mut self.addresses, &mut self.resumptions, id, result);
+            }
+            (Task::Answer(id), _) => self.answers.on_job_lost(call, id),
             (Task::Broadcast(duty), completion) => {
                 let mut judges = Judges { addresses: &mut self.addresses, peers: &self.associations.peers };
                 self.broadcasts.on_done(call, &mut judges, duty, completion);
             }
-            (Task::Rollover(id), CompletionKind::Signed(message)) => self.rollover_signed(call, id, message),
-            (Task::Rollover(id), CompletionKind::Answered(result)) => self.rollover_request_judged(call, id, result),
-            (Task::Rollover(id), CompletionKind::Finished(result)) => self.rollover_reply_judged(call, id, result),
-            (Task::Rollover(id), _) => self.rollover_job_lost(call, id),
+            (Task::Rollover(id), CompletionKind::Signed(message)) => self.rollovers.on_signed(call, id, message),
+            (Task::Rollover(id), CompletionKind::Answered(result)) => {
+                self.rollovers.on_answered(call, &self.associations.peers, id, result)
+            }
+            (Task::Rollover(id), CompletionKind::Finished(result)) => {
+                self.rollovers.on_finished(call, &self.associations.peers, id, result)
+            }
+            (Task::Rollover(id), _) => self.rollovers.on_job_lost(call, id),
             (Task::Dhcp(number), CompletionKind::Dhcp(done)) => self.dhcp.on_done(call, number, Some(*done)),
             (Task::Dhcp(number), _) => self.dhcp.on_done(call, number, None),
             (Task::TicketKey, kind) => self.resumptions.on_key(call, kind),
@@ -341,17 +412,16 @@ impl Machines {
     /// Lets each machine do what is due.
     pub(super) fn tick(&mut self, call: &mut Call<'_>, budget: usize) {
         call.follow_site_keys();
-        self.clear.tick(call, budget);
-        self.retransmit(call, budget);
-        self.expire_answers(call);
-        self.lists.tick(call, budget);
-        self.repeat_rollovers(call, budget);
-        self.broadcasts.sending.tick(call, budget);
-        self.broadcasts.receiving.tick(call, budget);
-        self.associations.tick(call, budget);
-        self.fulfil(call);
-        self.dhcp.tick(call, budget);
-        self.fulfil(call);
+        for at in 0..MACHINES {
+            for _ in 0..budget {
+                let all: [&mut dyn Machine; MACHINES] = machines!(self, &mut);
+                let more = all[at].tick(call, budget);
+                self.fulfil(call);
+                if !more {
+                    break;
+                }
+            }
+        }
     }
 
     pub(super) fn about(&self, request: &Request) -> Torn {
@@ -374,14 +444,8 @@ impl Machines {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
-        let rollovers = time::earlier(
-            self.rollovers.deadline(),
-            time::earlier(self.broadcasts.sending.deadline(), self.broadcasts.receiving.deadline()),
-        );
-        let upkeep = time::earlier(self.associations.deadline(), self.dhcp.deadline());
-        time::earlier(time::earlier(time::earlier(handshakes, clear), rollovers), upkeep)
+        let all: [&dyn Machine; MACHINES] = machines!(self, &);
+        all.into_iter().filter_map(Machine::deadline).min()
     }
 
     /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete SAs").

@@ -155,7 +155,7 @@ impl Control {
         }
         let (machines, mut call) = self.call(now, sink, out);
         call.order_key_pairs();
-        machines.order_kem_pairs(&mut call);
+        machines.rollovers.order_kem_pairs(&mut call);
     }
 
     /// A handshake with ourselves, to be called once before the first frame. Its key pairs come

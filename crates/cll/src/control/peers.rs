@@ -13,11 +13,12 @@ use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::schedule::AddedSecret;
 use wire::MacAddress;
-use wire::cll::{Agreement, Offer};
+use wire::cll::{Agreement, Offer, Resolution};
 
 use super::PeerReport;
 use crate::event::{EndCause, Event};
-use crate::keys::{SendKey, TicketSecrets};
+use crate::job::Finished;
+use crate::keys::{ReceiveKey, SendKey, TicketSecrets};
 use crate::limits::{
     CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, HANDSHAKE_GIVE_UP, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER,
     SILENCE_MAX, SIMULTANEOUS,
@@ -73,21 +74,25 @@ pub(crate) struct Association {
 
 /// What it takes to make an [`Association`].
 pub(crate) struct Birth {
-    pub(crate) certificate: Verified<HostCertificate>,
+    pub(crate) agreed: Finished,
     pub(crate) initiated_by_us: bool,
     pub(crate) own: Offer,
     pub(crate) peers: Offer,
     pub(crate) lifetime: Duration,
     pub(crate) asked: Instant,
-    pub(crate) transcript: [u8; 32],
     pub(crate) rollovers: u32,
-    pub(crate) proof: Proof,
-    pub(crate) tickets: TicketSecrets,
-    pub(crate) secrecy: Secrecy,
-    pub(crate) kept: AddedSecret,
     /// Whether an ML-KEM exchange made it.
     pub(crate) by_kem: bool,
     pub(crate) is_quiet: bool,
+}
+
+/// An association that an exchange has made, and what is said when it is there.
+pub(crate) struct Born {
+    pub(crate) birth: Birth,
+    /// The last message of the exchange, under a seal.
+    pub(crate) message: Option<Vec<u8>>,
+    /// What our stack had asked, answered, and whether the peer forwards for others.
+    pub(crate) answer: Option<(Resolution, bool)>,
 }
 
 impl Birth {
@@ -98,7 +103,7 @@ impl Birth {
     /// Whether no payload may move under it: the secret that both sides want in its keys is still
     /// to come.
     fn is_bare(&self) -> bool {
-        self.does_kem() && !self.secrecy.post_quantum
+        self.does_kem() && !self.agreed.secrecy.post_quantum
     }
 }
 
@@ -302,31 +307,32 @@ impl Peers {
         AssociationId(self.next_id + 1)
     }
 
-    /// An association that is not in the table yet.
-    pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> Association {
+    /// An association that is not in the table yet, and its keys.
+    pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> (Association, Vec<SendKey>, Vec<ReceiveKey>) {
         self.next_id += 1;
         let (is_bare, does_kem) = (birth.is_bare(), birth.does_kem());
+        let Birth { agreed: Finished { peer: certificate, keys, transcript, proof, secrecy }, .. } = birth;
         // One that carries no payload lives as long as a handshake is tried, and gives no tickets.
         let lifetime = if is_bare { birth.lifetime.min(HANDSHAKE_GIVE_UP) } else { birth.lifetime };
-        let has_secrets = does_kem || !birth.secrecy.is_plain();
-        Association {
+        let has_secrets = does_kem || !secrecy.is_plain();
+        let association = Association {
             id: AssociationId(self.next_id),
-            secrecy: birth.secrecy,
-            kept: has_secrets.then(|| Arc::new(birth.kept)),
+            secrecy,
+            kept: has_secrets.then(|| Arc::new(keys.kept)),
             wants_kem: does_kem && !birth.by_kem,
             is_quiet: birth.is_quiet || is_bare,
-            origin: Arc::new(Origin::of(&birth.certificate)),
-            certificate: birth.certificate,
+            origin: Arc::new(Origin::of(&certificate)),
+            certificate,
             initiated_by_us: birth.initiated_by_us,
             own: birth.own,
             peers: birth.peers,
             asked: birth.asked,
             born: now,
             expires: now + lifetime,
-            transcript: birth.transcript,
+            transcript,
             rollovers: birth.rollovers,
-            proof: birth.proof,
-            tickets: if is_bare { TicketSecrets::default() } else { birth.tickets },
+            proof,
+            tickets: if is_bare { TicketSecrets::default() } else { keys.tickets },
             last_used: now,
             last_opened: None,
             unanswered_since: None,
@@ -334,7 +340,8 @@ impl Peers {
             in_use: false,
             doubted: false,
             plain_since: None,
-        }
+        };
+        (association, keys.send, keys.receive)
     }
 
     pub(crate) fn len(&self) -> usize {

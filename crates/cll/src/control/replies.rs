@@ -13,8 +13,9 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
 use super::core::Call;
-use super::initiator::{Opening, OpeningId, State};
-use super::machines::Machines;
+use super::discovery::Addresses;
+use super::initiator::{Opening, OpeningId, Openings, State};
+use super::resumption::Resumptions;
 use crate::job::{Finish, Finished, JobKind, Refusal};
 
 /// What both kinds of replies say.
@@ -35,14 +36,9 @@ impl Replied {
     }
 }
 
-impl Machines {
+impl Openings {
     /// A reply from the wire, unproved. Read the order as the order of cost.
-    pub(super) fn take_reply(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Result<Fate, DropReason> {
         let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
@@ -55,7 +51,7 @@ impl Machines {
     }
 
     /// The same for a reply to a ticket.
-    pub(super) fn take_resumption_reply(
+    pub(super) fn on_resumption_reply(
         &mut self,
         call: &mut Call<'_>,
         header: &Header,
@@ -65,7 +61,7 @@ impl Machines {
         if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
-        let id = self.openings.by_nonce(&reply.nonce).ok_or(DropReason::HandshakeUnasked)?;
+        let id = self.by_nonce(&reply.nonce).ok_or(DropReason::HandshakeUnasked)?;
         if call.site_key_of(frame, &reply.site_tag).is_none() {
             return Err(DropReason::HandshakeSiteMac);
         }
@@ -74,12 +70,12 @@ impl Machines {
 
     /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
     fn opening_for_reply(&self, call: &Call<'_>, reply: &Handshake<'_>) -> Option<OpeningId> {
-        let by_nonce = self.openings.by_nonce(&reply.nonce);
+        let by_nonce = self.by_nonce(&reply.nonce);
         if by_nonce.is_none() && call.core.settings.weaken.reply_check {
             let asked = |opening: &Opening| {
                 opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
             };
-            return self.openings.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
+            return self.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
         }
         by_nonce
     }
@@ -93,7 +89,7 @@ impl Machines {
         frame: &[u8],
     ) -> Result<Fate, DropReason> {
         let (now, is_proved) = (call.now.since_boot, call.is_proved(source));
-        let opening = self.openings.by_id.get(&id).ok_or(DropReason::HandshakeUnasked)?;
+        let opening = self.by_id.get(&id).ok_or(DropReason::HandshakeUnasked)?;
         let (is_judging, has_next) = match &opening.state {
             State::Reply(_) => (false, false),
             State::Verdict { next, .. } => (true, next.is_some()),
@@ -112,7 +108,7 @@ impl Machines {
 
     /// Has a reply wait until the one before it is judged. What waited so far came from somebody who is no better known.
     fn judge_next(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Result<Fate, DropReason> {
-        let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
+        let opening = self.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         let State::Verdict { next, .. } = &mut opening.state else { return Err(DropReason::HandshakeUnasked) };
         if let Some(displaced) = next.replace(frame.to_vec()) {
             let fate = Fate::Dropped(DropReason::HandshakeUnasked);
@@ -130,7 +126,7 @@ impl Machines {
         if !call.task(Task::Opening(id), job.ok_or(DropReason::HandshakeUnasked)?) {
             return Err(DropReason::ControlBusy);
         }
-        if let Some(opening) = self.openings.by_id.get_mut(&id)
+        if let Some(opening) = self.by_id.get_mut(&id)
             && let State::Reply(repetition) = opening.state
         {
             opening.state = State::Verdict { reply_frame: frame.to_vec(), next: None, repetition };
@@ -139,7 +135,7 @@ impl Machines {
     }
 
     fn verdict(&self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<JobKind> {
-        let opening = self.openings.by_id.get(&id)?;
+        let opening = self.by_id.get(&id)?;
         Some(JobKind::Finish(Box::new(Finish {
             settings: Arc::clone(&call.core.settings),
             revoked: Arc::clone(&call.core.revoked),
@@ -153,18 +149,25 @@ impl Machines {
     }
 
     /// The verdict on a reply.
-    pub(super) fn reply_judged(&mut self, call: &mut Call<'_>, id: OpeningId, result: Result<Box<Finished>, Refusal>) {
-        match result.and_then(|finished| self.admit_answer(call, id, &finished).map(|()| finished)) {
+    pub(super) fn on_finished(
+        &mut self,
+        call: &mut Call<'_>,
+        addresses: &mut Addresses,
+        tickets: &mut Resumptions,
+        id: OpeningId,
+        result: Result<Box<Finished>, Refusal>,
+    ) {
+        match result.and_then(|finished| self.admit_answer(call, addresses, id, &finished).map(|()| finished)) {
             Err(refusal) => self.reply_refused(call, id, refusal),
             Ok(finished) => {
-                let Some(opening) = self.openings.by_id.remove(&id) else { return };
+                let Some(opening) = self.by_id.remove(&id) else { return };
                 let State::Verdict { reply_frame, next, .. } = &opening.state else { return };
                 call.release(Side::WIRE, Fate::Consumed, reply_frame);
                 if let Some(next) = next {
                     call.release(Side::WIRE, Fate::Dropped(DropReason::HandshakeUnasked), next);
                 }
                 if let Some(reply) = Replied::read(reply_frame) {
-                    self.finish(call, &opening, &reply, *finished);
+                    Self::finish(call, tickets, &opening, &reply, *finished);
                 }
             }
         }
@@ -172,7 +175,7 @@ impl Machines {
 
     /// Back to waiting for a reply, as if this one had not come; the one behind it has its turn.
     fn reply_refused(&mut self, call: &mut Call<'_>, id: OpeningId, refusal: Refusal) {
-        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let Some(opening) = self.by_id.get_mut(&id) else { return };
         let State::Verdict { repetition, .. } = opening.state else { return };
         let judged = std::mem::replace(&mut opening.state, State::Reply(repetition));
         let State::Verdict { reply_frame, next, .. } = judged else { return };
@@ -185,20 +188,25 @@ impl Machines {
     }
 
     /// Whether the peer may have the address for which it answers.
-    fn admit_answer(&mut self, call: &mut Call<'_>, id: OpeningId, finished: &Finished) -> Result<(), Refusal> {
-        let Some(State::Verdict { reply_frame, .. }) = self.openings.by_id.get(&id).map(|opening| &opening.state)
-        else {
+    fn admit_answer(
+        &self,
+        call: &mut Call<'_>,
+        addresses: &mut Addresses,
+        id: OpeningId,
+        finished: &Finished,
+    ) -> Result<(), Refusal> {
+        let Some(State::Verdict { reply_frame, .. }) = self.by_id.get(&id).map(|opening| &opening.state) else {
             return Ok(());
         };
         let Some(reply) = Replied::read(reply_frame) else { return Ok(()) };
-        self.addresses.admit_resolution(call, &finished.peer, &reply.resolution)
+        addresses.admit_resolution(call, &finished.peer, &reply.resolution)
     }
+}
 
-    /// Gives replies their fate that waited for a verdict when their opening ended.
-    pub(super) fn drop_unjudged_replies(&mut self, call: &mut Call<'_>, state: &State, reason: DropReason) {
-        let State::Verdict { reply_frame, next, .. } = state else { return };
-        for frame in std::iter::once(reply_frame).chain(next) {
-            call.release(Side::WIRE, Fate::Dropped(reason), frame);
-        }
+/// Gives replies their fate that waited for a verdict when their opening ended.
+pub(super) fn drop_unjudged(call: &mut Call<'_>, state: &State, reason: DropReason) {
+    let State::Verdict { reply_frame, next, .. } = state else { return };
+    for frame in std::iter::once(reply_frame).chain(next) {
+        call.release(Side::WIRE, Fate::Dropped(reason), frame);
     }
 }

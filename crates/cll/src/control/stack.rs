@@ -11,6 +11,7 @@ use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
 use super::core::Call;
+use super::initiator::Known;
 use super::machines::Machines;
 use crate::message::OrderKind;
 use crate::origin::Claims;
@@ -64,7 +65,8 @@ impl Machines {
     fn seek(&mut self, call: &mut Call<'_>, question: Resolution, header: &Header, frame: &[u8]) -> Fate {
         let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
         let target = question.target_ip();
-        let opened = self.open_for_ip(call, question, destination);
+        let known = Known { addresses: &self.addresses, tickets: &self.resumptions };
+        let opened = self.openings.open_for_ip(call, &known, question, destination);
         self.clear.ask(call, &self.addresses, target, frame, opened)
     }
 
@@ -78,7 +80,7 @@ impl Machines {
         unasked: DropReason,
     ) -> Fate {
         let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
-        let asked_by_handshake = self.send_replies_that_waited(call, asker, own_ip);
+        let asked_by_handshake = self.answers.on_stack_answer(call, asker, own_ip);
         if asked_in_clear {
             return call.pass(Side::WIRE, frame);
         }

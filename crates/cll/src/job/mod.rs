@@ -189,6 +189,14 @@ pub(crate) struct Answered {
     pub(crate) secrecy: Secrecy,
 }
 
+impl Answered {
+    /// What both sides have agreed on, and our reply.
+    pub(crate) fn split(self) -> (Finished, Vec<u8>) {
+        let Answered { peer, keys, reply, transcript, proof, secrecy } = self;
+        (Finished { peer, keys, transcript, proof, secrecy }, reply)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Finish {
     pub(crate) settings: Arc<Settings>,
@@ -201,6 +209,7 @@ pub(crate) struct Finish {
     pub(crate) asked_mac: Option<MacAddress>,
 }
 
+/// What both sides have agreed on.
 pub(crate) struct Finished {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,

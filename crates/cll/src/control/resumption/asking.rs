@@ -6,12 +6,11 @@ use wire::cll::{COOKIE_LEN, SITE_TAG_LEN};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
 use crate::control::core::Call;
-use crate::control::initiator::OpeningId;
-use crate::control::machines::Machines;
+use crate::control::initiator::{OpeningId, Openings};
 use crate::job::{FinishResumption, JobKind, bind_request};
 use crate::ticket::HeldTicket;
 
-impl Machines {
+impl Openings {
     /// Sends the request with the ticket, to its issuer alone: nobody else can read it.
     pub(in crate::control) fn ask_to_resume(
         &mut self,
@@ -20,7 +19,7 @@ impl Machines {
         held: &HeldTicket,
         key_pair: &KeyPair,
     ) {
-        let Some(opening) = self.openings.by_id.get(&id) else { return };
+        let Some(opening) = self.by_id.get(&id) else { return };
         let unbound = Resumption {
             kind: Kind::Request(&held.ticket),
             site_tag: [0; SITE_TAG_LEN],
@@ -40,7 +39,7 @@ impl Machines {
     /// kept, for its issuer may only be away.
     pub(in crate::control) fn ask_without_ticket(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let nonce = call.core.random.bytes();
-        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let Some(opening) = self.by_id.get_mut(&id) else { return };
         opening.resuming = None;
         opening.nonce = nonce;
         opening.cookie = [0; COOKIE_LEN];
@@ -56,7 +55,7 @@ impl Machines {
         id: OpeningId,
         frame: &[u8],
     ) -> Option<JobKind> {
-        let opening = self.openings.by_id.get(&id)?;
+        let opening = self.by_id.get(&id)?;
         Some(JobKind::FinishResumption(Box::new(FinishResumption {
             origins: call.origins(),
             held: opening.resuming.clone()?,

@@ -13,4 +13,5 @@ mod answering;
 mod asking;
 mod tickets;
 
+pub(super) use answering::ask_for_handshake;
 pub(super) use tickets::Resumptions;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Instant};
 use identity::certificate::HostCertificate;
 use identity::ticket::TicketKey;
-use shield::{Apart, Bucket};
 use wire::MacAddress;
 use wire::cll::resumption::Grant;
 
@@ -18,13 +17,12 @@ use crate::control::peers::Peers;
 use crate::control::rollover::Sealed;
 use crate::event::Effect;
 use crate::job::{CompletionKind, JobKind};
-use crate::limits::{
-    RESUMPTIONS_BURST, RESUMPTIONS_PER_SECOND, TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_SPENT_MAX,
-};
+use crate::limits::{TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_SPENT_MAX};
 use crate::message::OrderKind;
 use crate::ticket::{Content, HeldTicket, IssuingKey, Remembered, Span, TicketId, id_of, name_of};
 
 /// What there is to come back with.
+#[derive(Default)]
 pub(in crate::control) struct Resumptions {
     /// Tickets of peers, one for each.
     held: BTreeMap<MacAddress, Arc<HeldTicket>>,
@@ -36,21 +34,6 @@ pub(in crate::control) struct Resumptions {
     /// The last ticket that each peer was given.
     given: BTreeMap<MacAddress, TicketId>,
     spent: Spent,
-    pub(super) budget: Apart<Bucket>,
-}
-
-impl Default for Resumptions {
-    fn default() -> Resumptions {
-        Resumptions {
-            held: BTreeMap::new(),
-            keys: Vec::new(),
-            key_since: Instant::default(),
-            key_ordered: false,
-            given: BTreeMap::new(),
-            spent: Spent::default(),
-            budget: Apart::new(|| Bucket::new(RESUMPTIONS_PER_SECOND, RESUMPTIONS_BURST)),
-        }
-    }
 }
 
 /// Our own tickets that were used, or replaced by a newer one; the oldest is forgotten first.

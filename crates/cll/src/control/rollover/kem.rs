@@ -11,11 +11,10 @@ use wire::MacAddress;
 use wire::cll::Rollover;
 use wire::cll::rollover::{Kem, Kind};
 
-use super::{Means, RolloverId, Sealed, successor_of};
+use super::{Means, RolloverId, Rollovers, Sealed, successor_of};
 use crate::control::Task;
 use crate::control::core::Call;
-use crate::control::machines::Machines;
-use crate::control::peers::Association;
+use crate::control::peers::{Association, Peers};
 use crate::job::{AnswerKem, Inside, JobKind};
 use crate::keys::Chosen;
 use crate::limits::KEM_PAIRS_AHEAD;
@@ -38,40 +37,38 @@ impl Association {
     }
 }
 
-impl Machines {
+impl Rollovers {
     /// Has pairs made if there are few.
     pub(in crate::control) fn order_kem_pairs(&mut self, call: &mut Call<'_>) {
-        let missing = KEM_PAIRS_AHEAD.saturating_sub(self.rollovers.stock.pairs.len());
+        let missing = KEM_PAIRS_AHEAD.saturating_sub(self.stock.pairs.len());
         let is_wanted = call.offers_post_quantum() && missing > KEM_PAIRS_AHEAD / 2;
-        if is_wanted && !self.rollovers.stock.is_ordered {
-            self.rollovers.stock.is_ordered = call.task(Task::KemPairs, JobKind::PrepareKemPairs(missing));
+        if is_wanted && !self.stock.is_ordered {
+            self.stock.is_ordered = call.task(Task::KemPairs, JobKind::PrepareKemPairs(missing));
         }
     }
 
     fn take_kem_pair(&mut self, call: &mut Call<'_>) -> Option<Arc<KemPair>> {
-        let pair = self.rollovers.stock.pairs.pop();
+        let pair = self.stock.pairs.pop();
         self.order_kem_pairs(call);
         pair.map(Arc::new)
     }
 
     /// The pairs that were ordered; none if the job was lost.
-    pub(in crate::control) fn stock_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
-        self.rollovers.stock.is_ordered = false;
-        self.rollovers.stock.pairs.extend(pairs);
-        self.rollovers.stock.pairs.truncate(KEM_PAIRS_AHEAD);
-        self.sign_waiting_rollovers(call);
+    pub(in crate::control) fn on_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
+        self.stock.is_ordered = false;
+        self.stock.pairs.extend(pairs);
+        self.stock.pairs.truncate(KEM_PAIRS_AHEAD);
+        self.sign_waiting(call);
     }
 
     /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot
     /// be begun now is tried again in the next sweep.
-    pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+    pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
         let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
-        if !self.associations.peers.current_by_mac(mac).is_some_and(is_ours)
-            || !self.begin_exchange(call, mac, Means::Kem)
-        {
+        if !peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, peers, mac, Means::Kem) {
             return;
         }
-        if let Some(current) = self.associations.peers.current_by_mac_mut(mac) {
+        if let Some(current) = peers.current_by_mac_mut(mac) {
             current.wants_kem = current.is_bare();
         }
     }
@@ -86,34 +83,35 @@ impl Machines {
         let receiver_index = asking.receiver_index;
         let offer = call.offer(receiver_index);
         let message = Kem { kind: Kind::Request, nonce, offer, value: pair.public() }.emit();
-        self.rollover_signed(call, id, Some(message));
+        self.on_signed(call, id, Some(message));
     }
 
     /// A request of the peer, about to be answered.
     pub(super) fn judge_kem(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Kem<'_>,
     ) -> Result<Fate, DropReason> {
         let receiver_index = call.draw_index();
         let own = call.offer(receiver_index);
         let answer = AnswerKem {
-            inside: Self::inside(call, self.associations.peers.current_of(sealed.association)?),
+            inside: inside(call, peers.current_of(sealed.association)?),
             request: sealed.message.to_vec(),
             own: Chosen { offer: own, suite: call.core.settings.send_suite },
         };
         let job = JobKind::AnswerKem(Box::new(answer));
-        self.await_verdict_on_rollover(call, sealed, &Rollover::Kem(*request), own, job)
+        self.await_verdict_on_rollover(call, peers, sealed, &Rollover::Kem(*request), own, job)
     }
+}
 
-    /// What a job needs of the association inside which an exchange happens.
-    pub(super) fn inside(call: &Call<'_>, association: &Association) -> Inside {
-        Inside {
-            settings: Arc::clone(&call.core.settings),
-            successor: successor_of(association),
-            certificate: association.certificate.clone(),
-            proof: association.proof,
-        }
+/// What a job needs of the association inside which an exchange happens.
+pub(super) fn inside(call: &Call<'_>, association: &Association) -> Inside {
+    Inside {
+        settings: Arc::clone(&call.core.settings),
+        successor: successor_of(association),
+        certificate: association.certificate.clone(),
+        proof: association.proof,
     }
 }
