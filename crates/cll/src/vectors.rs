@@ -33,8 +33,8 @@ use wire::nd::{advertisement, group_mac};
 use wire::{EtherType, MacAddress};
 
 use crate::job::{
-    Answer, AnswerRollover, Answered, CertificateTime, Finish, FinishRollover, Finished, SignRequest, SignRollover,
-    Successor, transcript,
+    Answer, AnswerRollover, Answered, CertificateTime, Finish, FinishRollover, Finished, Origins, SignRequest,
+    SignRollover, Successor, transcript,
 };
 use crate::keys::{AssociationKeys, Chosen, Direction, Material, ReceiveKey, SendKey};
 use crate::limits::CLOCK_TOLERANCE;
@@ -211,9 +211,11 @@ impl Scene {
         let resolution = request.resolution.reply(self.responder.settings.mac, first);
         let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, resolution, request.nonce, [0; 16]);
         let answer = Answer {
-            settings: Arc::clone(&self.responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: self.request().to_vec(),
             unsigned_reply,
             key_pair: self.responder.key_pair(),
@@ -223,9 +225,11 @@ impl Scene {
 
     fn finish(&self) -> Finished {
         let finish = Finish {
-            settings: Arc::clone(&self.initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: self.request().to_vec(),
             reply: self.reply().to_vec(),
             key_pair: Arc::new(self.initiator.key_pair()),
@@ -594,9 +598,11 @@ impl Roll {
     fn answer(&self) -> Answered {
         let [initiator, responder] = self.parties();
         let answer = AnswerRollover {
-            settings: Arc::clone(&responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: self.successor(initiator),
             request: self.bytes("request").to_vec(),
             unsigned_reply: self.unsigned(Kind::Reply, "responder", responder),
@@ -609,9 +615,11 @@ impl Roll {
     fn finish(&self) -> Finished {
         let [initiator, responder] = self.parties();
         let finish = FinishRollover {
-            settings: Arc::clone(&initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: self.successor(responder),
             request: self.bytes("request").to_vec(),
             reply: self.bytes("reply").to_vec(),

@@ -32,6 +32,9 @@ use crate::observed::PlainHosts;
 use crate::revocation::Revoked;
 use crate::settings::Settings;
 
+/// The fate of a frame, or why it is dropped.
+pub(super) type Verdict = Result<Fate, DropReason>;
+
 /// What the machines share.
 pub(super) struct Core {
     pub(super) settings: Arc<Settings>,

@@ -21,7 +21,7 @@ use wire::dhcp::{Operation, View};
 use wire::ethernet::Header;
 
 use super::Task;
-use super::core::Call;
+use super::core::{Call, Verdict};
 use super::machines::{Machine, Wish};
 use crate::event::Event;
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
@@ -111,12 +111,12 @@ impl Dhcp {
         outcome.unwrap_or_else(|reason| self.refuse_dhcp(call, frame, reason))
     }
 
-    fn stack_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn stack_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let is_reply = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?.operation() == Operation::Reply;
         if is_reply { self.own_reply(call, frame) } else { self.own_question(call, frame) }
     }
 
-    fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let nonce = call.core.random.bytes();
         let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
@@ -131,7 +131,7 @@ impl Dhcp {
         }
     }
 
-    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let (unix_s, serial) = (call.certificate_time().unix_s(), call.core.random.bytes());
         let settings = Arc::clone(&call.core.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
@@ -145,7 +145,7 @@ impl Dhcp {
         }
     }
 
-    fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
         if let Some(server) = &mut self.server {
             let step = server.incoming(call.now, &header, message)?;
@@ -156,15 +156,13 @@ impl Dhcp {
         self.take_client_step(call, step, frame)
     }
 
-    fn take_server_step(&mut self, call: &mut Call<'_>, step: server::Step, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn take_server_step(&mut self, call: &mut Call<'_>, step: server::Step, frame: &[u8]) -> Verdict {
         match step {
             server::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
             server::Step::Challenge(challenge) => self.answer_dhcp(call, &challenge),
             server::Step::Check(asked) => {
                 let job = DhcpJob::CheckBase {
-                    settings: Arc::clone(&call.core.settings),
-                    revoked: Arc::clone(&call.core.revoked),
-                    time: call.certificate_time(),
+                    origins: call.origins(),
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };
@@ -173,7 +171,7 @@ impl Dhcp {
         }
     }
 
-    fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Verdict {
         match step {
             client::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
             client::Step::Repeat(question) => self.answer_dhcp(call, &question),
@@ -193,7 +191,7 @@ impl Dhcp {
         }
     }
 
-    fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Verdict {
         if call.pass(to, frame) != Fate::Forwarded {
             return Err(DropReason::PortFull);
         }
@@ -201,11 +199,11 @@ impl Dhcp {
         Ok(Fate::Forwarded)
     }
 
-    fn answer_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn answer_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         if call.make(Side::WIRE, frame) { Ok(Fate::Answered) } else { Err(DropReason::PortFull) }
     }
 
-    fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Result<Fate, DropReason> {
+    fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Verdict {
         if self.waiting.len() >= limits::DHCP_JOBS_MAX {
             return Err(DropReason::DhcpBudget);
         }
@@ -248,25 +246,20 @@ impl Dhcp {
         call: &mut Call<'_>,
         asked: Asked,
         base: identity::Verified<identity::HostCertificate>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let plain = server.admitted(call.now.since_boot, asked, base)?;
         self.forward_dhcp(call, Side::STACK, &plain)
     }
 
-    fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Result<Fate, DropReason> {
+    fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Verdict {
         let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let wrapped = server.certified(call.now, granting, certificate)?;
         call.out.event(Event::LeaseCertified { mac: granting.mac(), ip: granting.address() });
         self.forward_dhcp(call, Side::WIRE, &wrapped)
     }
 
-    fn accept_lease(
-        &mut self,
-        call: &mut Call<'_>,
-        granted: &Granted,
-        identity: Arc<HostIdentity>,
-    ) -> Result<Fate, DropReason> {
+    fn accept_lease(&mut self, call: &mut Call<'_>, granted: &Granted, identity: Arc<HostIdentity>) -> Verdict {
         let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
         call.wishes.push_back(Wish::Leased(identity, granted.address));

@@ -19,7 +19,7 @@ use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolut
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::{Call, answers_per_source};
+use super::core::{Call, Verdict, answers_per_source};
 use super::discovery::Addresses;
 use super::machines::{Machine, Wish};
 use super::peers::{Birth, Born};
@@ -364,7 +364,7 @@ impl Openings {
         tickets: &mut Resumptions,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let challenge = Challenge::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);

@@ -4,15 +4,13 @@
 //! often as he likes. What that may cost is bounded; a reply that is no good puts off neither the next repetition of our request nor the
 //! honest reply, which waits for its turn.
 
-use std::sync::Arc;
-
 use bump::{DropReason, Fate, Side};
 use wire::MacAddress;
 use wire::cll::{Handshake, Offer, PacketType, Resolution, Resumption};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::Call;
+use super::core::{Call, Verdict};
 use super::discovery::Addresses;
 use super::initiator::{Opening, OpeningId, Openings, State};
 use super::resumption::Resumptions;
@@ -38,7 +36,7 @@ impl Replied {
 
 impl Openings {
     /// A reply from the wire, unproved. Read the order as the order of cost.
-    pub(super) fn on_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Result<Fate, DropReason> {
+    pub(super) fn on_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
@@ -51,12 +49,7 @@ impl Openings {
     }
 
     /// The same for a reply to a ticket.
-    pub(super) fn on_resumption_reply(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_resumption_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let reply = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
@@ -81,13 +74,7 @@ impl Openings {
     }
 
     /// Everything cheap is right. Judged now, or after the one that is being judged.
-    fn judge_reply_in_turn(
-        &mut self,
-        call: &mut Call<'_>,
-        id: OpeningId,
-        source: MacAddress,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    fn judge_reply_in_turn(&mut self, call: &mut Call<'_>, id: OpeningId, source: MacAddress, frame: &[u8]) -> Verdict {
         let (now, is_proved) = (call.now.since_boot, call.is_proved(source));
         let opening = self.by_id.get(&id).ok_or(DropReason::HandshakeUnasked)?;
         let (is_judging, has_next) = match &opening.state {
@@ -107,7 +94,7 @@ impl Openings {
     }
 
     /// Has a reply wait until the one before it is judged. What waited so far came from somebody who is no better known.
-    fn judge_next(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn judge_next(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Verdict {
         let opening = self.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         let State::Verdict { next, .. } = &mut opening.state else { return Err(DropReason::HandshakeUnasked) };
         if let Some(displaced) = next.replace(frame.to_vec()) {
@@ -118,7 +105,7 @@ impl Openings {
     }
 
     /// Hands over the job that judges a reply.
-    fn judge_reply(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn judge_reply(&mut self, call: &mut Call<'_>, id: OpeningId, frame: &[u8]) -> Verdict {
         let job = match PacketType::of(&frame[ETHERNET_LEN..]) {
             Ok(PacketType::ResumptionReply) => self.resumption_verdict(call, id, frame),
             _ => self.verdict(call, id, frame),
@@ -137,9 +124,7 @@ impl Openings {
     fn verdict(&self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<JobKind> {
         let opening = self.by_id.get(&id)?;
         Some(JobKind::Finish(Box::new(Finish {
-            settings: Arc::clone(&call.core.settings),
-            revoked: Arc::clone(&call.core.revoked),
-            time: call.certificate_time(),
+            origins: call.origins(),
             request: opening.message.clone(),
             reply: frame[ETHERNET_LEN..].to_vec(),
             key_pair: opening.key_pair.clone()?,

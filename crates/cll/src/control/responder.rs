@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, Side};
 use identity::Generation;
@@ -16,7 +15,7 @@ use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, 
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::{Call, answers_per_source};
+use super::core::{Call, Verdict, answers_per_source};
 use super::discovery::Addresses;
 use super::freshness::{Age, Stamp};
 use super::initiator::Openings;
@@ -178,7 +177,7 @@ impl Answers {
         around: &mut Around<'_>,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         let addressed = check_addresses(call, around.addresses, header, &request.resolution);
         if addressed == Err(DropReason::HandshakeTarget) {
@@ -233,7 +232,7 @@ impl Answers {
         request: &Handshake<'_>,
         frame: &[u8],
         under: Generation,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let now = call.now.since_boot;
         let is_proved = call.is_proved(id.mac);
         let within = self.budget_per_source.of(is_proved).take(now, id.mac) && self.budget.of(is_proved).take(now);
@@ -246,20 +245,13 @@ impl Answers {
         let request_message = frame[ETHERNET_LEN..].to_vec();
         let check = pre_shared_check(&call.core.settings, &request_message);
         let unsigned_reply = unsigned_reply(call, request, (own, check), &key_pair);
-        let time = call.certificate_time();
-        let (settings, revoked) = (Arc::clone(&call.core.settings), Arc::clone(&call.core.revoked));
-        let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
+        let answer = Answer { origins: call.origins(), request: request_message, unsigned_reply, key_pair };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
     }
 
     /// Hands the job that judges a request over, and remembers what its verdict will be about.
-    pub(super) fn await_verdict_on_request(
-        &mut self,
-        call: &mut Call<'_>,
-        asked: Asked<'_>,
-        job: JobKind,
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn await_verdict_on_request(&mut self, call: &mut Call<'_>, asked: Asked<'_>, job: JobKind) -> Verdict {
         let Asked { id, question, frame, own, peers, is_fresh, under } = asked;
         if !call.task(Task::Answer(id), job) {
             call.return_index(own.receiver_index);
@@ -424,7 +416,7 @@ pub(super) fn age_of(call: &Call<'_>, id: AnswerId) -> Age {
 }
 
 /// Asks the sender of this request to prove that it lives.
-pub(super) fn challenge(call: &mut Call<'_>, id: AnswerId, under: Generation) -> Result<Fate, DropReason> {
+pub(super) fn challenge(call: &mut Call<'_>, id: AnswerId, under: Generation) -> Verdict {
     let now = call.now.since_boot;
     let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
     let is_proved = call.is_proved(sender);

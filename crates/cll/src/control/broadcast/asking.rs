@@ -6,7 +6,6 @@
 //! cannot have been delivered before.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
@@ -17,7 +16,7 @@ use wire::cll::broadcast::Stamp;
 use wire::cll::{Announcement, NONCE_LEN, Question, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::super::core::Call;
+use super::super::core::{Call, Verdict};
 use super::frame::Heard;
 use super::receiving::{Judges, Receiving, drop_frames_of};
 use super::senders::Sender;
@@ -49,12 +48,7 @@ pub(super) struct Asked {
 
 impl Receiving {
     /// A frame of a sender that must prove itself: it waits for the answer, within limits.
-    pub(super) fn hold_unproved(
-        &mut self,
-        call: &mut Call<'_>,
-        mac: MacAddress,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn hold_unproved(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> Verdict {
         if !self.asked.contains_key(&mac) {
             self.begin_to_ask(call, mac)?;
             self.send_question(call, mac);
@@ -136,12 +130,7 @@ impl Receiving {
     }
 
     /// An announcement from the wire, unproved.
-    pub(super) fn on_announcement(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_announcement(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let announcement = Announcement::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
@@ -165,13 +154,7 @@ impl Receiving {
     }
 
     fn judge_announcement(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> bool {
-        let work = CheckAnnouncement {
-            settings: Arc::clone(&call.core.settings),
-            revoked: Arc::clone(&call.core.revoked),
-            time: call.certificate_time(),
-            asked: mac,
-            frame: frame.to_vec(),
-        };
+        let work = CheckAnnouncement { origins: call.origins(), asked: mac, frame: frame.to_vec() };
         call.broadcast_task(Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
     }
 

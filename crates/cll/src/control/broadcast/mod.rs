@@ -22,7 +22,7 @@ use wire::cll::handshake::tagged_parts;
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::Call;
+use super::core::{Call, Verdict};
 use crate::event::Event;
 use crate::job::broadcast::{Outcome, TAG_LABEL, Work};
 use crate::job::{CompletionKind, JobKind, Refusal};
@@ -61,7 +61,7 @@ impl Broadcasts {
         kind: PacketType,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         if !call.core.settings.broadcasting.carried {
             return Err(switched_off(header.destination));
         }

@@ -14,7 +14,7 @@ use wire::ethernet::Header;
 use wire::layer::behind_tags;
 use wire::{EtherType, MacAddress};
 
-use super::super::core::{Call, steady};
+use super::super::core::{Call, Verdict, steady};
 use super::super::discovery::Addresses;
 use super::super::machines::Machine;
 use super::super::peers::Peers;
@@ -32,7 +32,7 @@ use crate::merkle::Way;
 use crate::{lane, merkle};
 
 /// Group frames of others, and their senders.
-pub(in crate::control) struct Receiving {
+pub(crate) struct Receiving {
     pub(super) senders: Senders,
     pub(super) asked: BTreeMap<MacAddress, Asked>,
     pub(super) question_budget: Apart<Bucket>,
@@ -43,9 +43,9 @@ pub(in crate::control) struct Receiving {
 }
 
 /// Who judges what a proved frame says about its sender.
-pub(in crate::control) struct Judges<'a> {
-    pub(in crate::control) addresses: &'a mut Addresses,
-    pub(in crate::control) peers: &'a Peers,
+pub(crate) struct Judges<'a> {
+    pub(crate) addresses: &'a mut Addresses,
+    pub(crate) peers: &'a Peers,
 }
 
 impl Receiving {
@@ -61,22 +61,17 @@ impl Receiving {
     }
 
     /// Senders of group frames that have proved themselves.
-    pub(in crate::control) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.senders.len()
     }
 
     /// The name in the certificate of a sender that has proved itself.
-    pub(in crate::control) fn name_of(&self, mac: MacAddress) -> Option<&str> {
+    pub(crate) fn name_of(&self, mac: MacAddress) -> Option<&str> {
         self.senders.get(mac).map(|sender| sender.certificate.name())
     }
 
     /// A group frame of the wire, unproved. Read the order as the order of cost.
-    pub(super) fn on_frame(
-        &mut self,
-        call: &mut Call<'_>,
-        judges: &mut Judges<'_>,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_frame(&mut self, call: &mut Call<'_>, judges: &mut Judges<'_>, frame: &[u8]) -> Verdict {
         let heard = Heard::read(frame)?;
         if !heard.header.destination.is_group() {
             return Err(DropReason::NotForUs);
@@ -99,7 +94,7 @@ impl Receiving {
         call: &mut Call<'_>,
         judges: &mut Judges<'_>,
         heard: Heard<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let sender = self.sender_of_new(call, &heard)?;
         let mut unknown = None;
         if sender.check.is_none() {
@@ -215,12 +210,7 @@ impl Receiving {
     }
 
     /// Takes the stamp of an authentic frame, joins parts, checks what it says about its sender and delivers it.
-    fn take_group_frame(
-        &mut self,
-        call: &mut Call<'_>,
-        judges: &mut Judges<'_>,
-        frame: Authentic<'_>,
-    ) -> Result<Fate, DropReason> {
+    fn take_group_frame(&mut self, call: &mut Call<'_>, judges: &mut Judges<'_>, frame: Authentic<'_>) -> Verdict {
         let heard = frame.into_heard();
         let Heard { bytes, header, message } = heard;
         // Looked at again, because frames before it may have been taken since.
@@ -240,12 +230,7 @@ impl Receiving {
         Ok(Fate::Held)
     }
 
-    fn join_part(
-        &mut self,
-        call: &mut Call<'_>,
-        judges: &mut Judges<'_>,
-        heard: &Heard<'_>,
-    ) -> Result<Fate, DropReason> {
+    fn join_part(&mut self, call: &mut Call<'_>, judges: &mut Judges<'_>, heard: &Heard<'_>) -> Verdict {
         let Heard { bytes, header, message } = heard;
         let sender = self.senders.get_mut(header.source).ok_or(DropReason::GroupUnproved)?;
         let mut parts = sender.parts.take().ok_or(DropReason::GroupIncomplete)?;
@@ -269,7 +254,7 @@ impl Receiving {
         judges: &mut Judges<'_>,
         heard: &Heard<'_>,
         payload: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let restored = Header { ethertype: heard.message.ethertype, ..heard.header };
         if matches!(restored.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
             return Err(DropReason::InnerMalformed);
@@ -295,7 +280,7 @@ impl Receiving {
     }
 
     /// Forgets senders whose certificate was taken back.
-    pub(in crate::control) fn on_revocation(&mut self, call: &mut Call<'_>, addresses: &mut Addresses) {
+    pub(crate) fn on_revocation(&mut self, call: &mut Call<'_>, addresses: &mut Addresses) {
         for mac in self.senders.with_certificate(|certificate| call.core.revoked.names(certificate)) {
             addresses.forget_host(call, mac);
             if let Some(sender) = self.senders.remove(call.now.since_boot, mac) {
@@ -320,7 +305,7 @@ impl Machine for Receiving {
 }
 
 /// Enters the fate of a frame that waited.
-fn settle_waiting(call: &mut Call<'_>, fate: Result<Fate, DropReason>, frame: &[u8]) {
+fn settle_waiting(call: &mut Call<'_>, fate: Verdict, frame: &[u8]) {
     let fate = fate.unwrap_or_else(Fate::Dropped);
     if fate != Fate::Held {
         call.release(Side::WIRE, fate, frame);

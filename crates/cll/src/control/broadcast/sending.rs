@@ -16,7 +16,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::protocol;
 use wire::{EtherType, MacAddress};
 
-use super::super::core::{Call, by_recency};
+use super::super::core::{Call, Verdict, by_recency};
 use super::super::machines::Machine;
 use super::clock::Clock;
 use super::{Duty, check_tag, switched_off};
@@ -35,11 +35,11 @@ enum Under {
 }
 
 /// Frames and announcements that wait for a signature.
-pub(in crate::control) struct Sending {
+pub(crate) struct Sending {
     clock: Clock,
     answer_budget: ByRecency,
     /// Bytes of a packet on the wire.
-    pub(in crate::control) wire_mtu: u16,
+    pub(crate) wire_mtu: u16,
     frames: VecDeque<Vec<u8>>,
     bytes: usize,
     /// The first of `frames` waits until then at most.
@@ -52,7 +52,7 @@ pub(in crate::control) struct Sending {
 }
 
 impl Sending {
-    pub(in crate::control) fn new(random: &mut Generator, now: Now, settings: &Settings) -> Sending {
+    pub(crate) fn new(random: &mut Generator, now: Now, settings: &Settings) -> Sending {
         let rate = settings.broadcasting.batch_above_per_second;
         Sending {
             clock: Clock::new(random, now),
@@ -68,7 +68,7 @@ impl Sending {
     }
 
     /// This host has other addresses: it is a new sender to those who know it under its earlier certificate, and they ask again.
-    pub(in crate::control) fn on_other_addresses(&mut self, call: &mut Call<'_>) {
+    pub(crate) fn on_other_addresses(&mut self, call: &mut Call<'_>) {
         self.clock = Clock::new(&mut call.core.random, call.now);
     }
 
@@ -145,7 +145,7 @@ impl Room {
 
 impl Sending {
     /// A frame of our stack to a group: it waits for its signature.
-    pub(in crate::control) fn on_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+    pub(crate) fn on_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, payload)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         if wants_clear_copy(call, &header, payload) {
             call.make(Side::WIRE, frame);
@@ -168,12 +168,7 @@ impl Sending {
     /// A question of the wire: who asks for our certificate and for what our clock shows. It costs us a signature at most, often
     /// shared with other questions, and only within budgets. The tag shows that the asker has the site key; its time in it keeps
     /// recordings from the budget of live questions.
-    pub(super) fn on_question(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_question(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let now = call.now.since_boot;
         let question = Question::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         if header.destination != call.core.settings.mac {

@@ -4,7 +4,7 @@
 //! A request can be replayed to a host that has restarted since, because then nothing is remembered of it. That makes a
 //! candidate which nobody promotes, for the price of a key agreement, within a budget; so no challenge is needed.
 
-use bump::{DropReason, Fate};
+use bump::DropReason;
 use identity::Generation;
 use identity::agreement::KeyPair;
 use wire::cll::resumption::{BINDER_LEN, Kind, Resumption};
@@ -12,7 +12,7 @@ use wire::cll::{COOKIE_LEN, Offer, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Resumptions;
-use crate::control::core::Call;
+use crate::control::core::{Call, Verdict};
 use crate::control::freshness::Age;
 use crate::control::responder::{AnswerId, Answers, Around, Asked, age_of, challenge, check_addresses, reply_to};
 use crate::job::{AnswerResumption, Answered, JobKind, Refusal};
@@ -21,13 +21,13 @@ use crate::ticket::id_of;
 
 impl Answers {
     /// A request with a ticket, unproved. Read the order as the order of cost.
-    pub(in crate::control) fn on_resumption(
+    pub(crate) fn on_resumption(
         &mut self,
         call: &mut Call<'_>,
         around: &Around<'_>,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let request = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
         check_addresses(call, around.addresses, header, &request.resolution)?;
         let under = call.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
@@ -59,7 +59,7 @@ impl Answers {
         request: &Resumption<'_>,
         frame: &[u8],
         (is_fresh, under): (bool, Generation),
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let now = call.now.since_boot;
         let is_proved = call.is_proved(id.mac);
         if !self.budget_per_source.of(is_proved).take(now, id.mac)
@@ -86,7 +86,7 @@ impl Answers {
 
 impl Resumptions {
     /// A ticket is good for one association. Two requests with it may have been judged at the same time.
-    pub(in crate::control) fn spend_that_of(
+    pub(crate) fn spend_that_of(
         &mut self,
         call: &mut Call<'_>,
         answered: Box<Answered>,
@@ -115,7 +115,7 @@ fn look_at_ticket(call: &Call<'_>, tickets: &Resumptions, request: &Resumption<'
 
 /// A holder whose ticket is no good is told so by a challenge: its handshake comes at once and proves its freshness. Who
 /// does not even have the ticket's secret is told nothing.
-pub(in crate::control) fn ask_for_handshake(call: &mut Call<'_>, id: AnswerId, reason: DropReason, under: Generation) {
+pub(crate) fn ask_for_handshake(call: &mut Call<'_>, id: AnswerId, reason: DropReason, under: Generation) {
     if matches!(reason, DropReason::TicketUnknown | DropReason::TicketExpired | DropReason::TicketSpent) {
         // Where the budget has no challenge left, the holder's timer does the same.
         let _ = challenge(call, id, under);

@@ -12,13 +12,7 @@ use crate::ticket::HeldTicket;
 
 impl Openings {
     /// Sends the request with the ticket, to its issuer alone: nobody else can read it.
-    pub(in crate::control) fn ask_to_resume(
-        &mut self,
-        call: &mut Call<'_>,
-        id: OpeningId,
-        held: &HeldTicket,
-        key_pair: &KeyPair,
-    ) {
+    pub(crate) fn ask_to_resume(&mut self, call: &mut Call<'_>, id: OpeningId, held: &HeldTicket, key_pair: &KeyPair) {
         let Some(opening) = self.by_id.get(&id) else { return };
         let unbound = Resumption {
             kind: Kind::Request(&held.ticket),
@@ -37,7 +31,7 @@ impl Openings {
 
     /// Nobody answered the ticket in time: the handshake takes over, with a nonce and a key pair of its own. The ticket is
     /// kept, for its issuer may only be away.
-    pub(in crate::control) fn ask_without_ticket(&mut self, call: &mut Call<'_>, id: OpeningId) {
+    pub(crate) fn ask_without_ticket(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let nonce = call.core.random.bytes();
         let Some(opening) = self.by_id.get_mut(&id) else { return };
         opening.resuming = None;
@@ -49,12 +43,7 @@ impl Openings {
     }
 
     /// What judges the reply in `frame`, if it is a ticket that was answered.
-    pub(in crate::control) fn resumption_verdict(
-        &self,
-        call: &Call<'_>,
-        id: OpeningId,
-        frame: &[u8],
-    ) -> Option<JobKind> {
+    pub(crate) fn resumption_verdict(&self, call: &Call<'_>, id: OpeningId, frame: &[u8]) -> Option<JobKind> {
         let opening = self.by_id.get(&id)?;
         Some(JobKind::FinishResumption(Box::new(FinishResumption {
             origins: call.origins(),

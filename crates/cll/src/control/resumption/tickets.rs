@@ -12,7 +12,7 @@ use wire::MacAddress;
 use wire::cll::resumption::Grant;
 
 use crate::control::Task;
-use crate::control::core::Call;
+use crate::control::core::{Call, Verdict};
 use crate::control::peers::Peers;
 use crate::control::rollover::Sealed;
 use crate::event::Effect;
@@ -23,7 +23,7 @@ use crate::ticket::{Content, HeldTicket, IssuingKey, Remembered, Span, TicketId,
 
 /// What there is to come back with.
 #[derive(Default)]
-pub(in crate::control) struct Resumptions {
+pub(crate) struct Resumptions {
     /// Tickets of peers, one for each.
     held: BTreeMap<MacAddress, Arc<HeldTicket>>,
     /// Keys of our own tickets, newest first.
@@ -64,7 +64,7 @@ impl Resumptions {
     }
 
     /// How many tickets of peers this host holds.
-    pub(in crate::control) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held.len()
     }
 
@@ -108,7 +108,7 @@ fn is_since(from: u64, unix_s: u64, time: Duration) -> bool {
 
 impl Resumptions {
     /// What an earlier run has kept, before the first frame. What is over, or of another identity, is forgotten.
-    pub(in crate::control) fn remember(&mut self, call: &mut Call<'_>, remembered: Remembered) {
+    pub(crate) fn remember(&mut self, call: &mut Call<'_>, remembered: Remembered) {
         if call.core.settings.resumption.is_none() {
             return;
         }
@@ -126,13 +126,13 @@ impl Resumptions {
     }
 
     /// This ticket of ours is not taken any more, also not after a restart.
-    pub(in crate::control) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
+    pub(crate) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
         self.spent.enter(id);
         call.out.effect(Effect::KeepSpent(id));
     }
 
     /// The ticket with which a handshake for this address or host can be tried first.
-    pub(in crate::control) fn ticket_for(
+    pub(crate) fn ticket_for(
         &self,
         call: &Call<'_>,
         ip: Option<IpAddr>,
@@ -144,7 +144,7 @@ impl Resumptions {
     }
 
     /// Forgets a ticket that is used up, unless a newer one of the same peer has come meanwhile.
-    pub(in crate::control) fn forget(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
+    pub(crate) fn forget(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
         let mac = ticket.mac();
         if self.held.get(&mac).is_some_and(|held| Arc::ptr_eq(held, ticket)) {
             self.held.remove(&mac);
@@ -153,14 +153,14 @@ impl Resumptions {
     }
 
     /// Forgets the tickets of all whose certificate `is_wanted` names.
-    pub(in crate::control) fn forget_of(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
+    pub(crate) fn forget_of(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
         let gone = self.held.extract_if(.., |_, held| is_wanted(&held.issuer));
         gone.for_each(|(mac, _)| call.out.effect(Effect::ForgetTicket(mac)));
     }
 
     /// Gives the peer a ticket. It waits for the first sweep after the association came into use, so that it does not delay the
     /// first frames; what cannot be given now is tried again in the next.
-    pub(in crate::control) fn give(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
+    pub(crate) fn give(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
         let Some(lifetime) = call.core.settings.resumption else { return };
         let unix_s = call.certificate_time().unix_s();
         let Some(key) = self.issuing_key(call.now.since_boot, unix_s, lifetime) else {
@@ -192,7 +192,7 @@ impl Resumptions {
     }
 
     /// A new key for tickets, in the place of the last but one.
-    pub(in crate::control) fn on_key(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
+    pub(crate) fn on_key(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
         self.key_ordered = false;
         let CompletionKind::TicketKey(key) = kind else { return };
         let made_unix_s = call.certificate_time().unix_s();
@@ -203,12 +203,7 @@ impl Resumptions {
     }
 
     /// The peer gives us a ticket, one for each association.
-    pub(in crate::control) fn take(
-        &mut self,
-        call: &mut Call<'_>,
-        peers: &mut Peers,
-        sealed: &Sealed<'_>,
-    ) -> Result<Fate, DropReason> {
+    pub(crate) fn take(&mut self, call: &mut Call<'_>, peers: &mut Peers, sealed: &Sealed<'_>) -> Verdict {
         let grant = Grant::parse(sealed.message).map_err(|_| DropReason::InnerMalformed)?;
         id_of(grant.ticket).ok_or(DropReason::InnerMalformed)?;
         let mac = peers.current_of(sealed.association)?.certificate.mac();

@@ -1,7 +1,6 @@
 //! Rollovers that the peer asks for: the request is judged, the answer makes a candidate, and the reply is repeated until a
 //! frame under the new keys shows that it arrived.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
@@ -12,7 +11,7 @@ use wire::cll::{NONCE_LEN, Offer, Rollover};
 use super::asking::unsigned_keys;
 use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, discard, heritage, refuse, successor_of};
 use crate::control::Task;
-use crate::control::core::Call;
+use crate::control::core::{Call, Verdict};
 use crate::control::machines::Wish;
 use crate::control::peers::{Birth, Born, Peers};
 use crate::job::{AnswerRollover, Answered, JobKind, Refusal};
@@ -70,7 +69,7 @@ impl Rollovers {
         peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Rollover<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let now = call.now.since_boot;
         let current = peers.current_of(sealed.association)?;
         if !current.answers_with(Means::of(request)) {
@@ -96,12 +95,7 @@ impl Rollovers {
     }
 
     /// The same request again: the reply was lost, or is still being made.
-    fn answer_again(
-        &mut self,
-        call: &mut Call<'_>,
-        mac: MacAddress,
-        nonce: &[u8; NONCE_LEN],
-    ) -> Option<Result<Fate, DropReason>> {
+    fn answer_again(&mut self, call: &mut Call<'_>, mac: MacAddress, nonce: &[u8; NONCE_LEN]) -> Option<Verdict> {
         let last = self.by_mac.get_mut(&mac).filter(|last| last.nonce == *nonce)?;
         match &mut last.part {
             Part::Asking(_) | Part::Done => Some(Err(DropReason::HandshakeUnasked)),
@@ -136,14 +130,12 @@ impl Rollovers {
         peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Keys<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let key_pair = call.take_key_pair().ok_or(DropReason::HandshakeBudget)?;
         let receiver_index = call.draw_index();
         let own = call.offer(receiver_index);
         let answer = AnswerRollover {
-            settings: Arc::clone(&call.core.settings),
-            revoked: Arc::clone(&call.core.revoked),
-            time: call.certificate_time(),
+            origins: call.origins(),
             successor: successor_of(peers.current_of(sealed.association)?),
             request: sealed.message.to_vec(),
             unsigned_reply: unsigned_keys(call, Kind::Reply, request.nonce, receiver_index, key_pair.public()),
@@ -163,7 +155,7 @@ impl Rollovers {
         request: &Rollover<'_>,
         own: Offer,
         job: JobKind,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let mac = peers.current_of(sealed.association)?.certificate.mac();
         self.forget_older_rollover(call, mac);
         let (Some(current), Some(peers)) = (peers.current_by_mac(mac), request.offer()) else {
@@ -189,7 +181,7 @@ impl Rollovers {
     }
 
     /// The verdict on a request.
-    pub(in crate::control) fn on_answered(
+    pub(crate) fn on_answered(
         &mut self,
         call: &mut Call<'_>,
         peers_now: &Peers,
@@ -242,12 +234,7 @@ impl Rollovers {
     }
 
     /// The acknowledgement. The frame in which it came has confirmed the new keys already, as any other would have.
-    pub(super) fn take_acknowledgement(
-        &self,
-        peers: &Peers,
-        sealed: &Sealed<'_>,
-        nonce: &[u8; NONCE_LEN],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn take_acknowledgement(&self, peers: &Peers, sealed: &Sealed<'_>, nonce: &[u8; NONCE_LEN]) -> Verdict {
         let mac = peers.current_of(sealed.association)?.certificate.mac();
         let last = self.by_mac.get(&mac);
         if last.is_some_and(|last| last.nonce == *nonce) {

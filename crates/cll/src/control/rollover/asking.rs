@@ -14,7 +14,7 @@ use wire::cll::{NONCE_LEN, Rollover};
 use super::kem::inside;
 use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, heritage, refuse, successor_of};
 use crate::control::Task;
-use crate::control::core::Call;
+use crate::control::core::{Call, Verdict};
 use crate::control::machines::Wish;
 use crate::control::peers::{Birth, Born, Peers};
 use crate::job::{FinishKem, FinishRollover, Finished, JobKind, Refusal, SignRollover, Successor};
@@ -89,7 +89,7 @@ impl Asking {
 
 impl Rollovers {
     /// Asks the peer for new keys, unless a rollover with it is under way or was a moment ago. False if nothing was begun.
-    pub(in crate::control) fn begin_rollover(&mut self, call: &mut Call<'_>, peers: &Peers, mac: MacAddress) -> bool {
+    pub(crate) fn begin_rollover(&mut self, call: &mut Call<'_>, peers: &Peers, mac: MacAddress) -> bool {
         self.begin_exchange(call, peers, mac, Means::Signature)
     }
 
@@ -120,7 +120,7 @@ impl Rollovers {
     }
 
     /// Gives rollovers that waited for a key pair one of the new ones.
-    pub(in crate::control) fn sign_waiting(&mut self, call: &mut Call<'_>) {
+    pub(crate) fn sign_waiting(&mut self, call: &mut Call<'_>) {
         let waits = |part: &Part| matches!(part, Part::Asking(Asking { state: State::KeyPair { .. }, .. }));
         let waiting: Vec<RolloverId> = self
             .by_mac
@@ -168,7 +168,7 @@ impl Rollovers {
     }
 
     /// The request is signed: out with it, under the old keys.
-    pub(in crate::control) fn on_signed(&mut self, call: &mut Call<'_>, id: RolloverId, message: Option<Vec<u8>>) {
+    pub(crate) fn on_signed(&mut self, call: &mut Call<'_>, id: RolloverId, message: Option<Vec<u8>>) {
         let Some(message) = message else { return self.on_job_lost(call, id) };
         let next_send = call.now.since_boot + RETRANSMIT_FIRST;
         let Some((asking, _)) = self.asking(id) else { return };
@@ -184,7 +184,7 @@ impl Rollovers {
         peers: &Peers,
         sealed: &Sealed<'_>,
         reply: &Rollover<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let mac = peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
         let last = self.by_mac.get(&mac).ok_or(DropReason::HandshakeUnasked)?;
         let is_answer = last.nonce == *reply.nonce() && last.means == Means::of(reply);
@@ -226,7 +226,7 @@ impl Rollovers {
     }
 
     /// The verdict on a reply.
-    pub(in crate::control) fn on_finished(
+    pub(crate) fn on_finished(
         &mut self,
         call: &mut Call<'_>,
         peers: &Peers,
@@ -293,8 +293,7 @@ fn verdict_on_rollover_reply(
         let inside = inside(call, peers.current_by_mac(mac)?);
         return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
     }
-    let (settings, revoked) = (Arc::clone(&call.core.settings), Arc::clone(&call.core.revoked));
-    let (time, successor, key_pair) = (call.certificate_time(), asking.successor.clone(), asking.key_pair.clone()?);
-    let finish = FinishRollover { settings, revoked, time, successor, request, reply, key_pair };
+    let (origins, successor) = (call.origins(), asking.successor.clone());
+    let finish = FinishRollover { origins, successor, request, reply, key_pair: asking.key_pair.clone()? };
     Some(JobKind::FinishRollover(Box::new(finish)))
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bump::{DropReason, Fate};
 use identity::kem::KemPair;
 use wire::MacAddress;
 use wire::cll::Rollover;
@@ -13,7 +12,7 @@ use wire::cll::rollover::{Kem, Kind};
 
 use super::{Means, RolloverId, Rollovers, Sealed, successor_of};
 use crate::control::Task;
-use crate::control::core::Call;
+use crate::control::core::{Call, Verdict};
 use crate::control::peers::{Association, Peers};
 use crate::job::{AnswerKem, Inside, JobKind};
 use crate::keys::Chosen;
@@ -39,7 +38,7 @@ impl Association {
 
 impl Rollovers {
     /// Has pairs made if there are few.
-    pub(in crate::control) fn order_kem_pairs(&mut self, call: &mut Call<'_>) {
+    pub(crate) fn order_kem_pairs(&mut self, call: &mut Call<'_>) {
         let missing = KEM_PAIRS_AHEAD.saturating_sub(self.stock.pairs.len());
         let is_wanted = call.offers_post_quantum() && missing > KEM_PAIRS_AHEAD / 2;
         if is_wanted && !self.stock.is_ordered {
@@ -54,7 +53,7 @@ impl Rollovers {
     }
 
     /// The pairs that were ordered; none if the job was lost.
-    pub(in crate::control) fn on_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
+    pub(crate) fn on_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
         self.stock.is_ordered = false;
         self.stock.pairs.extend(pairs);
         self.stock.pairs.truncate(KEM_PAIRS_AHEAD);
@@ -63,7 +62,7 @@ impl Rollovers {
 
     /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot
     /// be begun now is tried again in the next sweep.
-    pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
+    pub(crate) fn begin_kem(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
         let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
         if !peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, peers, mac, Means::Kem) {
             return;
@@ -93,7 +92,7 @@ impl Rollovers {
         peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Kem<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let receiver_index = call.draw_index();
         let own = call.offer(receiver_index);
         let answer = AnswerKem {
