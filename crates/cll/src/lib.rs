@@ -94,12 +94,7 @@ pub enum Instruction {
 
 /// Tells a running link layer something.
 pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, sink, out| match instruction {
-        Instruction::Revoke(list) => control.revoke(now, list, sink, out),
-        Instruction::Policy(policy) => control.set_policy(now, policy, sink, out),
-        Instruction::Forget(mac) => control.forget(now, mac, sink, out),
-        Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
-    });
+    cll.with_control(now, sink, |control, sink, out| control.instruct(now, instruction, sink, out));
 }
 
 /// The hosts that speak in clear and were let in, with what mode `enforce` would have dropped.
@@ -121,7 +116,7 @@ pub fn compression(cll: &Cll) -> CompressionReport {
 
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
 pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, sink, out| control.revoke(now, list, sink, out));
+    instruct(cll, now, Instruction::Revoke(list), sink);
 }
 
 /// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{Instant, Torn};
-use identity::certificate::HostCertificate;
 use shield::{Apart, Bucket};
 use wire::MacAddress;
 
@@ -76,7 +75,7 @@ impl Associations {
 
     /// Lets a replaced association open frames for a while, and ends the one that did so before.
     pub(super) fn retire(&mut self, call: &mut Call<'_>, association: Association) {
-        let until = (call.now.since_boot + OUTGOING_GRACE).min(association.expires);
+        let until = (call.now.since_boot + OUTGOING_GRACE).min(association.term.expires);
         if let Some(before) = self.peers.add_leaving(association, until) {
             self.peers.forget(&before);
             call.stop_receiving(&before);
@@ -118,7 +117,7 @@ impl Associations {
 
     /// The host at `mac` has not answered: what was in doubt is over.
     pub(super) fn end_doubted(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
+        if self.peers.current_by_mac(mac).is_some_and(|current| current.life.doubted) {
             self.end_current(call, mac, EndCause::Silent);
         }
     }
@@ -142,11 +141,6 @@ impl Associations {
                 call.stop_all(&association, EndCause::InternalError);
             }
         }
-    }
-
-    /// The hosts of which an association holds a certificate that was taken back.
-    pub(super) fn revoked(&self, call: &Call<'_>) -> Vec<MacAddress> {
-        self.peers.with_certificate(|certificate: &HostCertificate| call.core.revoked.names(certificate))
     }
 
     /// Looks over all peers once in a [`SWEEP_INTERVAL`].
@@ -192,19 +186,19 @@ impl Associations {
             if current.is_bare() {
                 continue;
             }
-            if current.take_owed_sign_of_life(now) {
+            if current.life.take_owed_sign_of_life(now) {
                 call.wishes.push_back(Wish::SignOfLife(*mac));
             }
             if tickets > 0 && current.owes_ticket() {
                 tickets -= 1;
                 call.wishes.push_back(Wish::Ticket(*mac));
             }
-            if current.is_silent(now) {
+            if current.life.is_silent(now) {
                 // Asked for in every sweep: while a handshake is open that does nothing.
-                current.doubted = true;
+                current.life.doubted = true;
                 call.wishes.push_back(Wish::Handshake(*mac));
             } else if current.wants_successor(now, settings.mac, settings.rekey_every) {
-                current.in_use = false;
+                current.life.in_use = false;
                 call.wishes.push_back(Wish::Rollover(*mac));
             }
         }

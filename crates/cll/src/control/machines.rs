@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, sink};
-use identity::HostIdentity;
+use identity::revocation::RevocationList;
+use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 use wire::cll::PacketType;
 use wire::cll::resumption::GRANT_FIRST_BYTE;
@@ -30,6 +31,7 @@ use crate::event::{EndCause, Event};
 use crate::job::CompletionKind;
 use crate::keys::SendKey;
 use crate::message::{AssociationId, Claim, OrderKind, Request};
+use crate::revocation::Revoked;
 use crate::settings::Settings;
 
 /// A part of control that does something when its time has come.
@@ -132,11 +134,12 @@ impl Machines {
 
     /// Nobody with a certificate on the new list is believed from now on, and what there is with
     /// them ends.
-    pub(super) fn revoke(&mut self, call: &mut Call<'_>) {
-        let revoked = Arc::clone(&call.core.revoked);
+    pub(super) fn revoke(&mut self, call: &mut Call<'_>, list: Arc<Verified<RevocationList>>) {
+        let revoked = Arc::new(Revoked::by(Some(list)));
+        call.core.revoked = Arc::clone(&revoked);
         self.broadcasts.receiving.on_revocation(call, &mut self.addresses);
         self.resumptions.forget_of(call, |certificate| revoked.names(certificate));
-        for mac in self.associations.revoked(call) {
+        for mac in self.associations.peers.with_certificate(|certificate| revoked.names(certificate)) {
             self.addresses.forget_host(call, mac);
             self.associations.end_all(call, mac, EndCause::Revoked);
         }

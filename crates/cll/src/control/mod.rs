@@ -3,7 +3,7 @@
 //! It is made of machines, and each changes nothing but its own state. `core.rs` has what all of
 //! them share, `machines.rs` which of them each message belongs to.
 //!
-//! - `stack.rs`: what our own stack's ARP asks for; `discovery.rs`: what its neighbour discovery does, and IPv6 addresses.
+//! - `stack.rs`: what our own stack's ARP and neighbour discovery ask for; `discovery.rs`: who has which IPv6 address.
 //! - `initiator.rs`: handshakes that we open; `replies.rs`: what is replied to them, until it is judged.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
@@ -12,7 +12,7 @@
 //! - `broadcast`: frames to groups.
 //! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
-//! - `peers.rs`, `upkeep.rs`: associations and their age.
+//! - `peers.rs`: the table of associations; `associations.rs`: how they come into use, grow old and end.
 //! - `site_keys.rs`: under which site key a message goes out, and under which ones it is heard.
 //! - `dhcp.rs`: DHCP, and the certificate that this host shows.
 
@@ -40,17 +40,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{Generator, Instant, LaneId, Ledger, Now, Outbox, Sink, Ticket, Torn, time};
-use identity::revocation::RevocationList;
-use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 
 pub use self::dhcp::LeaseReport;
-use crate::event::Effect;
-use crate::event::Event;
+use crate::Instruction;
+use crate::event::{Effect, Event};
 use crate::job::{Completion, Job};
 use crate::limits;
 use crate::message::{Order, Request};
-use crate::migration::{Policy, Rules};
+use crate::migration::Rules;
 use crate::observed::{PlainHosts, PlainReport};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -226,37 +224,18 @@ impl Control {
         self.machines.resumptions.held()
     }
 
-    /// The site has taken certificates back: nobody with one of them is believed from now on, and what there is with them ends.
-    pub(crate) fn revoke(
-        &mut self,
-        now: Now,
-        list: Arc<Verified<RevocationList>>,
-        sink: &mut dyn Sink,
-        out: &mut Outbox<Self>,
-    ) {
-        self.core.revoked = Arc::new(Revoked::by(Some(list)));
+    /// What an operator, or whoever acts for him, tells.
+    pub(crate) fn instruct(&mut self, now: Now, told: Instruction, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
-        machines.revoke(&mut call);
-    }
-
-    /// The operator decided otherwise.
-    pub(crate) fn set_policy(&mut self, now: Now, policy: Policy, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        let proved = self.core.rules.proved.clone();
-        self.call(now, sink, out).1.change_rules(Rules { policy, proved });
-    }
-
-    /// The operator has a host forgotten: it may fall back now.
-    pub(crate) fn forget(&mut self, now: Now, mac: MacAddress, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        let mut rules = (*self.core.rules).clone();
-        if rules.proved.forget(mac) {
-            self.call(now, sink, out).1.change_rules(rules);
+        let mut rules = (*call.core.rules).clone();
+        match told {
+            Instruction::Revoke(list) => machines.revoke(&mut call, list),
+            Instruction::Policy(policy) => call.change_rules(Rules { policy, ..rules }),
+            // It may fall back now.
+            Instruction::Forget(mac) if rules.proved.forget(mac) => call.change_rules(rules),
+            Instruction::Forget(_) => {}
+            Instruction::Renewed(identity) => machines.dhcp.renew(&mut call, identity),
         }
-    }
-
-    /// This host's certificate is renewed, or it has other keys that it shares with others.
-    pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        let (machines, mut call) = self.call(now, sink, out);
-        machines.dhcp.renew(&mut call, identity);
         machines.fulfil(&mut call);
     }
 

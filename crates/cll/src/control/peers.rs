@@ -11,13 +11,12 @@ use std::time::Duration;
 use bump::{DropReason, Instant};
 use identity::Verified;
 use identity::certificate::HostCertificate;
-use identity::schedule::AddedSecret;
 use wire::MacAddress;
 use wire::cll::{Agreement, Offer, Resolution};
 
 use super::PeerReport;
 use crate::event::{EndCause, Event};
-use crate::job::Finished;
+use crate::job::{Finished, Successor};
 use crate::keys::{ReceiveKey, SendKey, TicketSecrets};
 use crate::limits::{
     CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, HANDSHAKE_GIVE_UP, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER,
@@ -25,7 +24,6 @@ use crate::limits::{
 };
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
-use crate::secrecy::Secrecy;
 use crate::ticket::Proof;
 
 /// One association, as control sees it.
@@ -36,28 +34,35 @@ pub(crate) struct Association {
     pub(crate) initiated_by_us: bool,
     pub(crate) own: Offer,
     pub(crate) peers: Offer,
-    /// When its handshake began here: we asked, or believed the peer's request.
-    pub(crate) asked: Instant,
-    pub(crate) born: Instant,
-    pub(crate) expires: Instant,
-    /// What both sides said to make it, hashed.
-    pub(crate) transcript: [u8; 32],
+    pub(crate) term: Term,
     /// How many rollovers led to it; 0 after a handshake.
     pub(crate) rollovers: u32,
     /// How the peer proved itself.
     pub(crate) proof: Proof,
     /// What the tickets of both sides are made for.
     pub(crate) tickets: TicketSecrets,
-    /// What went into its keys beside its key agreement.
-    pub(crate) secrecy: Secrecy,
-    /// What it hands on to the association that replaces it; none where nothing went in and nothing
-    /// is to.
-    pub(crate) kept: Option<Arc<AddedSecret>>,
+    /// What it hands on to the association that replaces it, and what went into its keys beside its
+    /// key agreement.
+    pub(crate) successor: Successor,
     /// Both sides do ML-KEM, and this association has no fresh secret of it yet.
     pub(crate) wants_kem: bool,
     /// That it came into use is no news.
     pub(crate) is_quiet: bool,
-    pub(crate) last_opened: Option<Instant>,
+    pub(crate) life: Life,
+}
+
+/// When an association began and ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Term {
+    /// When its handshake began here: we asked, or believed the peer's request.
+    asked: Instant,
+    born: Instant,
+    pub(crate) expires: Instant,
+}
+
+/// What lanes saw under an association.
+pub(crate) struct Life {
+    last_opened: Option<Instant>,
     /// Payload was sent and nothing was opened since.
     unanswered_since: Option<Instant>,
     /// Payload was opened and nothing was sent since.
@@ -70,6 +75,50 @@ pub(crate) struct Association {
     pub(crate) doubted: bool,
     /// The peer spoke in clear, and nothing was opened since.
     plain_since: Option<Instant>,
+}
+
+impl Life {
+    fn beginning(last_used: Instant) -> Life {
+        Life {
+            last_opened: None,
+            unanswered_since: None,
+            owes_since: None,
+            in_use: false,
+            last_used,
+            doubted: false,
+            plain_since: None,
+        }
+    }
+
+    fn note(&mut self, now: Instant, activity: Activity) {
+        if activity.opened {
+            self.last_opened = Some(now);
+            self.unanswered_since = None;
+            self.plain_since = None;
+            self.doubted = false;
+        } else if activity.sealed_payload {
+            self.unanswered_since.get_or_insert(now);
+        }
+        if activity.sealed_payload {
+            self.owes_since = None;
+        } else if activity.opened_payload {
+            self.owes_since.get_or_insert(now);
+        }
+        if activity.sealed_payload || activity.opened_payload {
+            self.in_use = true;
+            self.last_used = now;
+        }
+    }
+
+    /// Whether the peer seems to be gone.
+    pub(crate) fn is_silent(&self, now: Instant) -> bool {
+        self.unanswered_since.is_some_and(|since| now.since(since) >= SILENCE_MAX)
+    }
+
+    /// Whether the peer should be told that we live; counts as told.
+    pub(crate) fn take_owed_sign_of_life(&mut self, now: Instant) -> bool {
+        self.owes_since.take_if(|since| now.since(*since) >= KEEPALIVE_AFTER).is_some()
+    }
 }
 
 /// What it takes to make an [`Association`].
@@ -114,58 +163,24 @@ impl Association {
         (0..u32::from(self.peers.lanes)).map(move |lane| base + lane)
     }
 
-    fn note(&mut self, now: Instant, activity: Activity) {
-        if activity.opened {
-            self.last_opened = Some(now);
-            self.unanswered_since = None;
-            self.plain_since = None;
-            self.doubted = false;
-        } else if activity.sealed_payload {
-            self.unanswered_since.get_or_insert(now);
-        }
-        if activity.sealed_payload {
-            self.owes_since = None;
-        } else if activity.opened_payload {
-            self.owes_since.get_or_insert(now);
-        }
-        if activity.sealed_payload || activity.opened_payload {
-            self.in_use = true;
-            self.last_used = now;
-        }
-    }
-
     /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still
     /// to come.
     pub(crate) fn is_bare(&self) -> bool {
-        self.own.post_quantum && self.peers.post_quantum && !self.secrecy.post_quantum
+        self.own.post_quantum && self.peers.post_quantum && !self.successor.secrecy.post_quantum
     }
 
     /// Whether the peer was heard under this association lately.
     pub(crate) fn is_lively(&self, now: Instant) -> bool {
-        now.since(self.last_opened.unwrap_or(self.born)) < SILENCE_MAX && !self.doubted
-    }
-
-    /// Whether the peer seems to be gone.
-    pub(crate) fn is_silent(&self, now: Instant) -> bool {
-        self.unanswered_since.is_some_and(|since| now.since(since) >= SILENCE_MAX)
-    }
-
-    /// Whether the peer should be told that we live; counts as told.
-    pub(crate) fn take_owed_sign_of_life(&mut self, now: Instant) -> bool {
-        let owes = self.owes_since.is_some_and(|since| now.since(since) >= KEEPALIVE_AFTER);
-        if owes {
-            self.owes_since = None;
-        }
-        owes
+        now.since(self.life.last_opened.unwrap_or(self.term.born)) < SILENCE_MAX && !self.life.doubted
     }
 
     /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four
     /// fifths of its life and [`REKEY_AFTER`] at the latest. The host with the lower address waits
     /// a sixteenth longer, so that as a rule only one side asks.
     pub(crate) fn wants_successor(&self, now: Instant, own_mac: MacAddress, rekey_every: Option<Duration>) -> bool {
-        let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8).min(REKEY_AFTER));
+        let due = rekey_every.unwrap_or_else(|| self.term.expires.since(self.term.born).mul_f32(0.8).min(REKEY_AFTER));
         let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };
-        self.in_use && now.since(self.born) >= due + patience
+        self.life.in_use && now.since(self.term.born) >= due + patience
     }
 
     /// Whether the peer has no ticket of it yet.
@@ -180,7 +195,7 @@ impl Association {
 
     /// Whether no payload has moved for so long.
     fn is_idle(&self, now: Instant, idle: Duration) -> bool {
-        now.since(self.last_used) >= idle
+        now.since(self.life.last_used) >= idle
     }
 
     fn initiator(&self, own_mac: MacAddress) -> MacAddress {
@@ -223,10 +238,10 @@ impl Association {
             initiated: self.initiated_by_us,
             rollovers: self.rollovers,
             resumed: self.is_resumed(),
-            age: now.since(self.born),
-            remaining: self.expires.since(now),
-            last_opened_ago: self.last_opened.map(|at| now.since(at)),
-            agreement: self.secrecy.describe(agreement_name(self.own.agreement)),
+            age: now.since(self.term.born),
+            remaining: self.term.expires.since(now),
+            last_opened_ago: self.life.last_opened.map(|at| now.since(at)),
+            agreement: self.successor.secrecy.describe(agreement_name(self.own.agreement)),
             sends: protection(&self.own, &self.peers),
             receives: protection(&self.peers, &self.own),
         }
@@ -287,8 +302,10 @@ impl Peer {
     /// that began when the other was over is no such conflict: its host has lost the other, for instance by a restart.
     pub(crate) fn keeps_current_against(&self, new: &Association, own_mac: MacAddress) -> bool {
         self.current.as_ref().is_some_and(|current| {
-            let apart = new.born.since(current.born).max(current.born.since(new.born));
-            apart <= SIMULTANEOUS && new.asked <= current.born && current.initiator(own_mac) > new.initiator(own_mac)
+            let apart = new.term.born.since(current.term.born).max(current.term.born.since(new.term.born));
+            apart <= SIMULTANEOUS
+                && new.term.asked <= current.term.born
+                && current.initiator(own_mac) > new.initiator(own_mac)
         })
     }
 }
@@ -315,10 +332,10 @@ impl Peers {
         // One that carries no payload lives as long as a handshake is tried, and gives no tickets.
         let lifetime = if is_bare { birth.lifetime.min(HANDSHAKE_GIVE_UP) } else { birth.lifetime };
         let has_secrets = does_kem || !secrecy.is_plain();
+        let kept = has_secrets.then(|| Arc::new(keys.kept));
         let association = Association {
             id: AssociationId(self.next_id),
-            secrecy,
-            kept: has_secrets.then(|| Arc::new(keys.kept)),
+            successor: Successor { of: transcript, peer: certificate.mac(), kept, secrecy },
             wants_kem: does_kem && !birth.by_kem,
             is_quiet: birth.is_quiet || is_bare,
             origin: Arc::new(Origin::of(&certificate)),
@@ -326,20 +343,11 @@ impl Peers {
             initiated_by_us: birth.initiated_by_us,
             own: birth.own,
             peers: birth.peers,
-            asked: birth.asked,
-            born: now,
-            expires: now + lifetime,
-            transcript,
+            term: Term { asked: birth.asked, born: now, expires: now + lifetime },
             rollovers: birth.rollovers,
             proof,
             tickets: if is_bare { TicketSecrets::default() } else { keys.tickets },
-            last_used: now,
-            last_opened: None,
-            unanswered_since: None,
-            owes_since: None,
-            in_use: false,
-            doubted: false,
-            plain_since: None,
+            life: Life::beginning(now),
         };
         (association, keys.send, keys.receive)
     }
@@ -467,14 +475,14 @@ impl Peers {
         let Some(mac) = self.by_association.get(&id) else { return };
         let Some(current) = self.by_mac.get_mut(mac).and_then(|peer| peer.current.as_mut()) else { return };
         if current.id == id {
-            current.note(now, activity);
+            current.life.note(now, activity);
         }
     }
 
     /// The peer speaks in clear: for how long it has done nothing else.
     pub(crate) fn speaks_in_clear(&mut self, now: Instant, mac: MacAddress) -> Option<Duration> {
         let current = self.by_mac.get_mut(&mac)?.current.as_mut()?;
-        Some(now.since(*current.plain_since.get_or_insert(now)))
+        Some(now.since(*current.life.plain_since.get_or_insert(now)))
     }
 
     /// Takes out up to `budget` associations whose time is over. The flag tells which were in use.
@@ -484,7 +492,7 @@ impl Peers {
             if expired.len() >= budget {
                 break;
             }
-            expired.extend(peer.current.take_if(|current| current.expires <= now).map(|old| (old, true)));
+            expired.extend(peer.current.take_if(|current| current.term.expires <= now).map(|old| (old, true)));
             let gone = peer.leaving.extract_if(.., |leaving| leaving.until <= now);
             expired.extend(gone.map(|old| (old.association, false)));
             let (over, live) = std::mem::take(&mut peer.candidates).into_iter().partition(|one| one.until <= now);
@@ -536,13 +544,13 @@ impl Peers {
 
     /// The peer whose association in use was silent for longest, to make room.
     pub(crate) fn least_useful(&self) -> Option<MacAddress> {
-        let in_use = self.by_mac.iter().filter_map(|(mac, peer)| Some((mac, peer.current.as_ref()?.last_opened)));
+        let in_use = self.by_mac.iter().filter_map(|(mac, peer)| Some((mac, peer.current.as_ref()?.life.last_opened)));
         in_use.min_by_key(|(_, last_opened)| *last_opened).map(|(mac, _)| *mac)
     }
 
     /// The peer without an association in use that has waited for longest for one.
     pub(crate) fn oldest_unconfirmed(&self) -> Option<MacAddress> {
-        let youngest = |peer: &Peer| peer.associations().map(|association| association.born).max();
+        let youngest = |peer: &Peer| peer.associations().map(|association| association.term.born).max();
         let unconfirmed = self.by_mac.iter().filter(|(_, peer)| peer.current.is_none());
         unconfirmed.min_by_key(|(_, peer)| youngest(peer)).map(|(mac, _)| *mac)
     }

@@ -171,7 +171,7 @@ impl Resumptions {
         let Some(secret) = current.tickets.given.take() else { return };
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let Some(span) = Span::new(unix_s, current.proof.signed_unix_s, lifetime, certificates_end) else { return };
-        let (secrecy, certificate) = (current.secrecy, current.certificate.der().to_vec());
+        let (secrecy, certificate) = (current.successor.secrecy, current.certificate.der().to_vec());
         let content = Content { secrecy, span, secret, issuer: name_of(own), certificate };
         let Ok(ticket) = key.seal(call.core.random.bytes(), &content.emit()) else { return };
         if let Some(before) = id_of(&ticket).and_then(|id| self.given.insert(mac, id)) {
@@ -217,7 +217,7 @@ impl Resumptions {
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let ends = unix_s.saturating_add(u64::from(grant.lifetime_s)).min(certificates_end);
         let held = HeldTicket {
-            secrecy: current.secrecy,
+            secrecy: current.successor.secrecy,
             span: Span { begins: unix_s, ends, signed: current.proof.signed_unix_s },
             secret,
             holder: name_of(own),

@@ -9,7 +9,7 @@ use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Offer, Rollover};
 
 use super::asking::unsigned_keys;
-use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, discard, heritage, refuse, successor_of};
+use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, discard, heritage, refuse};
 use crate::control::Task;
 use crate::control::core::{Call, Verdict};
 use crate::control::machines::Wish;
@@ -136,7 +136,7 @@ impl Rollovers {
         let own = call.offer(receiver_index);
         let answer = AnswerRollover {
             origins: call.origins(),
-            successor: successor_of(peers.current_of(sealed.association)?),
+            successor: peers.current_of(sealed.association)?.successor.clone(),
             request: sealed.message.to_vec(),
             unsigned_reply: unsigned_keys(call, Kind::Reply, request.nonce, receiver_index, key_pair.public()),
             own: Chosen { offer: own, suite: call.core.settings.send_suite },

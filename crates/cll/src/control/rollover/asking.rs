@@ -12,7 +12,7 @@ use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Rollover};
 
 use super::kem::inside;
-use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, heritage, refuse, successor_of};
+use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, heritage, refuse};
 use crate::control::Task;
 use crate::control::core::{Call, Verdict};
 use crate::control::machines::Wish;
@@ -107,7 +107,7 @@ impl Rollovers {
             return false;
         };
         let asking = Asking {
-            successor: successor_of(current),
+            successor: current.successor.clone(),
             receiver_index,
             key_pair: None,
             kem_pair: None,

@@ -10,7 +10,7 @@ use wire::MacAddress;
 use wire::cll::Rollover;
 use wire::cll::rollover::{Kem, Kind};
 
-use super::{Means, RolloverId, Rollovers, Sealed, successor_of};
+use super::{Means, RolloverId, Rollovers, Sealed};
 use crate::control::Task;
 use crate::control::core::{Call, Verdict};
 use crate::control::peers::{Association, Peers};
@@ -109,7 +109,7 @@ impl Rollovers {
 pub(super) fn inside(call: &Call<'_>, association: &Association) -> Inside {
     Inside {
         settings: Arc::clone(&call.core.settings),
-        successor: successor_of(association),
+        successor: association.successor.clone(),
         certificate: association.certificate.clone(),
         proof: association.proof,
     }

@@ -15,7 +15,6 @@ mod kem;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side, time};
@@ -27,7 +26,7 @@ use super::core::Call;
 use super::machines::{Machine, Wish};
 use super::peers::{Association, Peers};
 use crate::event::Event;
-use crate::job::{Refusal, Successor};
+use crate::job::Refusal;
 use crate::limits::{HANDSHAKE_GIVE_UP, PEERS_MAX, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
 use crate::message::AssociationId;
 use answering::Answering;
@@ -66,7 +65,7 @@ struct Before {
 
 impl Before {
     fn of(association: &Association) -> Before {
-        let (rollovers, expires) = (association.rollovers, association.expires);
+        let (rollovers, expires) = (association.rollovers, association.term.expires);
         Before { rollovers, is_bare: association.is_bare(), expires }
     }
 }
@@ -243,11 +242,6 @@ impl Rollovers {
             Part::Done => {}
         }
     }
-}
-
-fn successor_of(association: &Association) -> Successor {
-    let Association { transcript, secrecy, ref kept, .. } = *association;
-    Successor { of: transcript, peer: association.certificate.mac(), kept: kept.as_ref().map(Arc::clone), secrecy }
 }
 
 /// Gives back what a rollover held, and their fate to frames that waited for its verdict.
