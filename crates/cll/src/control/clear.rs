@@ -51,14 +51,6 @@ impl Clear {
     }
 }
 
-/// What is let pass, and how it is to be counted.
-enum Pass {
-    /// A manager's machine speaks for itself.
-    Management,
-    /// Mode `enforce` would drop it for this reason.
-    Excused(DropReason),
-}
-
 impl Clear {
     /// The host with this certificate proves who it is: nothing waits for that any longer, and it is remembered.
     pub(super) fn on_proof(&mut self, call: &mut Call<'_>, addresses: &Addresses, certificate: &HostCertificate) {
@@ -113,24 +105,19 @@ impl Clear {
     pub(super) fn on_plain_arp(&mut self, call: &mut Call<'_>, others: &mut Others<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
-        match self.judge_plain_arp(call, others, &header, &arp) {
-            Err(reason) => return Fate::Dropped(reason),
-            Ok(Pass::Management) => {}
-            Ok(Pass::Excused(reason)) => excuse(call, others, header.source, reason),
-        }
-        if arp.operation == Operation::Request && is_ours(call, arp.target_ip) {
-            self.add_asker(call.now.since_boot, header.source);
-        }
-        call.pass(Side::STACK, frame)
+        let judged = self.judge_plain_arp(call, others, &header, &arp);
+        let asks = arp.operation == Operation::Request && is_ours(call, arp.target_ip);
+        self.let_in(call, others, (header.source, asks), judged, frame)
     }
 
+    /// For which reason mode `enforce` would drop it, if for any, or why it is dropped.
     fn judge_plain_arp(
         &mut self,
         call: &mut Call<'_>,
         others: &Others<'_>,
         header: &Header,
         arp: &Arp,
-    ) -> Result<Pass, DropReason> {
+    ) -> Result<Option<DropReason>, DropReason> {
         let is_announcement = arp.sender_ip == arp.target_ip;
         if header.destination.is_group() && !is_announcement && !is_ours(call, arp.target_ip) {
             return Err(DropReason::ArpTarget);
@@ -145,7 +132,7 @@ impl Clear {
         }
         let manager = call.core.rules.policy.management_by_mac(header.source);
         if manager.is_some_and(|manager| arp.sender_mac == manager.mac && arp.sender_ip == manager.ip) {
-            return Ok(Pass::Management);
+            return Ok(None);
         }
         if !call.core.rules.is_lenient_towards(header.source) {
             return Err(DropReason::PlainArp);
@@ -156,10 +143,10 @@ impl Clear {
                 self.tell_downgrade(call, header.source, owner);
                 Err(DropReason::Downgrade)
             }
-            Claim::Noted(_) => Ok(Pass::Excused(DropReason::Downgrade)),
+            Claim::Noted(_) => Ok(Some(DropReason::Downgrade)),
             // Whoever can prove himself goes first, or the quickest liar would be believed.
             Claim::Nothing if self.questions.contains_key(&arp.sender_ip.into()) => Err(DropReason::PlainArp),
-            Claim::Nothing => Ok(Pass::Excused(DropReason::PlainArp)),
+            Claim::Nothing => Ok(Some(DropReason::PlainArp)),
         }
     }
 
@@ -171,12 +158,27 @@ impl Clear {
             Ok(Passage::Free) => Claims::default(),
             Err(reason) => return Fate::Dropped(reason),
         };
-        match self.judge_plain_neighbour(call, others, &header, &claims) {
+        let judged = self.judge_plain_neighbour(call, others, &header, &claims);
+        let asks = claims.source.is_some() && claims.target.is_none();
+        self.let_in(call, others, (header.source, asks), judged.map(Some), frame)
+    }
+
+    /// Hands the stack what may pass in clear, perhaps for a reason for which mode `enforce` would
+    /// drop it. Who asks our stack is answered in clear, too.
+    fn let_in(
+        &mut self,
+        call: &mut Call<'_>,
+        others: &mut Others<'_>,
+        (mac, asks): (MacAddress, bool),
+        judged: Result<Option<DropReason>, DropReason>,
+        frame: &[u8],
+    ) -> Fate {
+        match judged {
             Err(reason) => return Fate::Dropped(reason),
-            Ok(reason) => excuse(call, others, header.source, reason),
+            Ok(excused) => excused.into_iter().for_each(|reason| excuse(call, others, mac, reason)),
         }
-        if claims.source.is_some() && claims.target.is_none() {
-            self.add_asker(call.now.since_boot, header.source);
+        if asks {
+            self.add_asker(call.now.since_boot, mac);
         }
         call.pass(Side::STACK, frame)
     }

@@ -324,8 +324,9 @@ impl Machines {
         let outcome = match PacketType::of(message) {
             Ok(PacketType::HandshakeRequest) => self.answers.on_request(call, &mut around, &header, frame),
             Ok(PacketType::ResumptionRequest) => self.answers.on_resumption(call, &around, &header, frame),
-            Ok(PacketType::HandshakeReply) => self.openings.on_reply(call, &header, frame),
-            Ok(PacketType::ResumptionReply) => self.openings.on_resumption_reply(call, &header, frame),
+            Ok(PacketType::HandshakeReply | PacketType::ResumptionReply) => {
+                self.openings.on_reply(call, &header, frame)
+            }
             Ok(PacketType::Challenge) => self.openings.on_challenge(call, &mut self.resumptions, &header, frame),
             Ok(kind @ (PacketType::GroupFrame | PacketType::Announcement | PacketType::Question)) => {
                 let mut judges = Judges { addresses: &mut self.addresses, peers: &self.associations.peers };

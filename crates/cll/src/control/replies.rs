@@ -6,18 +6,20 @@
 
 use bump::{DropReason, Fate, Side};
 use wire::MacAddress;
-use wire::cll::{Handshake, Offer, PacketType, Resolution, Resumption};
+use wire::cll::{Handshake, NONCE_LEN, Offer, PacketType, Resolution, Resumption, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
 use super::core::{Call, Verdict};
 use super::discovery::Addresses;
-use super::initiator::{Opening, OpeningId, Openings, State};
+use super::initiator::{OpeningId, Openings, State};
 use super::resumption::Resumptions;
 use crate::job::{Finish, Finished, JobKind, Refusal};
 
-/// What both kinds of replies say.
+/// What both kinds of replies say: those to a handshake request, and those to a ticket.
 pub(super) struct Replied {
+    site_tag: [u8; SITE_TAG_LEN],
+    nonce: [u8; NONCE_LEN],
     pub(super) resolution: Resolution,
     pub(super) timestamp_ms: u64,
     pub(super) offer: Offer,
@@ -26,18 +28,18 @@ pub(super) struct Replied {
 impl Replied {
     fn read(frame: &[u8]) -> Option<Replied> {
         let message = frame.get(ETHERNET_LEN..)?;
-        if let Ok(Resumption { resolution, timestamp_ms, offer, .. }) = Resumption::parse(message) {
-            return Some(Replied { resolution, timestamp_ms, offer });
+        if let Ok(Resumption { site_tag, nonce, resolution, timestamp_ms, offer, .. }) = Resumption::parse(message) {
+            return Some(Replied { site_tag, nonce, resolution, timestamp_ms, offer });
         }
-        let Handshake { resolution, timestamp_ms, offer, .. } = Handshake::parse(message).ok()?;
-        Some(Replied { resolution, timestamp_ms, offer })
+        let Handshake { site_tag, nonce, resolution, timestamp_ms, offer, .. } = Handshake::parse(message).ok()?;
+        Some(Replied { site_tag, nonce, resolution, timestamp_ms, offer })
     }
 }
 
 impl Openings {
     /// A reply from the wire, unproved. Read the order as the order of cost.
     pub(super) fn on_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
-        let reply = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        let reply = Replied::read(frame).ok_or(DropReason::Malformed)?;
         if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
             return Err(DropReason::HandshakeSource);
         }
@@ -48,27 +50,12 @@ impl Openings {
         self.judge_reply_in_turn(call, id, header.source, frame)
     }
 
-    /// The same for a reply to a ticket.
-    pub(super) fn on_resumption_reply(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
-        let reply = Resumption::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if reply.resolution.sender_mac() != header.source || header.destination != call.core.settings.mac {
-            return Err(DropReason::HandshakeSource);
-        }
-        let id = self.by_nonce(&reply.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        if call.site_key_of(frame, &reply.site_tag).is_none() {
-            return Err(DropReason::HandshakeSiteMac);
-        }
-        self.judge_reply_in_turn(call, id, header.source, frame)
-    }
-
     /// The opening that waits for this reply: the one whose nonce it repeats (paper, section 5.2).
-    fn opening_for_reply(&self, call: &Call<'_>, reply: &Handshake<'_>) -> Option<OpeningId> {
-        let by_nonce = self.by_nonce(&reply.nonce);
+    fn opening_for_reply(&self, call: &Call<'_>, Replied { nonce, resolution, .. }: &Replied) -> Option<OpeningId> {
+        let by_nonce = self.by_nonce(nonce);
         if by_nonce.is_none() && call.core.settings.weaken.reply_check {
-            let asked = |opening: &Opening| {
-                opening.asks(Some(reply.resolution.sender_ip()), Some(reply.resolution.sender_mac()))
-            };
-            return self.by_id.iter().find(|(_, opening)| asked(opening)).map(|(id, _)| *id);
+            let (ip, mac) = (Some(resolution.sender_ip()), Some(resolution.sender_mac()));
+            return self.by_id.iter().find(|(_, opening)| opening.asks(ip, mac)).map(|(id, _)| *id);
         }
         by_nonce
     }
