@@ -64,6 +64,11 @@ impl PlainHosts {
         self.by_mac.len() < OBSERVED_MAX
     }
 
+    /// Keeps the hosts of which `keep` says so.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(MacAddress) -> bool) {
+        self.by_mac.retain(|mac, _| keep(*mac));
+    }
+
     /// The host proves itself now.
     pub(crate) fn remove(&mut self, mac: MacAddress) {
         self.by_mac.remove(&mac);

@@ -21,7 +21,7 @@ use super::{Call, Control};
 use crate::event::{Effect, EndCause, Event};
 use crate::limits::{
     CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_AFTER, HANDSHAKE_GIVE_UP,
-    LENIENT_GIVE_UP,
+    LENIENT_GIVE_UP, PROVED_MAX,
 };
 use crate::message::{OrderKind, PlainWord};
 use crate::migration::{Claim, Migration, Policy, ProvedHost, Rules, is_contradiction};
@@ -39,6 +39,8 @@ pub(super) struct Clear {
     /// Who asked our stack in clear, and until when he is answered so.
     askers: BTreeMap<MacAddress, Instant>,
     pub(super) observed: PlainHosts,
+    /// When each host proved itself last; at most [`PROVED_MAX`].
+    proved_at: BTreeMap<MacAddress, Instant>,
     /// When an operator last heard of ARP in the name of a host that has proved itself.
     downgrades_told: BTreeMap<MacAddress, Instant>,
 }
@@ -51,6 +53,18 @@ impl Clear {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let questions = self.questions.values().map(|(at, _)| *at).min();
         time::earlier(questions, self.hosts.values().copied().min())
+    }
+
+    fn note_proof_of(&mut self, now: Instant, mac: MacAddress) {
+        self.observed.remove(mac);
+        if self.proved_at.len() < PROVED_MAX || self.proved_at.contains_key(&mac) {
+            self.proved_at.insert(mac, now);
+        }
+    }
+
+    /// Whether the host has proved itself since it was last heard in clear, and so speaks in clear no more.
+    pub(super) fn is_proved_since(&self, mac: MacAddress, heard: Instant) -> bool {
+        self.proved_at.get(&mac).is_some_and(|at| *at >= heard)
     }
 
     fn add_asker(&mut self, now: Instant, mac: MacAddress) {
@@ -85,11 +99,13 @@ impl Control {
     pub(crate) fn forget(&mut self, mac: MacAddress, out: &mut Outbox<Self>) {
         let mut rules = (*self.clear.rules).clone();
         if rules.proved.forget(mac) {
+            self.clear.proved_at.remove(&mac);
             self.change_rules(rules, out);
         }
     }
 
     fn change_rules(&mut self, rules: Rules, out: &mut Outbox<Self>) {
+        self.clear.observed.retain(|mac| rules.is_lenient_towards(mac));
         self.clear.rules = Arc::new(rules);
         for lane in 0..self.settings.lanes {
             let order = crate::message::Order(OrderKind::Rules(Arc::clone(&self.clear.rules)));
@@ -108,12 +124,12 @@ impl Control {
             IpAddr::V6(ip) => neighbours.holder(now, *ip) != Some(mac),
         });
         self.clear.hosts.remove(&mac);
-        self.clear.observed.remove(mac);
         self.remember_proof(call, certificate);
     }
 
     /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
     pub(super) fn remember_proof(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
+        self.clear.note_proof_of(call.now.since_boot, certificate.mac());
         let addresses = certificate.addresses().iter().copied().map(IpAddr::V4);
         let addresses = addresses.chain(certificate.ipv6_addresses().iter().copied().map(IpAddr::V6)).collect();
         let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };
@@ -358,23 +374,25 @@ impl Control {
         if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
             return Err(reason);
         }
+        self.note_excused(call, mac, reason);
+        Ok(())
+    }
+
+    /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
+    pub(super) fn note_excused(&mut self, call: &mut Call<'_>, mac: MacAddress, reason: DropReason) {
         self.ledger.excuse(reason);
         if self.clear.observed.note(call.now.since_boot, mac, reason) {
             call.out.event(Event::Plain { mac, reason });
         }
-        Ok(())
     }
 
     fn is_ours(&self, ip: Ipv4Addr) -> bool {
-        self.settings.identity.certificate().addresses().contains(&ip)
+        self.settings.identity.certificate().addresses().contains(&ip) || self.dhcp.unproved_address() == Some(ip)
     }
 
     /// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or may not.
     fn excuse(&mut self, call: &mut Call<'_>, mac: MacAddress, reason: DropReason) {
-        self.ledger.excuse(reason);
-        if self.clear.observed.note(call.now.since_boot, mac, reason) {
-            call.out.event(Event::Plain { mac, reason });
-        }
+        self.note_excused(call, mac, reason);
         if self.peers.current_by_mac(mac).is_some() {
             self.hear_plain(call, mac);
         } else if !self.clear.rules.proved.contains(mac) {
@@ -394,7 +412,7 @@ impl Control {
         }
     }
 
-    fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
+    pub(super) fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
         let now = call.now.since_boot;
         let told = self.clear.downgrades_told.get(&owner);
         if told.is_none_or(|at| now.since(*at) >= DOWNGRADE_TOLD_EVERY) {

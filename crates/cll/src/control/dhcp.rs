@@ -20,6 +20,7 @@ use wire::MacAddress;
 use wire::dhcp::{Operation, View};
 use wire::ethernet::Header;
 
+use super::dhcp_clear::Unproved;
 use super::{Call, Control, Task};
 use crate::event::{EndCause, Event};
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
@@ -57,8 +58,9 @@ enum Waiting {
 pub(super) struct Dhcp {
     /// Who this host is without a lease.
     base: Arc<HostIdentity>,
-    client: Option<Client>,
-    server: Option<Server>,
+    pub(super) client: Option<Client>,
+    pub(super) server: Option<Server>,
+    pub(super) unproved: Unproved,
     waiting: BTreeMap<u64, Waiting>,
     last_number: u64,
     event_budget: Bucket,
@@ -71,6 +73,7 @@ impl Dhcp {
             base: Arc::clone(&settings.identity),
             client: settings.dhcp.client.clone().map(Client::new),
             server: server.map(|server| Server::new(now, server.settings.clone(), secret)),
+            unproved: Unproved::default(),
             waiting: BTreeMap::new(),
             last_number: 0,
             event_budget: Bucket::new(limits::DHCP_EVENTS_PER_SECOND, limits::DHCP_EVENTS_PER_SECOND),
@@ -125,7 +128,10 @@ impl Control {
         let nonce = self.random.bytes();
         let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
-            Ok(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
+            Ok(wrapped) => {
+                self.ask_dhcp_in_clear(call, frame);
+                self.forward_dhcp(call, Side::WIRE, &wrapped)
+            }
             Err(reason) => {
                 if reason == DropReason::DhcpGivenBack {
                     // The program has given the address up, whatever the server hears.
@@ -141,7 +147,11 @@ impl Control {
         let settings = Arc::clone(&self.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
         let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
-        match server.outgoing(call.now, unix_s, serial, frame)? {
+        let reply = match server.outgoing(call.now, unix_s, serial, frame) {
+            Err(DropReason::DhcpUnasked) => return self.answer_dhcp_in_clear(call, frame),
+            other => other?,
+        };
+        match reply {
             Reply::Send(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
             Reply::Certify(granting, grant) => {
                 let job = DhcpJob::Certify(Arc::clone(&authority.authority), grant);
@@ -152,6 +162,9 @@ impl Control {
 
     fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
+        if header.ethertype != self.settings.ethertype {
+            return self.plain_dhcp(call, &header, frame);
+        }
         if let Some(server) = &mut self.dhcp.server {
             let step = server.incoming(call.now, &header, message)?;
             return self.take_server_step(call, step, frame);
@@ -180,7 +193,10 @@ impl Control {
 
     fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Result<Fate, DropReason> {
         match step {
-            client::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
+            client::Step::Deliver(plain) => {
+                self.dhcp.unproved.answered();
+                self.forward_dhcp(call, Side::STACK, &plain)
+            }
             client::Step::Repeat(question) => self.answer_dhcp(call, &question),
             client::Step::Lose(plain) => {
                 self.lose_lease(call);
@@ -198,7 +214,7 @@ impl Control {
         }
     }
 
-    fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Result<Fate, DropReason> {
+    pub(super) fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Result<Fate, DropReason> {
         if !sink::copy(call.sink, to, frame, Meta::plain()) {
             return Err(DropReason::PortFull);
         }
@@ -278,6 +294,7 @@ impl Control {
     ) -> Result<Fate, DropReason> {
         let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
+        self.dhcp.unproved = Unproved::default();
         if self.change_identity(call, identity) {
             call.out.event(Event::AddressLeased { ip: granted.address });
         }

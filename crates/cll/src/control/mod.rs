@@ -16,6 +16,7 @@
 mod broadcast;
 mod clear;
 mod dhcp;
+mod dhcp_clear;
 mod discovery;
 mod freshness;
 mod initiator;
@@ -287,6 +288,11 @@ impl Control {
     /// Adds the hosts that spoke ARP in clear to `reports`.
     pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
         self.clear.observed.report(now, reports);
+    }
+
+    /// Whether the host has proved itself since it was last `heard` in clear.
+    pub(crate) fn is_proved_since(&self, mac: MacAddress, heard: Instant) -> bool {
+        self.clear.is_proved_since(mac, heard)
     }
 
     /// Hosts that have proved themselves and are remembered for it.

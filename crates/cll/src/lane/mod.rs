@@ -8,6 +8,7 @@ mod clear;
 mod fit;
 mod group;
 mod inbound;
+mod legacy;
 mod outbound;
 
 use std::collections::BTreeMap;

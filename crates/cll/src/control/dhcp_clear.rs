@@ -1,0 +1,123 @@
+//! DHCP in clear, where the mode of migration or the legacy list lets it pass: servers and clients move one by one.
+//!
+//! A server answers as it was asked. A client asks under its key alone at first; where the mode lets everything pass and no server
+//! of the site has answered, it asks again in clear, so a proof comes first where there is one.
+
+use std::net::Ipv4Addr;
+
+use bump::{DropReason, Fate, Meta, Side, sink};
+use wire::MacAddress;
+use wire::dhcp::{MessageType, Operation, View};
+use wire::ethernet::Header;
+
+use super::dhcp::Dhcp;
+use super::{Call, Control};
+use crate::migration::{Claim, Migration};
+
+/// What a client has without a proof.
+#[derive(Debug, Default)]
+pub(super) struct Unproved {
+    /// Questions of our program since a server of the site answered one.
+    unanswered: u32,
+    /// The address that a server gave in clear.
+    address: Option<Ipv4Addr>,
+}
+
+impl Unproved {
+    /// Whether the next question leaves in clear as well, and answers in clear count.
+    fn asks_in_clear(&self) -> bool {
+        self.unanswered > 1
+    }
+
+    /// A server of the site has answered.
+    pub(super) fn answered(&mut self) {
+        self.unanswered = 0;
+    }
+}
+
+impl Dhcp {
+    /// The address that this host has by a lease in clear.
+    pub(super) fn unproved_address(&self) -> Option<Ipv4Addr> {
+        self.unproved.address
+    }
+}
+
+impl Control {
+    /// A question of our program leaves under its key; in clear as well if no server of the site answers.
+    pub(super) fn ask_dhcp_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) {
+        self.dhcp.unproved.unanswered = self.dhcp.unproved.unanswered.saturating_add(1);
+        let is_lenient = self.clear.rules.is_lenient_to_groups();
+        if is_lenient && self.dhcp.unproved.asks_in_clear() && sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
+            self.ledger.excuse(DropReason::Dhcp);
+            self.ledger.make(Side::WIRE);
+        }
+    }
+
+    /// Our server program answers who asked in clear: a host on the legacy list with the address that it has there, others as the
+    /// mode says.
+    pub(super) fn answer_dhcp_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+        let client = message.chaddr();
+        let legacy = self.settings.legacy_by_mac(client);
+        let is_listed = legacy.is_some_and(|one| message.yiaddr() == one.ip || message.kind() == MessageType::Nak);
+        if !is_listed {
+            if !self.clear.rules.is_lenient_towards(client) {
+                return Err(DropReason::DhcpUnasked);
+            }
+            self.ledger.excuse(DropReason::DhcpUnasked);
+        }
+        self.forward_dhcp(call, Side::WIRE, frame)
+    }
+
+    /// The fate of a DHCP message that came in clear from a host towards which the mode is lenient.
+    pub(super) fn plain_dhcp(
+        &mut self,
+        call: &mut Call<'_>,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<Fate, DropReason> {
+        if !self.clear.rules.is_lenient_towards(header.source) {
+            return Err(DropReason::Dhcp);
+        }
+        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+        let spoken_for = match message.operation() {
+            Operation::Request => self.claimed_by_question(call, header, &message),
+            Operation::Reply => self.claimed_by_answer(header, &message)?,
+        };
+        if let Some(owner) = spoken_for {
+            self.tell_downgrade(call, header.source, owner);
+            return Err(DropReason::Downgrade);
+        }
+        self.note_excused(call, header.source, DropReason::Dhcp);
+        self.forward_dhcp(call, Side::STACK, frame)
+    }
+
+    /// The host with a proved lease for which a question in clear speaks, where such a host never falls back.
+    fn claimed_by_question(&self, call: &Call<'_>, header: &Header, message: &View<'_>) -> Option<MacAddress> {
+        let server = self.dhcp.server.as_ref()?;
+        let claims = [header.source, message.chaddr()];
+        let claimed = server.leases(call.now.since_boot).map(|lease| lease.mac).find(|mac| claims.contains(mac))?;
+        (self.clear.rules.towards(claimed) != Migration::Observe).then_some(claimed)
+    }
+
+    /// An answer in clear counts if our program has asked in clear. Gives the proved host for which it speaks.
+    fn claimed_by_answer(&mut self, header: &Header, message: &View<'_>) -> Result<Option<MacAddress>, DropReason> {
+        if self.dhcp.client.is_none() {
+            // It is for other hosts, and their programs.
+            return Ok(None);
+        }
+        if message.chaddr() != self.settings.mac || !self.dhcp.unproved.asks_in_clear() {
+            return Err(DropReason::Dhcp);
+        }
+        let claim = self.clear.rules.claim_of_address(header.source, Some(message.source().into()));
+        if let Claim::Refused(owner) = claim {
+            return Ok(Some(owner));
+        }
+        match message.kind() {
+            MessageType::Ack => self.dhcp.unproved.address = Some(message.yiaddr()),
+            MessageType::Nak => self.dhcp.unproved.address = None,
+            _ => {}
+        }
+        Ok(None)
+    }
+}
