@@ -87,6 +87,8 @@ pub struct Entry {
     pub not_before_unix: u64,
     /// Last second of its period, in Unix seconds.
     pub not_after_unix: u64,
+    /// Whether the site has taken it back.
+    pub revoked: bool,
 }
 
 impl Entry {
@@ -99,7 +101,14 @@ impl Entry {
             addresses: certificate.names().all_addresses(),
             not_before_unix: certificate.not_before_unix(),
             not_after_unix: certificate.not_after_unix(),
+            revoked: false,
         }
+    }
+
+    /// Whether the certificate is neither over nor taken back.
+    #[must_use]
+    pub fn is_live(&self, unix_s: u64) -> bool {
+        self.not_after_unix >= unix_s && !self.revoked
     }
 
     fn index_line(&self) -> String {
@@ -244,7 +253,12 @@ impl Directory {
     /// # Errors
     /// A file that does not hold a certificate of this site, or what the operating system says.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
-        Ok(self.certificates()?.iter().map(|certificate| Entry::of(certificate)).collect())
+        let listed = self.revocation_list()?;
+        let entry = |certificate: &Verified<HostCertificate>| Entry {
+            revoked: listed.as_ref().is_some_and(|list| list.names(certificate)),
+            ..Entry::of(certificate)
+        };
+        Ok(self.certificates()?.iter().map(entry).collect())
     }
 
     /// The repository that the site's key distributors answer from: in a cluster if one is written down, else in a file.
@@ -570,7 +584,7 @@ fn store_new(path: &Path, site: &Site, masters: &(RequestMaster, DhcpMaster), un
 }
 
 fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<(), Error> {
-    let others = entries.iter().filter(|entry| entry.not_after_unix >= unix_s && entry.name != request.name());
+    let others = entries.iter().filter(|entry| entry.is_live(unix_s) && entry.name != request.name());
     for other in others {
         let holder = || other.name.clone();
         if other.mac == request.names().mac() {

@@ -220,10 +220,10 @@ impl Error {
                 write!(f, "{MAX_REVOKED} certificates are revoked already; wait until some expire, or found a new site")
             }
             Error::MacTaken { mac, holder } => {
-                write!(f, "{holder:?} holds {mac}; use its name to renew, or --allow-shared-addresses")
+                write!(f, "{holder:?} holds {mac}; use its name to renew, revoke it, or --allow-shared-addresses")
             }
             Error::AddressTaken { address, holder } => {
-                write!(f, "{holder:?} holds {address}; use its name to renew, or --allow-shared-addresses")
+                write!(f, "{holder:?} holds {address}; use its name to renew, revoke it, or --allow-shared-addresses")
             }
             Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
             Error::TooManyDistributors => {

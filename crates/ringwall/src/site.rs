@@ -464,23 +464,44 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
         sharing: sharing(arguments.allow_shared_addresses),
     };
     let Surroundings { unix_s, random, .. } = surroundings;
-    let (entry, holds) = match &arguments.request {
+    let (entry, readmitted, holds) = match &arguments.request {
         Some(file) => {
             let proved = read_request(file)?;
             let granted = granted(arguments, file, &proved)?;
-            (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, Holds::of(&proved))
+            let readmitted = directory.is_revoked(granted.name(), *unix_s)?;
+            (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, readmitted, Holds::of(&proved))
         }
-        None => (directory.issue_identity(&asked(arguments)?, &delivery, *random, *unix_s)?, Holds::KeyInClear),
+        None => {
+            let asked = asked(arguments)?;
+            let readmitted = directory.is_revoked(asked.name(), *unix_s)?;
+            (directory.issue_identity(&asked, &delivery, *random, *unix_s)?, readmitted, Holds::KeyInClear)
+        }
     };
     let out = arguments.out.display();
     let mut value = entry_json(&entry);
     value["file"] = json!(arguments.out);
     value["sealed"] = json!(holds == Holds::Sealed);
+    value["readmitted"] = json!(readmitted);
     surroundings.print(
         arguments.json,
         &value,
-        &format!("issued {}\nwritten to {out}; {}", entry_text(&entry), holds.in_words()),
+        &format!(
+            "issued {}{}\nwritten to {out}; {}",
+            entry_text(&entry),
+            readmission(&entry, readmitted),
+            holds.in_words()
+        ),
     )
+}
+
+/// What is said when a host that was revoked is good again.
+fn readmission(entry: &Entry, readmitted: bool) -> String {
+    let name = &entry.name;
+    if readmitted {
+        format!("\n{name} was revoked, and is good again with this certificate alone")
+    } else {
+        String::new()
+    }
 }
 
 /// What a file for a host gives away to whoever reads it.
@@ -516,8 +537,16 @@ impl Holds {
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let entries = Directory::open(&arguments.dir)?.list()?;
-    let value = Value::Array(entries.iter().map(entry_json).collect());
-    let lines: Vec<String> = entries.iter().map(entry_text).collect();
+    let unix_s = surroundings.unix_s;
+    let listed = |entry: &Entry| {
+        let mut value = entry_json(entry);
+        value["revoked"] = json!(entry.revoked);
+        value["days_left"] = json!(entry.not_after_unix.saturating_sub(unix_s) / DAY.as_secs());
+        value
+    };
+    let value = Value::Array(entries.iter().map(listed).collect());
+    let lines: Vec<String> =
+        entries.iter().map(|entry| format!("{}, {}", entry_text(entry), standing_text(entry, unix_s))).collect();
     let text = if lines.is_empty() { "nothing was issued yet".to_owned() } else { lines.join("\n") };
     surroundings.print(arguments.json, &value, &text)
 }
@@ -687,6 +716,14 @@ fn entry_text(entry: &Entry) -> String {
     let addresses = if addresses.is_empty() { "no address".to_owned() } else { addresses.join(", ") };
     let until = utc_text(entry.not_after_unix);
     format!("{} {}: {}, {addresses}, until {until}, serial {}", entry.role, entry.name, entry.mac, entry.serial)
+}
+
+fn standing_text(entry: &Entry, unix_s: u64) -> String {
+    match entry.not_after_unix.checked_sub(unix_s) {
+        _ if entry.revoked => "revoked".to_owned(),
+        Some(left) => format!("{} days left", left / DAY.as_secs()),
+        None => "over".to_owned(),
+    }
 }
 
 fn overwrite(force: bool) -> Overwrite {
@@ -923,10 +960,41 @@ mod tests {
         let printed = run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
         assert!(printed.contains("still good: 1, now on") && printed.contains("cll.revocation_list"), "{printed}");
         assert_eq!(standing(), Some(authority::repository::Standing::Revoked));
-        run(place.path(), &format!("{issue} --force")).expect("issued again");
+        let listed = run(place.path(), "site list --dir @/site").expect("listed");
+        assert!(listed.ends_with(", revoked\n"), "{listed}");
+        let again = run(place.path(), &format!("{issue} --force")).expect("issued again");
+        assert!(again.contains("\na was revoked, and is good again with this certificate alone\n"), "{again}");
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
+        let listed = run(place.path(), "site list --dir @/site --json").expect("listed");
+        let listed: Value = serde_json::from_str(&listed).expect("json");
+        let states: Vec<(&Value, &Value)> =
+            listed.as_array().expect("a list").iter().map(|one| (&one["revoked"], &one["days_left"])).collect();
+        assert_eq!(states.len(), 2);
+        assert!(states.contains(&(&json!(true), &json!(365))) && states.contains(&(&json!(false), &json!(365))));
+        let renewal = run(place.path(), &format!("{issue} --force --days 300")).expect("a renewal");
+        assert!(!renewal.contains("was revoked"), "{renewal}");
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
         assert!(refused.contains("no host \"b\" is in the repository, and no certificate"), "{refused}");
+    }
+
+    #[test]
+    fn the_addresses_of_a_revoked_host_are_free_for_another_name_and_then_taken() {
+        let place = new_site();
+        let issue = |name: &str, days: u32| {
+            let what = "--mac 02:00:00:00:00:01 --ip 10.0.0.1 --ip 10.0.0.2 --ip6 2001:db8::1";
+            run(
+                place.path(),
+                &format!("site issue --dir @/site --name {name} {what} --out @/{name}.pem --force --days {days}"),
+            )
+        };
+        issue("old", 9).expect("issued");
+        assert!(issue("new", 9).expect_err("held").contains("\"old\" holds 02:00:00:00:00:01"));
+        run(place.path(), "site revoke --dir @/site --name old").expect("revoked");
+        issue("new", 9).expect("the same machine under another name");
+        let refused = issue("old", 9).expect_err("its addresses are another's now");
+        assert!(refused.contains("\"new\" holds"), "{refused}");
+        run(place.path(), "site revoke --dir @/site --name new").expect("revoked");
+        assert!(issue("old", 8).expect("it comes back").contains("old was revoked"));
     }
 
     #[test]
@@ -987,7 +1055,7 @@ mod tests {
         let printed = run(place.path(), "site backup --dir @/site @/kept").expect("kept");
         assert!(printed.starts_with("site lab is in @/kept; "), "{printed}");
         let there = run(place.path(), "site backup --dir @/site @/kept").expect_err("there");
-        assert!(there.contains("kept: the file exists; "), "{there}");
+        assert!(there.contains("kept: the file exists; ") && !there.contains("--force"), "{there}");
         let listed = run(place.path(), "site list --dir @/site");
         fs::remove_dir_all(place.path().join("site")).expect("lost");
         let restored = run(place.path(), "site restore --dir @/site @/kept --json").expect("restored");
