@@ -9,12 +9,14 @@
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
+//! policy.pem     what it decides for all hosts, signed; hosts are given it
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
 mod backup;
 mod enrolling;
+mod policy;
 mod renewing;
 mod revoking;
 mod sharing;
@@ -58,6 +60,7 @@ const DHCP_MASTER: &str = "dhcp.key.pem";
 const REPOSITORY: &str = "hosts.db";
 const SHARED: &str = "etcd.json";
 const REVOKED: &str = "revoked.crl.pem";
+const POLICY: &str = "policy.pem";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";

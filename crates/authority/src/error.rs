@@ -9,6 +9,7 @@ use identity::certificate::names::BadNames;
 use identity::certificate::{RequestError, utc_text};
 use identity::limits::MAX_REVOKED;
 use identity::pem::PemError;
+use identity::policy::BadPolicy;
 use identity::revocation::BadRevocationList;
 use identity::{Generation, IdentityError, KeyError, Refusal};
 use wire::MacAddress;
@@ -60,6 +61,10 @@ pub enum Error {
     Expired(Refusal),
     /// The site's list of revoked certificates is refused.
     RevocationList(BadRevocationList),
+    /// The site's own policy is refused.
+    Policy(BadPolicy),
+    /// The policy would have more entries, or more bytes, than a host reads; how many bytes those are.
+    PolicyFull(usize),
     /// The list of revoked certificates is full.
     TooManyRevoked,
     /// A certificate in the site's record is refused.
@@ -212,6 +217,10 @@ impl Error {
             Error::Expired(refusal) => write!(f, "the host's certificate is refused: {refusal}; request a new one"),
             Error::Recorded(refusal) => {
                 write!(f, "the recorded certificate is refused: {refusal}; move it out of 'issued'")
+            }
+            Error::Policy(bad) => write!(f, "the policy is {bad}; take it from a backup, or remove it and decide anew"),
+            Error::PolicyFull(most) => {
+                write!(f, "the policy would be longer than its limits ({most} bytes in all); remove entries first")
             }
             Error::RevocationList(bad) => {
                 write!(f, "{bad}; restore it from the last backup (`ringwall site restore`)")

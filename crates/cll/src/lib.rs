@@ -8,7 +8,7 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`; compressed ones: `compression`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
-//! - section 5.2, who is believed: the site's revocation list goes from peer to peer, `control/lists`
+//! - section 5.2, who is believed: the site's revocation list and policy go from peer to peer, `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`; with ML-KEM,
 //!   which the paper does not know: `job/kem`, `secrecy`
 //! - section 6, DHCP: `control/dhcp`, `dhcp::link`
@@ -49,6 +49,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Generator, Instant, Now, Sink, Whole};
+use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified};
 use wire::MacAddress;
@@ -83,6 +84,10 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
 pub enum Instruction {
     /// The site has taken these certificates back.
     Revoke(Arc<Verified<RevocationList>>),
+    /// The site's policy is this: hand it on. What follows from it for this host is told apart.
+    SitePolicy(Arc<Verified<SitePolicy>>),
+    /// The hosts admitted in clear are these from now on.
+    Legacy(Vec<Legacy>),
     /// How strictly to keep to sealed frames from now on.
     Policy(Policy),
     /// Forget that the host with this hardware address has proved itself.
@@ -95,7 +100,15 @@ pub enum Instruction {
 /// Tells a running link layer something.
 pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
     cll.with_control(now, sink, |control, sink, out| match instruction {
-        Instruction::Revoke(list) => control.revoke(now, list, sink, out),
+        Instruction::Revoke(list) => {
+            control.revoke(now, list, sink, out);
+            control.spread(now, sink, out);
+        }
+        Instruction::SitePolicy(policy) => {
+            control.set_site_policy(now, policy, sink, out);
+            control.spread(now, sink, out);
+        }
+        Instruction::Legacy(legacy) => control.set_legacy(legacy, out),
         Instruction::Policy(policy) => control.set_policy(policy, out),
         Instruction::Forget(mac) => control.forget(mac, out),
         Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
@@ -119,6 +132,11 @@ pub fn compression(cll: &Cll) -> CompressionReport {
     let mut report = CompressionReport::default();
     cll.lanes.iter().for_each(|lane| report.add(lane.compression()));
     report
+}
+
+/// This host begins with this policy of the site, and hands it on.
+pub fn begin_with_policy(cll: &mut Cll, now: Now, policy: Arc<Verified<SitePolicy>>, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.set_site_policy(now, policy, sink, out));
 }
 
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.

@@ -4,7 +4,7 @@
 //! - `initiator.rs`: handshakes that we open; `replies.rs`: what is replied to them, until it is judged.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
-//! - `lists.rs`: the site's revocation list, from peer to peer.
+//! - `lists.rs`: the site's revocation list and policy, from peer to peer; `site_policy.rs`: what the policy changes.
 //! - `rollover`: new keys through an association that there is.
 //! - `broadcast`: frames to groups.
 //! - `resumption`: back to one that was, by a ticket.
@@ -27,6 +27,7 @@ mod responder;
 mod resumption;
 mod rollover;
 mod site_keys;
+mod site_policy;
 mod stack;
 mod upkeep;
 
@@ -40,11 +41,13 @@ use bump::{
 };
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{Generation, Verified};
 use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
+use wire::cll::revocation::Subject;
 use wire::cll::{Agreement, Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::{EtherType, MacAddress};
@@ -106,7 +109,9 @@ pub struct Control {
     resumptions: Resumptions,
     revoked: Arc<Revoked>,
     clear: Clear,
-    lists: Lists,
+    lists: [Lists; 2],
+    /// The site's policy, if there is one.
+    site_policy: Option<Arc<Verified<SitePolicy>>>,
     freshness: Freshness,
     site_keys: SiteKeys,
     answer_budget: Apart<Bucket>,
@@ -201,7 +206,8 @@ impl Control {
             broadcasts: Broadcasts::new(&mut random, now, &settings),
             wire_mtu: settings.wire_mtu,
             clear: Clear::new(settings.rules()),
-            lists: Lists::default(),
+            lists: <[Lists; 2]>::default(),
+            site_policy: None,
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             site_keys: site_keys::at_start(
                 &settings.identity,
@@ -337,7 +343,7 @@ impl Control {
             self.forget_addresses(&mut call, mac);
             self.end_all(&mut call, mac, EndCause::Revoked);
         }
-        self.offer_list_to_all(&mut call);
+        self.offer_list_to_all(&mut call, Subject::Revocations);
     }
 
     /// Ends whatever there is with `mac`.
@@ -501,7 +507,7 @@ impl Control {
         }
         self.close_openings_for(call, mac);
         if carries_payload {
-            self.offer_list(call, mac);
+            self.offer_lists(call, mac);
         }
         self.next_sweep.get_or_insert(now + limits::SWEEP_INTERVAL);
     }
@@ -696,7 +702,7 @@ impl bump::Control for Control {
         self.send_unproved(&mut call);
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
-        self.ask_for_list(&mut call);
+        self.ask_for_lists(&mut call);
         self.repeat_rollovers(&mut call, budget);
         self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);
@@ -736,7 +742,7 @@ impl bump::Control for Control {
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
+        let clear = time::earlier(self.clear.deadline(), self.lists_deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
         let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
         let upkeep = time::earlier(upkeep, self.site_keys.deadline());

@@ -264,7 +264,9 @@ impl Disk {
             Effect::PermanentNeighbour { .. }
             | Effect::Remember(_)
             | Effect::RememberTime { .. }
-            | Effect::CheckRevocationList { .. } => {}
+            | Effect::CheckRevocationList { .. }
+            | Effect::CheckPolicy { .. }
+            | Effect::ForgetNeighbour { .. } => {}
         }
     }
 
