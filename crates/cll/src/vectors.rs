@@ -693,6 +693,22 @@ fn messages_about_lists_are_read_and_written_alike() {
     }
 }
 
+#[test]
+fn messages_about_a_policy_are_read_and_written_alike() {
+    let vectors = Vectors::read(include_str!("../../../vectors/policy.txt"));
+    let policy = vectors.bytes("policy");
+    let number = u64::from_be_bytes(vectors.array("version"));
+    let list = ListName { subject: Subject::Policy, number, len: policy.len() as u32 };
+    for (name, message) in [
+        ("offer", ListMessage::Offer(list)),
+        ("question", ListMessage::Question(list, 0)),
+        ("piece", ListMessage::Piece(list, 0, policy)),
+    ] {
+        assert_eq!(message.emit(), vectors.bytes(name), "{name}");
+        assert_eq!(ListMessage::parse(vectors.bytes(name)), Ok(message), "{name}");
+    }
+}
+
 fn check_sealed(
     roll: &Roll,
     name: &str,

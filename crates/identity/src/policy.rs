@@ -1,4 +1,4 @@
-//! What a site's authority decides for all its hosts: who is admitted in clear, and how strict each is (docs/protocol.md, section 29).
+//! What a site's authority decides for all its hosts: who is admitted in clear, and how strict each is (docs/protocol.md, section 30).
 //!
 //! The policy is signed by the authority, so it may come by any way: as a file, or from a peer. Versions order policies; an older one
 //! never replaces a newer one, which whoever keeps them sees to. Nobody can tell whether a newer one exists.
@@ -154,6 +154,49 @@ mod tests {
 
     fn policy(groups: Vec<Group>) -> SitePolicy {
         SitePolicy { content: Content { version: 1, groups, ..Content::default() }, bytes: Vec::new() }
+    }
+
+    const POLICY: &str = include_str!("../../../vectors/policy.txt");
+    const SITE: &str = include_str!("../../../vectors/site.txt");
+
+    fn vector(file: &str, name: &str) -> Vec<u8> {
+        let line = file.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+        crate::test_hex::bytes(line.expect("in the file"))
+    }
+
+    #[test]
+    fn the_golden_policy_is_read_and_written_alike() {
+        let anchor = TrustAnchor::from_der(&vector(SITE, "authority.certificate")).expect("an authority");
+        let bytes = vector(POLICY, "policy");
+        let policy = anchor.verify_policy(&bytes).expect("signed by the other program");
+        assert_eq!((policy.version(), policy.bytes()), (3, &bytes[..]));
+        let Content { legacy, known, exceptions, groups, .. } = policy.content();
+        let last = |mac: wire::MacAddress| mac.0[5];
+        assert_eq!(
+            legacy.iter().map(|one| (last(one.mac), one.router, one.broadcast)).collect::<Vec<_>>(),
+            [(8, false, true), (9, true, false)]
+        );
+        assert_eq!((last(known[0].mac), known[0].ip.octets()[3]), (7, 7));
+        assert_eq!((last(exceptions[0].mac), exceptions[0].mode), (6, Mode::Observe));
+        assert_eq!(groups[1].patterns, ["cam-1", "desk-*"]);
+        let modes = [1_800_003_599, 1_800_003_600].map(|now| policy.mode_of("desk-17", Some(now)));
+        assert_eq!(modes, [Some(Mode::Prefer), Some(Mode::Enforce)]);
+    }
+
+    #[test]
+    fn what_the_authority_did_not_sign_as_a_policy_is_refused() {
+        let anchor = TrustAnchor::from_der(&vector(SITE, "authority.certificate")).expect("an authority");
+        let bytes = vector(POLICY, "policy");
+        // Another time of the change, which is as well formed as the one that was signed.
+        let at = bytes.windows(8).position(|window| window == 1_800_003_600_u64.to_be_bytes()).expect("a time");
+        let mut later = bytes.clone();
+        later[at + 7] ^= 1;
+        assert_eq!(anchor.verify_policy(&later), Err(BadPolicy::Forged));
+        assert_eq!(anchor.verify_policy(&bytes[..bytes.len() - 64]), Err(BadPolicy::Forged));
+        assert_eq!(anchor.verify_policy(&[&bytes[..], &[0]].concat()), Err(BadPolicy::Forged));
+        assert_eq!(anchor.verify_policy(&bytes[1..]), Err(BadPolicy::Malformed));
+        assert_eq!(anchor.verify_policy(&[]), Err(BadPolicy::Malformed));
+        assert_eq!(anchor.verify_policy(&[1; MAX_POLICY_LEN + 1]), Err(BadPolicy::TooLong));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a site's authority decides for all hosts, as bytes (docs/protocol.md, section 29). The signature behind it is judged elsewhere.
+//! What a site's authority decides for all hosts, as bytes (docs/protocol.md, section 30). The signature behind it is judged elsewhere.
 //!
 //! ```text
 //!  0  format, 1: 0x01      1  version, 8      9  when it was issued, in seconds since 1970, 8

@@ -1,4 +1,4 @@
-//! What the site decides for all its hosts, as a policy that it signs (docs/protocol.md, section 29).
+//! What the site decides for all its hosts, as a policy that it signs (docs/protocol.md, section 30).
 //!
 //! The policy is its own record: it is read, changed and signed anew with the next number.
 

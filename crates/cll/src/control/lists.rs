@@ -1,4 +1,4 @@
-//! The site's revocation list and its policy, from peer to peer (docs/protocol.md, sections 24 and 29): who has one says so to every
+//! The site's revocation list and its policy, from peer to peer (docs/protocol.md, sections 24 and 30): who has one says so to every
 //! peer, and who has an older one asks for it, piece by piece. Both are a *list* here.
 //!
 //! Any enrolled host may offer anything, so one list of each kind is fetched at a time, its length is bounded, it is fetched in a bounded

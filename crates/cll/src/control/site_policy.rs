@@ -1,4 +1,4 @@
-//! The site's policy (docs/protocol.md, section 29), as far as it concerns the link layer: it is handed on, and the legacy list that
+//! The site's policy (docs/protocol.md, section 30), as far as it concerns the link layer: it is handed on, and the legacy list that
 //! follows from it changes without a restart. What the program around makes of it comes as settings.
 
 use std::sync::Arc;

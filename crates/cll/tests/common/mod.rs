@@ -32,7 +32,7 @@ const STEPS_MAX: usize = 100_000;
 
 /// One site that issues identities.
 pub struct Site {
-    site: authority::Site,
+    pub site: authority::Site,
     random: Generator,
 }
 

@@ -1,4 +1,4 @@
-//! The site's policy (docs/protocol.md, section 29): from a file that is put in its place, and from peers.
+//! The site's policy (docs/protocol.md, section 30): from a file that is put in its place, and from peers.
 //!
 //! As with revocation lists the authority's signature is what counts, not who wrote the file or gave the policy. The newest is kept in
 //! the state directory, so that an older one never comes back, and one that is refused changes nothing.

@@ -1,4 +1,4 @@
-//! Messages by which a host hands the site's revocation list and its policy to its peers (sections 24 and 29 of `docs/protocol.md`).
+//! Messages by which a host hands the site's revocation list and its policy to its peers (sections 24 and 30 of `docs/protocol.md`).
 //! They travel sealed, as rollover messages do. What they carry is signed by the site's authority, so nothing here needs to be believed.
 //!
 //! ```text
@@ -137,7 +137,8 @@ mod tests {
         assert_eq!((question[1], &question[14..]), (2, &[0, 0, 4, 0][..]));
         let piece = Message::Piece(LIST, 1024, &[9; 6]).emit();
         assert_eq!((piece[1], &piece[14..]), (3, &[0, 0, 4, 0, 9, 9, 9, 9, 9, 9][..]));
-        let of_policy = [Message::Offer(POLICY), Message::Question(POLICY, 1024), Message::Piece(POLICY, 1024, &[9; 6])];
+        let of_policy =
+            [Message::Offer(POLICY), Message::Question(POLICY, 1024), Message::Piece(POLICY, 1024, &[9; 6])];
         assert_eq!(of_policy.map(|message| message.emit()[1]), [4, 5, 6]);
         assert!(Message::is(&piece) && !Message::is(&[0x25]) && !Message::is(&[]));
     }
