@@ -8,7 +8,7 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`; compressed ones: `compression`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
-//! - section 5.2, who is believed: the site's revocation list goes from peer to peer, `control/lists`
+//! - section 5.2, who is believed: the site's revocation list and policy go from peer to peer, `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`; with ML-KEM,
 //!   which the paper does not know: `job/kem`, `secrecy`
 //! - section 6, DHCP: `control/dhcp`, `dhcp::link`
@@ -49,6 +49,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Generator, Instant, Now, Sink, Whole};
+use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified};
 use wire::MacAddress;
@@ -83,6 +84,10 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
 pub enum Instruction {
     /// The site has taken these certificates back.
     Revoke(Arc<Verified<RevocationList>>),
+    /// The site's policy is this: hand it on. What follows from it for this host is told apart.
+    SitePolicy(Arc<Verified<SitePolicy>>),
+    /// The hosts admitted in clear are these from now on.
+    Legacy(Vec<Legacy>),
     /// How strictly to keep to sealed frames from now on.
     Policy(Policy),
     /// Forget that the host with this hardware address has proved itself.
@@ -103,6 +108,8 @@ pub fn plain_hosts(cll: &Cll, now: Instant) -> Vec<PlainReport> {
     let mut reports = BTreeMap::new();
     cll.control.report_plain_hosts(now, &mut reports);
     cll.lanes.iter().for_each(|lane| lane.report_plain_hosts(now, &mut reports));
+    // A lane that knows nothing of a proof keeps what it heard before.
+    reports.retain(|mac, report| !cll.control.is_proved_since(*mac, now - report.heard_ago));
     reports.into_values().collect()
 }
 
@@ -114,9 +121,14 @@ pub fn compression(cll: &Cll) -> CompressionReport {
     report
 }
 
+/// This host begins with this policy of the site, and hands it on.
+pub fn begin_with_policy(cll: &mut Cll, now: Now, policy: Arc<Verified<SitePolicy>>, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.follow(now, Instruction::SitePolicy(policy), sink, out));
+}
+
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
 pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
-    instruct(cll, now, Instruction::Revoke(list), sink);
+    cll.with_control(now, sink, |control, sink, out| control.follow(now, Instruction::Revoke(list), sink, out));
 }
 
 /// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.

@@ -25,7 +25,7 @@ use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
 use wire::cll::compression::Algorithm;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
-use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN};
+use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN, Subject};
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{Agreement, Challenge, Compression, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -687,7 +687,8 @@ fn rollover_messages_travel_sealed_alike() {
 fn messages_about_lists_are_read_and_written_alike() {
     let vectors = Vectors::read(LIST_MESSAGES);
     let der = vectors.bytes("list.der");
-    let list = ListName { issued_unix: u64::from_be_bytes(vectors.array("list.issued_unix")), len: der.len() as u32 };
+    let number = u64::from_be_bytes(vectors.array("list.issued_unix"));
+    let list = ListName { subject: Subject::Revocations, number, len: der.len() as u32 };
     let check = |name: String, message: ListMessage<'_>| {
         assert_eq!(message.emit(), vectors.bytes(&name), "{name}");
         assert_eq!(ListMessage::parse(vectors.bytes(&name)), Ok(message), "{name}");
@@ -697,6 +698,22 @@ fn messages_about_lists_are_read_and_written_alike() {
         let offset = (number * PIECE_LEN) as u32;
         check(format!("question.{number}"), ListMessage::Question(list, offset));
         check(format!("piece.{number}"), ListMessage::Piece(list, offset, piece));
+    }
+}
+
+#[test]
+fn messages_about_a_policy_are_read_and_written_alike() {
+    let vectors = Vectors::read(include_str!("../../../vectors/policy.txt"));
+    let policy = vectors.bytes("policy");
+    let number = u64::from_be_bytes(vectors.array("version"));
+    let list = ListName { subject: Subject::Policy, number, len: policy.len() as u32 };
+    for (name, message) in [
+        ("offer", ListMessage::Offer(list)),
+        ("question", ListMessage::Question(list, 0)),
+        ("piece", ListMessage::Piece(list, 0, policy)),
+    ] {
+        assert_eq!(message.emit(), vectors.bytes(name), "{name}");
+        assert_eq!(ListMessage::parse(vectors.bytes(name)), Ok(message), "{name}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
     Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
-    REAL_TIME, Sarp, Shield, Status,
+    REAL_TIME, Sarp, Shield, SitePolicy, Status,
 };
 use crate::verdict::{self, Verdict};
 
@@ -374,6 +374,9 @@ fn print_status(status: &Status) {
     if let Some(revoked) = status.revoked {
         say!("revoked certificates: {revoked}");
     }
+    if let Some(policy) = &status.policy {
+        print_policy(policy);
+    }
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }
@@ -386,6 +389,28 @@ fn print_status(status: &Status) {
     }
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+/// Which version of the site's policy runs, since when, and where this host's own file differs.
+fn print_policy(policy: &SitePolicy) {
+    match (policy.version, &policy.since) {
+        (Some(version), Some(since)) => {
+            say!("site policy: version {version}, in force since {since}, {}", policy.origin)
+        }
+        (Some(version), None) => say!("site policy: version {version}, {}", policy.origin),
+        (None, _) => say!("site policy: none"),
+    }
+    if let (Some(group), Some(mode)) = (&policy.group, &policy.mode) {
+        let changes = policy.changes.as_ref().map_or_else(String::new, |changes| format!(", {changes}"));
+        say!("site policy for this host (group {group}): {mode}{changes}");
+    }
+    for note in &policy.own_file {
+        say!("own file: {note}");
+    }
+    if !policy.refused.is_empty() {
+        say!("site policies refused:");
+        print_counts(&policy.refused);
     }
 }
 

@@ -111,6 +111,9 @@ pub(crate) struct Status {
     /// How many certificates the list of revoked ones names, where one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revoked: Option<usize>,
+    /// The policy of the site, if this host has one or was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<SitePolicy>,
     /// How far the move to sealed frames is, in mode `cll`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) migration: Option<Migration>,
@@ -233,6 +236,29 @@ pub(crate) struct PartyOf {
     pub(crate) ip: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mac: Option<String>,
+}
+
+/// The policy of the site, as this host has it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SitePolicy {
+    /// Its number; none if all that came was refused.
+    pub(crate) version: Option<u64>,
+    /// When the authority signed it.
+    pub(crate) issued: Option<String>,
+    /// Since when it is in force on this host.
+    pub(crate) since: Option<String>,
+    /// From where it came.
+    pub(crate) origin: String,
+    /// The group that means this host.
+    pub(crate) group: Option<String>,
+    /// The mode of that group.
+    pub(crate) mode: Option<String>,
+    /// The mode that follows, and when.
+    pub(crate) changes: Option<String>,
+    /// Where this host's own file differs.
+    pub(crate) own_file: Vec<String>,
+    /// Policies that were refused, by reason.
+    pub(crate) refused: BTreeMap<String, u64>,
 }
 
 /// How far the move to sealed frames is.

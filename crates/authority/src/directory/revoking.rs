@@ -8,7 +8,7 @@ use identity::limits::MAX_REVOKED;
 use identity::pem;
 use identity::revocation::RevocationList;
 
-use super::{Directory, REVOKED};
+use super::{Directory, Entry, REVOKED};
 use crate::files::{self, Overwrite, Secrecy};
 use crate::{Error, Site};
 
@@ -39,6 +39,15 @@ impl Directory {
         let _lock = self.lock()?;
         let in_repository = self.repository()?.revoke(name)?;
         Ok(Revoked { in_repository, certificates: self.take_back(name, unix_s)? })
+    }
+
+    /// Whether a host of this name was revoked and has no certificate that is still good.
+    ///
+    /// # Errors
+    /// What is wrong with the record or the list.
+    pub fn is_revoked(&self, name: &str, unix_s: u64) -> Result<bool, Error> {
+        let own: Vec<Entry> = self.list()?.into_iter().filter(|entry| entry.name == name).collect();
+        Ok(own.iter().any(|entry| entry.revoked) && !own.iter().any(|entry| entry.is_live(unix_s)))
     }
 
     /// Puts every certificate of the host that has not expired on the list; how many those are. The caller holds the lock.

@@ -57,7 +57,6 @@ impl Clear {
         let (now, mac) = (call.now.since_boot, certificate.mac());
         self.questions.retain(|ip, _| !addresses.has(now, certificate, *ip));
         self.hosts.remove(&mac);
-        call.core.observed.remove(mac);
         call.remember_proof(certificate);
     }
 
@@ -106,7 +105,7 @@ impl Clear {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
         let judged = self.judge_plain_arp(call, others, &header, &arp);
-        let asks = arp.operation == Operation::Request && is_ours(call, arp.target_ip);
+        let asks = arp.operation == Operation::Request && others.is_ours(call, arp.target_ip);
         self.let_in(call, others, (header.source, asks), judged, frame)
     }
 
@@ -119,10 +118,10 @@ impl Clear {
         arp: &Arp,
     ) -> Result<Option<DropReason>, DropReason> {
         let is_announcement = arp.sender_ip == arp.target_ip;
-        if header.destination.is_group() && !is_announcement && !is_ours(call, arp.target_ip) {
+        if header.destination.is_group() && !is_announcement && !others.is_ours(call, arp.target_ip) {
             return Err(DropReason::ArpTarget);
         }
-        if is_ours(call, arp.sender_ip) {
+        if others.is_ours(call, arp.sender_ip) {
             return Err(DropReason::ArpConflict);
         }
         let is_its_own =
@@ -220,7 +219,8 @@ impl Clear {
         Ok(reason)
     }
 
-    fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
+    /// An operator hears now and then that somebody spoke in clear for a host that has proved itself.
+    pub(super) fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
         let now = call.now.since_boot;
         let told = self.downgrades_told.get(&owner);
         if told.is_none_or(|at| now.since(*at) >= DOWNGRADE_TOLD_EVERY) {
@@ -255,9 +255,15 @@ pub(super) struct Others<'a> {
     pub(super) associations: &'a mut Associations,
     /// Whether the sender has proved itself as a sender to groups.
     pub(super) is_group_sender: bool,
+    /// The address that this host has by a lease in clear.
+    pub(super) unproved_address: Option<Ipv4Addr>,
 }
 
 impl Others<'_> {
+    fn is_ours(&self, call: &Call<'_>, ip: Ipv4Addr) -> bool {
+        call.core.settings.identity.certificate().addresses().contains(&ip) || self.unproved_address == Some(ip)
+    }
+
     /// Whether no other host than this one has proved that it has the address.
     fn speaks_for_itself(&self, call: &Call<'_>, mac: MacAddress, ip: IpAddr) -> bool {
         let is_anothers = self.addresses.proved_holder(call, ip).is_some_and(|holder| holder != mac);
@@ -272,10 +278,6 @@ impl Others<'_> {
         let is_proved = rules.proved.contains(mac) && (never_falls_back || self.is_group_sender);
         call.core.settings.broadcasting.carried && (is_proved || self.associations.peers.current_by_mac(mac).is_some())
     }
-}
-
-fn is_ours(call: &Call<'_>, ip: Ipv4Addr) -> bool {
-    call.core.settings.identity.certificate().addresses().contains(&ip)
 }
 
 fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {

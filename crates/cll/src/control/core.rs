@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Generator, LaneId, Ledger, Meta, Now, Outbox, Side, Sink, Ticket, sink};
-use identity::Generation;
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
+use identity::policy::SitePolicy;
+use identity::{Generation, Verified};
 use shield::{Bucket, ByRecency, PerSource, RecencyRates};
 use wire::arp::Operation;
 use wire::cll::handshake::{LANES_MAX, set_site_tag, tagged_parts};
@@ -28,9 +29,9 @@ use crate::keys::ReceiveKey;
 use crate::limits;
 use crate::message::{Incoming, Order, OrderKind};
 use crate::migration::{Migration, ProvedHost, Rules, is_contradiction};
-use crate::observed::PlainHosts;
+use crate::observed::{PlainHosts, Proofs};
 use crate::revocation::Revoked;
-use crate::settings::Settings;
+use crate::settings::{Legacy, Settings};
 
 /// The fate of a frame, or why it is dropped.
 pub(super) type Verdict = Result<Fate, DropReason>;
@@ -41,10 +42,13 @@ pub(super) struct Core {
     pub(super) ledger: Ledger,
     pub(super) random: Generator,
     pub(super) revoked: Arc<Revoked>,
+    /// The site's policy, if there is one.
+    pub(super) site_policy: Option<Arc<Verified<SitePolicy>>>,
     pub(super) site_keys: SiteKeys,
     pub(super) rules: Arc<Rules>,
     pub(super) freshness: Freshness,
     pub(super) observed: PlainHosts,
+    pub(super) proofs: Proofs,
     pub(super) key_pairs: KeyPairs,
     pub(super) signature_budget: Bucket,
     /// Receiver indices in use, each of lane 0.
@@ -309,8 +313,28 @@ impl Call<'_> {
         self.out.effect(Effect::RememberTime { mac, unix_ms });
     }
 
+    /// Goes by these settings from now on, as all lanes do.
+    pub(super) fn settle(&mut self, settings: Settings) {
+        let settings = Arc::new(settings);
+        self.core.settings = Arc::clone(&settings);
+        self.order_all(|| OrderKind::Settle(Arc::clone(&settings)));
+    }
+
+    /// The hosts admitted in clear are these from now on.
+    pub(super) fn set_legacy(&mut self, legacy: Vec<Legacy>) {
+        let settings = Arc::clone(&self.core.settings);
+        for gone in settings.legacy.iter().filter(|one| !legacy.contains(one)) {
+            self.out.effect(Effect::ForgetNeighbour { ip: gone.ip, mac: gone.mac });
+        }
+        for new in legacy.iter().filter(|one| !settings.legacy.contains(one)) {
+            self.out.effect(Effect::PermanentNeighbour { ip: new.ip, mac: new.mac });
+        }
+        self.settle(Settings { legacy, ..Settings::clone(&settings) });
+    }
+
     /// Goes by these rules from now on, as all lanes do.
     pub(super) fn change_rules(&mut self, rules: Rules) {
+        self.core.observed.retain(|mac| rules.is_lenient_towards(mac));
         let rules = Arc::new(rules);
         self.core.rules = Arc::clone(&rules);
         self.order_all(|| OrderKind::Rules(Arc::clone(&rules)));
@@ -318,6 +342,8 @@ impl Call<'_> {
 
     /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
     pub(super) fn remember_proof(&mut self, certificate: &HostCertificate) {
+        self.core.observed.remove(certificate.mac());
+        self.core.proofs.note(self.now.since_boot, certificate.mac());
         let addresses = certificate.names().all_addresses();
         let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };
         if !self.core.rules.proved.would_take(&host) {

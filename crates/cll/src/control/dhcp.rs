@@ -22,6 +22,7 @@ use wire::ethernet::Header;
 
 use super::Task;
 use super::core::{Call, Verdict};
+use super::dhcp_clear::Unproved;
 use super::machines::{Machine, Wish};
 use crate::event::Event;
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
@@ -57,8 +58,9 @@ enum Waiting {
 pub(super) struct Dhcp {
     /// Who this host is without a lease.
     base: Arc<HostIdentity>,
-    client: Option<Client>,
-    server: Option<Server>,
+    pub(super) client: Option<Client>,
+    pub(super) server: Option<Server>,
+    pub(super) unproved: Unproved,
     waiting: BTreeMap<u64, Waiting>,
     last_number: u64,
     event_budget: Bucket,
@@ -71,6 +73,7 @@ impl Dhcp {
             base: Arc::clone(&settings.identity),
             client: settings.dhcp.client.clone().map(Client::new),
             server: server.map(|server| Server::new(now, server.settings.clone(), secret)),
+            unproved: Unproved::default(),
             waiting: BTreeMap::new(),
             last_number: 0,
             event_budget: Bucket::new(limits::DHCP_EVENTS_PER_SECOND, limits::DHCP_EVENTS_PER_SECOND),
@@ -120,7 +123,10 @@ impl Dhcp {
         let nonce = call.core.random.bytes();
         let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
-            Ok(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
+            Ok(wrapped) => {
+                self.ask_in_clear(call, frame);
+                self.forward_dhcp(call, Side::WIRE, &wrapped)
+            }
             Err(reason) => {
                 if reason == DropReason::DhcpGivenBack {
                     // The program has given the address up, whatever the server hears.
@@ -136,7 +142,11 @@ impl Dhcp {
         let settings = Arc::clone(&call.core.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
         let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
-        match server.outgoing(call.now, unix_s, serial, frame)? {
+        let reply = match server.outgoing(call.now, unix_s, serial, frame) {
+            Err(DropReason::DhcpUnasked) => return self.answer_in_clear(call, frame),
+            other => other?,
+        };
+        match reply {
             Reply::Send(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
             Reply::Certify(granting, grant) => {
                 let job = DhcpJob::Certify(Arc::clone(&authority.authority), grant);
@@ -147,6 +157,9 @@ impl Dhcp {
 
     fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
+        if header.ethertype != call.core.settings.ethertype {
+            return self.on_plain(call, &header, frame);
+        }
         if let Some(server) = &mut self.server {
             let step = server.incoming(call.now, &header, message)?;
             return self.take_server_step(call, step, frame);
@@ -173,7 +186,10 @@ impl Dhcp {
 
     fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Verdict {
         match step {
-            client::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
+            client::Step::Deliver(plain) => {
+                self.unproved.answered();
+                self.forward_dhcp(call, Side::STACK, &plain)
+            }
             client::Step::Repeat(question) => self.answer_dhcp(call, &question),
             client::Step::Lose(plain) => {
                 self.lose_lease(call);
@@ -191,7 +207,7 @@ impl Dhcp {
         }
     }
 
-    fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Verdict {
+    pub(super) fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Verdict {
         if call.pass(to, frame) != Fate::Forwarded {
             return Err(DropReason::PortFull);
         }
@@ -262,6 +278,7 @@ impl Dhcp {
     fn accept_lease(&mut self, call: &mut Call<'_>, granted: &Granted, identity: Arc<HostIdentity>) -> Verdict {
         let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
+        self.unproved = Unproved::default();
         call.wishes.push_back(Wish::Leased(identity, granted.address));
         self.forward_dhcp(call, Side::STACK, &granted.frame)
     }

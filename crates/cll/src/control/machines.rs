@@ -6,11 +6,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Generator, Instant, LaneId, Now, Side, Torn, sink};
+use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 use wire::cll::PacketType;
 use wire::cll::resumption::GRANT_FIRST_BYTE;
+use wire::cll::revocation::{Message as ListMessage, Subject};
 use wire::ethernet::Header;
 
 use super::associations::Associations;
@@ -30,6 +32,7 @@ use super::{PeerReport, Task};
 use crate::event::{EndCause, Event};
 use crate::job::CompletionKind;
 use crate::keys::SendKey;
+use crate::limits::SPREAD_TO_MAX;
 use crate::message::{AssociationId, Claim, OrderKind, Request};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -71,10 +74,12 @@ pub(super) enum Wish {
     Leased(Arc<HostIdentity>, Ipv4Addr),
     /// The same, because its lease of this address is over.
     LeaseLost(Arc<HostIdentity>, Ipv4Addr),
+    /// An operator should hear that somebody spoke in clear for a host that has proved itself.
+    TellDowngrade { mac: MacAddress, owner: MacAddress },
 }
 
 /// How many machines there are.
-const MACHINES: usize = 9;
+const MACHINES: usize = 10;
 
 /// All machines, in the order in which they do what is due.
 macro_rules! machines {
@@ -83,7 +88,8 @@ macro_rules! machines {
             $($borrow)+ $self.clear,
             $($borrow)+ $self.openings,
             $($borrow)+ $self.answers,
-            $($borrow)+ $self.lists,
+            $($borrow)+ $self.revocations,
+            $($borrow)+ $self.policies,
             $($borrow)+ $self.rollovers,
             $($borrow)+ $self.broadcasts.sending,
             $($borrow)+ $self.broadcasts.receiving,
@@ -104,7 +110,8 @@ pub(super) struct Machines {
     pub(super) dhcp: Dhcp,
     pub(super) resumptions: Resumptions,
     pub(super) clear: Clear,
-    pub(super) lists: Lists,
+    pub(super) revocations: Lists,
+    pub(super) policies: Lists,
 }
 
 impl Machines {
@@ -114,7 +121,8 @@ impl Machines {
         let machines = Machines {
             broadcasts,
             clear: Clear::default(),
-            lists: Lists::default(),
+            revocations: Lists::new(Subject::Revocations),
+            policies: Lists::new(Subject::Policy),
             addresses: Addresses::new(settings.identity.certificate()),
             dhcp: Dhcp::new(now, settings, random.bytes()),
             associations: Associations::default(),
@@ -143,7 +151,25 @@ impl Machines {
             self.addresses.forget_host(call, mac);
             self.associations.end_all(call, mac, EndCause::Revoked);
         }
-        self.lists.offer_to_all(call, &self.associations.peers);
+        self.revocations.offer_to_all(call, &self.associations.peers);
+    }
+
+    /// This policy is in force: peers are told.
+    pub(super) fn set_site_policy(&mut self, call: &mut Call<'_>, policy: Arc<Verified<SitePolicy>>) {
+        call.core.site_policy = Some(policy);
+        self.policies.offer_to_all(call, &self.associations.peers);
+    }
+
+    /// Opens handshakes with some hosts that have proved themselves before and are no peers now: an offer comes with the
+    /// association. Every host to which something is news does so, so it reaches all in a few rounds, whoever talks with whom.
+    pub(super) fn spread(&mut self, call: &mut Call<'_>) {
+        let is_peer = |mac: MacAddress| self.associations.peers.current_by_mac(mac).is_some();
+        let mut others: Vec<MacAddress> = call.core.rules.proved.macs().filter(|mac| !is_peer(*mac)).collect();
+        for _ in 0..SPREAD_TO_MAX.min(others.len()) {
+            let at = call.core.random.below(others.len() as u64) as usize;
+            // Where no room is for a handshake, its peer hears of it from others.
+            let _ = self.open_for_mac(call, others.swap_remove(at));
+        }
     }
 
     /// Makes `association` the one in use, unless a simultaneous one goes first.
@@ -166,7 +192,8 @@ impl Machines {
             self.openings.on_established(call, &self.addresses, &current.certificate);
         }
         if carries_payload {
-            Lists::offer(call, mac);
+            self.revocations.offer(call, mac);
+            self.policies.offer(call, mac);
         }
     }
 
@@ -222,6 +249,7 @@ impl Machines {
                     self.change_identity(call, identity);
                     call.out.event(Event::LeaseLost { ip });
                 }
+                Wish::TellDowngrade { mac, owner } => self.clear.tell_downgrade(call, mac, owner),
             }
         }
     }
@@ -278,8 +306,9 @@ impl Machines {
     fn plain(&mut self, call: &mut Call<'_>, frame: &[u8], is_arp: bool) -> Fate {
         let Ok((header, _)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let is_group_sender = self.broadcasts.receiving.name_of(header.source).is_some();
+        let unproved_address = self.dhcp.unproved_address();
         let (addresses, associations) = (&self.addresses, &mut self.associations);
-        let mut others = Others { addresses, associations, is_group_sender };
+        let mut others = Others { addresses, associations, is_group_sender, unproved_address };
         if is_arp {
             self.clear.on_plain_arp(call, &mut others, frame)
         } else {
@@ -310,10 +339,20 @@ impl Machines {
         if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
             return self.resumptions.take(call, peers, sealed).unwrap_or_else(Fate::Dropped);
         }
-        if wire::cll::revocation::Message::is(sealed.message) {
-            return self.lists.on_message(call, peers, sealed);
+        if ListMessage::is(sealed.message) {
+            return self.list_message(call, sealed).map_or_else(Fate::Dropped, |()| Fate::Consumed);
         }
         self.rollovers.on_message(call, peers, sealed)
+    }
+
+    /// A sealed message about the revocation list or the policy of the site.
+    fn list_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Result<(), DropReason> {
+        let mac = self.associations.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
+        let message = ListMessage::parse(sealed.message).map_err(|_| DropReason::InnerMalformed)?;
+        match message.list().subject {
+            Subject::Revocations => self.revocations.on_message(call, mac, &message),
+            Subject::Policy => self.policies.on_message(call, mac, &message),
+        }
     }
 
     /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when it completes.

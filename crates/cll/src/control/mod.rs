@@ -7,20 +7,21 @@
 //! - `initiator.rs`: handshakes that we open; `replies.rs`: what is replied to them, until it is judged.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
-//! - `lists.rs`: the site's revocation list, from peer to peer.
+//! - `lists.rs`: the site's revocation list and policy, from peer to peer.
 //! - `rollover`: new keys through an association that there is.
 //! - `broadcast`: frames to groups.
 //! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
 //! - `peers.rs`: the table of associations; `associations.rs`: how they come into use, grow old and end.
 //! - `site_keys.rs`: under which site key a message goes out, and under which ones it is heard.
-//! - `dhcp.rs`: DHCP, and the certificate that this host shows.
+//! - `dhcp.rs`: DHCP, and the certificate that this host shows; `dhcp_clear.rs`: DHCP in clear, in the modes that have it.
 
 mod associations;
 mod broadcast;
 mod clear;
 mod core;
 mod dhcp;
+mod dhcp_clear;
 mod discovery;
 mod freshness;
 mod initiator;
@@ -49,7 +50,7 @@ use crate::job::{Completion, Job};
 use crate::limits;
 use crate::message::{Order, Request};
 use crate::migration::Rules;
-use crate::observed::{PlainHosts, PlainReport};
+use crate::observed::{PlainHosts, PlainReport, Proofs};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
 use crate::ticket::Remembered;
@@ -123,10 +124,12 @@ impl Control {
         let core = Core {
             ledger: Ledger::new(),
             revoked: Arc::default(),
+            site_policy: None,
             site_keys: site_keys::SiteKeys::of(identity.site_keys(), unix_s, now.since_boot),
             rules: settings.rules(),
             freshness: machines.1,
             observed: PlainHosts::default(),
+            proofs: Proofs::default(),
             key_pairs: KeyPairs::default(),
             signature_budget: steady(limits::SIGNATURES_PER_SECOND),
             indices: BTreeSet::new(),
@@ -187,6 +190,11 @@ impl Control {
         self.core.observed.report(now, reports);
     }
 
+    /// Whether the host has proved itself since it was last `heard` in clear.
+    pub(crate) fn is_proved_since(&self, mac: MacAddress, heard: Instant) -> bool {
+        self.core.proofs.is_since(mac, heard)
+    }
+
     /// Hosts that have proved themselves and are remembered for it.
     #[must_use]
     pub fn proved_hosts(&self) -> usize {
@@ -224,15 +232,31 @@ impl Control {
         self.machines.resumptions.held()
     }
 
-    /// What an operator, or whoever acts for him, tells.
+    /// What an operator, or whoever acts for him, tells. What the site has signed goes on to hosts that are no peers now.
     pub(crate) fn instruct(&mut self, now: Now, told: Instruction, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        let is_for_all = matches!(told, Instruction::Revoke(_) | Instruction::SitePolicy(_));
+        self.follow(now, told, sink, out);
+        if is_for_all {
+            let (machines, mut call) = self.call(now, sink, out);
+            machines.spread(&mut call);
+            machines.fulfil(&mut call);
+        }
+    }
+
+    /// What this host is told, it follows; its peers hear of it.
+    pub(crate) fn follow(&mut self, now: Now, told: Instruction, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
         let mut rules = (*call.core.rules).clone();
         match told {
             Instruction::Revoke(list) => machines.revoke(&mut call, list),
+            Instruction::SitePolicy(policy) => machines.set_site_policy(&mut call, policy),
+            Instruction::Legacy(legacy) => call.set_legacy(legacy),
             Instruction::Policy(policy) => call.change_rules(Rules { policy, ..rules }),
             // It may fall back now.
-            Instruction::Forget(mac) if rules.proved.forget(mac) => call.change_rules(rules),
+            Instruction::Forget(mac) if rules.proved.forget(mac) => {
+                call.core.proofs.forget(mac);
+                call.change_rules(rules);
+            }
             Instruction::Forget(_) => {}
             Instruction::Renewed(identity) => machines.dhcp.renew(&mut call, identity),
         }

@@ -90,9 +90,7 @@ impl Call<'_> {
 
     /// This host shows this identity from now on, and goes by its site keys.
     pub(super) fn settle_identity(&mut self, identity: Arc<HostIdentity>) {
-        let settings = Arc::new(Settings { identity, ..Settings::clone(&self.core.settings) });
-        self.core.settings = Arc::clone(&settings);
-        self.order_all(|| OrderKind::Settle(Arc::clone(&settings)));
+        self.settle(Settings { identity, ..Settings::clone(&self.core.settings) });
         self.settle_site_keys();
     }
 }

@@ -30,6 +30,7 @@ mod liveness;
 mod migration;
 mod paper;
 mod peers;
+mod policy;
 mod renewal;
 mod resume;
 mod rollover;

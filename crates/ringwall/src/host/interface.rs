@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use bump::{ClockTrust, DropReason, Ledger, Side};
+use bump::{ClockTrust, DropReason, Ledger, Now, Side};
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
@@ -21,7 +21,8 @@ use super::progress::Progress;
 use super::refresh::Refresh;
 use super::renewed;
 use super::reports;
-use super::revocation::{Look, Revocations};
+use super::revocation::Revocations;
+use super::signed::Signed;
 use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Records, Trains, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::precedence;
@@ -42,8 +43,8 @@ pub(super) struct Interface {
     refresh: Option<Refresh>,
     /// The key files of a shield's pairs.
     keys: Option<KeyWatch>,
-    /// The certificates that the site has taken back, in mode `cll`.
-    revocations: Option<Revocations>,
+    /// What the site's authority signs for all hosts, in mode `cll`.
+    signed: Option<Signed>,
     /// Tickets of the link layer on disk, where they are kept.
     tickets: Option<TicketFiles>,
     taken: Taken,
@@ -75,7 +76,7 @@ impl Interface {
             distributors: Vec::new(),
             refresh: None,
             keys: None,
-            revocations: None,
+            signed: None,
             tickets: None,
             taken,
             follower,
@@ -102,10 +103,10 @@ impl Interface {
         self.keys = Some(keys);
     }
 
-    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and which the site has taken back.
-    pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, revocations: Revocations) {
-        (self.progress, self.expiry, self.revocations) = (Some(progress), Some(expiry), Some(revocations));
-        self.set_guard();
+    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and what the authority signs.
+    pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, signed: Signed) {
+        (self.progress, self.expiry, self.signed) = (Some(progress), Some(expiry), Some(signed));
+        self.adopt_rules();
     }
 
     /// What is in clear comes to the data path only where some of it may be let in.
@@ -126,27 +127,27 @@ impl Interface {
         }
     }
 
-    fn follow_revocations(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
-        let Some(revocations) = &mut self.revocations else { return };
-        match revocations.look(snapshot.now.since_boot) {
-            Look::Same => return,
-            Look::Refused(why) => return journal.note("revocations", &why),
-            Look::Newer(list) => {
-                journal.note("revocations", &format!("a newer list, with {} certificates", list.len()));
-                if link.order(Order::Instruct(Instruction::Revoke(list))).is_err() {
-                    journal.note(
-                        "revocations",
-                        "the data path took no command, restart the daemon to have the list in force",
-                    );
-                }
-            }
+    /// What the site's authority has signed comes into force.
+    fn follow_signed(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
+        if let Some(signed) = &mut self.signed {
+            signed.follow_revocations(snapshot.now, journal, link);
         }
-        if revocations.names_us() {
-            journal.note(
-                "revocations",
-                "this host's own certificate is revoked: its peers end their associations with it",
-            );
+        self.apply_rules(snapshot.now, journal, link);
+    }
+
+    /// The rules that follow from the policy and this host's own file come into force.
+    fn apply_rules(&mut self, now: Now, journal: &mut Journal, link: &Link) {
+        if self.signed.as_mut().is_some_and(|signed| signed.follow_policy(now, journal, link)) {
+            self.adopt_rules();
         }
+    }
+
+    /// What is said and done elsewhere goes by the rules in force.
+    fn adopt_rules(&mut self) {
+        let (Some(signed), Some(progress)) = (&self.signed, &mut self.progress) else { return };
+        signed.rules().write_to(&mut self.config);
+        progress.follow(&signed.rules().policy);
+        self.set_guard();
     }
 
     /// Has a renewed certificate in the identity file come into force; says so if there is one.
@@ -166,7 +167,7 @@ impl Interface {
             line
         };
         self.expiry.iter_mut().for_each(|expiry| expiry.follow(&renewed));
-        self.revocations.iter_mut().for_each(|revocations| revocations.follow(&renewed));
+        self.signed.iter_mut().for_each(|signed| signed.follow(&renewed));
         self.identity = Some(renewed);
         Ok(Some(line))
     }
@@ -229,6 +230,12 @@ impl Interface {
     fn set_neighbour(&mut self, ip: Ipv4Addr, mac: MacAddress, journal: &mut Journal) {
         if let Err(error) = takeover::set_permanent_neighbour(&self.config.host.interface, ip, mac) {
             journal.note("legacy-neighbour", &format!("{ip} at {mac}: {error}"));
+        }
+    }
+
+    fn forget_neighbour(&mut self, ip: Ipv4Addr, journal: &mut Journal) {
+        if let Err(error) = takeover::remove_permanent_neighbour(&self.config.host.interface, ip) {
+            journal.note("legacy-neighbour", &format!("{ip}: {error}"));
         }
     }
 
@@ -366,9 +373,19 @@ impl Ward for Interface {
                 }
             }
             Effect::CheckRevocationList { from, der } => {
-                if let Some(revocations) = &mut self.revocations {
-                    revocations.take(from, &der, journal);
+                if let Some(signed) = &mut self.signed {
+                    signed.take_list(from, &der, journal);
                 }
+            }
+            Effect::CheckPolicy { from, bytes } => {
+                let now = self.config.clock().now();
+                if let Some(signed) = &mut self.signed {
+                    signed.take_policy(from, &bytes, now, journal);
+                }
+            }
+            Effect::ForgetNeighbour { ip, mac } => {
+                self.legacy.retain(|known| *known != (ip, mac));
+                self.forget_neighbour(ip, journal);
             }
             Effect::RememberTime { mac, unix_ms } => {
                 if let Some(progress) = &mut self.progress {
@@ -382,8 +399,17 @@ impl Ward for Interface {
 
     fn reload(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
         let Some(progress) = &mut self.progress else { return self.reread(journal, link) };
-        let lines = progress.reload(&mut self.config, journal, link)?;
-        let lines = lines.into_iter().chain(self.reread_identity(journal, link)).collect();
+        let before = self.config.cll.migration;
+        let (read, lines) = progress.reload(&mut self.config)?;
+        if let Some(signed) = &mut self.signed {
+            signed.reread(&read)?;
+        }
+        let now = self.config.clock().now();
+        self.apply_rules(now, journal, link);
+        self.adopt_rules();
+        let mode = self.config.cll.migration.mode().word();
+        let line = format!("mode {mode} (it was {})", before.mode().word());
+        let lines = std::iter::once(line).chain(lines).chain(self.reread_identity(journal, link)).collect();
         self.set_guard();
         Ok(lines)
     }
@@ -418,7 +444,7 @@ impl Ward for Interface {
     fn look_after(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
         self.follow_keys(journal, link);
         self.follow_own_key(snapshot, journal, link);
-        self.follow_revocations(snapshot, journal, link);
+        self.follow_signed(snapshot, journal, link);
         if let Some(expiry) = &mut self.expiry {
             expiry.look(snapshot.now, journal);
         }
@@ -454,7 +480,8 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            revoked: self.revocations.as_ref().and_then(Revocations::list).map(|list| list.len()),
+            revoked: self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list).map(|list| list.len()),
+            policy: self.signed.as_ref().and_then(Signed::policy_status),
             migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
             warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),

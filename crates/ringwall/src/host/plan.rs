@@ -13,7 +13,7 @@ use sarp::akd::{Akd, Lookup, NoRecords, Records};
 use super::expiry::Expiry;
 use super::progress::Progress;
 use super::refresh::Refresh;
-use super::revocation::Revocations;
+use super::signed::Signed;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ pub(super) enum Plan {
 /// All that the link layer needs beside the configuration.
 pub(super) struct Sealing {
     pub(super) identity: Arc<HostIdentity>,
-    pub(super) revocations: Revocations,
+    pub(super) signed: Signed,
     pub(super) progress: Progress,
     pub(super) expiry: Expiry,
 }
@@ -68,9 +68,10 @@ impl Plan {
                 let identity = load_identity(config, now, disk)?;
                 // What is wrong with it must show before the interface is touched; the wire is not known yet.
                 super::leases::settings(config, &identity, config.cll.ipv6, 0)?;
+                let signed = Signed::open(file, config, &identity, now, disk)?;
                 let sealing = Sealing {
-                    revocations: Revocations::open(config, &identity, disk)?,
-                    progress: Progress::open(file, config, disk)?,
+                    progress: Progress::open(file, signed.rules().policy.clone(), disk)?,
+                    signed,
                     expiry: Expiry::new(file, config, &identity)?,
                     identity,
                 };
