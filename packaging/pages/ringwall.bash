@@ -256,6 +256,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,pending)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__pending"
                 ;;
+            ringwall__subcmd__help__subcmd__site,policy)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy"
+                ;;
             ringwall__subcmd__help__subcmd__site,refuse)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__refuse"
                 ;;
@@ -279,6 +282,39 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,token)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__token"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,known)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,mode)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,show)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove"
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__repository,import)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__repository__subcmd__import"
@@ -463,6 +499,9 @@ _ringwall() {
             ringwall__subcmd__site,pending)
                 cmd="ringwall__subcmd__site__subcmd__pending"
                 ;;
+            ringwall__subcmd__site,policy)
+                cmd="ringwall__subcmd__site__subcmd__policy"
+                ;;
             ringwall__subcmd__site,refuse)
                 cmd="ringwall__subcmd__site__subcmd__refuse"
                 ;;
@@ -508,6 +547,9 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,pending)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__pending"
                 ;;
+            ringwall__subcmd__site__subcmd__help,policy)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy"
+                ;;
             ringwall__subcmd__site__subcmd__help,refuse)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__refuse"
                 ;;
@@ -532,11 +574,152 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,token)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__token"
                 ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,known)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,mode)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,show)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__remove"
+                ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,import)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__import"
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,use)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__use"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,exception)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,known)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,mode)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,show)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,exception)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,known)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,legacy)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,mode)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,show)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__repository,help)
                 cmd="ringwall__subcmd__site__subcmd__repository__subcmd__help"
@@ -1621,7 +1804,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository"
+            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1707,6 +1890,174 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__pending)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy)
+            opts="show legacy known exception mode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2793,7 +3144,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="-h --log-json --help init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2847,7 +3198,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2947,6 +3298,174 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__pending)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy)
+            opts="show legacy known exception mode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3219,6 +3738,580 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__pending)
             opts="-h --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy)
+            opts="-h --log-json --help show legacy known exception mode help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception)
+            opts="-h --log-json --help set remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help)
+            opts="set remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help)
+            opts="show legacy known exception mode help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known)
+            opts="-h --log-json --help add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__add)
+            opts="-h --mac --ip --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --mac)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help)
+            opts="add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy)
+            opts="-h --log-json --help add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts="-h --mac --ip --router --broadcast --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --mac)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help)
+            opts="add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__mode)
+            opts="-h --at --for --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__show)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -103,6 +103,10 @@ fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Fai
         let counts = counts.filter_map(|(name, value)| Some((name, value.as_u64()?)));
         fill(registry, &status.interface, "compression", "What compression did, in frames and bytes", counts);
     }
+    if let Some(policy) = &status.policy {
+        let help = "Site policies that were refused, by reason";
+        fill(registry, &status.interface, "policies_refused", help, numbers(&policy.refused));
+    }
     if let Some(migration) = &status.migration {
         let help = "Frames let pass that mode enforce would drop, by reason";
         fill(registry, &status.interface, "would_drop", help, numbers(&migration.would_drop));
@@ -142,6 +146,7 @@ fn register_gauges(registry: &mut Registry, status: &Status) {
     let authority_days = status.identity.as_ref().map_or(0, |identity| identity.authority_days_left);
     let in_clear = status.migration.as_ref().map_or(0, |migration| migration.in_clear);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let policy = status.policy.as_ref().and_then(|policy| policy.version).unwrap_or(0);
     let observes = status.migration.as_ref().is_some_and(|migration| migration.mode == "observe");
     let is_weak = observes || status.mode == "null" || status.profile == Profile::Paper.word();
     let weakened = count(status.weakened.len() as u64) + i64::from(is_weak);
@@ -151,6 +156,7 @@ fn register_gauges(registry: &mut Registry, status: &Status) {
         ("certificate_days_left", "Days until this host's certificate ends", days),
         ("authority_days_left", "Days until the certificate of the site's authority ends", authority_days),
         ("plain_hosts", "Hosts that speak in clear and were let in", count(in_clear as u64)),
+        ("policy_version", "Version of the site's policy in force; 0 without one", count(policy)),
         ("uptime_seconds", "Seconds since the daemon started", count(status.uptime_s)),
         ("carrier", "Whether the card has a carrier", i64::from(status.takeover.carrier)),
         (

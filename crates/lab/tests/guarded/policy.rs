@@ -140,3 +140,24 @@ fn a_policy_that_is_forged_older_or_too_long_changes_nothing_and_is_counted() {
         process::until("version 3", SOON, || Ok(version(&guarded)? == 3))
     });
 }
+
+#[test]
+fn a_host_of_mode_sarp_believes_who_the_policy_knows_without_a_restart() {
+    perform(&["k", "a", "p"], |stage| {
+        let (keys, printer) = (stage.host("k"), stage.host("p"));
+        let _distributor = stage.guard("k", Plan::distributor())?;
+        let file = stage.site.directory().join("policy.pem");
+        let guarded = stage.guard("a", Plan::sarp().host(&format!("policy = \"{}\"", file.display())))?;
+        reach(&guarded.host.namespace, keys.ip, SOON)?;
+        let id = guarded.id();
+        assert!(!pings(&guarded.host.namespace, printer.ip, "-W 1")?, "nobody believes it before");
+        stage.site.order(&format!("policy known add --ip {} --mac {}", printer.ip, printer.mac))?;
+        reach(&guarded.host.namespace, printer.ip, REACHED)?;
+        assert_eq!((version(&guarded)?, guarded.id()), (1.into(), id));
+        stage.site.order(&format!("policy known remove {}", printer.ip))?;
+        process::until("version 2", SOON, || Ok(version(&guarded)? == 2))?;
+        guarded.host.namespace.ip(&format!("neighbour flush dev {}", ringwall_lab::net::lan::INTERFACE))?;
+        assert!(!pings(&guarded.host.namespace, printer.ip, "-W 1")?);
+        Ok(())
+    });
+}

@@ -16,9 +16,9 @@ use wire::MacAddress;
 
 use super::around;
 use super::expiry::Expiry;
+use super::known_hosts::SarpSide;
 use super::outpost::Standing;
 use super::progress::Progress;
-use super::refresh::Refresh;
 use super::renewed;
 use super::reports;
 use super::revocation::Revocations;
@@ -40,7 +40,7 @@ pub(super) struct Interface {
     /// The key distributors, in the order in which they are asked.
     distributors: Vec<protocol::Distributor>,
     /// The host's own key, where it is looked up.
-    refresh: Option<Refresh>,
+    sarp: Option<SarpSide>,
     /// The key files of a shield's pairs.
     keys: Option<KeyWatch>,
     /// What the site's authority signs for all hosts, in mode `cll`.
@@ -74,7 +74,7 @@ impl Interface {
             disk: disk.clone(),
             identity,
             distributors: Vec::new(),
-            refresh: None,
+            sarp: None,
             keys: None,
             signed: None,
             tickets: None,
@@ -94,8 +94,8 @@ impl Interface {
     }
 
     /// Has this host's own key changed as its configuration wants.
-    pub(super) fn keep_key(&mut self, refresh: Refresh) {
-        self.refresh = Some(refresh);
+    pub(super) fn keep_sarp(&mut self, side: SarpSide) {
+        self.sarp = Some(side);
     }
 
     /// Has changed key files of a shield's pairs come into force.
@@ -214,8 +214,9 @@ impl Interface {
     }
 
     fn follow_own_key(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
-        let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
-        let wanted = refresh.step(report, snapshot.now.since_boot);
+        let (Some(side), Report::Keys(report)) = (&mut self.sarp, &snapshot.report) else { return };
+        side.known.follow(snapshot.now, journal, link);
+        let wanted = side.refresh.step(report, snapshot.now.since_boot);
         // A data path that takes no command now is asked again later.
         let began = wanted.map(|key| link.order(Order::ChangeKey(key)));
         if began.is_some_and(|sent| sent.is_err()) {
@@ -273,12 +274,19 @@ impl Interface {
         }
     }
 
+    /// Which policy of the site is in force.
+    fn policy_status(&self) -> Option<protocol::SitePolicy> {
+        let of_sarp = || self.sarp.as_ref().and_then(|side| side.known.policy_status());
+        self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp)
+    }
+
     /// How signed ARP is, in that mode.
     fn sarp(&self, snapshot: &Snapshot) -> Option<Sarp> {
         let Report::Keys(report) = &snapshot.report else { return None };
         let now = snapshot.now.since_boot;
-        let own_key = self.refresh.as_ref().map(|refresh| reports::own_key(refresh.standing(report, now)));
-        Some(Sarp { own_key, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
+        let own_key = self.sarp.as_ref().map(|side| reports::own_key(side.refresh.standing(report, now)));
+        let known_hosts = self.sarp.as_ref().map_or(0, |side| side.known.hosts().len());
+        Some(Sarp { own_key, known_hosts, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
     }
 
     /// How the shield is, in that mode.
@@ -420,7 +428,9 @@ impl Ward for Interface {
 
     fn around(&self, snapshot: &Snapshot) -> Around {
         let proved = self.progress.as_ref().map_or(&[][..], Progress::proved);
-        around::of_host(&self.config, self.identity.as_deref(), proved, snapshot)
+        let mut around = around::of_host(&self.config, self.identity.as_deref(), proved, snapshot);
+        around.known.extend(self.sarp.iter().flat_map(|side| side.known.hosts()).map(around::believed));
+        around
     }
 
     fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
@@ -481,7 +491,7 @@ impl Ward for Interface {
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
             revoked: self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list).map(|list| list.len()),
-            policy: self.signed.as_ref().and_then(Signed::policy_status),
+            policy: self.policy_status(),
             migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
             warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),

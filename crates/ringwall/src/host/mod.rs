@@ -7,7 +7,8 @@
 //! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
 //! - `revocation.rs`: the site's list of revoked certificates, for the link layer; `policy.rs`: the site's policy; `rules.rs`: what is in
-//!   force of that and of the host's own file; `signed.rs`: all three as one.
+//!   force of that and of the host's own file; `signed.rs`: all three as one;
+//!   `known_hosts.rs`: the policy in mode `sarp`.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
 //! - `expiry.rs`: certificates that end soon.
 //! - `renewal.rs`: another certificate for the same key; `renewed.rs`: the daemon takes it.
@@ -18,6 +19,7 @@ mod around;
 mod expiry;
 mod interface;
 mod known;
+mod known_hosts;
 mod leases;
 mod outpost;
 mod plan;

@@ -169,9 +169,9 @@ impl Start<'_> {
     fn sign_arp(self, sarp: SignedArp) -> Result<(), Failure> {
         let (of_all, of_kept) = (self.load(Load::new(self.trains())), self.load(Load::of_kept()));
         let Prepared { ports, outposts, mut supervisor, signing_threads, .. } = self.prepared;
-        let SignedArp { settings, distributors, akd, records, refresh, .. } = sarp;
+        let SignedArp { settings, distributors, akd, records, side, .. } = sarp;
         supervisor.ward_mut().name_distributors(distributors);
-        supervisor.ward_mut().keep_key(refresh);
+        supervisor.ward_mut().keep_sarp(side);
         let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
         if let Some(maps) = outposts.sarp {
             host.set_outpost(Box::new(maps));
