@@ -371,10 +371,10 @@ fn print_status(status: &Status) {
         let whose = if lease.given { format!("given to {}", lease.mac) } else { "this host's".to_owned() };
         say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
     }
-    if let Some(revoked) = status.revoked {
+    if let Some(revoked) = status.signed.revoked {
         say!("revoked certificates: {revoked}");
     }
-    if let Some(policy) = &status.policy {
+    if let Some(policy) = &status.signed.policy {
         print_policy(policy);
     }
     if let Some(sarp) = &status.sarp {

@@ -4,15 +4,16 @@
 //! of the site has answered, it asks again in clear, so a proof comes first where there is one.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use bump::{DropReason, Fate, Meta, Side, sink};
+use bump::{DropReason, Fate, Instant, Meta, Side, sink};
 use wire::MacAddress;
 use wire::dhcp::{MessageType, Operation, View};
 use wire::ethernet::Header;
 
 use super::dhcp::Dhcp;
 use super::{Call, Control};
-use crate::migration::{Claim, Migration};
+use crate::migration::{Claim, Migration, Rules};
 
 /// What a client has without a proof.
 #[derive(Debug, Default)]
@@ -39,6 +40,49 @@ impl Dhcp {
     /// The address that this host has by a lease in clear.
     pub(super) fn unproved_address(&self) -> Option<Ipv4Addr> {
         self.unproved.address
+    }
+}
+
+impl Dhcp {
+    /// The host with a proved lease for which a question in clear speaks, where such a host never falls back.
+    fn claimed_by_question(
+        &self,
+        now: Instant,
+        rules: &Rules,
+        header: &Header,
+        message: &View<'_>,
+    ) -> Option<MacAddress> {
+        let server = self.server.as_ref()?;
+        let claims = [header.source, message.chaddr()];
+        let claimed = server.leases(now).map(|lease| lease.mac).find(|mac| claims.contains(mac))?;
+        (rules.towards(claimed) != Migration::Observe).then_some(claimed)
+    }
+
+    /// An answer in clear counts if our program has asked in clear. Gives the proved host for which it speaks.
+    fn claimed_by_answer(
+        &mut self,
+        own: MacAddress,
+        rules: &Rules,
+        header: &Header,
+        message: &View<'_>,
+    ) -> Result<Option<MacAddress>, DropReason> {
+        if self.client.is_none() {
+            // It is for other hosts, and their programs.
+            return Ok(None);
+        }
+        if message.chaddr() != own || !self.unproved.asks_in_clear() {
+            return Err(DropReason::Dhcp);
+        }
+        let claim = rules.claim_of_address(header.source, Some(message.source().into()));
+        if let Claim::Refused(owner) = claim {
+            return Ok(Some(owner));
+        }
+        match message.kind() {
+            MessageType::Ack => self.unproved.address = Some(message.yiaddr()),
+            MessageType::Nak => self.unproved.address = None,
+            _ => {}
+        }
+        Ok(None)
     }
 }
 
@@ -80,9 +124,10 @@ impl Control {
             return Err(DropReason::Dhcp);
         }
         let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+        let rules = Arc::clone(&self.clear.rules);
         let spoken_for = match message.operation() {
-            Operation::Request => self.claimed_by_question(call, header, &message),
-            Operation::Reply => self.claimed_by_answer(header, &message)?,
+            Operation::Request => self.dhcp.claimed_by_question(call.now.since_boot, &rules, header, &message),
+            Operation::Reply => self.dhcp.claimed_by_answer(self.settings.mac, &rules, header, &message)?,
         };
         if let Some(owner) = spoken_for {
             self.tell_downgrade(call, header.source, owner);
@@ -90,34 +135,5 @@ impl Control {
         }
         self.note_excused(call, header.source, DropReason::Dhcp);
         self.forward_dhcp(call, Side::STACK, frame)
-    }
-
-    /// The host with a proved lease for which a question in clear speaks, where such a host never falls back.
-    fn claimed_by_question(&self, call: &Call<'_>, header: &Header, message: &View<'_>) -> Option<MacAddress> {
-        let server = self.dhcp.server.as_ref()?;
-        let claims = [header.source, message.chaddr()];
-        let claimed = server.leases(call.now.since_boot).map(|lease| lease.mac).find(|mac| claims.contains(mac))?;
-        (self.clear.rules.towards(claimed) != Migration::Observe).then_some(claimed)
-    }
-
-    /// An answer in clear counts if our program has asked in clear. Gives the proved host for which it speaks.
-    fn claimed_by_answer(&mut self, header: &Header, message: &View<'_>) -> Result<Option<MacAddress>, DropReason> {
-        if self.dhcp.client.is_none() {
-            // It is for other hosts, and their programs.
-            return Ok(None);
-        }
-        if message.chaddr() != self.settings.mac || !self.dhcp.unproved.asks_in_clear() {
-            return Err(DropReason::Dhcp);
-        }
-        let claim = self.clear.rules.claim_of_address(header.source, Some(message.source().into()));
-        if let Claim::Refused(owner) = claim {
-            return Ok(Some(owner));
-        }
-        match message.kind() {
-            MessageType::Ack => self.dhcp.unproved.address = Some(message.yiaddr()),
-            MessageType::Nak => self.dhcp.unproved.address = None,
-            _ => {}
-        }
-        Ok(None)
     }
 }

@@ -6,9 +6,12 @@
 //! peer whose list came to nothing is not asked again for a while.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bump::{DropReason, Fate, Instant, time};
+use identity::Verified;
 use identity::limits::{MAX_POLICY_LEN, MAX_REVOCATION_LIST_LEN};
+use identity::policy::SitePolicy;
 use shield::Bucket;
 use wire::MacAddress;
 use wire::cll::revocation::{ListName, Message, Subject, piece_len};
@@ -69,6 +72,29 @@ impl Lists {
     }
 }
 
+/// What a host hands on.
+#[derive(Default)]
+pub(super) struct Handed {
+    lists: [Lists; 2],
+    /// The site's policy, if there is one.
+    pub(super) policy: Option<Arc<Verified<SitePolicy>>>,
+}
+
+impl Handed {
+    /// When the next question about a list is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.lists.iter().filter_map(Lists::deadline).min()
+    }
+
+    fn of(&mut self, subject: Subject) -> &mut Lists {
+        &mut self.lists[subject as usize]
+    }
+}
+
+fn send_list(call: &mut Call<'_>, mac: MacAddress, message: &Message<'_>) {
+    call.order(0, OrderKind::Control(mac, message.emit()));
+}
+
 /// Why an offer of this kind, or a question about one, cannot be meant.
 fn bad(subject: Subject) -> DropReason {
     match subject {
@@ -89,7 +115,7 @@ impl Control {
     fn own_list(&self, subject: Subject) -> Option<(ListName, &[u8])> {
         let (number, bytes) = match subject {
             Subject::Revocations => self.revoked.list().map(|list| (list.issued_unix(), list.der()))?,
-            Subject::Policy => self.site_policy.as_ref().map(|policy| (policy.version(), policy.bytes()))?,
+            Subject::Policy => self.lists.policy.as_ref().map(|policy| (policy.version(), policy.bytes()))?,
         };
         Some((ListName { subject, number, len: u32::try_from(bytes.len()).ok()? }, bytes))
     }
@@ -97,21 +123,17 @@ impl Control {
     /// Another list is in force: tells every peer.
     pub(super) fn offer_list_to_all(&mut self, call: &mut Call<'_>, subject: Subject) {
         let Some((list, _)) = self.own_list(subject) else { return };
-        self.lists[subject as usize].settle(list.number);
+        self.lists.of(subject).settle(list.number);
         let peers: Vec<MacAddress> =
             self.peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
-        peers.into_iter().for_each(|mac| Self::send_list(call, mac, &Message::Offer(list)));
+        peers.into_iter().for_each(|mac| send_list(call, mac, &Message::Offer(list)));
     }
 
     /// Tells a peer which lists are in force here.
     pub(super) fn offer_lists(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         for (list, _) in Subject::ALL.into_iter().filter_map(|subject| self.own_list(subject)) {
-            Self::send_list(call, mac, &Message::Offer(list));
+            send_list(call, mac, &Message::Offer(list));
         }
-    }
-
-    fn send_list(call: &mut Call<'_>, mac: MacAddress, message: &Message<'_>) {
-        call.order(0, OrderKind::Control(mac, message.emit()));
     }
 
     /// The fate of a sealed frame with a message about a list.
@@ -132,7 +154,7 @@ impl Control {
     fn take_offer(&mut self, call: &mut Call<'_>, mac: MacAddress, list: ListName) -> Result<(), DropReason> {
         let now = call.now.since_boot;
         let is_newer = self.own_list(list.subject).is_none_or(|(own, _)| own.number < list.number);
-        let lists = &mut self.lists[list.subject as usize];
+        let lists = self.lists.of(list.subject);
         let is_busy = lists.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
         if list.len == 0 || list.len as usize > longest(list.subject) {
             return Err(bad(list.subject));
@@ -151,15 +173,10 @@ impl Control {
         Subject::ALL.into_iter().for_each(|subject| self.ask_for_list(call, subject));
     }
 
-    /// When the next question about a list is due.
-    pub(super) fn lists_deadline(&self) -> Option<Instant> {
-        self.lists.iter().filter_map(Lists::deadline).min()
-    }
-
     /// Asks for the next piece, or again for the last one; gives up who does not answer.
     fn ask_for_list(&mut self, call: &mut Call<'_>, subject: Subject) {
         let now = call.now.since_boot;
-        let lists = &mut self.lists[subject as usize];
+        let lists = self.lists.of(subject);
         let Some(fetch) = lists.fetch.as_mut().filter(|fetch| fetch.ask_at <= now || fetch.ends <= now) else {
             return;
         };
@@ -171,7 +188,7 @@ impl Control {
         fetch.asked += 1;
         fetch.ask_at = now + LIST_ASK_EVERY;
         let question = Message::Question(fetch.list, fetch.bytes.len() as u32);
-        Self::send_list(call, fetch.from, &question);
+        send_list(call, fetch.from, &question);
     }
 
     fn give_piece(
@@ -187,7 +204,7 @@ impl Control {
         let start = offset as usize;
         let piece = bytes.get(start..start + piece_len(list, offset)).ok_or(bad(list.subject))?;
         let message = Message::Piece(list, offset, piece).emit();
-        if !self.lists[list.subject as usize].pieces.take(call.now.since_boot) {
+        if !self.lists.of(list.subject).pieces.take(call.now.since_boot) {
             return Err(DropReason::HandshakeBudget);
         }
         call.order(0, OrderKind::Control(mac, message));
@@ -205,7 +222,7 @@ impl Control {
         let awaited = |fetch: &&mut Fetch| {
             fetch.from == mac && fetch.list == list && fetch.bytes.len() == offset as usize && fetch.ends > now
         };
-        let lists = &mut self.lists[list.subject as usize];
+        let lists = self.lists.of(list.subject);
         let fetch = lists.fetch.as_mut().filter(awaited).ok_or(DropReason::HandshakeUnasked)?;
         fetch.bytes.extend_from_slice(piece);
         (fetch.asked, fetch.ask_at) = (0, now);

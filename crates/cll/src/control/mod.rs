@@ -41,7 +41,6 @@ use bump::{
 };
 use identity::agreement::KeyPair;
 use identity::certificate::HostCertificate;
-use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{Generation, Verified};
 use shield::{Apart, Bucket, ByRecency, PerSource, RecencyRates};
@@ -68,7 +67,7 @@ use broadcast::Broadcasts;
 use clear::Clear;
 use freshness::Freshness;
 use initiator::Openings;
-use lists::Lists;
+use lists::Handed;
 use peers::{Association, Peers};
 use responder::Answers;
 use resumption::Resumptions;
@@ -109,9 +108,7 @@ pub struct Control {
     resumptions: Resumptions,
     revoked: Arc<Revoked>,
     clear: Clear,
-    lists: [Lists; 2],
-    /// The site's policy, if there is one.
-    site_policy: Option<Arc<Verified<SitePolicy>>>,
+    lists: Handed,
     freshness: Freshness,
     site_keys: SiteKeys,
     answer_budget: Apart<Bucket>,
@@ -206,8 +203,7 @@ impl Control {
             broadcasts: Broadcasts::new(&mut random, now, &settings),
             wire_mtu: settings.wire_mtu,
             clear: Clear::new(settings.rules()),
-            lists: <[Lists; 2]>::default(),
-            site_policy: None,
+            lists: Handed::default(),
             freshness: Freshness::new(&mut random, now, settings.clock_tolerance),
             site_keys: site_keys::at_start(
                 &settings.identity,
@@ -291,14 +287,11 @@ impl Control {
         reports
     }
 
-    /// Adds the hosts that spoke ARP in clear to `reports`.
+    /// Adds the hosts that spoke ARP in clear to the `reports` of lanes, and takes out who has proved himself since.
     pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
         self.clear.observed.report(now, reports);
-    }
-
-    /// Whether the host has proved itself since it was last `heard` in clear.
-    pub(crate) fn is_proved_since(&self, mac: MacAddress, heard: Instant) -> bool {
-        self.clear.is_proved_since(mac, heard)
+        // A lane that knows nothing of a proof keeps what it heard before.
+        reports.retain(|mac, report| !self.clear.is_proved_since(*mac, now - report.heard_ago));
     }
 
     /// Hosts that have proved themselves and are remembered for it.
@@ -742,7 +735,7 @@ impl bump::Control for Control {
 
     fn deadline(&self) -> Option<Instant> {
         let handshakes = time::earlier(self.openings.deadline(), self.answers.deadline());
-        let clear = time::earlier(self.clear.deadline(), self.lists_deadline());
+        let clear = time::earlier(self.clear.deadline(), self.lists.deadline());
         let rollovers = time::earlier(self.rollovers.deadline(), self.broadcasts.deadline());
         let upkeep = time::earlier(self.next_sweep, self.dhcp.deadline());
         let upkeep = time::earlier(upkeep, self.site_keys.deadline());

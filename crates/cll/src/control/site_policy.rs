@@ -24,7 +24,7 @@ impl Control {
         sink: &mut dyn Sink,
         out: &mut Outbox<Self>,
     ) {
-        self.site_policy = Some(policy);
+        self.lists.policy = Some(policy);
         let mut call = Call { now, sink, out };
         self.offer_list_to_all(&mut call, Subject::Policy);
     }

@@ -274,10 +274,14 @@ impl Interface {
         }
     }
 
-    /// Which policy of the site is in force.
-    fn policy_status(&self) -> Option<protocol::SitePolicy> {
+    /// What of the site's authority is in force.
+    fn signed_status(&self) -> protocol::Signed {
         let of_sarp = || self.sarp.as_ref().and_then(|side| side.known.policy_status());
-        self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp)
+        let revocations = self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list);
+        protocol::Signed {
+            revoked: revocations.map(|list| list.len()),
+            policy: self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp),
+        }
     }
 
     /// How signed ARP is, in that mode.
@@ -490,8 +494,7 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            revoked: self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list).map(|list| list.len()),
-            policy: self.policy_status(),
+            signed: self.signed_status(),
             migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
             warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),
