@@ -55,6 +55,7 @@ use identity::{HostIdentity, Verified};
 use wire::MacAddress;
 
 pub use compression::CompressionReport;
+use control::site_policy::{set_legacy, set_site_policy, spread};
 pub use control::{Control, LeaseReport, PeerReport};
 pub use event::{Effect, EndCause, Event};
 pub use job::{Completion, Job};
@@ -102,13 +103,13 @@ pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dy
     cll.with_control(now, sink, |control, sink, out| match instruction {
         Instruction::Revoke(list) => {
             control.revoke(now, list, sink, out);
-            control.spread(now, sink, out);
+            spread(control, now, sink, out);
         }
         Instruction::SitePolicy(policy) => {
-            control.set_site_policy(now, policy, sink, out);
-            control.spread(now, sink, out);
+            set_site_policy(control, now, policy, sink, out);
+            spread(control, now, sink, out);
         }
-        Instruction::Legacy(legacy) => control.set_legacy(legacy, out),
+        Instruction::Legacy(legacy) => set_legacy(control, legacy, out),
         Instruction::Policy(policy) => control.set_policy(policy, out),
         Instruction::Forget(mac) => control.forget(mac, out),
         Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
@@ -134,7 +135,7 @@ pub fn compression(cll: &Cll) -> CompressionReport {
 
 /// This host begins with this policy of the site, and hands it on.
 pub fn begin_with_policy(cll: &mut Cll, now: Now, policy: Arc<Verified<SitePolicy>>, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, sink, out| control.set_site_policy(now, policy, sink, out));
+    cll.with_control(now, sink, |control, sink, out| set_site_policy(control, now, policy, sink, out));
 }
 
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.

@@ -20,7 +20,7 @@ use wire::MacAddress;
 use wire::dhcp::{Operation, View};
 use wire::ethernet::Header;
 
-use super::dhcp_clear::Unproved;
+use super::dhcp_clear::{self, Unproved};
 use super::{Call, Control, Task};
 use crate::event::{EndCause, Event};
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
@@ -129,7 +129,7 @@ impl Control {
         let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
             Ok(wrapped) => {
-                self.ask_dhcp_in_clear(call, frame);
+                dhcp_clear::ask_dhcp_in_clear(self, call, frame);
                 self.forward_dhcp(call, Side::WIRE, &wrapped)
             }
             Err(reason) => {
@@ -148,7 +148,7 @@ impl Control {
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
         let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let reply = match server.outgoing(call.now, unix_s, serial, frame) {
-            Err(DropReason::DhcpUnasked) => return self.answer_dhcp_in_clear(call, frame),
+            Err(DropReason::DhcpUnasked) => return dhcp_clear::answer_dhcp_in_clear(self, call, frame),
             other => other?,
         };
         match reply {
@@ -163,7 +163,7 @@ impl Control {
     fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
         if header.ethertype != self.settings.ethertype {
-            return self.plain_dhcp(call, &header, frame);
+            return dhcp_clear::plain_dhcp(self, call, &header, frame);
         }
         if let Some(server) = &mut self.dhcp.server {
             let step = server.incoming(call.now, &header, message)?;

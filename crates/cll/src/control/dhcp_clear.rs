@@ -86,54 +86,56 @@ impl Dhcp {
     }
 }
 
-impl Control {
-    /// A question of our program leaves under its key; in clear as well if no server of the site answers.
-    pub(super) fn ask_dhcp_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) {
-        self.dhcp.unproved.unanswered = self.dhcp.unproved.unanswered.saturating_add(1);
-        let is_lenient = self.clear.rules.is_lenient_to_groups();
-        if is_lenient && self.dhcp.unproved.asks_in_clear() && sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
-            self.ledger.excuse(DropReason::Dhcp);
-            self.ledger.make(Side::WIRE);
-        }
+/// A question of our program leaves under its key; in clear as well if no server of the site answers.
+pub(super) fn ask_dhcp_in_clear(control: &mut Control, call: &mut Call<'_>, frame: &[u8]) {
+    control.dhcp.unproved.unanswered = control.dhcp.unproved.unanswered.saturating_add(1);
+    let is_lenient = control.clear.rules.is_lenient_to_groups();
+    if is_lenient && control.dhcp.unproved.asks_in_clear() && sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
+        control.ledger.excuse(DropReason::Dhcp);
+        control.ledger.make(Side::WIRE);
     }
+}
 
-    /// Our server program answers who asked in clear: a host on the legacy list with the address that it has there, others as the
-    /// mode says.
-    pub(super) fn answer_dhcp_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
-        let client = message.chaddr();
-        let legacy = self.settings.legacy_by_mac(client);
-        let is_listed = legacy.is_some_and(|one| message.yiaddr() == one.ip || message.kind() == MessageType::Nak);
-        if !is_listed {
-            if !self.clear.rules.is_lenient_towards(client) {
-                return Err(DropReason::DhcpUnasked);
-            }
-            self.ledger.excuse(DropReason::DhcpUnasked);
+/// Our server program answers who asked in clear: a host on the legacy list with the address that it has there, others as the
+/// mode says.
+pub(super) fn answer_dhcp_in_clear(
+    control: &mut Control,
+    call: &mut Call<'_>,
+    frame: &[u8],
+) -> Result<Fate, DropReason> {
+    let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+    let client = message.chaddr();
+    let legacy = control.settings.legacy_by_mac(client);
+    let is_listed = legacy.is_some_and(|one| message.yiaddr() == one.ip || message.kind() == MessageType::Nak);
+    if !is_listed {
+        if !control.clear.rules.is_lenient_towards(client) {
+            return Err(DropReason::DhcpUnasked);
         }
-        self.forward_dhcp(call, Side::WIRE, frame)
+        control.ledger.excuse(DropReason::DhcpUnasked);
     }
+    control.forward_dhcp(call, Side::WIRE, frame)
+}
 
-    /// The fate of a DHCP message that came in clear from a host towards which the mode is lenient.
-    pub(super) fn plain_dhcp(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        if !self.clear.rules.is_lenient_towards(header.source) {
-            return Err(DropReason::Dhcp);
-        }
-        let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
-        let rules = Arc::clone(&self.clear.rules);
-        let spoken_for = match message.operation() {
-            Operation::Request => self.dhcp.claimed_by_question(call.now.since_boot, &rules, header, &message),
-            Operation::Reply => self.dhcp.claimed_by_answer(self.settings.mac, &rules, header, &message)?,
-        };
-        if let Some(owner) = spoken_for {
-            self.tell_downgrade(call, header.source, owner);
-            return Err(DropReason::Downgrade);
-        }
-        self.note_excused(call, header.source, DropReason::Dhcp);
-        self.forward_dhcp(call, Side::STACK, frame)
+/// The fate of a DHCP message that came in clear from a host towards which the mode is lenient.
+pub(super) fn plain_dhcp(
+    control: &mut Control,
+    call: &mut Call<'_>,
+    header: &Header,
+    frame: &[u8],
+) -> Result<Fate, DropReason> {
+    if !control.clear.rules.is_lenient_towards(header.source) {
+        return Err(DropReason::Dhcp);
     }
+    let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
+    let rules = Arc::clone(&control.clear.rules);
+    let spoken_for = match message.operation() {
+        Operation::Request => control.dhcp.claimed_by_question(call.now.since_boot, &rules, header, &message),
+        Operation::Reply => control.dhcp.claimed_by_answer(control.settings.mac, &rules, header, &message)?,
+    };
+    if let Some(owner) = spoken_for {
+        control.tell_downgrade(call, header.source, owner);
+        return Err(DropReason::Downgrade);
+    }
+    control.note_excused(call, header.source, DropReason::Dhcp);
+    control.forward_dhcp(call, Side::STACK, frame)
 }

@@ -168,11 +168,6 @@ impl Control {
         Ok(())
     }
 
-    /// Asks for what is due of lists of both kinds.
-    pub(super) fn ask_for_lists(&mut self, call: &mut Call<'_>) {
-        Subject::ALL.into_iter().for_each(|subject| self.ask_for_list(call, subject));
-    }
-
     /// Asks for the next piece, or again for the last one; gives up who does not answer.
     fn ask_for_list(&mut self, call: &mut Call<'_>, subject: Subject) {
         let now = call.now.since_boot;
@@ -240,4 +235,9 @@ impl Control {
         });
         Ok(())
     }
+}
+
+/// Asks for what is due of lists of both kinds.
+pub(super) fn ask_for_lists(control: &mut Control, call: &mut Call<'_>) {
+    Subject::ALL.into_iter().for_each(|subject| control.ask_for_list(call, subject));
 }

@@ -27,7 +27,7 @@ mod responder;
 mod resumption;
 mod rollover;
 mod site_keys;
-mod site_policy;
+pub(crate) mod site_policy;
 mod stack;
 mod upkeep;
 
@@ -695,7 +695,7 @@ impl bump::Control for Control {
         self.send_unproved(&mut call);
         self.retransmit(&mut call, budget);
         self.expire_answers(&mut call);
-        self.ask_for_lists(&mut call);
+        lists::ask_for_lists(self, &mut call);
         self.repeat_rollovers(&mut call, budget);
         self.broadcast_tick(&mut call);
         self.sweep(&mut call, budget);

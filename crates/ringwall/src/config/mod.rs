@@ -233,7 +233,7 @@ pub(crate) struct Host {
     pub(crate) loosens_policy: bool,
     /// Whether this file names a mode of migration.
     #[serde(skip)]
-    pub(crate) sets_mode: bool,
+    pub(super) sets_mode: bool,
 }
 
 impl Host {

@@ -234,12 +234,6 @@ impl Interface {
         }
     }
 
-    fn forget_neighbour(&mut self, ip: Ipv4Addr, journal: &mut Journal) {
-        if let Err(error) = takeover::remove_permanent_neighbour(&self.config.host.interface, ip) {
-            journal.note("legacy-neighbour", &format!("{ip}: {error}"));
-        }
-    }
-
     /// What is sealed must fit the card, and the stack must know how much that leaves.
     fn follow_mtu(&mut self, nic_mtu: u32, link: &Link) -> io::Result<()> {
         let overhead = self.taken.nic_mtu.saturating_sub(self.taken.inner_mtu);
@@ -397,7 +391,7 @@ impl Ward for Interface {
             }
             Effect::ForgetNeighbour { ip, mac } => {
                 self.legacy.retain(|known| *known != (ip, mac));
-                self.forget_neighbour(ip, journal);
+                forget_neighbour(&self.config.host.interface, ip, journal);
             }
             Effect::RememberTime { mac, unix_ms } => {
                 if let Some(progress) = &mut self.progress {
@@ -522,6 +516,12 @@ impl Ward for Interface {
             OnExit::Closed => Ok(()),
             OnExit::Restore => self.disk.give_back(),
         }
+    }
+}
+
+fn forget_neighbour(interface: &str, ip: Ipv4Addr, journal: &mut Journal) {
+    if let Err(error) = takeover::remove_permanent_neighbour(interface, ip) {
+        journal.note("legacy-neighbour", &format!("{ip}: {error}"));
     }
 }
 
