@@ -48,8 +48,9 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
+pub use policy::{change_policy, policy, policy_file};
 pub use renewing::{Given, Renewed, Terms};
-pub use revoking::Revoked;
+pub use revoking::{Revoked, is_revoked};
 pub use sharing::{Change, Pace};
 
 const CERTIFICATE: &str = "ca.crt.pem";

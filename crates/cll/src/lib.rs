@@ -106,10 +106,8 @@ pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dy
 #[must_use]
 pub fn plain_hosts(cll: &Cll, now: Instant) -> Vec<PlainReport> {
     let mut reports = BTreeMap::new();
-    cll.control.report_plain_hosts(now, &mut reports);
     cll.lanes.iter().for_each(|lane| lane.report_plain_hosts(now, &mut reports));
-    // A lane that knows nothing of a proof keeps what it heard before.
-    reports.retain(|mac, report| !cll.control.is_proved_since(*mac, now - report.heard_ago));
+    cll.control.report_plain_hosts(now, &mut reports);
     reports.into_values().collect()
 }
 

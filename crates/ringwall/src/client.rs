@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
     Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
-    REAL_TIME, Sarp, Shield, SitePolicy, Status,
+    REAL_TIME, Sarp, Shield, Signed, SitePolicy, Status,
 };
 use crate::verdict::{self, Verdict};
 
@@ -371,12 +371,7 @@ fn print_status(status: &Status) {
         let whose = if lease.given { format!("given to {}", lease.mac) } else { "this host's".to_owned() };
         say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
     }
-    if let Some(revoked) = status.revoked {
-        say!("revoked certificates: {revoked}");
-    }
-    if let Some(policy) = &status.policy {
-        print_policy(policy);
-    }
+    print_signed(&status.signed);
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }
@@ -389,6 +384,16 @@ fn print_status(status: &Status) {
     }
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+/// What of the site's authority is in force.
+fn print_signed(signed: &Signed) {
+    if let Some(revoked) = signed.revoked {
+        say!("revoked certificates: {revoked}");
+    }
+    if let Some(policy) = &signed.policy {
+        print_policy(policy);
     }
 }
 

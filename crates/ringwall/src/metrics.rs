@@ -103,7 +103,7 @@ fn register_counters(registry: &mut Registry, status: &Status) -> Result<(), Fai
         let counts = counts.filter_map(|(name, value)| Some((name, value.as_u64()?)));
         fill(registry, &status.interface, "compression", "What compression did, in frames and bytes", counts);
     }
-    if let Some(policy) = &status.policy {
+    if let Some(policy) = &status.signed.policy {
         let help = "Site policies that were refused, by reason";
         fill(registry, &status.interface, "policies_refused", help, numbers(&policy.refused));
     }
@@ -146,7 +146,7 @@ fn register_gauges(registry: &mut Registry, status: &Status) {
     let authority_days = status.identity.as_ref().map_or(0, |identity| identity.authority_days_left);
     let in_clear = status.migration.as_ref().map_or(0, |migration| migration.in_clear);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let policy = status.policy.as_ref().and_then(|policy| policy.version).unwrap_or(0);
+    let policy = status.signed.policy.as_ref().and_then(|policy| policy.version).unwrap_or(0);
     let observes = status.migration.as_ref().is_some_and(|migration| migration.mode == "observe");
     let is_weak = observes || status.mode == "null" || status.profile == Profile::Paper.word();
     let weakened = count(status.weakened.len() as u64) + i64::from(is_weak);

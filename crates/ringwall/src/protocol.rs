@@ -108,12 +108,9 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     pub(crate) peers: usize,
-    /// How many certificates the list of revoked ones names, where one is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) revoked: Option<usize>,
-    /// The policy of the site, if this host has one or was given one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) policy: Option<SitePolicy>,
+    /// What the site's authority signs for all hosts.
+    #[serde(flatten)]
+    pub(crate) signed: Signed,
     /// How far the move to sealed frames is, in mode `cll`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) migration: Option<Migration>,
@@ -236,6 +233,17 @@ pub(crate) struct PartyOf {
     pub(crate) ip: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mac: Option<String>,
+}
+
+/// What the site's authority signs for all hosts, as this host has it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Signed {
+    /// How many certificates the list of revoked ones names, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revoked: Option<usize>,
+    /// The policy of the site, if this host has one or was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<SitePolicy>,
 }
 
 /// The policy of the site, as this host has it.

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::directory::{Delivery, Pace, Sharing};
+use authority::directory::{Delivery, Pace, Sharing, is_revoked};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -479,12 +479,12 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
         Some(file) => {
             let proved = read_request(file)?;
             let granted = granted(arguments, file, &proved)?;
-            let readmitted = directory.is_revoked(granted.name(), *unix_s)?;
+            let readmitted = is_revoked(&directory.list()?, granted.name(), *unix_s);
             (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, readmitted, Holds::of(&proved))
         }
         None => {
             let asked = asked(arguments)?;
-            let readmitted = directory.is_revoked(asked.name(), *unix_s)?;
+            let readmitted = is_revoked(&directory.list()?, asked.name(), *unix_s);
             (directory.issue_identity(&asked, &delivery, *random, *unix_s)?, readmitted, Holds::KeyInClear)
         }
     };
@@ -1099,7 +1099,7 @@ mod tests {
         run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
         order(place.path(), "policy legacy add --ip 10.0.0.1 --mac 02:00:00:00:00:01").expect("a printer now");
         let site = Directory::open(&place.path().join("site")).expect("opened");
-        let full = site.change_policy(NOW_UNIX_S, |content| {
+        let full = authority::directory::change_policy(&site, NOW_UNIX_S, |content| {
             content.legacy = (0..=wire::policy::LEGACY_MAX as u32)
                 .map(|number| identity::policy::LegacyHost {
                     mac: MacAddress([

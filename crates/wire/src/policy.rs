@@ -181,7 +181,7 @@ impl Policy {
         for one in &self.legacy {
             out.extend(one.mac.0);
             out.extend(one.ip.octets());
-            out.push(u8::from(one.router) * ROUTER | u8::from(one.broadcast) * BROADCAST);
+            out.push((u8::from(one.router) * ROUTER) | (u8::from(one.broadcast) * BROADCAST));
         }
         count(&mut out, self.known.len());
         for one in &self.known {

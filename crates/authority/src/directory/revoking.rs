@@ -41,15 +41,6 @@ impl Directory {
         Ok(Revoked { in_repository, certificates: self.take_back(name, unix_s)? })
     }
 
-    /// Whether a host of this name was revoked and has no certificate that is still good.
-    ///
-    /// # Errors
-    /// What is wrong with the record or the list.
-    pub fn is_revoked(&self, name: &str, unix_s: u64) -> Result<bool, Error> {
-        let own: Vec<Entry> = self.list()?.into_iter().filter(|entry| entry.name == name).collect();
-        Ok(own.iter().any(|entry| entry.revoked) && !own.iter().any(|entry| entry.is_live(unix_s)))
-    }
-
     /// Puts every certificate of the host that has not expired on the list; how many those are. The caller holds the lock.
     pub(super) fn take_back(&self, name: &str, unix_s: u64) -> Result<usize, Error> {
         let before = self.revocation_list()?;
@@ -81,6 +72,13 @@ impl Directory {
         };
         read().map(Some).map_err(|error| error.with_file(&path))
     }
+}
+
+/// Whether a host of this name was revoked and has no certificate that is still good, by the site's record.
+#[must_use]
+pub fn is_revoked(record: &[Entry], name: &str, unix_s: u64) -> bool {
+    let mut own = record.iter().filter(|entry| entry.name == name).peekable();
+    own.peek().is_some() && !own.clone().any(|entry| entry.is_live(unix_s)) && own.any(|entry| entry.revoked)
 }
 
 /// A list without entries, for a new site.

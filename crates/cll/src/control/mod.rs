@@ -185,14 +185,11 @@ impl Control {
         self.machines.dhcp.leases(now)
     }
 
-    /// Adds the hosts that spoke ARP in clear to `reports`.
+    /// Adds the hosts that spoke ARP in clear to the `reports` of lanes, and takes out who has proved himself since.
     pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
         self.core.observed.report(now, reports);
-    }
-
-    /// Whether the host has proved itself since it was last `heard` in clear.
-    pub(crate) fn is_proved_since(&self, mac: MacAddress, heard: Instant) -> bool {
-        self.core.proofs.is_since(mac, heard)
+        // A lane that knows nothing of a proof keeps what it heard before.
+        reports.retain(|mac, report| !self.core.proofs.is_since(*mac, now - report.heard_ago));
     }
 
     /// Hosts that have proved themselves and are remembered for it.

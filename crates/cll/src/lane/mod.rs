@@ -143,14 +143,6 @@ impl Lane {
         self.wire_frame_max = usize::from(wire_mtu) + ethernet::HEADER_LEN;
     }
 
-    /// Goes by these settings from now on.
-    fn settle(&mut self, settings: Arc<Settings>) {
-        if settings.legacy != self.settings.legacy {
-            self.legacy = origins(&settings);
-        }
-        self.settings = settings;
-    }
-
     fn passes_in_clear(&self, ethertype: EtherType) -> bool {
         self.settings.pass.contains(&ethertype)
     }
@@ -320,7 +312,7 @@ impl bump::Lane for Lane {
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
-            OrderKind::Settle(settings) => self.settle(settings),
+            OrderKind::Settle(settings) => (self.legacy, self.settings) = (origins(&settings), settings),
             OrderKind::SiteKeys(hint_keys) => {
                 if let Some(outpost) = &mut self.outpost {
                     outpost.expect(&hint_keys);

@@ -233,7 +233,16 @@ pub(crate) struct Host {
     pub(crate) loosens_policy: bool,
     /// Whether this file names a mode of migration.
     #[serde(skip)]
-    pub(crate) sets_mode: bool,
+    pub(super) sets_mode: bool,
+}
+
+impl Host {
+    /// Where the site's policy is looked for: beside the revocation list of `cll` if nothing else is said.
+    pub(crate) fn policy_file(&self, cll: &Cll) -> PathBuf {
+        let beside = cll.revocation_list.as_ref().and_then(|file| file.parent());
+        let default = || beside.unwrap_or(Path::new(DEFAULT_POLICY_DIR)).join(POLICY_FILE);
+        self.policy.clone().unwrap_or_else(default)
+    }
 }
 
 fn default_mode() -> Mode {
@@ -754,13 +763,6 @@ impl Config {
         let offset_s = lab.clock_offset_s;
         let clock = (offset_s != 0).then(|| format!("right time (clock_offset_s = {offset_s})"));
         lab.weaken.iter().cloned().chain(clock).chain(shield).collect()
-    }
-
-    /// Where the site's policy is looked for.
-    pub(crate) fn policy_file(&self) -> PathBuf {
-        let beside = self.cll.revocation_list.as_ref().and_then(|file| file.parent());
-        let default = || beside.unwrap_or(Path::new(DEFAULT_POLICY_DIR)).join(POLICY_FILE);
-        self.host.policy.clone().unwrap_or_else(default)
     }
 
     /// Where the daemon listens for commands.

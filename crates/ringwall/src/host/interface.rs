@@ -234,12 +234,6 @@ impl Interface {
         }
     }
 
-    fn forget_neighbour(&mut self, ip: Ipv4Addr, journal: &mut Journal) {
-        if let Err(error) = takeover::remove_permanent_neighbour(&self.config.host.interface, ip) {
-            journal.note("legacy-neighbour", &format!("{ip}: {error}"));
-        }
-    }
-
     /// What is sealed must fit the card, and the stack must know how much that leaves.
     fn follow_mtu(&mut self, nic_mtu: u32, link: &Link) -> io::Result<()> {
         let overhead = self.taken.nic_mtu.saturating_sub(self.taken.inner_mtu);
@@ -274,10 +268,14 @@ impl Interface {
         }
     }
 
-    /// Which policy of the site is in force.
-    fn policy_status(&self) -> Option<protocol::SitePolicy> {
+    /// What of the site's authority is in force.
+    fn signed_status(&self) -> protocol::Signed {
         let of_sarp = || self.sarp.as_ref().and_then(|side| side.known.policy_status());
-        self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp)
+        let revocations = self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list);
+        protocol::Signed {
+            revoked: revocations.map(|list| list.len()),
+            policy: self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp),
+        }
     }
 
     /// How signed ARP is, in that mode.
@@ -393,7 +391,7 @@ impl Ward for Interface {
             }
             Effect::ForgetNeighbour { ip, mac } => {
                 self.legacy.retain(|known| *known != (ip, mac));
-                self.forget_neighbour(ip, journal);
+                forget_neighbour(&self.config.host.interface, ip, journal);
             }
             Effect::RememberTime { mac, unix_ms } => {
                 if let Some(progress) = &mut self.progress {
@@ -490,8 +488,7 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            revoked: self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list).map(|list| list.len()),
-            policy: self.policy_status(),
+            signed: self.signed_status(),
             migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
             warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),
@@ -519,6 +516,12 @@ impl Ward for Interface {
             OnExit::Closed => Ok(()),
             OnExit::Restore => self.disk.give_back(),
         }
+    }
+}
+
+fn forget_neighbour(interface: &str, ip: Ipv4Addr, journal: &mut Journal) {
+    if let Err(error) = takeover::remove_permanent_neighbour(interface, ip) {
+        journal.note("legacy-neighbour", &format!("{ip}: {error}"));
     }
 }
 

@@ -47,7 +47,7 @@ impl Policies {
     /// out, since a host must not be locked out.
     pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, now: Now, disk: &Disk) -> Policies {
         let mut policies = Policies {
-            file: config.policy_file(),
+            file: config.host.policy_file(&config.cll),
             seen: None,
             disk: disk.clone(),
             identity: Arc::clone(identity),

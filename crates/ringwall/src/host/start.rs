@@ -79,7 +79,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
 fn charge(file: &Path, config: &Config) -> Charge {
     let host = &config.host;
     let keys = config.shield.iter().flat_map(|section| &section.peers).filter_map(|peer| peer.keys.clone());
-    let named = [file.to_owned(), host.identity.clone(), config.policy_file()].into_iter();
+    let named = [file.to_owned(), host.identity.clone(), host.policy_file(&config.cll)].into_iter();
     let named = named.chain(config.cll.revocation_list.clone());
     let (interface, run_dir, state_dir) = (host.interface.clone(), host.run_dir.clone(), host.state_dir.clone());
     let back = (host.on_exit == OnExit::Restore).then_some(Back::Host { interface, run_dir, state_dir });

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use authority::directory::{change_policy, policy, policy_file};
 use authority::{Directory, Entry};
 use clap::{Args, Subcommand};
 use identity::certificate::{unix_of_utc, utc_text};
@@ -267,14 +268,14 @@ fn change(
 ) -> Result<(), Failure> {
     let directory = Directory::open(&place.dir)?;
     let (unix_s, mut text) = (surroundings.unix_s, String::new());
-    let policy = directory.change_policy(unix_s, |content| {
+    let made = change_policy(&directory, unix_s, |content| {
         text = change(content, &directory, unix_s)?;
         check(content)
     })?;
-    let file = directory.policy_file();
-    let mut value = as_json(&policy);
+    let file = policy_file(&directory);
+    let mut value = as_json(&made);
     value["file"] = json!(file);
-    let text = format!("{text}\nversion {} of the policy is signed, in {}", policy.version(), file.display());
+    let text = format!("{text}\nversion {} of the policy is signed, in {}", made.version(), file.display());
     surroundings.print(place.json, &value, &text)
 }
 
@@ -321,7 +322,7 @@ fn remove<T>(all: &mut Vec<T>, which: &str, is_meant: impl Fn(&T) -> bool) -> Re
 
 fn show(place: &Place, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let directory = Directory::open(&place.dir)?;
-    let Some(policy) = directory.policy()? else {
+    let Some(policy) = policy(&directory)? else {
         let text = "there is no policy yet; each host goes by its own file alone";
         return surroundings.print(place.json, &Value::Null, text);
     };
