@@ -1,5 +1,4 @@
 //! The site's policy, from peer to peer, and what changes with it while a host runs.
-
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 mod common;
@@ -45,13 +44,13 @@ fn given(lan: &mut Lan, host: usize) -> Vec<Vec<u8>> {
 /// had something new.
 fn apply(lan: &mut Lan, anchor: &identity::TrustAnchor, versions: &mut [u64]) -> usize {
     let mut news = 0;
-    for (host, version) in versions.iter_mut().enumerate() {
+    for (host, own) in versions.iter_mut().enumerate() {
         for bytes in given(lan, host) {
             let policy = anchor.verify_policy(&bytes).expect("what hosts hand on was verified before");
-            if policy.version() <= *version {
+            if policy.version() <= *own {
                 continue;
             }
-            (*version, news) = (policy.version(), news + 1);
+            (*own, news) = (policy.version(), news + 1);
             lan.instruct(host, Instruction::SitePolicy(Arc::new(policy)));
         }
     }
