@@ -1457,6 +1457,41 @@ def list_messages_file():
     return out.text()
 
 
+def policy_file(authority):
+    """Section 30: a policy with one of everything, and messages about it."""
+    out = Vectors("A site policy (docs/protocol.md, section 30) of the authority in site.txt, and messages about it.")
+    observe, prefer, enforce = 0, 1, 2
+    legacy = [("020000000008", "192.0.2.8", 2), ("020000000009", "192.0.2.1", 1)]
+    known, exceptions = [("192.0.2.7", "020000000007")], [("020000000006", observe)]
+    groups = [(observe, observe, 0, ["*"]), (prefer, enforce, START_UNIX_S + 3600, ["cam-1", "desk-*"])]
+    content = struct.pack("!BQQ", 1, 3, START_UNIX_S) + struct.pack("!H", len(legacy))
+    for mac, ip, flags in legacy:
+        content += bytes.fromhex(mac) + IPv4Address(ip).packed + bytes([flags])
+    content += struct.pack("!H", len(known))
+    for ip, mac in known:
+        content += IPv4Address(ip).packed + bytes.fromhex(mac)
+    content += struct.pack("!H", len(exceptions))
+    for mac, mode in exceptions:
+        content += bytes.fromhex(mac) + bytes([mode])
+    content += struct.pack("!H", len(groups))
+    for mode, after, at, patterns in groups:
+        content += struct.pack("!BBQB", mode, after, at, len(patterns))
+        for pattern in patterns:
+            content += bytes([len(pattern)]) + pattern.encode()
+    label = b"ringwall site policy 1"
+    policy = content + authority.key.sign(struct.pack("!H", len(label)) + label + content)
+    out.put("policy", policy)
+    out.put("version", struct.pack("!Q", 3))
+
+    def message(kind, piece=b""):
+        return struct.pack("!BBQII", 0x2F, kind, 3, len(policy), 0) + piece
+
+    out.put("offer", message(4))
+    out.put("question", message(5))
+    out.put("piece", message(6, policy))
+    return out.text()
+
+
 def all_files():
     authority = Authority()
     alpha = Host(authority, "alpha", 0x1001, bytes.fromhex("020000000001"), ["10.0.0.1"], "host")
@@ -1474,6 +1509,7 @@ def all_files():
     for shake in shakes:
         files[f"handshake-{shake.case.number}.txt"] = handshake_file(shake)
     files["list-messages.txt"] = list_messages_file()
+    files["policy.txt"] = policy_file(authority)
     rollovers = [
         Rollover(1, shakes[0], False,
                  (Offer(AES_256_GCM, True, 1, 0x00020000, 1800), Offer(AES_256_GCM, False, 1, 0x00030008, 3600))),

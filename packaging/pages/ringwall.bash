@@ -37,12 +37,6 @@ _ringwall() {
             ringwall,host)
                 cmd="ringwall__subcmd__host"
                 ;;
-            ringwall,join)
-                cmd="ringwall__subcmd__join"
-                ;;
-            ringwall,leave)
-                cmd="ringwall__subcmd__leave"
-                ;;
             ringwall,metrics)
                 cmd="ringwall__subcmd__metrics"
                 ;;
@@ -151,12 +145,6 @@ _ringwall() {
             ringwall__subcmd__help,host)
                 cmd="ringwall__subcmd__help__subcmd__host"
                 ;;
-            ringwall__subcmd__help,join)
-                cmd="ringwall__subcmd__help__subcmd__join"
-                ;;
-            ringwall__subcmd__help,leave)
-                cmd="ringwall__subcmd__help__subcmd__leave"
-                ;;
             ringwall__subcmd__help,metrics)
                 cmd="ringwall__subcmd__help__subcmd__metrics"
                 ;;
@@ -256,9 +244,6 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
-            ringwall__subcmd__help__subcmd__site,import)
-                cmd="ringwall__subcmd__help__subcmd__site__subcmd__import"
-                ;;
             ringwall__subcmd__help__subcmd__site,init)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__init"
                 ;;
@@ -270,6 +255,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,pending)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__pending"
+                ;;
+            ringwall__subcmd__help__subcmd__site,policy)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy"
                 ;;
             ringwall__subcmd__help__subcmd__site,refuse)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__refuse"
@@ -292,11 +280,41 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,revoke)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__revoke"
                 ;;
-            ringwall__subcmd__help__subcmd__site,survey)
-                cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
-                ;;
             ringwall__subcmd__help__subcmd__site,token)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__token"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,known)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,mode)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy,show)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove"
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__repository,import)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__repository__subcmd__import"
@@ -469,9 +487,6 @@ _ringwall() {
             ringwall__subcmd__site,help)
                 cmd="ringwall__subcmd__site__subcmd__help"
                 ;;
-            ringwall__subcmd__site,import)
-                cmd="ringwall__subcmd__site__subcmd__import"
-                ;;
             ringwall__subcmd__site,init)
                 cmd="ringwall__subcmd__site__subcmd__init"
                 ;;
@@ -483,6 +498,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site,pending)
                 cmd="ringwall__subcmd__site__subcmd__pending"
+                ;;
+            ringwall__subcmd__site,policy)
+                cmd="ringwall__subcmd__site__subcmd__policy"
                 ;;
             ringwall__subcmd__site,refuse)
                 cmd="ringwall__subcmd__site__subcmd__refuse"
@@ -505,9 +523,6 @@ _ringwall() {
             ringwall__subcmd__site,revoke)
                 cmd="ringwall__subcmd__site__subcmd__revoke"
                 ;;
-            ringwall__subcmd__site,survey)
-                cmd="ringwall__subcmd__site__subcmd__survey"
-                ;;
             ringwall__subcmd__site,token)
                 cmd="ringwall__subcmd__site__subcmd__token"
                 ;;
@@ -520,9 +535,6 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,help)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__help"
                 ;;
-            ringwall__subcmd__site__subcmd__help,import)
-                cmd="ringwall__subcmd__site__subcmd__help__subcmd__import"
-                ;;
             ringwall__subcmd__site__subcmd__help,init)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__init"
                 ;;
@@ -534,6 +546,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,pending)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__pending"
+                ;;
+            ringwall__subcmd__site__subcmd__help,policy)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy"
                 ;;
             ringwall__subcmd__site__subcmd__help,refuse)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__refuse"
@@ -556,17 +571,155 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,revoke)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__revoke"
                 ;;
-            ringwall__subcmd__site__subcmd__help,survey)
-                cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
-                ;;
             ringwall__subcmd__site__subcmd__help,token)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__token"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,known)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,mode)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy,show)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,import)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__import"
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,use)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__use"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,exception)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,known)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,legacy)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,mode)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__policy,show)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,exception)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,known)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,legacy)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,mode)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__mode"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help,show)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__show"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception,set)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__set"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__repository,help)
                 cmd="ringwall__subcmd__site__subcmd__repository__subcmd__help"
@@ -593,7 +746,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status peers events explain metrics config help"
+            opts="-h -V --log-json --help --version site host akd gate shield status peers events explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1133,7 +1286,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status peers events explain metrics config help"
+            opts="site host akd gate shield status peers events explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1524,34 +1677,6 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ringwall__subcmd__help__subcmd__join)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__leave)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         ringwall__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1679,7 +1804,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository"
+            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1707,20 +1832,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__site__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1779,6 +1890,174 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__pending)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy)
+            opts="show legacy known exception mode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1903,20 +2182,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__revoke)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__site__subcmd__survey)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2532,106 +2797,6 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ringwall__subcmd__join)
-            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --token-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --interface)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --run-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --identity)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --mode)
-                    COMPREPLY=($(compgen -W "cll sarp" -- "${cur}"))
-                    return 0
-                    ;;
-                --migration)
-                    COMPREPLY=($(compgen -W "observe prefer enforce" -- "${cur}"))
-                    return 0
-                    ;;
-                --append)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --ip)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --peer)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --name-server)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --timeout)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --revert-after)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__leave)
-            opts="-h --interface --config --state-dir --run-dir --no-units --forget --dry-run --yes --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --interface)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --run-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         ringwall__subcmd__metrics)
             opts="-h --config --interface --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2979,7 +3144,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="-h --log-json --help init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2993,7 +3158,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__approve)
-            opts="-h --dir --fingerprint --all --watch --allow-shared-addresses --json --log-json --help"
+            opts="-h --dir --fingerprint --allow-shared-addresses --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3033,7 +3198,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore repository help"
+            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3075,20 +3240,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__site__subcmd__help__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3147,6 +3298,174 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__pending)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy)
+            opts="show legacy known exception mode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3284,20 +3603,6 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ringwall__subcmd__site__subcmd__help__subcmd__survey)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__token)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3305,36 +3610,6 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__site__subcmd__import)
-            opts="-h --dir --out --days --valid --dry-run --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --out)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --days)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --valid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3463,6 +3738,580 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__pending)
             opts="-h --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy)
+            opts="-h --log-json --help show legacy known exception mode help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception)
+            opts="-h --log-json --help set remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help)
+            opts="set remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__help__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__exception__subcmd__set)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help)
+            opts="show legacy known exception mode help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception)
+            opts="set remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__exception__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__known__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy)
+            opts="add remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__legacy__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__mode)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known)
+            opts="-h --log-json --help add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__add)
+            opts="-h --mac --ip --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --mac)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help)
+            opts="add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__known__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy)
+            opts="-h --log-json --help add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__add)
+            opts="-h --mac --ip --router --broadcast --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --mac)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help)
+            opts="add remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 6 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__legacy__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__mode)
+            opts="-h --at --for --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__policy__subcmd__show)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3764,50 +4613,8 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ringwall__subcmd__site__subcmd__survey)
-            opts="-h --dnsmasq --kea --neigh --table --listen --interface --without-neighbours --oui --csv --json --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --dnsmasq)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --kea)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --neigh)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --table)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --listen)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --interface)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --oui)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         ringwall__subcmd__site__subcmd__token)
-            opts="-h --dir --name --csv --mac --ip --subnet --preapproved --out --out-csv --role --days --valid --json --log-json --help"
+            opts="-h --dir --name --mac --ip --subnet --role --days --valid --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3821,10 +4628,6 @@ _ringwall() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --csv)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --mac)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3834,14 +4637,6 @@ _ringwall() {
                     return 0
                     ;;
                 --subnet)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --out)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --out-csv)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

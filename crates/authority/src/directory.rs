@@ -9,12 +9,14 @@
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
+//! policy.pem     what it decides for all hosts, signed; hosts are given it
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
 mod backup;
 mod enrolling;
+mod policy;
 mod renewing;
 mod revoking;
 mod sharing;
@@ -46,8 +48,9 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
+pub use policy::{change_policy, policy, policy_file};
 pub use renewing::{Given, Renewed, Terms};
-pub use revoking::Revoked;
+pub use revoking::{Revoked, is_revoked};
 pub use sharing::{Change, Pace};
 
 const CERTIFICATE: &str = "ca.crt.pem";
@@ -58,6 +61,7 @@ const DHCP_MASTER: &str = "dhcp.key.pem";
 const REPOSITORY: &str = "hosts.db";
 const SHARED: &str = "etcd.json";
 const REVOKED: &str = "revoked.crl.pem";
+const POLICY: &str = "policy.pem";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";
@@ -87,6 +91,8 @@ pub struct Entry {
     pub not_before_unix: u64,
     /// Last second of its period, in Unix seconds.
     pub not_after_unix: u64,
+    /// Whether the site has taken it back.
+    pub revoked: bool,
 }
 
 impl Entry {
@@ -99,7 +105,14 @@ impl Entry {
             addresses: certificate.names().all_addresses(),
             not_before_unix: certificate.not_before_unix(),
             not_after_unix: certificate.not_after_unix(),
+            revoked: false,
         }
+    }
+
+    /// Whether the certificate is neither over nor taken back.
+    #[must_use]
+    pub fn is_live(&self, unix_s: u64) -> bool {
+        self.not_after_unix >= unix_s && !self.revoked
     }
 
     fn index_line(&self) -> String {
@@ -244,7 +257,12 @@ impl Directory {
     /// # Errors
     /// A file that does not hold a certificate of this site, or what the operating system says.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
-        Ok(self.certificates()?.iter().map(|certificate| Entry::of(certificate)).collect())
+        let listed = self.revocation_list()?;
+        let entry = |certificate: &Verified<HostCertificate>| Entry {
+            revoked: listed.as_ref().is_some_and(|list| list.names(certificate)),
+            ..Entry::of(certificate)
+        };
+        Ok(self.certificates()?.iter().map(entry).collect())
     }
 
     /// The repository that the site's key distributors answer from: in a cluster if one is written down, else in a file.
@@ -570,7 +588,7 @@ fn store_new(path: &Path, site: &Site, masters: &(RequestMaster, DhcpMaster), un
 }
 
 fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<(), Error> {
-    let others = entries.iter().filter(|entry| entry.not_after_unix >= unix_s && entry.name != request.name());
+    let others = entries.iter().filter(|entry| entry.is_live(unix_s) && entry.name != request.name());
     for other in others {
         let holder = || other.name.clone();
         if other.mac == request.names().mac() {

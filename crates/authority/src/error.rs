@@ -9,6 +9,7 @@ use identity::certificate::names::BadNames;
 use identity::certificate::{RequestError, utc_text};
 use identity::limits::MAX_REVOKED;
 use identity::pem::PemError;
+use identity::policy::BadPolicy;
 use identity::revocation::BadRevocationList;
 use identity::{Generation, IdentityError, KeyError, Refusal};
 use wire::MacAddress;
@@ -60,6 +61,10 @@ pub enum Error {
     Expired(Refusal),
     /// The site's list of revoked certificates is refused.
     RevocationList(BadRevocationList),
+    /// The site's own policy is refused.
+    Policy(BadPolicy),
+    /// The policy would have more entries, or more bytes, than a host reads; how many bytes those are.
+    PolicyFull(usize),
     /// The list of revoked certificates is full.
     TooManyRevoked,
     /// A certificate in the site's record is refused.
@@ -217,6 +222,10 @@ impl Error {
             Error::Recorded(refusal) => {
                 write!(f, "the recorded certificate is refused: {refusal}; move it out of 'issued'")
             }
+            Error::Policy(bad) => write!(f, "the policy is {bad}; take it from a backup, or remove it and decide anew"),
+            Error::PolicyFull(most) => {
+                write!(f, "the policy would be longer than its limits ({most} bytes in all); remove entries first")
+            }
             Error::RevocationList(bad) => {
                 write!(f, "{bad}; restore it from the last backup (`ringwall site restore`)")
             }
@@ -224,10 +233,10 @@ impl Error {
                 write!(f, "{MAX_REVOKED} certificates are revoked already; wait until some expire, or found a new site")
             }
             Error::MacTaken { mac, holder } => {
-                write!(f, "{holder:?} holds {mac}; use its name to renew, or --allow-shared-addresses")
+                write!(f, "{holder:?} holds {mac}; use its name to renew, revoke it, or --allow-shared-addresses")
             }
             Error::AddressTaken { address, holder } => {
-                write!(f, "{holder:?} holds {address}; use its name to renew, or --allow-shared-addresses")
+                write!(f, "{holder:?} holds {address}; use its name to renew, revoke it, or --allow-shared-addresses")
             }
             Error::SiteFull => f.write_str("the site is full; move certificates that have expired out of 'issued'"),
             Error::TooManyDistributors => {

@@ -10,6 +10,7 @@ use identity::certificate::{
 };
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
+use identity::policy::{self, SitePolicy};
 use identity::profile::{KeyLength, PaperKey};
 use identity::shared_keys::Statement;
 use identity::signing::{SigningKey, ed25519_pkcs8_from_seed};
@@ -332,6 +333,15 @@ impl Site {
         let list = params.signed_by(&self.issuer)?;
         self.anchor.verify_revocation_list(list.der()).map_err(Error::RevocationList)?;
         Ok(pem::encode(pem::REVOCATION_LIST, list.der()).to_string())
+    }
+
+    /// Signs a policy.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] if it is too long or not in order, or a failure of the signature.
+    pub fn policy(&self, content: &policy::Content) -> Result<Verified<SitePolicy>, Error> {
+        let signature = self.issuer.key().sign(&policy::signed_bytes(content))?;
+        self.anchor.verify_policy(&policy::with_signature(content, &signature)).map_err(Error::Policy)
     }
 }
 

@@ -119,6 +119,8 @@ drop_reasons! {
         "If `ringwall status` names an attack, see there; otherwise enrol that host, or list it if it cannot be.";
     RevocationList, "revocation-list", "A peer offered or asked for a revocation list that cannot be one.",
         "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
+    SitePolicy, "site-policy", "A peer offered or asked for a site policy that cannot be one.",
+        "The peer's program is faulty or the peer attacks: see `peers` for who it is.";
     Downgrade, "downgrade", "A plain frame from, or in the name of, a host that has proved itself and must not fall back.",
         "Look for the machine that forges; if the host was taken back to clear, `ringwall host forget` it, or make it an exception.";
     LegacyAddress, "legacy-address", "A legacy host, or a known host in mode sarp, used an address that is not the one on the list.",

@@ -315,6 +315,20 @@ pub enum Effect {
         /// Its hardware address.
         mac: MacAddress,
     },
+    /// This host is no legacy host any more: forget its permanent neighbour entry.
+    ForgetNeighbour {
+        /// Its address.
+        ip: Ipv4Addr,
+        /// Its hardware address.
+        mac: MacAddress,
+    },
+    /// Check this site policy, which a peer gave, and have it in force if the site's authority signed it and it is newer.
+    CheckPolicy {
+        /// Who gave it.
+        from: MacAddress,
+        /// The policy with its signature.
+        bytes: Vec<u8>,
+    },
     /// Check this revocation list, which a peer gave, and have it in force if the site's authority signed it and it is newer.
     CheckRevocationList {
         /// Who gave it.

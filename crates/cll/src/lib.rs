@@ -8,7 +8,7 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`; compressed ones: `compression`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
-//! - section 5.2, who is believed: the site's revocation list goes from peer to peer, `control/lists`
+//! - section 5.2, who is believed: the site's revocation list and policy go from peer to peer, `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`; with ML-KEM,
 //!   which the paper does not know: `job/kem`, `secrecy`
 //! - section 6, DHCP: `control/dhcp`, `dhcp::link`
@@ -49,6 +49,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Generator, Instant, Now, Sink, Whole};
+use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 use identity::{HostIdentity, Verified};
 use wire::MacAddress;
@@ -74,7 +75,7 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
     let settings = Arc::new(settings);
     let lanes = (0..settings.lanes).map(|_| Lane::new(Arc::clone(&settings))).collect();
     let mut cll = Whole::new(Control::new(now, settings, random), lanes);
-    cll.with_control(now, sink, |control, _, out| control.start(out));
+    cll.with_control(now, sink, |control, sink, out| control.start(now, sink, out));
     cll
 }
 
@@ -83,6 +84,10 @@ pub fn start(now: Now, settings: Settings, random: Generator, sink: &mut dyn Sin
 pub enum Instruction {
     /// The site has taken these certificates back.
     Revoke(Arc<Verified<RevocationList>>),
+    /// The site's policy is this: hand it on. What follows from it for this host is told apart.
+    SitePolicy(Arc<Verified<SitePolicy>>),
+    /// The hosts admitted in clear are these from now on.
+    Legacy(Vec<Legacy>),
     /// How strictly to keep to sealed frames from now on.
     Policy(Policy),
     /// Forget that the host with this hardware address has proved itself.
@@ -94,20 +99,15 @@ pub enum Instruction {
 
 /// Tells a running link layer something.
 pub fn instruct(cll: &mut Cll, now: Now, instruction: Instruction, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, sink, out| match instruction {
-        Instruction::Revoke(list) => control.revoke(now, list, sink, out),
-        Instruction::Policy(policy) => control.set_policy(policy, out),
-        Instruction::Forget(mac) => control.forget(mac, out),
-        Instruction::Renewed(identity) => control.renew(now, identity, sink, out),
-    });
+    cll.with_control(now, sink, |control, sink, out| control.instruct(now, instruction, sink, out));
 }
 
 /// The hosts that speak in clear and were let in, with what mode `enforce` would have dropped.
 #[must_use]
 pub fn plain_hosts(cll: &Cll, now: Instant) -> Vec<PlainReport> {
     let mut reports = BTreeMap::new();
-    cll.control.report_plain_hosts(now, &mut reports);
     cll.lanes.iter().for_each(|lane| lane.report_plain_hosts(now, &mut reports));
+    cll.control.report_plain_hosts(now, &mut reports);
     reports.into_values().collect()
 }
 
@@ -119,12 +119,17 @@ pub fn compression(cll: &Cll) -> CompressionReport {
     report
 }
 
+/// This host begins with this policy of the site, and hands it on.
+pub fn begin_with_policy(cll: &mut Cll, now: Now, policy: Arc<Verified<SitePolicy>>, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.follow(now, Instruction::SitePolicy(policy), sink, out));
+}
+
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
 pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, sink, out| control.revoke(now, list, sink, out));
+    cll.with_control(now, sink, |control, sink, out| control.follow(now, Instruction::Revoke(list), sink, out));
 }
 
 /// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.
 pub fn remember(cll: &mut Cll, now: Now, remembered: Remembered, sink: &mut dyn Sink) {
-    cll.with_control(now, sink, |control, _, out| control.remember(now, remembered, out));
+    cll.with_control(now, sink, |control, sink, out| control.remember(now, remembered, sink, out));
 }

@@ -167,6 +167,11 @@ impl Proved {
         self.by_mac.contains_key(&mac)
     }
 
+    /// Their hardware addresses.
+    pub(crate) fn macs(&self) -> impl Iterator<Item = MacAddress> {
+        self.by_mac.keys().copied()
+    }
+
     fn owner(&self, ip: IpAddr) -> Option<MacAddress> {
         self.by_ip.get(&ip).copied()
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bump::{DropReason, Instant};
 use wire::MacAddress;
 
-use crate::limits::{OBSERVED_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY};
+use crate::limits::{OBSERVED_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY, PROVED_MAX};
 
 /// One host that speaks in clear.
 #[derive(Clone, Debug)]
@@ -64,6 +64,11 @@ impl PlainHosts {
         self.by_mac.len() < OBSERVED_MAX
     }
 
+    /// Keeps the hosts of which `keep` says so.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(MacAddress) -> bool) {
+        self.by_mac.retain(|mac, _| keep(*mac));
+    }
+
     /// The host proves itself now.
     pub(crate) fn remove(&mut self, mac: MacAddress) {
         self.by_mac.remove(&mac);
@@ -84,6 +89,30 @@ impl PlainHosts {
                 *report.would_drop.entry(*reason).or_default() += count;
             }
         }
+    }
+}
+
+/// When each host proved itself last; at most [`PROVED_MAX`].
+#[derive(Debug, Default)]
+pub(crate) struct Proofs {
+    at: BTreeMap<MacAddress, Instant>,
+}
+
+impl Proofs {
+    pub(crate) fn note(&mut self, now: Instant, mac: MacAddress) {
+        if self.at.len() < PROVED_MAX || self.at.contains_key(&mac) {
+            self.at.insert(mac, now);
+        }
+    }
+
+    /// The host may speak in clear again.
+    pub(crate) fn forget(&mut self, mac: MacAddress) {
+        self.at.remove(&mac);
+    }
+
+    /// Whether the host has proved itself since it was last `heard` in clear, and so speaks in clear no more.
+    pub(crate) fn is_since(&self, mac: MacAddress, heard: Instant) -> bool {
+        self.at.get(&mac).is_some_and(|at| *at >= heard)
     }
 }
 

@@ -13,7 +13,7 @@ use wire::cll::handshake::unsigned_parts;
 use wire::cll::{Agreement, Handshake, SITE_TAG_LEN};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
-use crate::job::{Answer, CertificateTime, Finish, SignRequest, transcript};
+use crate::job::{Answer, CertificateTime, Finish, Origins, SignRequest, transcript};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive};
 use crate::message::{AssociationId, Incoming, Order, OrderKind, Outgoing};
 use crate::origin::Origin;
@@ -90,10 +90,7 @@ impl Scene {
     fn answers(&self, request: Vec<u8>) -> bool {
         let settings = Arc::clone(&self.responder);
         let (unsigned_reply, key_pair) = (self.unsigned("reply.frame"), self.key_pair("responder"));
-        let revoked = Arc::default();
-        Answer { settings, revoked, time: CertificateTime::Shown(START_UNIX_S), request, unsigned_reply, key_pair }
-            .run()
-            .is_ok()
+        Answer { origins: origins(settings), request, unsigned_reply, key_pair }.run().is_ok()
     }
 
     /// Whether the initiator believes `reply`.
@@ -101,24 +98,16 @@ impl Scene {
         let (settings, request) = (Arc::clone(&self.initiator), self.message("request.frame").to_vec());
         let key_pair = Arc::new(self.key_pair("initiator"));
         let (asked_ip, asked_mac) = (None, Some(self.responder.mac));
-        let revoked = Arc::default();
-        Finish {
-            settings,
-            revoked,
-            time: CertificateTime::Shown(START_UNIX_S),
-            request,
-            reply,
-            key_pair,
-            asked_ip,
-            asked_mac,
-        }
-        .run()
-        .is_ok()
+        Finish { origins: origins(settings), request, reply, key_pair, asked_ip, asked_mac }.run().is_ok()
     }
 
     fn parsed(&self, name: &str) -> Handshake<'_> {
         Handshake::parse(self.message(name)).expect("a handshake")
     }
+}
+
+fn origins(settings: Arc<Settings>) -> Origins {
+    Origins { settings, revoked: Arc::default(), time: CertificateTime::Shown(START_UNIX_S) }
 }
 
 fn identity_of(vectors: &Vectors, host: &str) -> Arc<HostIdentity> {

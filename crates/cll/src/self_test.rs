@@ -14,9 +14,8 @@ use wire::arp::{Arp, Operation};
 use wire::cll::data::TAG_LEN;
 use wire::cll::{COOKIE_LEN, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 
-use crate::job::{Answer, CertificateTime, Finish, SignRequest, pre_shared_check};
+use crate::job::{Answer, CertificateTime, Finish, Origins, SignRequest, pre_shared_check};
 use crate::keys::{AssociationKeys, ReceiveKey, SendKey};
-use crate::revocation::Revoked;
 use crate::settings::{Requirement, Settings};
 
 /// What went wrong, in words.
@@ -43,20 +42,12 @@ pub(crate) fn run(settings: &Arc<Settings>, keys: &mut dyn SecretSource) -> Resu
     // What we demand of peers need not hold for ourselves: each side chooses how it sends.
     let require = Requirement { suites: vec![settings.send_suite], confidential: false };
     let settings = Arc::new(Settings { require, ..Settings::clone(settings) });
-    let revoked = Arc::<Revoked>::default();
-    let answer = Answer {
-        settings: Arc::clone(&settings),
-        revoked: Arc::clone(&revoked),
-        time,
-        request: request.clone(),
-        unsigned_reply,
-        key_pair: theirs,
-    };
+    let origins = Origins { settings, revoked: Arc::default(), time };
+    let answer = Answer { origins: origins.clone(), request: request.clone(), unsigned_reply, key_pair: theirs };
     let answered = answer.run().map_err(|refusal| refusal.detail)?;
     let reply = answered.reply;
     let key_pair = Arc::new(ours);
-    let finish =
-        Finish { settings, revoked, time, request, reply, key_pair, asked_ip: first.map(Into::into), asked_mac: None };
+    let finish = Finish { origins, request, reply, key_pair, asked_ip: first.map(Into::into), asked_mac: None };
     let finished = finish.run().map_err(|refusal| refusal.detail)?;
     exchange(&finished.keys, &answered.keys)?;
     exchange(&answered.keys, &finished.keys)

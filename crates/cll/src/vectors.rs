@@ -25,7 +25,7 @@ use shield::spin::Spin;
 use siphasher::sip::SipHasher24;
 use wire::cll::compression::Algorithm;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
-use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN};
+use wire::cll::revocation::{ListName, Message as ListMessage, PIECE_LEN, Subject};
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{Agreement, Challenge, Compression, Handshake, Offer, PacketType, Resolution, Rollover, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -33,8 +33,8 @@ use wire::nd::{advertisement, group_mac};
 use wire::{EtherType, MacAddress};
 
 use crate::job::{
-    Answer, AnswerRollover, Answered, CertificateTime, Finish, FinishRollover, Finished, SignRequest, SignRollover,
-    Successor, transcript,
+    Answer, AnswerRollover, Answered, CertificateTime, Finish, FinishRollover, Finished, Origins, SignRequest,
+    SignRollover, Successor, transcript,
 };
 use crate::keys::{AssociationKeys, Chosen, Direction, Material, ReceiveKey, SendKey};
 use crate::limits::CLOCK_TOLERANCE;
@@ -211,9 +211,11 @@ impl Scene {
         let resolution = request.resolution.reply(self.responder.settings.mac, first);
         let unsigned_reply = self.responder.unsigned(PacketType::HandshakeReply, resolution, request.nonce, [0; 16]);
         let answer = Answer {
-            settings: Arc::clone(&self.responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: self.request().to_vec(),
             unsigned_reply,
             key_pair: self.responder.key_pair(),
@@ -223,9 +225,11 @@ impl Scene {
 
     fn finish(&self) -> Finished {
         let finish = Finish {
-            settings: Arc::clone(&self.initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: self.request().to_vec(),
             reply: self.reply().to_vec(),
             key_pair: Arc::new(self.initiator.key_pair()),
@@ -594,9 +598,11 @@ impl Roll {
     fn answer(&self) -> Answered {
         let [initiator, responder] = self.parties();
         let answer = AnswerRollover {
-            settings: Arc::clone(&responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: self.successor(initiator),
             request: self.bytes("request").to_vec(),
             unsigned_reply: self.unsigned(Kind::Reply, "responder", responder),
@@ -609,9 +615,11 @@ impl Roll {
     fn finish(&self) -> Finished {
         let [initiator, responder] = self.parties();
         let finish = FinishRollover {
-            settings: Arc::clone(&initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: self.successor(responder),
             request: self.bytes("request").to_vec(),
             reply: self.bytes("reply").to_vec(),
@@ -679,7 +687,8 @@ fn rollover_messages_travel_sealed_alike() {
 fn messages_about_lists_are_read_and_written_alike() {
     let vectors = Vectors::read(LIST_MESSAGES);
     let der = vectors.bytes("list.der");
-    let list = ListName { issued_unix: u64::from_be_bytes(vectors.array("list.issued_unix")), len: der.len() as u32 };
+    let number = u64::from_be_bytes(vectors.array("list.issued_unix"));
+    let list = ListName { subject: Subject::Revocations, number, len: der.len() as u32 };
     let check = |name: String, message: ListMessage<'_>| {
         assert_eq!(message.emit(), vectors.bytes(&name), "{name}");
         assert_eq!(ListMessage::parse(vectors.bytes(&name)), Ok(message), "{name}");
@@ -689,6 +698,22 @@ fn messages_about_lists_are_read_and_written_alike() {
         let offset = (number * PIECE_LEN) as u32;
         check(format!("question.{number}"), ListMessage::Question(list, offset));
         check(format!("piece.{number}"), ListMessage::Piece(list, offset, piece));
+    }
+}
+
+#[test]
+fn messages_about_a_policy_are_read_and_written_alike() {
+    let vectors = Vectors::read(include_str!("../../../vectors/policy.txt"));
+    let policy = vectors.bytes("policy");
+    let number = u64::from_be_bytes(vectors.array("version"));
+    let list = ListName { subject: Subject::Policy, number, len: policy.len() as u32 };
+    for (name, message) in [
+        ("offer", ListMessage::Offer(list)),
+        ("question", ListMessage::Question(list, 0)),
+        ("piece", ListMessage::Piece(list, 0, policy)),
+    ] {
+        assert_eq!(message.emit(), vectors.bytes(name), "{name}");
+        assert_eq!(ListMessage::parse(vectors.bytes(name)), Ok(message), "{name}");
     }
 }
 

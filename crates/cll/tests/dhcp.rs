@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::DropReason;
-use cll::{Instruction, Settings};
+use cll::{Instruction, Legacy, Migration, Settings};
 use common::{Lan, Site, client_settings, ip, mac, plain_frame, server_settings, settings, to_group};
 use identity::dhcp_key::DhcpMaster;
 use identity::shared_keys::NO_END;
@@ -569,4 +569,130 @@ fn a_lease_goes_on_under_a_renewed_certificate_and_the_next_one_hangs_on_that() 
     assert_eq!(heard(&lan, A, MessageType::Ack), 2);
     let peer = lan.hosts[B].cll.control.peers(lan.at).remove(0);
     assert!(peer.certificate_not_after_unix > FIRST_LEASE_ENDS_UNIX_S, "peers see the newer one");
+}
+
+/// A server in this mode with host 9, a printer, on its list, and two hosts of the site that are its clients.
+fn migrating(server: Migration, clients: Migration) -> Lan {
+    let mut site = Site::new(1);
+    let mut all =
+        [server_settings(site.server(1, "10.0.0.0/28")), client_settings(site.base(2)), client_settings(site.base(3))];
+    all[D].legacy = vec![Legacy { mac: mac(9), ip: ip(9), router: false, broadcast: false }];
+    all[D].policy.migration = server;
+    all[A].policy.migration = clients;
+    all[B].policy.migration = clients;
+    let mut lan = Lan::new(all);
+    lan.pass(Duration::from_secs(1));
+    lan
+}
+
+/// Whether `host` put this frame on the wire as it is.
+fn sent_in_clear(lan: &Lan, host: usize, frame: &[u8]) -> bool {
+    lan.seen.iter().any(|(from, seen)| *from == host && seen == frame)
+}
+
+#[test]
+fn a_server_answers_clients_that_prove_nothing_while_its_mode_lets_everything_pass() {
+    for (mode, is_served) in [(Migration::Observe, true), (Migration::Prefer, true), (Migration::Enforce, false)] {
+        let mut lan = migrating(mode, mode);
+        let (asks, offers) = (discover(7), Program::of_server(7, MessageType::Offer, ip(7), LEASE_S));
+        lan.inject(D, asks.frame());
+        assert_eq!(heard(&lan, D, MessageType::Discover), usize::from(is_served), "{mode:?}");
+        lan.send(D, offers.frame());
+        assert_eq!(sent_in_clear(&lan, D, &offers.frame()), is_served, "{mode:?}");
+        lan.inject(D, request(7).frame());
+        let grants = Program::of_server(7, MessageType::Ack, ip(7), LEASE_S);
+        lan.send(D, grants.frame());
+        assert_eq!(sent_in_clear(&lan, D, &grants.frame()), is_served, "{mode:?}");
+        let would_drop = lan.hosts[D].ledger().excused[DropReason::Dhcp as usize];
+        assert_eq!(would_drop, if is_served { 2 } else { 0 }, "what enforcing would drop is counted: {mode:?}");
+    }
+}
+
+#[test]
+fn a_proved_client_is_answered_by_proof_beside_those_in_clear() {
+    let mut lan = migrating(Migration::Observe, Migration::Observe);
+    lan.inject(D, discover(7).frame());
+    lease(&mut lan, A);
+    assert_eq!(lan.hosts[A].count("address-leased"), 1);
+    for kind in [MessageType::Offer, MessageType::Ack] {
+        assert!(!sent_in_clear(&lan, D, &Program::of_server(2, kind, ip(2), LEASE_S).frame()), "{kind:?}");
+    }
+    assert!(!sent_in_clear(&lan, A, &discover(2).frame()), "it was answered at once");
+}
+
+#[test]
+fn nobody_asks_in_clear_for_a_client_with_a_proved_lease() {
+    let mut lan = migrating(Migration::Prefer, Migration::Prefer);
+    lease(&mut lan, A);
+    let before = heard(&lan, D, MessageType::Request);
+    lan.inject(D, renewal(2).frame());
+    let of_other = Program { source: mac(8), ..renewal(2) };
+    lan.inject(D, of_other.frame());
+    assert_eq!((heard(&lan, D, MessageType::Request), lan.hosts[D].drops(DropReason::Downgrade)), (before, 2));
+    assert!(lan.hosts[D].count("downgrade") > 0);
+}
+
+#[test]
+fn a_host_on_the_list_gets_its_reservation_in_every_mode_and_nothing_else() {
+    for mode in Migration::ALL {
+        let mut lan = migrating(mode, mode);
+        for ask in [discover(9), request(9), Program { source: mac(9), destination: mac(1), ..renewal(9) }] {
+            lan.inject(D, ask.frame());
+        }
+        let heard_of = (heard(&lan, D, MessageType::Discover), heard(&lan, D, MessageType::Request));
+        assert_eq!(heard_of, (1, 2), "{mode:?}");
+        let ack = Program::of_server(9, MessageType::Ack, ip(9), LEASE_S);
+        let unicast = Program { destination: mac(9), ..ack.clone() };
+        for answer in [Program::of_server(9, MessageType::Offer, ip(9), LEASE_S), ack, unicast] {
+            lan.send(D, answer.frame());
+            assert!(sent_in_clear(&lan, D, &answer.frame()), "{mode:?}");
+        }
+    }
+    let mut lan = migrating(Migration::Enforce, Migration::Enforce);
+    let lies = [
+        Program { chaddr: mac(2), ..discover(9) },
+        request(8),
+        Program { giaddr: ip(9), ..discover(9) },
+        Program::of_client(9, MessageType::Decline, &wants(9)),
+        Program { ciaddr: ip(3), from_ip: ip(3), ..renewal(9) },
+    ];
+    for lie in lies.iter().map(|lie| Program { source: mac(9), ..lie.clone() }) {
+        lan.inject(D, lie.frame());
+    }
+    let other = Program::of_server(9, MessageType::Ack, ip(5), LEASE_S);
+    lan.send(D, other.frame());
+    lan.send(D, Program { destination: mac(9), ..other.clone() }.frame());
+    assert!(!sent_in_clear(&lan, D, &other.frame()));
+    let given = [MessageType::Discover, MessageType::Request, MessageType::Decline].map(|kind| heard(&lan, D, kind));
+    assert_eq!((given, lan.hosts[D].drops(DropReason::Dhcp)), ([0; 3], 5));
+}
+
+#[test]
+fn a_client_asks_in_clear_when_no_server_of_the_site_answers_and_only_where_the_mode_lets_it() {
+    for (mode, falls_back) in [(Migration::Observe, true), (Migration::Enforce, false)] {
+        let mut site = Site::new(1);
+        let mut settings = client_settings(site.base(2));
+        settings.policy.migration = mode;
+        let mut lan = Lan::new([settings]);
+        let offer = Program { source: mac(7), ..Program::of_server(2, MessageType::Offer, ip(2), LEASE_S) };
+        let ack = Program { kind: MessageType::Ack, ..offer.clone() };
+        let first = discover(2).frame();
+        lan.send(0, first.clone());
+        lan.inject(0, offer.frame());
+        assert!(!sent_in_clear(&lan, 0, &first), "the first question is for those that prove themselves");
+        assert_eq!(heard(&lan, 0, MessageType::Offer), 0, "and so are its answers");
+        lan.pass(Duration::from_secs(3));
+        lan.send(0, first.clone());
+        lan.inject(0, offer.frame());
+        lan.send(0, request(2).frame());
+        lan.inject(0, ack.frame());
+        let of_another = Program { chaddr: mac(3), ..ack.clone() };
+        lan.inject(0, of_another.frame());
+        let counts = [MessageType::Offer, MessageType::Ack].map(|kind| heard(&lan, 0, kind));
+        assert_eq!((sent_in_clear(&lan, 0, &first), counts), (falls_back, [usize::from(falls_back); 2]), "{mode:?}");
+        // With that address it is found by whoever asks in clear.
+        lan.inject(0, common::arp_request(7, 2));
+        let asked = lan.hosts[0].payloads(EtherType::ARP).len();
+        assert_eq!(asked, usize::from(falls_back), "{mode:?}");
+    }
 }

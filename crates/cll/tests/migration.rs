@@ -486,7 +486,7 @@ fn dhcp_of_hosts_without_a_part_in_it_passes_in_clear_until_mode_enforce() {
 }
 
 #[test]
-fn a_client_of_proved_dhcp_takes_none_in_clear_in_any_mode() {
+fn a_client_of_proved_dhcp_takes_nothing_unasked_in_clear_in_any_mode() {
     for migration in Migration::ALL {
         let mut site = Site::new(1);
         let mut lan = Lan::new([mode(client_settings(site.base(1)), migration)]);
@@ -496,6 +496,110 @@ fn a_client_of_proved_dhcp_takes_none_in_clear_in_any_mode() {
             assert!(!got(&lan, &answer), "{migration:?} {destination}");
         }
         let dropped = if migration == Migration::Enforce { [0, 2] } else { [2, 0] };
-        assert_eq!([DropReason::Dhcp, DropReason::Unsealed].map(|reason| lan.hosts[0].drops(reason)), dropped);
+        let reasons = [DropReason::DhcpMalformed, DropReason::Unsealed];
+        assert_eq!(reasons.map(|reason| lan.hosts[0].drops(reason)), dropped);
     }
+}
+
+/// Host 1 in this mode with host 9, a printer, on its list.
+fn with_printer(migration: Migration) -> Lan {
+    let mut site = Site::new(1);
+    let mut settings = mode(settings(site.identity(1)), migration);
+    settings.legacy = vec![cll::Legacy { mac: mac(STRANGER), ip: ip(STRANGER), router: false, broadcast: false }];
+    Lan::new([settings])
+}
+
+/// What a printer sends beside IPv4 to us: IPv6 with its questions, multicasts, DHCP, and an address that is not on the list.
+fn beside_the_list() -> Vec<(Vec<u8>, DropReason)> {
+    let to = |destination: MacAddress, ethertype, packet: &[u8]| {
+        [&Header { destination, source: mac(STRANGER), ethertype }.emit()[..], packet].concat()
+    };
+    let echo = ipv6_packet(58, &[128, 0, 0, 0, 0, 1, 0, 1], 0x01);
+    let solicits = ipv6_packet(17, &[2, 34, 2, 35, 0, 12, 0, 0, 1, 0, 0, 1], 0x02);
+    let all = MacAddress([0x33, 0x33, 0, 1, 0, 2]);
+    let mdns = MacAddress([1, 0, 0x5e, 0, 0, 0xfb]);
+    let dhcp = datagram(STRANGER, 1, &[0; 8])[14..].to_vec();
+    let mut dhcp = to(MacAddress::BROADCAST, EtherType::IPV4, &dhcp);
+    dhcp[14 + 20..14 + 24].copy_from_slice(&[0, 68, 0, 67]);
+    vec![
+        (to(mac(1), EtherType::IPV6, &echo), DropReason::Ipv6),
+        (to(all, EtherType::IPV6, &solicits), DropReason::Ipv6),
+        (to(MacAddress::BROADCAST, EtherType::IPV4, &datagram(STRANGER, 1, b"all")[14..]), DropReason::Broadcast),
+        (to(mdns, EtherType::IPV4, &datagram(STRANGER, 1, b"mdns")[14..]), DropReason::Multicast),
+        (dhcp, DropReason::Dhcp),
+        (datagram_from(STRANGER, ip(77), 1, b"a second address"), DropReason::LegacyAddress),
+    ]
+}
+
+/// An IPv6 packet of the printer's link-local address to one that ends in `to`.
+fn ipv6_packet(next_header: u8, payload: &[u8], to: u8) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0, 0, payload.len() as u8, next_header, 64];
+    packet.extend([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, STRANGER]);
+    packet.extend([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, to]);
+    packet.extend(payload);
+    packet
+}
+
+#[test]
+fn a_host_on_the_list_is_refused_nothing_that_one_on_none_may_do() {
+    for (frame, reason) in beside_the_list() {
+        for migration in [Migration::Observe, Migration::Prefer] {
+            let (mut unlisted, mut listed) = (alone(migration), with_printer(migration));
+            for lan in [&mut unlisted, &mut listed] {
+                lan.inject(0, frame.clone());
+                assert!(got(lan, &frame), "{reason:?} in {migration:?}");
+            }
+            let excused = listed.hosts[0].ledger().excused[reason as usize];
+            assert_eq!(excused, 1, "enforcing would drop it for {reason:?}, and an operator can see that");
+        }
+        let mut lan = with_printer(Migration::Enforce);
+        lan.inject(0, frame.clone());
+        assert!(!got(&lan, &frame), "{reason:?}");
+        assert_eq!(lan.hosts[0].drops(reason), 1);
+    }
+}
+
+#[test]
+fn a_listed_host_that_speaks_for_a_proved_one_is_refused_like_any_other() {
+    let mut site = Site::new(1);
+    let mut first = mode(settings(site.identity(1)), Migration::Prefer);
+    first.legacy = vec![cll::Legacy { mac: mac(STRANGER), ip: ip(STRANGER), router: false, broadcast: false }];
+    let mut lan = Lan::new([first, settings(site.identity(2))]);
+    lan.ask(0, 2);
+    let lie = datagram_from(STRANGER, ip(2), 1, b"as host 2");
+    lan.inject(0, lie.clone());
+    assert!(!got(&lan, &lie) && lan.hosts[0].drops(DropReason::Downgrade) == 1);
+}
+
+#[test]
+fn who_has_proved_himself_is_not_shown_as_plain_and_nobody_is_where_nothing_passes() {
+    let shown = |lan: &Lan| -> Vec<MacAddress> {
+        cll::plain_hosts(&lan.hosts[0].cll, lan.at).iter().map(|report| report.mac).collect()
+    };
+    let mut lan = pair(Migration::Observe, Migration::Observe);
+    // Frames to a group, of all kinds, and to us before there is a proof.
+    for frame in [common::to_group(2, MacAddress::BROADCAST, b"before"), arp_request(2, 2), datagram(2, 1, b"before")] {
+        lan.inject(0, frame);
+    }
+    lan.inject(0, datagram(STRANGER, 1, b"who never proves himself"));
+    assert_eq!(shown(&lan), [mac(2), mac(STRANGER)]);
+    lan.pass(SECOND);
+    lan.send(1, common::to_group(2, MacAddress::BROADCAST, b"signed"));
+    lan.pass(SECOND);
+    assert_eq!(gave(&lan, "group-sender"), 1);
+    assert_eq!(shown(&lan), [mac(STRANGER)], "a proof as a sender to groups is one");
+    lan.inject(0, common::to_group(2, MacAddress::BROADCAST, b"the copy in clear"));
+    assert_eq!(shown(&lan), [mac(STRANGER)]);
+    let enforce = Policy { migration: Migration::Enforce, ..Policy::default() };
+    lan.instruct(0, Instruction::Policy(enforce));
+    assert_eq!(shown(&lan), [], "nobody is let in in clear any more");
+}
+
+#[test]
+fn who_falls_back_to_clear_after_a_proof_is_shown_again() {
+    let mut lan = pair(Migration::Observe, Migration::Observe);
+    lan.ask(0, 2);
+    lan.pass(SECOND);
+    lan.inject(0, datagram(2, 1, b"in clear again"));
+    assert_eq!(cll::plain_hosts(&lan.hosts[0].cll, lan.at).iter().map(|one| one.mac).collect::<Vec<_>>(), [mac(2)]);
 }

@@ -9,7 +9,7 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up
 //! instead), [`host`] (what a host owns), [`own_keys`] (what it signs ARP with after it has changed
-//! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`dhcp_key`],
+//! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`policy`], [`dhcp_key`],
 //! [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`], [`ticket`],
 //! [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which algorithms there are; those
 //! of the paper profile, which is for measuring and never for real use, are in `paper`.
@@ -28,6 +28,7 @@ pub mod own_keys;
 #[cfg_attr(not(feature = "paper"), path = "paper/absent.rs")]
 mod paper;
 pub mod pem;
+pub mod policy;
 pub mod pre_shared;
 pub mod profile;
 mod record_key;

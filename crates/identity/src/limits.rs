@@ -9,6 +9,9 @@ pub const MAX_REVOCATION_LIST_LEN: usize = 45 * 1024;
 /// Most certificates that are taken back at a time, each of 40 bytes. An expired one need not be on a list.
 pub const MAX_REVOKED: usize = 1000;
 
+/// Longest site policy with its signature, in bytes; in PEM it stays below [`MAX_PEM_LEN`].
+pub const MAX_POLICY_LEN: usize = 45 * 1024;
+
 /// Most IPv4 addresses in one certificate. Each takes six bytes of a handshake message, which has to stay below 1,000.
 pub const MAX_ADDRESSES: usize = 16;
 

@@ -13,6 +13,8 @@ pub const CERTIFICATE: &str = "CERTIFICATE";
 pub const CERTIFICATE_REQUEST: &str = "CERTIFICATE REQUEST";
 /// The label of a certificate revocation list.
 pub const REVOCATION_LIST: &str = "X509 CRL";
+/// The label of a site's policy: see [`policy`](crate::policy).
+pub const SITE_POLICY: &str = "RINGWALL SITE POLICY";
 /// The label of a private key in PKCS#8, not encrypted.
 pub const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// The label of a site key: 32 bytes; this and the other keys that hosts share may have a term in

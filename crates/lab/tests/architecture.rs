@@ -92,10 +92,7 @@ const FIELDS_MAX: usize = 15;
 const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/authority/src/directory.rs", "Directory", Of::Methods, 49),
     ("crates/authority/src/repository/etcd/mod.rs", "EtcdStore", Of::Methods, 58),
-    ("crates/cll/src/control/mod.rs", "Control", Of::Methods, 295),
-    ("crates/cll/src/control/mod.rs", "Control", Of::Fields, 34),
     ("crates/cll/src/control/mod.rs", "PeerReport", Of::Fields, 16),
-    ("crates/cll/src/control/peers.rs", "Association", Of::Fields, 24),
     ("crates/cll/src/lane/mod.rs", "Lane", Of::Methods, 64),
     ("crates/cll/src/settings.rs", "Settings", Of::Fields, 30),
     ("crates/lab/src/attack/mod.rs", "Attack", Of::Fields, 16),

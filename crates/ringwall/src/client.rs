@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::protocol::{
     Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
-    REAL_TIME, Sarp, Shield, Status,
+    REAL_TIME, Sarp, Shield, Signed, SitePolicy, Status,
 };
 use crate::verdict::{self, Verdict};
 
@@ -371,9 +371,7 @@ fn print_status(status: &Status) {
         let whose = if lease.given { format!("given to {}", lease.mac) } else { "this host's".to_owned() };
         say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
     }
-    if let Some(revoked) = status.revoked {
-        say!("revoked certificates: {revoked}");
-    }
+    print_signed(&status.signed);
     if let Some(sarp) = &status.sarp {
         print_sarp(sarp);
     }
@@ -386,6 +384,38 @@ fn print_status(status: &Status) {
     }
     if !status.not_protected.is_empty() {
         say!("not protected: {}", status.not_protected.join("; "));
+    }
+}
+
+/// What of the site's authority is in force.
+fn print_signed(signed: &Signed) {
+    if let Some(revoked) = signed.revoked {
+        say!("revoked certificates: {revoked}");
+    }
+    if let Some(policy) = &signed.policy {
+        print_policy(policy);
+    }
+}
+
+/// Which version of the site's policy runs, since when, and where this host's own file differs.
+fn print_policy(policy: &SitePolicy) {
+    match (policy.version, &policy.since) {
+        (Some(version), Some(since)) => {
+            say!("site policy: version {version}, in force since {since}, {}", policy.origin)
+        }
+        (Some(version), None) => say!("site policy: version {version}, {}", policy.origin),
+        (None, _) => say!("site policy: none"),
+    }
+    if let (Some(group), Some(mode)) = (&policy.group, &policy.mode) {
+        let changes = policy.changes.as_ref().map_or_else(String::new, |changes| format!(", {changes}"));
+        say!("site policy for this host (group {group}): {mode}{changes}");
+    }
+    for note in &policy.own_file {
+        say!("own file: {note}");
+    }
+    if !policy.refused.is_empty() {
+        say!("site policies refused:");
+        print_counts(&policy.refused);
     }
 }
 

@@ -122,9 +122,9 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     pub(crate) peers: usize,
-    /// How many certificates the list of revoked ones names, where one is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) revoked: Option<usize>,
+    /// What the site's authority signs for all hosts.
+    #[serde(flatten)]
+    pub(crate) signed: Signed,
     /// How far the move to sealed frames is, in mode `cll`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) migration: Option<Migration>,
@@ -272,6 +272,40 @@ pub(crate) struct PartyOf {
     pub(crate) ip: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mac: Option<String>,
+}
+
+/// What the site's authority signs for all hosts, as this host has it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Signed {
+    /// How many certificates the list of revoked ones names, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revoked: Option<usize>,
+    /// The policy of the site, if this host has one or was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<SitePolicy>,
+}
+
+/// The policy of the site, as this host has it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SitePolicy {
+    /// Its number; none if all that came was refused.
+    pub(crate) version: Option<u64>,
+    /// When the authority signed it.
+    pub(crate) issued: Option<String>,
+    /// Since when it is in force on this host.
+    pub(crate) since: Option<String>,
+    /// From where it came.
+    pub(crate) origin: String,
+    /// The group that means this host.
+    pub(crate) group: Option<String>,
+    /// The mode of that group.
+    pub(crate) mode: Option<String>,
+    /// The mode that follows, and when.
+    pub(crate) changes: Option<String>,
+    /// Where this host's own file differs.
+    pub(crate) own_file: Vec<String>,
+    /// Policies that were refused, by reason.
+    pub(crate) refused: BTreeMap<String, u64>,
 }
 
 /// How far the move to sealed frames is.

@@ -3,6 +3,7 @@
 mod joining;
 mod keeping;
 mod many;
+mod policy;
 mod renewing;
 mod sharing;
 mod stock;
@@ -14,7 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::directory::{Delivery, Pace, Sharing};
+use authority::directory::{Delivery, Pace, Sharing, is_revoked};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -29,6 +30,7 @@ use wire::MacAddress;
 
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
+use self::policy::PolicyCommand;
 use self::renewing::RenewArguments;
 use self::sharing::RekeySharedArguments;
 use self::survey::{ImportArguments, SurveyArguments};
@@ -188,6 +190,14 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site restore /media/key/office.backup --dir /etc/ringwall/site
     #[command(verbatim_doc_comment)]
     Restore(RestoreArguments),
+    /// Decide for all hosts at once who is admitted in clear, and how strict each is
+    ///
+    /// Each change makes and signs the next version of the policy, policy.pem beside the revocation list. The daemon on this machine
+    /// reads it where host.policy names it, hosts of mode "cll" hand it to each other, and all apply it without a restart.
+    ///
+    /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09
+    #[command(subcommand, verbatim_doc_comment)]
+    Policy(PolicyCommand),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
@@ -431,6 +441,7 @@ impl SiteCommand {
             SiteCommand::Rekey(arguments) => joining::rekey(&arguments, surroundings),
             SiteCommand::Backup(arguments) => keeping::backup(&arguments, surroundings),
             SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
+            SiteCommand::Policy(command) => command.run_in(surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
         }
@@ -494,23 +505,44 @@ fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Res
         sharing: sharing(arguments.allow_shared_addresses),
     };
     let Surroundings { unix_s, random, .. } = surroundings;
-    let (entry, holds) = match &arguments.request {
+    let (entry, readmitted, holds) = match &arguments.request {
         Some(file) => {
             let proved = read_request(file)?;
             let granted = granted(arguments, file, &proved)?;
-            (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, Holds::of(&proved))
+            let readmitted = is_revoked(&directory.list()?, granted.name(), *unix_s);
+            (directory.issue(&granted, &proved, &delivery, *random, *unix_s)?, readmitted, Holds::of(&proved))
         }
-        None => (directory.issue_identity(&asked(arguments)?, &delivery, *random, *unix_s)?, Holds::KeyInClear),
+        None => {
+            let asked = asked(arguments)?;
+            let readmitted = is_revoked(&directory.list()?, asked.name(), *unix_s);
+            (directory.issue_identity(&asked, &delivery, *random, *unix_s)?, readmitted, Holds::KeyInClear)
+        }
     };
     let out = arguments.out.display();
     let mut value = entry_json(&entry);
     value["file"] = json!(arguments.out);
     value["sealed"] = json!(holds == Holds::Sealed);
+    value["readmitted"] = json!(readmitted);
     surroundings.print(
         arguments.json,
         &value,
-        &format!("issued {}\nwritten to {out}; {}", entry_text(&entry), holds.in_words()),
+        &format!(
+            "issued {}{}\nwritten to {out}; {}",
+            entry_text(&entry),
+            readmission(&entry, readmitted),
+            holds.in_words()
+        ),
     )
+}
+
+/// What is said when a host that was revoked is good again.
+fn readmission(entry: &Entry, readmitted: bool) -> String {
+    let name = &entry.name;
+    if readmitted {
+        format!("\n{name} was revoked, and is good again with this certificate alone")
+    } else {
+        String::new()
+    }
 }
 
 /// What a file for a host gives away to whoever reads it.
@@ -546,8 +578,16 @@ impl Holds {
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let entries = Directory::open(&arguments.dir)?.list()?;
-    let value = Value::Array(entries.iter().map(entry_json).collect());
-    let lines: Vec<String> = entries.iter().map(entry_text).collect();
+    let unix_s = surroundings.unix_s;
+    let listed = |entry: &Entry| {
+        let mut value = entry_json(entry);
+        value["revoked"] = json!(entry.revoked);
+        value["days_left"] = json!(entry.not_after_unix.saturating_sub(unix_s) / DAY.as_secs());
+        value
+    };
+    let value = Value::Array(entries.iter().map(listed).collect());
+    let lines: Vec<String> =
+        entries.iter().map(|entry| format!("{}, {}", entry_text(entry), standing_text(entry, unix_s))).collect();
     let text = if lines.is_empty() { "nothing was issued yet".to_owned() } else { lines.join("\n") };
     surroundings.print(arguments.json, &value, &text)
 }
@@ -717,6 +757,14 @@ fn entry_text(entry: &Entry) -> String {
     let addresses = if addresses.is_empty() { "no address".to_owned() } else { addresses.join(", ") };
     let until = utc_text(entry.not_after_unix);
     format!("{} {}: {}, {addresses}, until {until}, serial {}", entry.role, entry.name, entry.mac, entry.serial)
+}
+
+fn standing_text(entry: &Entry, unix_s: u64) -> String {
+    match entry.not_after_unix.checked_sub(unix_s) {
+        _ if entry.revoked => "revoked".to_owned(),
+        Some(left) => format!("{} days left", left / DAY.as_secs()),
+        None => "over".to_owned(),
+    }
 }
 
 fn overwrite(force: bool) -> Overwrite {
@@ -953,8 +1001,19 @@ mod tests {
         let printed = run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
         assert!(printed.contains("still good: 1, now on") && printed.contains("cll.revocation_list"), "{printed}");
         assert_eq!(standing(), Some(authority::repository::Standing::Revoked));
-        run(place.path(), &format!("{issue} --force")).expect("issued again");
+        let listed = run(place.path(), "site list --dir @/site").expect("listed");
+        assert!(listed.ends_with(", revoked\n"), "{listed}");
+        let again = run(place.path(), &format!("{issue} --force")).expect("issued again");
+        assert!(again.contains("\na was revoked, and is good again with this certificate alone\n"), "{again}");
         assert_eq!(standing(), Some(authority::repository::Standing::Good));
+        let listed = run(place.path(), "site list --dir @/site --json").expect("listed");
+        let listed: Value = serde_json::from_str(&listed).expect("json");
+        let states: Vec<(&Value, &Value)> =
+            listed.as_array().expect("a list").iter().map(|one| (&one["revoked"], &one["days_left"])).collect();
+        assert_eq!(states.len(), 2);
+        assert!(states.contains(&(&json!(true), &json!(365))) && states.contains(&(&json!(false), &json!(365))));
+        let renewal = run(place.path(), &format!("{issue} --force --days 300")).expect("a renewal");
+        assert!(!renewal.contains("was revoked"), "{renewal}");
         let refused = run(place.path(), "site revoke --dir @/site --name b").expect_err("unknown");
         assert!(refused.contains("no host \"b\" is in the repository, and no certificate"), "{refused}");
     }
@@ -1031,6 +1090,150 @@ mod tests {
     }
 
     #[test]
+    fn the_addresses_of_a_revoked_host_are_free_for_another_name_and_then_taken() {
+        let place = new_site();
+        let issue = |name: &str, days: u32| {
+            let what = "--mac 02:00:00:00:00:01 --ip 10.0.0.1 --ip 10.0.0.2 --ip6 2001:db8::1";
+            run(
+                place.path(),
+                &format!("site issue --dir @/site --name {name} {what} --out @/{name}.pem --force --days {days}"),
+            )
+        };
+        issue("old", 9).expect("issued");
+        assert!(issue("new", 9).expect_err("held").contains("\"old\" holds 02:00:00:00:00:01"));
+        run(place.path(), "site revoke --dir @/site --name old").expect("revoked");
+        issue("new", 9).expect("the same machine under another name");
+        let refused = issue("old", 9).expect_err("its addresses are another's now");
+        assert!(refused.contains("\"new\" holds"), "{refused}");
+        run(place.path(), "site revoke --dir @/site --name new").expect("revoked");
+        assert!(issue("old", 8).expect("it comes back").contains("old was revoked"));
+    }
+
+    /// The policy of the site, as its hosts would verify it.
+    fn policy(place: &Path) -> identity::Verified<identity::policy::SitePolicy> {
+        let text = fs::read_to_string(place.join("site/policy.pem")).expect("there");
+        let bytes = identity::pem::single(&text, identity::pem::SITE_POLICY).expect("one block");
+        let site = Directory::open(&place.join("site")).expect("opened");
+        site.site().anchor().verify_policy(&bytes).expect("signed by the authority")
+    }
+
+    fn order(place: &Path, what: &str) -> Result<String, String> {
+        run(
+            place,
+            &what
+                .replacen("policy", "site policy", 1)
+                .replace(" show", " show --dir @/site")
+                .replace("--ip", "--dir @/site --ip"),
+        )
+    }
+
+    #[test]
+    fn each_change_of_the_policy_is_a_signed_version() {
+        let place = new_site();
+        let path = place.path();
+        assert!(order(path, "policy show").expect("none").starts_with("there is no policy yet"));
+        let add = "policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09";
+        let printed = order(path, add).expect("added");
+        assert!(printed.ends_with("version 1 of the policy is signed, in @/site/policy.pem\n"), "{printed}");
+        let replaced =
+            order(path, "policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:0a --broadcast").expect("added");
+        assert!(replaced.contains("in the place of 192.0.2.9 at 02:00:00:00:00:09"), "{replaced}");
+        order(path, "policy known add --ip 192.0.2.7 --mac 02:00:00:00:00:07").expect("added");
+        for line in ["exception set 02:00:00:00:00:06 observe", "mode desk-*,gate prefer", "mode * observe"] {
+            run(path, &format!("site policy {line} --dir @/site")).expect(line);
+        }
+        let in_force = policy(path);
+        let content = in_force.content();
+        assert_eq!((in_force.version(), content.issued_unix), (6, NOW_UNIX_S));
+        assert_eq!(content.legacy.len(), 1);
+        assert!(content.legacy[0].broadcast && content.legacy[0].mac == MacAddress([2, 0, 0, 0, 0, 10]));
+        assert_eq!((content.known.len(), content.exceptions.len(), content.groups.len()), (1, 1, 2));
+        let shown = order(path, "policy show").expect("shown");
+        assert!(shown.starts_with("version 6, issued 2027-01-15T08:00:00Z\n"), "{shown}");
+        for line in ["group *: observe", "group desk-*,gate: prefer", "exception 02:00:00:00:00:06: observe"] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        let json: Value = serde_json::from_str(&order(path, "policy show --json").expect("shown")).expect("json");
+        assert_eq!(json["legacy"][0]["ip"], json!("192.0.2.9"));
+        run(path, "site policy legacy remove 192.0.2.9 --dir @/site").expect("removed");
+        run(path, "site policy mode gate,desk-* none --dir @/site").expect("the order of names does not matter");
+        let content = policy(path).content().clone();
+        assert_eq!((content.version, content.legacy.len(), content.groups.len()), (8, 0, 1));
+    }
+
+    #[test]
+    fn a_mode_can_change_at_a_time_or_for_a_while() {
+        let place = new_site();
+        let mode = |what: &str| run(place.path(), &format!("site policy mode {what} --dir @/site"));
+        let desk = || policy(place.path()).content().groups[0].clone();
+        use identity::policy::Mode::{Enforce, Observe};
+        assert!(mode("desk-* enforce --for 1h").expect_err("to what").contains("no mode yet"));
+        mode("desk-* observe").expect("set");
+        mode("desk-* enforce --at 2027-01-16T08:00:00Z").expect("set");
+        assert_eq!((desk().mode, desk().next), (Observe, Some((NOW_UNIX_S + 24 * 3600, Enforce))));
+        mode("desk-* enforce --for 1h").expect("set");
+        assert_eq!((desk().mode, desk().next), (Enforce, Some((NOW_UNIX_S + 3600, Observe))));
+        mode("desk-* enforce").expect("for good");
+        assert_eq!((desk().mode, desk().next), (Enforce, None));
+        for (what, wanted) in [
+            ("desk-* enforce --at 2027-01-15T08:00:00Z", "--at: this time is over"),
+            ("desk-* enforce --at tomorrow", "write it in UTC"),
+            ("desk-* strict", "a mode is"),
+            ("d\u{e4}sk enforce", "is no name of hosts"),
+            ("other none", "no group"),
+        ] {
+            let refused = mode(what).expect_err(wanted);
+            assert!(refused.contains(wanted), "{refused}");
+        }
+        assert_eq!(policy(place.path()).version(), 4, "what is refused makes no version");
+    }
+
+    #[test]
+    fn nobody_is_put_on_the_list_who_has_a_certificate_and_the_list_has_an_end() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        for pair in ["--ip 10.0.0.1 --mac 02:00:00:00:00:02", "--ip 10.0.0.2 --mac 02:00:00:00:00:01"] {
+            let refused = order(place.path(), &format!("policy legacy add {pair}")).expect_err("held");
+            assert!(refused.contains("host \"a\" has a certificate for"), "{refused}");
+        }
+        run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
+        order(place.path(), "policy legacy add --ip 10.0.0.1 --mac 02:00:00:00:00:01").expect("a printer now");
+        let site = Directory::open(&place.path().join("site")).expect("opened");
+        let full = authority::directory::change_policy(&site, NOW_UNIX_S, |content| {
+            content.legacy = (0..=wire::policy::LEGACY_MAX as u32)
+                .map(|number| identity::policy::LegacyHost {
+                    mac: MacAddress([
+                        2,
+                        0,
+                        number.to_be_bytes()[0],
+                        0,
+                        number.to_be_bytes()[2],
+                        number.to_be_bytes()[3],
+                    ]),
+                    ip: number.into(),
+                    router: false,
+                    broadcast: false,
+                })
+                .collect();
+            Ok::<(), authority::Error>(())
+        });
+        assert!(full.expect_err("too many").to_string().contains("limits"));
+        assert_eq!(policy(place.path()).version(), 1, "the one before stays");
+    }
+
+    #[test]
+    fn a_backup_has_the_policy() {
+        let place = new_site();
+        order(place.path(), "policy legacy add --ip 10.0.0.9 --mac 02:00:00:00:00:09").expect("added");
+        let before = policy(place.path());
+        run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        fs::remove_dir_all(place.path().join("site")).expect("lost");
+        run(place.path(), "site restore --dir @/site @/kept").expect("restored");
+        assert_eq!(policy(place.path()).bytes(), before.bytes());
+    }
+
+    #[test]
     fn a_token_is_printed_listed_and_ended() {
         let place = new_site();
         let ask = "site token --dir @/site --name desk --ip 10.0.0.7 --mac 02:00:00:00:00:07";
@@ -1088,7 +1291,7 @@ mod tests {
         let printed = run(place.path(), "site backup --dir @/site @/kept").expect("kept");
         assert!(printed.starts_with("site lab is in @/kept; "), "{printed}");
         let there = run(place.path(), "site backup --dir @/site @/kept").expect_err("there");
-        assert!(there.contains("kept: the file exists; "), "{there}");
+        assert!(there.contains("kept: the file exists; ") && !there.contains("--force"), "{there}");
         let listed = run(place.path(), "site list --dir @/site");
         fs::remove_dir_all(place.path().join("site")).expect("lost");
         let restored = run(place.path(), "site restore --dir @/site @/kept --json").expect("restored");

@@ -35,6 +35,8 @@ pub enum Field {
     CllRollover,
     /// A CLL message about a revocation list.
     CllRevocationList,
+    /// A site's policy.
+    SitePolicy,
     /// The body of a signed CLL group frame, an announcement or a question.
     CllBroadcast,
     /// A DHCP frame of CLL.

@@ -17,6 +17,7 @@ pub mod ipv6;
 pub mod layer;
 pub mod nd;
 pub mod offload;
+pub mod policy;
 pub mod reader;
 pub mod sarp;
 pub mod tcp;

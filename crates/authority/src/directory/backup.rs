@@ -12,8 +12,8 @@ use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
 use super::{
-    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, REPOSITORY, REQUEST_MASTER, REVOKED, SHARED,
-    SITE_KEY, is_certificate_file,
+    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, POLICY, REPOSITORY, REQUEST_MASTER, REVOKED,
+    SHARED, SITE_KEY, is_certificate_file,
 };
 use crate::Error;
 use crate::files::{directory_of, sync_directory};
@@ -60,9 +60,9 @@ impl Directory {
         let transaction = connection.transaction().map_err(StoreError::from)?;
         transaction.execute_batch(ARCHIVE).map_err(StoreError::from)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(StoreError::from)?;
-        for name in [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, SHARED, REVOKED] {
+        for name in [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, SHARED, REVOKED, POLICY] {
             let file = self.path.join(name);
-            // A site of an earlier version may lack a master or the revocation list, and most have no cluster.
+            // A site of an earlier version may lack a master or the revocation list; most have no cluster, some no policy.
             if file.exists() {
                 put(&transaction, name, &file)?;
             }
@@ -150,7 +150,7 @@ fn belongs(name: &str) -> bool {
     match name.split_once('/') {
         Some((ISSUED, rest)) => is_issued(rest),
         Some(_) => false,
-        None => [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, SHARED, REPOSITORY, MOVED]
+        None => [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, POLICY, SHARED, REPOSITORY, MOVED]
             .contains(&name),
     }
 }

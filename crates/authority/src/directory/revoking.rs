@@ -8,7 +8,7 @@ use identity::limits::MAX_REVOKED;
 use identity::pem;
 use identity::revocation::RevocationList;
 
-use super::{Directory, REVOKED};
+use super::{Directory, Entry, REVOKED};
 use crate::files::{self, Overwrite, Secrecy};
 use crate::{Error, Site};
 
@@ -72,6 +72,13 @@ impl Directory {
         };
         read().map(Some).map_err(|error| error.with_file(&path))
     }
+}
+
+/// Whether a host of this name was revoked and has no certificate that is still good, by the site's record.
+#[must_use]
+pub fn is_revoked(record: &[Entry], name: &str, unix_s: u64) -> bool {
+    let mut own = record.iter().filter(|entry| entry.name == name).peekable();
+    own.peek().is_some() && !own.clone().any(|entry| entry.is_live(unix_s)) && own.any(|entry| entry.revoked)
 }
 
 /// A list without entries, for a new site.

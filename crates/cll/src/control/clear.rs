@@ -6,53 +6,38 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, LaneId, Meta, Outbox, Side, sink, time};
+use bump::{DropReason, Fate, Instant, LaneId, Side, time};
 use identity::certificate::HostCertificate;
 use wire::MacAddress;
 use wire::arp::{Arp, Operation};
 use wire::ethernet::Header;
 
-use super::peers::Association;
-use super::stack::forward_in_clear;
-use super::{Call, Control};
-use crate::event::{Effect, EndCause, Event};
-use crate::limits::{
-    CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_AFTER, HANDSHAKE_GIVE_UP,
-    LENIENT_GIVE_UP,
-};
+use super::associations::Associations;
+use super::core::Call;
+use super::discovery::Addresses;
+use super::machines::Machine;
+use crate::event::{EndCause, Event};
+use crate::limits::{CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_AFTER};
 use crate::message::{OrderKind, PlainWord};
-use crate::migration::{Claim, Migration, Policy, ProvedHost, Rules, is_contradiction};
-use crate::observed::PlainHosts;
+use crate::migration::{Claim, Migration};
 use crate::origin::{Claims, Origin, Passage};
 
 /// What control knows about frames in clear.
 #[derive(Default)]
 pub(super) struct Clear {
-    pub(super) rules: Arc<Rules>,
     /// Questions of our stack that go out in clear at this moment unless somebody proves himself before.
     questions: BTreeMap<IpAddr, (Instant, Vec<u8>)>,
     /// Hosts to which frames go in clear from this moment on unless they prove themselves before.
     hosts: BTreeMap<MacAddress, Instant>,
     /// Who asked our stack in clear, and until when he is answered so.
     askers: BTreeMap<MacAddress, Instant>,
-    pub(super) observed: PlainHosts,
     /// When an operator last heard of ARP in the name of a host that has proved itself.
     downgrades_told: BTreeMap<MacAddress, Instant>,
 }
 
 impl Clear {
-    pub(super) fn new(rules: Arc<Rules>) -> Clear {
-        Clear { rules, ..Clear::default() }
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        let questions = self.questions.values().map(|(at, _)| *at).min();
-        time::earlier(questions, self.hosts.values().copied().min())
-    }
-
     fn add_asker(&mut self, now: Instant, mac: MacAddress) {
         self.askers.retain(|_, until| *until > now);
         if self.askers.len() < CLEAR_ASKERS_MAX {
@@ -66,253 +51,166 @@ impl Clear {
     }
 }
 
-/// What is let pass, and how it is to be counted.
-enum Pass {
-    /// A manager's machine speaks for itself.
-    Management,
-    /// Mode `enforce` would drop it for this reason.
-    Excused(DropReason),
-}
-
-impl Control {
-    /// The operator decided otherwise.
-    pub(crate) fn set_policy(&mut self, policy: Policy, out: &mut Outbox<Self>) {
-        let proved = self.clear.rules.proved.clone();
-        self.change_rules(Rules { policy, proved }, out);
-    }
-
-    /// The operator has a host forgotten: it may fall back now.
-    pub(crate) fn forget(&mut self, mac: MacAddress, out: &mut Outbox<Self>) {
-        let mut rules = (*self.clear.rules).clone();
-        if rules.proved.forget(mac) {
-            self.change_rules(rules, out);
-        }
-    }
-
-    fn change_rules(&mut self, rules: Rules, out: &mut Outbox<Self>) {
-        self.clear.rules = Arc::new(rules);
-        for lane in 0..self.settings.lanes {
-            let order = crate::message::Order(OrderKind::Rules(Arc::clone(&self.clear.rules)));
-            if out.orders.push((LaneId(lane), order)).is_err() {
-                out.overflowed += 1;
-            }
-        }
-    }
-
-    /// This association proves who its peer is: nothing waits for that any longer, and it is remembered.
-    pub(super) fn note_proof(&mut self, call: &mut Call<'_>, association: &Association) {
-        let certificate = &association.certificate;
-        let (now, mac, neighbours) = (call.now.since_boot, certificate.mac(), &self.neighbours);
-        self.clear.questions.retain(|ip, _| match ip {
-            IpAddr::V4(ip) => !certificate.addresses().contains(ip),
-            IpAddr::V6(ip) => neighbours.holder(now, *ip) != Some(mac),
-        });
-        self.clear.hosts.remove(&mac);
-        self.clear.observed.remove(mac);
-        self.remember_proof(call, certificate);
-    }
-
-    /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
-    pub(super) fn remember_proof(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
-        let addresses = certificate.addresses().iter().copied().map(IpAddr::V4);
-        let addresses = addresses.chain(certificate.ipv6_addresses().iter().copied().map(IpAddr::V6)).collect();
-        let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };
-        if !self.clear.rules.proved.would_take(&host) {
-            return;
-        }
-        let mut rules = (*self.clear.rules).clone();
-        rules.proved.enter(host.clone());
-        self.change_rules(rules, call.out);
-        call.out.effect(Effect::Remember(host));
-    }
-
-    /// How long a handshake is tried. Where most do not speak CLL yet it makes room sooner, and its end is no news.
-    pub(super) fn patience(&self, now: Instant, ip: Option<IpAddr>, mac: Option<MacAddress>) -> Duration {
-        if self.wait(now, ip, mac).is_some() { LENIENT_GIVE_UP } else { HANDSHAKE_GIVE_UP }
-    }
-
-    /// How long this is kept back for a proof; `None` if it never goes out in clear.
-    fn wait(&self, now: Instant, ip: Option<IpAddr>, mac: Option<MacAddress>) -> Option<Duration> {
-        let rules = &self.clear.rules;
-        // An address that a proved host made itself is in no certificate.
-        let mac = mac.or_else(|| self.proved_holder(now, ip?));
-        match (ip, mac) {
-            (Some(ip), Some(mac)) => Some(rules.wait_for_address(ip)?.max(rules.wait_for_host(mac)?)),
-            (Some(ip), None) => rules.wait_for_address(ip),
-            (None, Some(mac)) => rules.wait_for_host(mac),
-            (None, None) => None,
-        }
+impl Clear {
+    /// The host with this certificate proves who it is: nothing waits for that any longer, and it is remembered.
+    pub(super) fn on_proof(&mut self, call: &mut Call<'_>, addresses: &Addresses, certificate: &HostCertificate) {
+        let (now, mac) = (call.now.since_boot, certificate.mac());
+        self.questions.retain(|ip, _| !addresses.has(now, certificate, *ip));
+        self.hosts.remove(&mac);
+        call.remember_proof(certificate);
     }
 
     /// Our stack has asked, and a handshake for it is open or could not be opened.
-    pub(super) fn ask_in_clear(
+    pub(super) fn ask(
         &mut self,
         call: &mut Call<'_>,
+        addresses: &Addresses,
         target: IpAddr,
         frame: &[u8],
         opened: Result<(), DropReason>,
     ) -> Fate {
         let asked_mac = Header::parse(frame).ok().map(|(header, _)| header.destination).filter(|mac| !mac.is_group());
-        let Some(wait) = self.wait(call.now.since_boot, Some(target), asked_mac) else {
+        let Some(wait) = addresses.wait(call, Some(target), asked_mac) else {
             return opened.map_or_else(Fate::Dropped, |()| Fate::Consumed);
         };
-        let at_once = wait.is_zero() || opened.is_err() || self.clear.questions.len() >= CLEAR_WAITING_MAX;
-        if at_once {
-            return forward_in_clear(call, frame);
+        if wait.is_zero() || opened.is_err() || self.questions.len() >= CLEAR_WAITING_MAX {
+            return call.pass(Side::WIRE, frame);
         }
         let due = call.now.since_boot + wait;
-        self.clear.questions.entry(target).or_insert((due, frame.to_vec()));
+        self.questions.entry(target).or_insert((due, frame.to_vec()));
         Fate::Consumed
     }
 
-    /// Frames wait in `lane` for a host. Without a handshake nothing would ever release them.
-    pub(super) fn open_for_lane(&mut self, call: &mut Call<'_>, lane: LaneId, mac: MacAddress) {
-        if self.peers.current_by_mac(mac).is_some_and(Association::is_bare) {
-            // They wait for ML-KEM. Its end, good or not, releases them.
-            return;
-        }
-        let opened = self.open_for_mac(call, mac);
-        match self.wait(call.now.since_boot, None, Some(mac)) {
+    /// Frames wait in `lane` for a host to which a handshake is open or could not be opened. Without
+    /// one nothing would ever release them.
+    pub(super) fn on_wanted(
+        &mut self,
+        call: &mut Call<'_>,
+        lane: LaneId,
+        (mac, wait): (MacAddress, Option<Duration>),
+        opened: Result<(), DropReason>,
+    ) {
+        match wait {
             None if opened.is_err() => call.order(lane.0, OrderKind::GiveUp(mac)),
             None => {}
-            Some(wait) if wait.is_zero() || opened.is_err() || self.clear.hosts.len() >= CLEAR_WAITING_MAX => {
-                self.go_in_clear(call, mac);
+            Some(wait) if wait.is_zero() || opened.is_err() || self.hosts.len() >= CLEAR_WAITING_MAX => {
+                go_in_clear(call, mac);
             }
-            Some(wait) => _ = self.clear.hosts.entry(mac).or_insert(call.now.since_boot + wait),
+            Some(wait) => _ = self.hosts.entry(mac).or_insert(call.now.since_boot + wait),
         }
-    }
-
-    fn go_in_clear(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::InClear(mac));
-        }
-    }
-
-    /// Nobody has proved himself in time: what waited for that goes out in clear.
-    pub(super) fn send_unproved(&mut self, call: &mut Call<'_>) {
-        let now = call.now.since_boot;
-        let questions = self.clear.questions.extract_if(.., |_, (at, _)| *at <= now);
-        for (_, (_, frame)) in questions {
-            if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
-                self.ledger.make(Side::WIRE);
-            }
-        }
-        let hosts: Vec<MacAddress> = self.clear.hosts.extract_if(.., |_, at| *at <= now).map(|(mac, _)| mac).collect();
-        hosts.into_iter().for_each(|mac| self.go_in_clear(call, mac));
-    }
-
-    /// ARP, neighbour discovery or a group frame of our stack that does not go with CLL: in clear where the mode lets
-    /// everything pass.
-    pub(super) fn uncarried(&mut self, call: &mut Call<'_>, frame: &[u8], reason: DropReason) -> Fate {
-        if !self.clear.rules.is_lenient_to_groups() {
-            return Fate::Dropped(reason);
-        }
-        self.ledger.excuse(reason);
-        forward_in_clear(call, frame)
     }
 
     /// The fate of an ARP frame that came in clear.
-    pub(super) fn plain_arp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+    pub(super) fn on_plain_arp(&mut self, call: &mut Call<'_>, others: &mut Others<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let Ok(arp) = Arp::parse(message) else { return Fate::Dropped(DropReason::BadArp) };
-        match self.judge_plain_arp(call, &header, &arp) {
-            Err(reason) => return Fate::Dropped(reason),
-            Ok(Pass::Management) => {}
-            Ok(Pass::Excused(reason)) => self.excuse(call, header.source, reason),
-        }
-        if arp.operation == Operation::Request && self.is_ours(arp.target_ip) {
-            self.clear.add_asker(call.now.since_boot, header.source);
-        }
-        if sink::copy(call.sink, Side::STACK, frame, Meta::plain()) {
-            Fate::Forwarded
-        } else {
-            Fate::Dropped(DropReason::PortFull)
-        }
+        let judged = self.judge_plain_arp(call, others, &header, &arp);
+        let asks = arp.operation == Operation::Request && others.is_ours(call, arp.target_ip);
+        self.let_in(call, others, (header.source, asks), judged, frame)
     }
 
-    fn judge_plain_arp(&mut self, call: &mut Call<'_>, header: &Header, arp: &Arp) -> Result<Pass, DropReason> {
+    /// For which reason mode `enforce` would drop it, if for any, or why it is dropped.
+    fn judge_plain_arp(
+        &mut self,
+        call: &mut Call<'_>,
+        others: &Others<'_>,
+        header: &Header,
+        arp: &Arp,
+    ) -> Result<Option<DropReason>, DropReason> {
         let is_announcement = arp.sender_ip == arp.target_ip;
-        if header.destination.is_group() && !is_announcement && !self.is_ours(arp.target_ip) {
+        if header.destination.is_group() && !is_announcement && !others.is_ours(call, arp.target_ip) {
             return Err(DropReason::ArpTarget);
         }
-        if self.is_ours(arp.sender_ip) {
+        if others.is_ours(call, arp.sender_ip) {
             return Err(DropReason::ArpConflict);
         }
         let is_its_own =
-            arp.sender_mac == header.source && self.speaks_for_itself(call, header.source, arp.sender_ip.into());
-        if header.destination.is_group() && is_announcement && is_its_own && self.signs_groups(header.source) {
+            arp.sender_mac == header.source && others.speaks_for_itself(call, header.source, arp.sender_ip.into());
+        if header.destination.is_group() && is_announcement && is_its_own && others.sign_groups(call, header.source) {
             return Err(DropReason::GroupDuplicate);
         }
-        let manager = self.clear.rules.policy.management_by_mac(header.source);
+        let manager = call.core.rules.policy.management_by_mac(header.source);
         if manager.is_some_and(|manager| arp.sender_mac == manager.mac && arp.sender_ip == manager.ip) {
-            return Ok(Pass::Management);
+            return Ok(None);
         }
-        if !self.clear.rules.is_lenient_towards(header.source) {
+        if !call.core.rules.is_lenient_towards(header.source) {
             return Err(DropReason::PlainArp);
         }
         let sender_ip = (!arp.sender_ip.is_unspecified()).then_some(arp.sender_ip.into());
-        match self.clear.rules.claim(&[header.source, arp.sender_mac], sender_ip) {
+        match call.core.rules.claim(&[header.source, arp.sender_mac], sender_ip) {
             Claim::Refused(owner) => {
                 self.tell_downgrade(call, header.source, owner);
                 Err(DropReason::Downgrade)
             }
-            Claim::Noted(_) => Ok(Pass::Excused(DropReason::Downgrade)),
+            Claim::Noted(_) => Ok(Some(DropReason::Downgrade)),
             // Whoever can prove himself goes first, or the quickest liar would be believed.
-            Claim::Nothing if self.clear.questions.contains_key(&arp.sender_ip.into()) => Err(DropReason::PlainArp),
-            Claim::Nothing => Ok(Pass::Excused(DropReason::PlainArp)),
+            Claim::Nothing if self.questions.contains_key(&arp.sender_ip.into()) => Err(DropReason::PlainArp),
+            Claim::Nothing => Ok(Some(DropReason::PlainArp)),
         }
     }
 
     /// The fate of a neighbour solicitation or advertisement that came in clear.
-    pub(super) fn plain_neighbour(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+    pub(super) fn on_plain_neighbour(&mut self, call: &mut Call<'_>, others: &mut Others<'_>, frame: &[u8]) -> Fate {
         let Ok((header, _)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let claims = match Origin::of_stranger(header.source).check(frame) {
             Ok(Passage::Ipv6(claims)) => claims,
             Ok(Passage::Free) => Claims::default(),
             Err(reason) => return Fate::Dropped(reason),
         };
-        match self.judge_plain_neighbour(call, &header, &claims) {
+        let judged = self.judge_plain_neighbour(call, others, &header, &claims);
+        let asks = claims.source.is_some() && claims.target.is_none();
+        self.let_in(call, others, (header.source, asks), judged.map(Some), frame)
+    }
+
+    /// Hands the stack what may pass in clear, perhaps for a reason for which mode `enforce` would
+    /// drop it. Who asks our stack is answered in clear, too.
+    fn let_in(
+        &mut self,
+        call: &mut Call<'_>,
+        others: &mut Others<'_>,
+        (mac, asks): (MacAddress, bool),
+        judged: Result<Option<DropReason>, DropReason>,
+        frame: &[u8],
+    ) -> Fate {
+        match judged {
             Err(reason) => return Fate::Dropped(reason),
-            Ok(reason) => self.excuse(call, header.source, reason),
+            Ok(excused) => excused.into_iter().for_each(|reason| excuse(call, others, mac, reason)),
         }
-        if claims.source.is_some() && claims.target.is_none() {
-            self.clear.add_asker(call.now.since_boot, header.source);
+        if asks {
+            self.add_asker(call.now.since_boot, mac);
         }
-        if sink::copy(call.sink, Side::STACK, frame, Meta::plain()) {
-            Fate::Forwarded
-        } else {
-            Fate::Dropped(DropReason::PortFull)
-        }
+        call.pass(Side::STACK, frame)
     }
 
     /// For which reason mode `enforce` would drop it, or why it is dropped.
     fn judge_plain_neighbour(
         &mut self,
         call: &mut Call<'_>,
+        others: &Others<'_>,
         header: &Header,
         claims: &Claims,
     ) -> Result<DropReason, DropReason> {
-        let (now, mac) = (call.now.since_boot, header.source);
+        let mac = header.source;
         let claimed: Vec<Ipv6Addr> = [claims.source, claims.target].into_iter().flatten().collect();
-        if claimed.iter().any(|address| self.neighbours.is_own(*address)) {
+        if claimed.iter().any(|address| others.addresses.is_own(*address)) {
             return Err(DropReason::AddressTaken);
         }
         let is_announcement = header.destination.is_group() && (claims.target.is_some() || claims.question.is_some());
-        let is_its_own = claimed.iter().all(|address| self.speaks_for_itself(call, mac, (*address).into()));
-        if is_announcement && is_its_own && self.signs_groups(mac) {
+        let is_its_own = claimed.iter().all(|address| others.speaks_for_itself(call, mac, (*address).into()));
+        if is_announcement && is_its_own && others.sign_groups(call, mac) {
             return Err(DropReason::GroupDuplicate);
         }
         let mut reason = DropReason::Unsealed;
         for address in claimed {
-            let holder = self.proved_holder(now, address.into()).unwrap_or(mac);
-            match self.clear.rules.claim(&[mac, holder], Some(address.into())) {
+            let holder = others.addresses.proved_holder(call, address.into()).unwrap_or(mac);
+            match call.core.rules.claim(&[mac, holder], Some(address.into())) {
                 Claim::Refused(owner) => {
                     self.tell_downgrade(call, mac, owner);
                     return Err(DropReason::Downgrade);
                 }
                 Claim::Noted(_) => reason = DropReason::Downgrade,
                 // Whoever can prove himself goes first, as with ARP.
-                Claim::Nothing if self.clear.questions.contains_key(&address.into()) => {
+                Claim::Nothing if self.questions.contains_key(&address.into()) => {
                     return Err(DropReason::Unsealed);
                 }
                 Claim::Nothing => {}
@@ -321,102 +219,105 @@ impl Control {
         Ok(reason)
     }
 
-    /// The proved host that has an IPv6 address.
-    fn proved_holder(&self, now: Instant, ip: IpAddr) -> Option<MacAddress> {
-        let IpAddr::V6(address) = ip else { return None };
-        self.neighbours.holder(now, address).filter(|mac| self.clear.rules.proved.contains(*mac))
+    /// An operator hears now and then that somebody spoke in clear for a host that has proved itself.
+    pub(super) fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
+        let now = call.now.since_boot;
+        let told = self.downgrades_told.get(&owner);
+        if told.is_none_or(|at| now.since(*at) >= DOWNGRADE_TOLD_EVERY) {
+            self.downgrades_told.retain(|_, at| now.since(*at) < DOWNGRADE_TOLD_EVERY);
+            self.downgrades_told.insert(owner, now);
+            tell(call, PlainWord::Refused { mac, owner });
+        }
+    }
+}
+
+impl Machine for Clear {
+    fn deadline(&self) -> Option<Instant> {
+        let questions = self.questions.values().map(|(at, _)| *at).min();
+        time::earlier(questions, self.hosts.values().copied().min())
+    }
+
+    /// Nobody has proved himself in time: what waited for that goes out in clear.
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        let now = call.now.since_boot;
+        for (_, (_, frame)) in self.questions.extract_if(.., |_, (at, _)| *at <= now) {
+            call.make(Side::WIRE, &frame);
+        }
+        let hosts: Vec<_> = self.hosts.extract_if(.., |_, at| *at <= now).map(|(mac, _)| mac).collect();
+        hosts.into_iter().for_each(|mac| go_in_clear(call, mac));
+        false
+    }
+}
+
+/// What other machines know of a sender in clear.
+pub(super) struct Others<'a> {
+    pub(super) addresses: &'a Addresses,
+    pub(super) associations: &'a mut Associations,
+    /// Whether the sender has proved itself as a sender to groups.
+    pub(super) is_group_sender: bool,
+    /// The address that this host has by a lease in clear.
+    pub(super) unproved_address: Option<Ipv4Addr>,
+}
+
+impl Others<'_> {
+    fn is_ours(&self, call: &Call<'_>, ip: Ipv4Addr) -> bool {
+        call.core.settings.identity.certificate().addresses().contains(&ip) || self.unproved_address == Some(ip)
     }
 
     /// Whether no other host than this one has proved that it has the address.
     fn speaks_for_itself(&self, call: &Call<'_>, mac: MacAddress, ip: IpAddr) -> bool {
-        let is_anothers = self.proved_holder(call.now.since_boot, ip).is_some_and(|holder| holder != mac);
-        !is_anothers && self.clear.rules.claim_of_address(mac, Some(ip)) == Claim::Nothing
+        let is_anothers = self.addresses.proved_holder(call, ip).is_some_and(|holder| holder != mac);
+        !is_anothers && call.core.rules.claim_of_address(mac, Some(ip)) == Claim::Nothing
     }
 
     /// Whether this host's group frames come signed, so that their copies in clear need not be heard. One that has fallen back signs
     /// nothing.
-    fn signs_groups(&self, mac: MacAddress) -> bool {
-        let never_falls_back = self.clear.rules.towards(mac) != Migration::Observe;
-        let is_proved =
-            self.clear.rules.proved.contains(mac) && (never_falls_back || self.name_of_group_sender(mac).is_some());
-        self.settings.broadcasting.carried && (is_proved || self.peers.current_by_mac(mac).is_some())
+    fn sign_groups(&self, call: &Call<'_>, mac: MacAddress) -> bool {
+        let rules = &call.core.rules;
+        let never_falls_back = rules.towards(mac) != Migration::Observe;
+        let is_proved = rules.proved.contains(mac) && (never_falls_back || self.is_group_sender);
+        call.core.settings.broadcasting.carried && (is_proved || self.associations.peers.current_by_mac(mac).is_some())
     }
+}
 
-    /// Whether group frames of our stack leave in clear beside the signed ones. A stack's tag would lead into another network.
-    pub(super) fn copies_groups_in_clear(&self, header: &Header) -> bool {
-        self.clear.rules.is_lenient_to_groups() && !header.ethertype.is_vlan()
-    }
+fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {
+    call.order_all(|| OrderKind::InClear(mac));
+}
 
-    /// What contradicts the certificate of a proved host: only noted where everything is.
-    pub(super) fn excuse_insider(
-        &mut self,
-        call: &mut Call<'_>,
-        mac: MacAddress,
-        admitted: Result<(), DropReason>,
-    ) -> Result<(), DropReason> {
-        let Err(reason) = admitted else { return Ok(()) };
-        if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
-            return Err(reason);
-        }
-        self.ledger.excuse(reason);
-        if self.clear.observed.note(call.now.since_boot, mac, reason) {
-            call.out.event(Event::Plain { mac, reason });
-        }
-        Ok(())
+/// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or may not.
+fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, reason: DropReason) {
+    call.note_plain(mac, reason);
+    if others.associations.peers.current_by_mac(mac).is_some() {
+        on_peer_in_clear(call, others.associations, mac);
+    } else if !call.core.rules.proved.contains(mac) {
+        go_in_clear(call, mac);
     }
+}
 
-    fn is_ours(&self, ip: Ipv4Addr) -> bool {
-        self.settings.identity.certificate().addresses().contains(&ip)
+/// A peer spoke in clear. In mode `observe`, one that does nothing else for a while has fallen back.
+pub(super) fn on_peer_in_clear(call: &mut Call<'_>, associations: &mut Associations, mac: MacAddress) {
+    if call.core.rules.towards(mac) != Migration::Observe {
+        return;
     }
+    let silence = associations.peers.speaks_in_clear(call.now.since_boot, mac);
+    if silence.is_some_and(|time| time >= FALL_BACK_AFTER) {
+        associations.end_current(call, mac, EndCause::FellBack);
+        go_in_clear(call, mac);
+    }
+}
 
-    /// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or may not.
-    fn excuse(&mut self, call: &mut Call<'_>, mac: MacAddress, reason: DropReason) {
-        self.ledger.excuse(reason);
-        if self.clear.observed.note(call.now.since_boot, mac, reason) {
-            call.out.event(Event::Plain { mac, reason });
+/// What an operator should hear. Who says it keeps to the limits.
+pub(super) fn tell(call: &mut Call<'_>, word: PlainWord) {
+    let event = match word {
+        PlainWord::Passed { mac, reason } => Some(Event::Plain { mac, reason }),
+        PlainWord::Refused { mac, owner } => {
+            let name = call.core.rules.proved.name(owner).unwrap_or("a host forgotten since").to_owned();
+            Some(Event::Downgrade { mac, name, owner })
         }
-        if self.peers.current_by_mac(mac).is_some() {
-            self.hear_plain(call, mac);
-        } else if !self.clear.rules.proved.contains(mac) {
-            self.go_in_clear(call, mac);
+        PlainWord::Management { mac } => {
+            let manager = call.core.rules.policy.management_by_mac(mac);
+            manager.map(|manager| Event::Management { mac, ip: manager.ip })
         }
-    }
-
-    /// A peer spoke in clear. In mode `observe`, one that does nothing else for a while has fallen back.
-    pub(super) fn hear_plain(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        if self.clear.rules.towards(mac) != Migration::Observe {
-            return;
-        }
-        let now = call.now.since_boot;
-        if self.peers.speaks_in_clear(now, mac).is_some_and(|time| time >= FALL_BACK_AFTER) {
-            self.end_current(call, mac, EndCause::FellBack);
-            self.go_in_clear(call, mac);
-        }
-    }
-
-    fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
-        let now = call.now.since_boot;
-        let told = self.clear.downgrades_told.get(&owner);
-        if told.is_none_or(|at| now.since(*at) >= DOWNGRADE_TOLD_EVERY) {
-            self.clear.downgrades_told.retain(|_, at| now.since(*at) < DOWNGRADE_TOLD_EVERY);
-            self.clear.downgrades_told.insert(owner, now);
-            self.word(call, PlainWord::Refused { mac, owner });
-        }
-    }
-
-    /// What an operator should hear. Who says it keeps to the limits.
-    pub(super) fn word(&mut self, call: &mut Call<'_>, word: PlainWord) {
-        let event = match word {
-            PlainWord::Passed { mac, reason } => Some(Event::Plain { mac, reason }),
-            PlainWord::Refused { mac, owner } => {
-                let name = self.clear.rules.proved.name(owner).unwrap_or("a host forgotten since").to_owned();
-                Some(Event::Downgrade { mac, name, owner })
-            }
-            PlainWord::Management { mac } => {
-                let manager = self.clear.rules.policy.management_by_mac(mac);
-                manager.map(|manager| Event::Management { mac, ip: manager.ip })
-            }
-        };
-        event.into_iter().for_each(|event| call.out.event(event));
-    }
+    };
+    event.into_iter().for_each(|event| call.out.event(event));
 }

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Meta, Now, Outbox, Side, Sink, sink};
+use bump::{DropReason, Fate, Instant, Now, Side};
 use dhcp::link::Leased;
 use dhcp::link::client::{self, Client, Granted};
 use dhcp::link::server::{self, Asked, Granting, Reply, Server};
@@ -20,12 +20,13 @@ use wire::MacAddress;
 use wire::dhcp::{Operation, View};
 use wire::ethernet::Header;
 
-use super::{Call, Control, Task};
-use crate::event::{EndCause, Event};
+use super::Task;
+use super::core::{Call, Verdict};
+use super::dhcp_clear::Unproved;
+use super::machines::{Machine, Wish};
+use crate::event::Event;
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
 use crate::limits;
-use crate::message::OrderKind;
-use crate::origin::Origin;
 use crate::settings::Settings;
 
 /// A lease that lasts, as an operator sees it.
@@ -57,8 +58,9 @@ enum Waiting {
 pub(super) struct Dhcp {
     /// Who this host is without a lease.
     base: Arc<HostIdentity>,
-    client: Option<Client>,
-    server: Option<Server>,
+    pub(super) client: Option<Client>,
+    pub(super) server: Option<Server>,
+    pub(super) unproved: Unproved,
     waiting: BTreeMap<u64, Waiting>,
     last_number: u64,
     event_budget: Bucket,
@@ -71,14 +73,24 @@ impl Dhcp {
             base: Arc::clone(&settings.identity),
             client: settings.dhcp.client.clone().map(Client::new),
             server: server.map(|server| Server::new(now, server.settings.clone(), secret)),
+            unproved: Unproved::default(),
             waiting: BTreeMap::new(),
             last_number: 0,
             event_budget: Bucket::new(limits::DHCP_EVENTS_PER_SECOND, limits::DHCP_EVENTS_PER_SECOND),
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.client.as_ref().and_then(Client::deadline)
+    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
+    pub(super) fn leases(&self, now: Instant) -> Vec<LeaseReport> {
+        let report = |lease: Leased, given: bool| LeaseReport {
+            ip: lease.address,
+            mac: lease.mac,
+            remaining: lease.until.map(|until| until.since(now)),
+            given,
+        };
+        let own = self.client.iter().filter_map(|client| client.lease(now)).map(|lease| report(lease, false));
+        let given = self.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
+        own.chain(given).collect()
     }
 
     /// What both halves prove themselves with is what this identity has.
@@ -92,23 +104,9 @@ impl Dhcp {
     }
 }
 
-impl Control {
-    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
-    #[must_use]
-    pub fn leases(&self, now: Instant) -> Vec<LeaseReport> {
-        let report = |lease: Leased, given: bool| LeaseReport {
-            ip: lease.address,
-            mac: lease.mac,
-            remaining: lease.until.map(|until| until.since(now)),
-            given,
-        };
-        let own = self.dhcp.client.iter().filter_map(|client| client.lease(now)).map(|lease| report(lease, false));
-        let given = self.dhcp.server.iter().flat_map(|server| server.leases(now)).map(|lease| report(lease, true));
-        own.chain(given).collect()
-    }
-
+impl Dhcp {
     /// The fate of a frame that is DHCP: a plain one of the stack, or a DHCP frame of the wire. `Held` means that a job decides.
-    pub(super) fn dhcp_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
+    pub(super) fn on_frame(&mut self, call: &mut Call<'_>, from: Side, frame: &[u8]) -> Fate {
         let outcome = match from {
             Side::STACK => self.stack_dhcp(call, frame),
             Side::WIRE => self.wire_dhcp(call, frame),
@@ -116,16 +114,19 @@ impl Control {
         outcome.unwrap_or_else(|reason| self.refuse_dhcp(call, frame, reason))
     }
 
-    fn stack_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn stack_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let is_reply = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?.operation() == Operation::Reply;
         if is_reply { self.own_reply(call, frame) } else { self.own_question(call, frame) }
     }
 
-    fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let nonce = self.random.bytes();
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+    fn own_question(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
+        let nonce = call.core.random.bytes();
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         match client.outgoing(call.now, nonce, frame) {
-            Ok(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
+            Ok(wrapped) => {
+                self.ask_in_clear(call, frame);
+                self.forward_dhcp(call, Side::WIRE, &wrapped)
+            }
             Err(reason) => {
                 if reason == DropReason::DhcpGivenBack {
                     // The program has given the address up, whatever the server hears.
@@ -136,12 +137,16 @@ impl Control {
         }
     }
 
-    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        let (unix_s, serial) = (self.certificate_time(call.now).unix_s(), self.random.bytes());
-        let settings = Arc::clone(&self.settings);
+    fn own_reply(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
+        let (unix_s, serial) = (call.certificate_time().unix_s(), call.core.random.bytes());
+        let settings = Arc::clone(&call.core.settings);
         let authority = settings.dhcp.server.as_ref().ok_or(DropReason::DhcpNotServer)?;
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
-        match server.outgoing(call.now, unix_s, serial, frame)? {
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+        let reply = match server.outgoing(call.now, unix_s, serial, frame) {
+            Err(DropReason::DhcpUnasked) => return self.answer_in_clear(call, frame),
+            other => other?,
+        };
+        match reply {
             Reply::Send(wrapped) => self.forward_dhcp(call, Side::WIRE, &wrapped),
             Reply::Certify(granting, grant) => {
                 let job = DhcpJob::Certify(Arc::clone(&authority.authority), grant);
@@ -150,26 +155,27 @@ impl Control {
         }
     }
 
-    fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn wire_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let (header, message) = Header::parse(frame).map_err(|_| DropReason::Runt)?;
-        if let Some(server) = &mut self.dhcp.server {
+        if header.ethertype != call.core.settings.ethertype {
+            return self.on_plain(call, &header, frame);
+        }
+        if let Some(server) = &mut self.server {
             let step = server.incoming(call.now, &header, message)?;
             return self.take_server_step(call, step, frame);
         }
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         let step = client.incoming(call.now, &header, message)?;
         self.take_client_step(call, step, frame)
     }
 
-    fn take_server_step(&mut self, call: &mut Call<'_>, step: server::Step, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn take_server_step(&mut self, call: &mut Call<'_>, step: server::Step, frame: &[u8]) -> Verdict {
         match step {
             server::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
             server::Step::Challenge(challenge) => self.answer_dhcp(call, &challenge),
             server::Step::Check(asked) => {
                 let job = DhcpJob::CheckBase {
-                    settings: Arc::clone(&self.settings),
-                    revoked: Arc::clone(&self.revoked),
-                    time: self.certificate_time(call.now),
+                    origins: call.origins(),
                     client: asked.client,
                     certificate: asked.certificate.clone(),
                 };
@@ -178,9 +184,12 @@ impl Control {
         }
     }
 
-    fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Result<Fate, DropReason> {
+    fn take_client_step(&mut self, call: &mut Call<'_>, step: client::Step, frame: &[u8]) -> Verdict {
         match step {
-            client::Step::Deliver(plain) => self.forward_dhcp(call, Side::STACK, &plain),
+            client::Step::Deliver(plain) => {
+                self.unproved.answered();
+                self.forward_dhcp(call, Side::STACK, &plain)
+            }
             client::Step::Repeat(question) => self.answer_dhcp(call, &question),
             client::Step::Lose(plain) => {
                 self.lose_lease(call);
@@ -188,8 +197,8 @@ impl Control {
             }
             client::Step::Check(granted) => {
                 let job = DhcpJob::CheckLease {
-                    base: Arc::clone(&self.dhcp.base),
-                    revoked: Arc::clone(&self.revoked),
+                    base: Arc::clone(&self.base),
+                    revoked: Arc::clone(&call.core.revoked),
                     address: granted.address,
                     certificate: granted.certificate.clone(),
                 };
@@ -198,38 +207,34 @@ impl Control {
         }
     }
 
-    fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Result<Fate, DropReason> {
-        if !sink::copy(call.sink, to, frame, Meta::plain()) {
+    pub(super) fn forward_dhcp(&mut self, call: &mut Call<'_>, to: Side, frame: &[u8]) -> Verdict {
+        if call.pass(to, frame) != Fate::Forwarded {
             return Err(DropReason::PortFull);
         }
-        self.ledger.emitted[to as usize] += 1;
+        call.core.ledger.emitted[to as usize] += 1;
         Ok(Fate::Forwarded)
     }
 
-    fn answer_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Result<Fate, DropReason> {
-        if !sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
-            return Err(DropReason::PortFull);
-        }
-        self.ledger.make(Side::WIRE);
-        Ok(Fate::Answered)
+    fn answer_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
+        if call.make(Side::WIRE, frame) { Ok(Fate::Answered) } else { Err(DropReason::PortFull) }
     }
 
-    fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Result<Fate, DropReason> {
-        if self.dhcp.waiting.len() >= limits::DHCP_JOBS_MAX {
+    fn await_dhcp(&mut self, call: &mut Call<'_>, job: DhcpJob, waiting: Waiting) -> Verdict {
+        if self.waiting.len() >= limits::DHCP_JOBS_MAX {
             return Err(DropReason::DhcpBudget);
         }
-        self.dhcp.last_number += 1;
-        let number = self.dhcp.last_number;
-        if !self.task(call.out, Task::Dhcp(number), JobKind::Dhcp(Box::new(job))) {
+        self.last_number += 1;
+        let number = self.last_number;
+        if !call.task(Task::Dhcp(number), JobKind::Dhcp(Box::new(job))) {
             return Err(DropReason::ControlBusy);
         }
-        self.dhcp.waiting.insert(number, waiting);
+        self.waiting.insert(number, waiting);
         Ok(Fate::Held)
     }
 
     /// A job for DHCP is done; `None` if it was lost.
-    pub(super) fn dhcp_done(&mut self, call: &mut Call<'_>, number: u64, done: Option<DhcpDone>) {
-        let Some(waiting) = self.dhcp.waiting.remove(&number) else { return };
+    pub(super) fn on_done(&mut self, call: &mut Call<'_>, number: u64, done: Option<DhcpDone>) {
+        let Some(waiting) = self.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
                 let outcome = result.and_then(|base| Ok(self.admit_question(call, *asked, *base)?));
@@ -249,7 +254,7 @@ impl Control {
             }
         };
         let fate = outcome.unwrap_or_else(|refusal| self.tell_refusal(call, &frame, &refusal));
-        self.ledger.release(call.now.since_boot, side, fate, &frame);
+        call.release(side, fate, &frame);
     }
 
     fn admit_question(
@@ -257,90 +262,46 @@ impl Control {
         call: &mut Call<'_>,
         asked: Asked,
         base: identity::Verified<identity::HostCertificate>,
-    ) -> Result<Fate, DropReason> {
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+    ) -> Verdict {
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let plain = server.admitted(call.now.since_boot, asked, base)?;
         self.forward_dhcp(call, Side::STACK, &plain)
     }
 
-    fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Result<Fate, DropReason> {
-        let server = self.dhcp.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
+    fn hand_out(&mut self, call: &mut Call<'_>, granting: &Granting, certificate: &[u8]) -> Verdict {
+        let server = self.server.as_mut().ok_or(DropReason::DhcpNotServer)?;
         let wrapped = server.certified(call.now, granting, certificate)?;
         call.out.event(Event::LeaseCertified { mac: granting.mac(), ip: granting.address() });
         self.forward_dhcp(call, Side::WIRE, &wrapped)
     }
 
-    fn accept_lease(
-        &mut self,
-        call: &mut Call<'_>,
-        granted: &Granted,
-        identity: Arc<HostIdentity>,
-    ) -> Result<Fate, DropReason> {
-        let client = self.dhcp.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
+    fn accept_lease(&mut self, call: &mut Call<'_>, granted: &Granted, identity: Arc<HostIdentity>) -> Verdict {
+        let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
-        if self.change_identity(call, identity) {
-            call.out.event(Event::AddressLeased { ip: granted.address });
-        }
+        self.unproved = Unproved::default();
+        call.wishes.push_back(Wish::Leased(identity, granted.address));
         self.forward_dhcp(call, Side::STACK, &granted.frame)
     }
 
     /// The lease is over: this host is nobody again.
     fn lose_lease(&mut self, call: &mut Call<'_>) {
-        let Some(lease) = self.dhcp.client.as_mut().and_then(Client::give_up) else { return };
-        self.change_identity(call, Arc::clone(&self.dhcp.base));
-        call.out.event(Event::LeaseLost { ip: lease.address });
-    }
-
-    /// Ends a lease whose time is over.
-    pub(super) fn end_lease(&mut self, call: &mut Call<'_>) {
-        if self.dhcp.client.as_ref().is_some_and(|client| client.has_ended(call.now.since_boot)) {
-            self.lose_lease(call);
+        if let Some(lease) = self.client.as_mut().and_then(Client::give_up) {
+            call.wishes.push_back(Wish::LeaseLost(Arc::clone(&self.base), lease.address));
         }
     }
 
     /// This host's certificate is renewed, or it has other keys that it shares with others.
-    pub(crate) fn renew(&mut self, now: Now, identity: Arc<HostIdentity>, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
-        let mut call = Call { now, sink, out };
-        self.dhcp.share(&identity);
-        let before = std::mem::replace(&mut self.dhcp.base, Arc::clone(&identity));
-        let shown = self.settings.identity.certificate().clone();
+    pub(super) fn renew(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) {
+        self.share(&identity);
+        let before = std::mem::replace(&mut self.base, Arc::clone(&identity));
+        let shown = call.core.settings.identity.certificate().clone();
         let is_leased = shown.der() != before.certificate().der();
         if !is_leased && shown.der() != identity.certificate().der() {
-            self.change_identity(&mut call, identity);
+            call.wishes.push_back(Wish::Identity(identity));
         } else if let Ok(identity) = identity.with_certificate(shown) {
             // What it shares with others is new. A lease goes on, and its certificate with it.
-            self.share(&mut call, identity);
+            call.settle_identity(Arc::new(identity));
         }
-    }
-
-    /// From now on this host shows another certificate; true if that has other addresses. Peers see a newer certificate for the same
-    /// addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other addresses
-    /// ends, and to groups it speaks as somebody new.
-    fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
-        let moves = identity.certificate().addresses() != self.settings.identity.certificate().addresses();
-        self.settings = Arc::new(Settings { identity, ..Settings::clone(&self.settings) });
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::Settle(Arc::clone(&self.settings)));
-        }
-        self.settle_site_keys(call);
-        let certificate = self.settings.identity.certificate().clone();
-        self.own_origin = Origin::of(&certificate);
-        self.learn_certificate(call, &certificate);
-        // A ticket names the certificate under which it was given; ours of before are refused by that name.
-        self.forget_tickets_of(call, |_| true);
-        let macs: Vec<MacAddress> = self.peers.iter().map(|(mac, _)| *mac).collect();
-        if !moves {
-            for mac in macs {
-                // Where none can begin now, the association ends with the certificate that the peer knows.
-                self.begin_rollover(call, mac);
-            }
-            return false;
-        }
-        self.broadcasts.renew_incarnation(&mut self.random, call.now);
-        self.abandon_openings(call);
-        self.abandon_answers(call);
-        macs.into_iter().for_each(|mac| self.end_all(call, mac, EndCause::OwnAddress));
-        true
     }
 
     fn refuse_dhcp(&mut self, call: &mut Call<'_>, frame: &[u8], reason: DropReason) -> Fate {
@@ -357,11 +318,25 @@ impl Control {
     /// News of a frame that was refused although its tag was right.
     fn tell_refusal(&mut self, call: &mut Call<'_>, frame: &[u8], refusal: &Refusal) -> Fate {
         let Refusal { reason, detail } = refusal.clone();
-        if self.dhcp.event_budget.take(call.now.since_boot)
+        if self.event_budget.take(call.now.since_boot)
             && let Ok((header, _)) = Header::parse(frame)
         {
             call.out.event(Event::DhcpRefused { mac: header.source, reason, detail });
         }
         Fate::Dropped(reason)
+    }
+}
+
+impl Machine for Dhcp {
+    fn deadline(&self) -> Option<Instant> {
+        self.client.as_ref().and_then(Client::deadline)
+    }
+
+    /// Ends a lease whose time is over.
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        if self.client.as_ref().is_some_and(|client| client.has_ended(call.now.since_boot)) {
+            self.lose_lease(call);
+        }
+        false
     }
 }

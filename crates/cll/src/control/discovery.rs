@@ -1,120 +1,135 @@
-//! IPv6 (no paper has it): what neighbour discovery of our own stack asks for, and which addresses proved hosts may use.
+//! IPv6 (no paper has it): who has which address, and what lanes and our own stack are told of it.
 //!
-//! A solicitation of the stack opens a handshake and its advertisement completes one, as ARP does (`stack.rs`). Who has
-//! which address is decided by `neighbours`; lanes ask here when a frame claims what they do not know.
+//! Who has which address is decided by `neighbours`; lanes ask here when a frame claims what they do not know.
 //!
 //! Which addresses our own stack has is learned from what it sends. A program that starts anew may have missed that, so
 //! for an unknown address the stack is asked, without naming anybody, whether it has it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
-use bump::{DropReason, Fate, Meta, Side, sink};
+use bump::{DropReason, Instant, Side};
+use identity::Verified;
 use identity::certificate::HostCertificate;
-use wire::arp::Operation;
+use shield::Bucket;
 use wire::cll::resolution::Neighbour;
 use wire::cll::{Handshake, Resolution};
 use wire::ethernet::Header;
-use wire::nd::{advertisement, group_mac, solicitation, solicited_node};
+use wire::nd::{group_mac, solicitation, solicited_node};
 use wire::{EtherType, MacAddress};
 
-use super::stack::forward_in_clear;
-use super::{Call, Control};
+use super::core::{Call, steady};
 use crate::event::Event;
 use crate::job::Refusal;
-use crate::limits::{ADDRESS_REFRESH, PROBE_ANSWER_MAX, PROBES_OPEN_MAX};
-use crate::message::{Claim, OrderKind};
-use crate::neighbours::Claimed;
-use crate::origin::{Claims, Passage};
+use crate::limits::{ADDRESS_REFRESH, CLAIMS_TOLD_BURST, PROBE_ANSWER_MAX, PROBES_OPEN_MAX, PROBES_PER_SECOND};
+use crate::message::OrderKind;
+use crate::neighbours::{Claimed, Neighbours};
+use crate::origin::{Claims, Origin, Passage};
 
-impl Control {
-    /// The fate of a neighbour solicitation or advertisement of the stack.
-    pub(super) fn stack_neighbour(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
-        let Ok((header, packet)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
-        // Peers judge it like this, so what they would refuse need not leave.
-        let Ok(Passage::Ipv6(claims)) = self.own_origin.check(frame) else {
-            return self.uncarried(call, frame, DropReason::DiscoveryNotOurs);
-        };
-        let target =
-            wire::nd::Message::parse(&packet[wire::ipv6::HEADER_LEN..]).ok().and_then(|message| message.target);
-        match (claims, target) {
-            (Claims { question: Some(target), .. }, _) => self.stack_takes(call, target, frame),
-            (Claims { target: Some(target), .. }, _) => self.stack_advertises(call, &header, target, frame),
-            (Claims { source: Some(source), .. }, Some(target)) => {
-                self.note_own(call, source);
-                self.stack_solicits(call, &header, (source, target), frame)
-            }
-            _ => self.uncarried(call, frame, DropReason::DiscoveryNotOurs),
+/// Who has which address.
+pub(super) struct Addresses {
+    neighbours: Neighbours,
+    own_origin: Origin,
+    /// Addresses for which our stack is asked whether it has them, and since when.
+    probes: BTreeMap<Ipv6Addr, Instant>,
+    probe_budget: Bucket,
+    claims_told: Bucket,
+}
+
+impl Addresses {
+    pub(super) fn new(own: &Verified<HostCertificate>) -> Addresses {
+        Addresses {
+            neighbours: Neighbours::new(own),
+            own_origin: Origin::of(own),
+            probes: BTreeMap::new(),
+            probe_budget: steady(PROBES_PER_SECOND),
+            claims_told: Bucket::new(1, CLAIMS_TOLD_BURST),
+        }
+    }
+
+    /// This host shows another certificate.
+    pub(super) fn on_identity(&mut self, call: &mut Call<'_>) {
+        let certificate = call.core.settings.identity.certificate().clone();
+        self.own_origin = Origin::of(&certificate);
+        self.learn_certificate(call, &certificate);
+    }
+
+    /// The host that has an IPv6 address.
+    pub(super) fn holder(&self, now: Instant, address: Ipv6Addr) -> Option<MacAddress> {
+        self.neighbours.holder(now, address)
+    }
+
+    /// All IPv6 addresses of a host.
+    pub(super) fn of_host(&self, mac: MacAddress) -> Vec<Ipv6Addr> {
+        self.neighbours.addresses_of(mac)
+    }
+
+    /// Whether our own stack has this IPv6 address.
+    pub(super) fn is_own(&self, address: Ipv6Addr) -> bool {
+        self.neighbours.is_own(address)
+    }
+
+    /// Whether the host with this certificate has the address.
+    pub(super) fn has(&self, now: Instant, certificate: &HostCertificate, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => certificate.addresses().contains(&ip),
+            IpAddr::V6(ip) => self.holder(now, ip) == Some(certificate.mac()),
+        }
+    }
+
+    /// The proved host that has an IPv6 address.
+    pub(super) fn proved_holder(&self, call: &Call<'_>, ip: IpAddr) -> Option<MacAddress> {
+        let IpAddr::V6(address) = ip else { return None };
+        self.holder(call.now.since_boot, address).filter(|mac| call.core.rules.proved.contains(*mac))
+    }
+
+    /// How long what is for this address or host is kept back for a proof; `None` if it never goes
+    /// out in clear.
+    pub(super) fn wait(&self, call: &Call<'_>, ip: Option<IpAddr>, mac: Option<MacAddress>) -> Option<Duration> {
+        let rules = &call.core.rules;
+        // An address that a proved host made itself is in no certificate.
+        let mac = mac.or_else(|| self.proved_holder(call, ip?));
+        match (ip, mac) {
+            (Some(ip), Some(mac)) => Some(rules.wait_for_address(ip)?.max(rules.wait_for_host(mac)?)),
+            (Some(ip), None) => rules.wait_for_address(ip),
+            (None, Some(mac)) => rules.wait_for_host(mac),
+            (None, None) => None,
+        }
+    }
+
+    /// What a frame of our stack claims; none where peers would refuse it.
+    pub(super) fn own_claims(&self, frame: &[u8]) -> Option<Claims> {
+        match self.own_origin.check(frame) {
+            Ok(Passage::Ipv6(claims)) => Some(claims),
+            _ => None,
         }
     }
 
     /// The stack is about to take an address and asks all whether somebody has it.
-    fn stack_takes(&mut self, call: &mut Call<'_>, target: Ipv6Addr, frame: &[u8]) -> Fate {
+    pub(super) fn begin_own(&mut self, call: &mut Call<'_>, target: Ipv6Addr) {
         if let Ok(claimed) = self.neighbours.begin_own(call.now.since_boot, target) {
-            self.withdraw(call, &claimed.withdrawn);
+            withdraw(call, &claimed.withdrawn);
         }
-        self.group_frame_of_stack(call, frame)
-    }
-
-    /// The stack asks who has an address.
-    fn stack_solicits(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        (source, target): (Ipv6Addr, Ipv6Addr),
-        frame: &[u8],
-    ) -> Fate {
-        if let Some(mac) = self.lively_holder(call, target) {
-            call.order(0, OrderKind::Seal(mac, frame.to_vec()));
-            return Fate::Forwarded;
-        }
-        let destination = if header.destination.is_group() { MacAddress::BROADCAST } else { header.destination };
-        let question = Neighbour {
-            operation: Operation::Request,
-            sender_mac: self.settings.mac,
-            sender_ip: source,
-            target_mac: if destination.is_group() { MacAddress::ZERO } else { destination },
-            target_ip: target,
-        };
-        let opened = self.open_for_ip(call, question.into(), destination);
-        self.ask_in_clear(call, target.into(), frame, opened)
-    }
-
-    /// The stack says that it has an address.
-    fn stack_advertises(&mut self, call: &mut Call<'_>, header: &Header, target: Ipv6Addr, frame: &[u8]) -> Fate {
-        self.note_own(call, target);
-        if header.destination.is_group() {
-            return match self.probes.remove(&target) {
-                Some(_) => Fate::Consumed,
-                None => self.group_frame_of_stack(call, frame),
-            };
-        }
-        let asked_in_clear = self.clear.take_asker(call.now.since_boot, header.destination);
-        let asked_by_handshake = self.send_replies_that_waited(call, header.destination, target.into());
-        if asked_in_clear {
-            return forward_in_clear(call, frame);
-        }
-        if asked_by_handshake {
-            return Fate::Consumed;
-        }
-        if self.peers.current_by_mac(header.destination).is_some() {
-            call.order(0, OrderKind::Seal(header.destination, frame.to_vec()));
-            return Fate::Forwarded;
-        }
-        self.uncarried(call, frame, DropReason::DiscoveryUnasked)
-    }
-
-    /// The peer that has an address, if its association works: it can be asked under the seal.
-    fn lively_holder(&self, call: &Call<'_>, address: Ipv6Addr) -> Option<MacAddress> {
-        let now = call.now.since_boot;
-        let current = self.peers.current_by_mac(self.neighbours.holder(now, address)?)?;
-        current.is_lively(now).then(|| current.certificate.mac())
     }
 
     /// Our stack uses this address. Should another host have it, that host's claim stays.
-    fn note_own(&mut self, call: &mut Call<'_>, address: Ipv6Addr) {
-        if let Ok(claimed) = self.neighbours.claim(call.now.since_boot, self.settings.mac, address) {
-            self.withdraw(call, &claimed.withdrawn);
+    pub(super) fn note_own(&mut self, call: &mut Call<'_>, address: Ipv6Addr) {
+        if let Ok(claimed) = self.neighbours.claim(call.now.since_boot, call.core.settings.mac, address) {
+            withdraw(call, &claimed.withdrawn);
         }
+    }
+
+    /// Our stack does not answer for an address.
+    pub(super) fn forget_own(&mut self, gone: IpAddr) {
+        if let IpAddr::V6(gone) = gone {
+            self.neighbours.forget_own(gone);
+        }
+    }
+
+    /// Whether our stack was asked whether it has this address and has not answered yet; the answer is here.
+    pub(super) fn take_probe(&mut self, address: Ipv6Addr) -> bool {
+        self.probes.remove(&address).is_some()
     }
 
     /// A request asks for an address that our stack was not heard to have. The site tag in front of it is good.
@@ -123,136 +138,74 @@ impl Control {
         let Resolution::Neighbour(Neighbour { target_ip: target, .. }) = request.resolution else { return };
         self.probes.retain(|_, asked| now.since(*asked) < PROBE_ANSWER_MAX);
         let is_asked = self.probes.contains_key(&target) || self.probes.len() >= PROBES_OPEN_MAX;
-        if is_asked || !self.settings.ipv6 || !self.is_own_site(frame, &request.site_tag) {
+        if is_asked || !call.core.settings.ipv6 || call.site_key_of(frame, &request.site_tag).is_none() {
             return;
         }
         // A certificate names what the stack may have; that it has it, it says itself.
-        let anothers = self.neighbours.holder(now, target).is_some_and(|holder| holder != self.settings.mac);
+        let source = call.core.settings.mac;
+        let anothers = self.holder(now, target).is_some_and(|holder| holder != source);
         if !anothers && self.probe_budget.take(now) {
             self.probes.insert(target, now);
             let group = solicited_node(target);
-            let packet = solicitation(Ipv6Addr::UNSPECIFIED, self.settings.mac, group, target);
-            self.send_ipv6_up(call, self.settings.mac, group_mac(group), &packet);
+            let packet = solicitation(Ipv6Addr::UNSPECIFIED, source, group, target);
+            let header = Header { destination: group_mac(group), source, ethertype: EtherType::IPV6 };
+            call.make(Side::STACK, &[&header.emit()[..], &packet].concat());
         }
     }
 
-    /// Hands the stack what a handshake has proved, in its own words: ARP, or neighbour discovery.
-    pub(super) fn send_resolution_up(&mut self, call: &mut Call<'_>, resolution: &Resolution, is_router: bool) {
-        let neighbour = match resolution {
-            Resolution::Arp(arp) => return self.send_arp_up(call, arp),
-            Resolution::Neighbour(neighbour) => neighbour,
-        };
-        let Neighbour { sender_mac, sender_ip, target_ip, .. } = *neighbour;
-        let packet = match neighbour.operation {
-            Operation::Request => solicitation(sender_ip, sender_mac, target_ip, target_ip),
-            Operation::Reply => advertisement(sender_ip, sender_mac, target_ip, is_router),
-        };
-        self.send_ipv6_up(call, sender_mac, self.settings.mac, &packet);
-    }
-
-    fn send_ipv6_up(&mut self, call: &mut Call<'_>, source: MacAddress, destination: MacAddress, packet: &[u8]) {
-        let header = Header { destination, source, ethertype: EtherType::IPV6 };
-        let frame = [&header.emit()[..], packet].concat();
-        if sink::copy(call.sink, Side::STACK, &frame, Meta::plain()) {
-            self.ledger.make(Side::STACK);
-        }
-    }
-
-    /// The fate of an opened frame about which a lane asks.
-    pub(super) fn judge_claim(&mut self, call: &mut Call<'_>, claim: &Claim) -> Fate {
-        let Some(mac) = self.peers.peer_of(claim.association) else {
-            return Fate::Dropped(DropReason::UnknownIndex);
-        };
-        let admitted = self.admit(call, mac, &claim.claims);
-        if let Err(reason) = self.excuse_insider(call, mac, admitted) {
-            return Fate::Dropped(reason);
-        }
-        if !sink::copy(call.sink, Side::STACK, &claim.opened, claim.meta) {
-            return Fate::Dropped(DropReason::PortFull);
-        }
-        self.ledger.emitted[Side::STACK as usize] += 1;
-        Fate::Forwarded
-    }
-
-    /// Judges what the cross-layer check left open of a frame of the proved host at `mac`.
+    /// Judges what the cross-layer check left open of a frame of the proved host at `mac` with this
+    /// name.
     pub(super) fn admit_passage(
         &mut self,
         call: &mut Call<'_>,
-        mac: MacAddress,
+        (mac, name): (MacAddress, &str),
         passage: Result<Passage, DropReason>,
     ) -> Result<(), DropReason> {
         match passage {
-            Ok(Passage::Ipv6(_)) if !self.settings.ipv6 => Err(DropReason::Ipv6),
-            _ if self.settings.weaken.cross_layer => Ok(()),
-            Ok(Passage::Ipv6(claims)) => self.admit(call, mac, &claims),
+            Ok(Passage::Ipv6(_)) if !call.core.settings.ipv6 => Err(DropReason::Ipv6),
+            _ if call.core.settings.weaken.cross_layer => Ok(()),
+            Ok(Passage::Ipv6(claims)) => self.admit(call, (mac, name), &claims),
             Ok(Passage::Free) => Ok(()),
             Err(reason) => Err(reason),
         }
     }
 
     /// Judges what a frame of the proved host at `mac` claims, and tells the lanes.
-    pub(super) fn admit(&mut self, call: &mut Call<'_>, mac: MacAddress, claims: &Claims) -> Result<(), DropReason> {
+    pub(super) fn admit(
+        &mut self,
+        call: &mut Call<'_>,
+        (mac, name): (MacAddress, &str),
+        claims: &Claims,
+    ) -> Result<(), DropReason> {
         let now = call.now.since_boot;
         for address in [claims.source, claims.target].into_iter().flatten() {
-            let decided = self.neighbours.claim(now, mac, address);
-            let claimed = decided.inspect_err(|reason| self.tell_refused(call, (mac, address), *reason))?;
-            self.bind(call, mac, address, &claimed);
+            let claimed = self.neighbours.claim(now, mac, address);
+            let claimed = claimed.inspect_err(|reason| self.tell_refused(call, (mac, name), address, *reason))?;
+            bind(call, (mac, name), address, &claimed);
         }
         let Some(question) = claims.question else { return Ok(()) };
         // The stack's answer is now meant for all.
         self.probes.remove(&question);
-        let decided = self.neighbours.question(now, mac, question);
-        let claimed = decided.inspect_err(|reason| self.tell_refused(call, (mac, question), *reason))?;
-        self.announce(call, (mac, question), &claimed);
+        let claimed = self.neighbours.question(now, mac, question);
+        let claimed = claimed.inspect_err(|reason| self.tell_refused(call, (mac, name), question, *reason))?;
+        announce(call, (mac, name), question, &claimed);
         Ok(())
     }
 
-    /// The host at `mac` has this address: its frames pass the lanes.
-    fn bind(&mut self, call: &mut Call<'_>, mac: MacAddress, address: Ipv6Addr, claimed: &Claimed) {
-        self.announce(call, (mac, address), claimed);
-        let until = call.now.since_boot + ADDRESS_REFRESH;
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::Admit(mac, address, until));
-        }
-    }
-
-    /// Tells what a good claim changed.
-    fn announce(&mut self, call: &mut Call<'_>, (mac, ip): (MacAddress, Ipv6Addr), claimed: &Claimed) {
-        self.withdraw(call, &claimed.withdrawn);
-        if claimed.denies_ours {
-            call.out.event(Event::AddressDenied { name: self.name_of(mac), mac, ip });
-        }
-    }
-
-    fn tell_refused(&mut self, call: &mut Call<'_>, (mac, ip): (MacAddress, Ipv6Addr), reason: DropReason) {
+    fn tell_refused(&mut self, call: &mut Call<'_>, (mac, name): (MacAddress, &str), ip: Ipv6Addr, reason: DropReason) {
         if self.claims_told.take(call.now.since_boot) {
-            call.out.event(Event::ClaimRefused { name: self.name_of(mac), mac, ip, reason });
-        }
-    }
-
-    fn name_of(&self, mac: MacAddress) -> String {
-        let peer = self.peers.current_by_mac(mac).map(|current| current.certificate.name());
-        peer.or_else(|| self.name_of_group_sender(mac)).unwrap_or_default().to_owned()
-    }
-
-    fn withdraw(&mut self, call: &mut Call<'_>, withdrawn: &[(MacAddress, Ipv6Addr)]) {
-        for (mac, address) in withdrawn.iter().filter(|(mac, _)| *mac != self.settings.mac) {
-            for lane in 0..self.settings.lanes {
-                call.order(lane, OrderKind::Withdraw(*mac, *address));
-            }
+            call.out.event(Event::ClaimRefused { name: name.to_owned(), mac, ip, reason });
         }
     }
 
     /// The host with this certificate was proved: what it names is the host's.
     pub(super) fn learn_certificate(&mut self, call: &mut Call<'_>, certificate: &HostCertificate) {
-        let withdrawn = self.neighbours.certify(certificate);
-        self.withdraw(call, &withdrawn);
+        withdraw(call, &self.neighbours.certify(certificate));
     }
 
     /// The site believes this host no more.
-    pub(super) fn forget_addresses(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let withdrawn = self.neighbours.forget_host(mac);
-        self.withdraw(call, &withdrawn);
+    pub(super) fn forget_host(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        withdraw(call, &self.neighbours.forget_host(mac));
     }
 
     /// Whether the sender of a proved handshake message may have the IPv6 address for which it speaks, if it does for one.
@@ -264,15 +217,37 @@ impl Control {
     ) -> Result<(), Refusal> {
         self.learn_certificate(call, certificate);
         let IpAddr::V6(address) = resolution.sender_ip() else { return Ok(()) };
-        if self.settings.weaken.cross_layer {
+        if call.core.settings.weaken.cross_layer {
             return Ok(());
         }
-        let mac = certificate.mac();
+        let (mac, name) = (certificate.mac(), certificate.name());
         let claimed = self.neighbours.claim(call.now.since_boot, mac, address).map_err(|reason| {
-            let detail = format!("{} may not speak for {address} at {mac}", certificate.name());
+            let detail = format!("{name} may not speak for {address} at {mac}");
             Refusal { reason, detail }
         })?;
-        self.bind(call, mac, address, &claimed);
+        bind(call, (mac, name), address, &claimed);
         Ok(())
+    }
+}
+
+/// The host at `mac` has this address: its frames pass the lanes.
+fn bind(call: &mut Call<'_>, (mac, name): (MacAddress, &str), address: Ipv6Addr, claimed: &Claimed) {
+    announce(call, (mac, name), address, claimed);
+    let until = call.now.since_boot + ADDRESS_REFRESH;
+    call.order_all(|| OrderKind::Admit(mac, address, until));
+}
+
+/// Tells what a good claim changed.
+fn announce(call: &mut Call<'_>, (mac, name): (MacAddress, &str), ip: Ipv6Addr, claimed: &Claimed) {
+    withdraw(call, &claimed.withdrawn);
+    if claimed.denies_ours {
+        call.out.event(Event::AddressDenied { name: name.to_owned(), mac, ip });
+    }
+}
+
+fn withdraw(call: &mut Call<'_>, withdrawn: &[(MacAddress, Ipv6Addr)]) {
+    let own_mac = call.core.settings.mac;
+    for (mac, address) in withdrawn.iter().filter(|(mac, _)| *mac != own_mac) {
+        call.order_all(|| OrderKind::Withdraw(*mac, *address));
     }
 }

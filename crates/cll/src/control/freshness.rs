@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use bump::{Generator, Instant, Now};
 use identity::site_key::SiteKey;
+use shield::ByRecency;
 use wire::MacAddress;
 use wire::cll::{COOKIE_LEN, NONCE_LEN};
 
-use crate::limits::{COOKIE_EPOCH, STAMPS_MAX};
+use super::core::by_recency;
+use crate::limits::{CHALLENGES_OF_PROVED_PER_SECOND, CHALLENGES_PER_SECOND, COOKIE_EPOCH, STAMPS_MAX};
 
 /// What is to be done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +52,20 @@ pub(crate) struct Freshness {
     secret: SiteKey,
     started_ms: Option<u64>,
     tolerance: Duration,
+    /// Challenges: whoever was heard lately, by what its clock showed, has its own.
+    pub(crate) challenges: ByRecency,
 }
 
 impl Freshness {
-    pub(crate) fn new(random: &mut Generator, now: Now, tolerance: Duration) -> Freshness {
+    pub(crate) fn new(random: &mut Generator, now: Now, tolerance: Duration, heard: &[(MacAddress, u64)]) -> Freshness {
+        let mut challenges = by_recency(CHALLENGES_OF_PROVED_PER_SECOND, CHALLENGES_PER_SECOND);
+        heard.iter().for_each(|&(mac, unix_ms)| challenges.hear(mac, unix_ms));
         Freshness {
             stamps: BTreeMap::new(),
             secret: SiteKey::from_bytes(random.bytes()),
             started_ms: now.trusted_unix_ms(),
             tolerance,
+            challenges,
         }
     }
 
@@ -96,6 +103,7 @@ impl Freshness {
 
     /// Remembers the stamp of a request or reply that was verified.
     pub(crate) fn remember(&mut self, sender: MacAddress, timestamp_ms: u64, nonce: [u8; NONCE_LEN]) {
+        self.challenges.hear(sender, timestamp_ms);
         if self.stamps.len() >= STAMPS_MAX && !self.stamps.contains_key(&sender) {
             // Whoever is forgotten is challenged next time; forgetting the oldest stamp costs the least.
             let oldest = self.stamps.iter().min_by_key(|(_, last)| last.timestamp_ms).map(|(mac, _)| *mac);
@@ -151,7 +159,7 @@ mod tests {
     }
 
     fn started_at(seconds: u64) -> Freshness {
-        Freshness::new(&mut Generator::from_seed([1; 32]), at(seconds), Duration::from_secs(120))
+        Freshness::new(&mut Generator::from_seed([1; 32]), at(seconds), Duration::from_secs(120), &[])
     }
 
     #[test]
@@ -194,6 +202,7 @@ mod tests {
             &mut Generator::from_seed([1; 32]),
             Now { since_boot: Instant::default(), wall: None },
             Duration::from_secs(120),
+            &[],
         );
         let blind = Now { since_boot: Instant::from_millis(5), wall: None };
         assert_eq!(freshness.judge(blind, &stamp(1)), Age::Unknown);

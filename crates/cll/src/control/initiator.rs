@@ -12,16 +12,25 @@ use std::time::Duration;
 use bump::{DropReason, Fate, Instant};
 use identity::Generation;
 use identity::agreement::KeyPair;
+use identity::certificate::HostCertificate;
+use shield::{Apart, Bucket, PerSource};
 use wire::MacAddress;
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::peers::Birth;
-use super::replies::Replied;
-use super::{Call, Control, Task};
-use crate::event::{EndCause, Event};
+use super::Task;
+use super::core::{Call, Verdict, answers_per_source};
+use super::discovery::Addresses;
+use super::machines::{Machine, Wish};
+use super::peers::{Birth, Born};
+use super::replies::{Replied, drop_unjudged};
+use super::resumption::Resumptions;
+use crate::event::Event;
 use crate::job::{Finished, JobKind, SignRequest};
-use crate::limits::{HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME};
+use crate::limits::{
+    HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, LENIENT_GIVE_UP, REPLIES_BURST, REPLIES_PER_SECOND, RETRANSMIT_FIRST,
+    RETRANSMIT_MAX, YIELD_TIME,
+};
 use crate::message::OrderKind;
 use crate::ticket::HeldTicket;
 
@@ -88,6 +97,14 @@ impl Opening {
         asked_ip(&self.question)
     }
 
+    /// When something is to be done about it.
+    fn due(&self) -> Instant {
+        match self.state {
+            State::Reply(repetition) => repetition.next_send.min(self.ends()),
+            _ => self.ends(),
+        }
+    }
+
     /// When it is given up.
     fn ends(&self) -> Instant {
         self.started + self.patience
@@ -103,25 +120,33 @@ fn asked_ip(question: &Resolution) -> Option<IpAddr> {
 }
 
 /// All handshakes that we have open.
-#[derive(Debug, Default)]
 pub(super) struct Openings {
     pub(super) by_id: BTreeMap<OpeningId, Opening>,
     next_id: u64,
+    pub(super) reply_budget: Apart<Bucket>,
+    pub(super) reply_budget_per_source: Apart<PerSource>,
+}
+
+impl Default for Openings {
+    fn default() -> Openings {
+        Openings {
+            by_id: BTreeMap::new(),
+            next_id: 0,
+            reply_budget: Apart::new(|| Bucket::new(REPLIES_PER_SECOND, REPLIES_BURST)),
+            reply_budget_per_source: Apart::new(answers_per_source),
+        }
+    }
+}
+
+/// What an opening is to know of hosts.
+pub(super) struct Known<'a> {
+    pub(super) addresses: &'a Addresses,
+    pub(super) tickets: &'a Resumptions,
 }
 
 impl Openings {
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.by_id
-            .values()
-            .map(|opening| match opening.state {
-                State::Reply(repetition) => repetition.next_send.min(opening.ends()),
-                _ => opening.ends(),
-            })
-            .min()
     }
 
     fn waiting_for_key_pair(&self) -> Vec<OpeningId> {
@@ -140,25 +165,17 @@ impl Openings {
     }
 }
 
-impl Control {
+impl Openings {
     /// Closes what asks for a host with which there is an association now. That host's certificate answers our stack,
     /// which may have asked for the last time; for an address that is not in it nobody answers.
-    pub(super) fn close_openings_for(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(current) = self.peers.current_by_mac(mac) else { return };
-        let (now, neighbours, certificate) = (call.now.since_boot, &self.neighbours, &current.certificate);
-        let is_router = certificate.is_router();
-        let has = |ip: IpAddr| match ip {
-            IpAddr::V4(ip) => certificate.addresses().contains(&ip),
-            IpAddr::V6(ip) => neighbours.holder(now, ip) == Some(mac),
-        };
-        let answered = self.openings.take_answered(mac, has);
-        let answered: Vec<_> =
-            answered.into_iter().map(|opening| (opening.asked_ip().is_some_and(has), opening)).collect();
-        for (is_its, opening) in answered {
-            self.peers.return_index(opening.receiver_index);
-            self.drop_unjudged_replies(call, &opening.state, DropReason::HandshakeUnasked);
-            if is_its {
-                self.send_resolution_up(call, &opening.question.reply(mac, None), is_router);
+    pub(super) fn on_established(&mut self, call: &mut Call<'_>, addresses: &Addresses, certificate: &HostCertificate) {
+        let (now, mac, is_router) = (call.now.since_boot, certificate.mac(), certificate.is_router());
+        let has = |ip: IpAddr| addresses.has(now, certificate, ip);
+        for opening in self.take_answered(mac, has) {
+            call.return_index(opening.receiver_index);
+            drop_unjudged(call, &opening.state, DropReason::HandshakeUnasked);
+            if opening.asked_ip().is_some_and(has) {
+                call.send_resolution_up(&opening.question.reply(mac, None), is_router);
             }
         }
     }
@@ -167,87 +184,95 @@ impl Control {
     pub(super) fn open_for_ip(
         &mut self,
         call: &mut Call<'_>,
+        known: &Known<'_>,
         question: Resolution,
         destination: MacAddress,
     ) -> Result<(), DropReason> {
         let asked_mac = (!destination.is_group()).then_some(destination);
-        self.open(call, question.with_target_mac(asked_mac.unwrap_or_default()), destination, asked_mac)
+        self.open(call, known, question.with_target_mac(asked_mac.unwrap_or_default()), destination, asked_mac)
     }
 
     /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
-    pub(super) fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
-        let own_ip = self.settings.identity.certificate().addresses().first().copied();
-        let question = Resolution::by_hardware_address(self.settings.mac, own_ip, mac);
-        self.open(call, question, mac, Some(mac))
+    pub(super) fn open_for_mac(
+        &mut self,
+        call: &mut Call<'_>,
+        known: &Known<'_>,
+        mac: MacAddress,
+    ) -> Result<(), DropReason> {
+        let own_ip = call.core.settings.identity.certificate().addresses().first().copied();
+        let question = Resolution::by_hardware_address(call.core.settings.mac, own_ip, mac);
+        self.open(call, known, question, mac, Some(mac))
     }
 
     fn open(
         &mut self,
         call: &mut Call<'_>,
+        known: &Known<'_>,
         question: Resolution,
         destination: MacAddress,
         asked_mac: Option<MacAddress>,
     ) -> Result<(), DropReason> {
         let asked_ip = asked_ip(&question);
-        if self.openings.by_id.values().any(|opening| opening.asks(asked_ip, asked_mac)) {
+        if self.by_id.values().any(|opening| opening.asks(asked_ip, asked_mac)) {
             return Ok(());
         }
         let now = call.now.since_boot;
-        if self.openings.len() >= HANDSHAKES_OPEN_MAX || !self.signature_budget.take(now) {
+        if self.len() >= HANDSHAKES_OPEN_MAX || !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
-        self.openings.next_id += 1;
-        let id = OpeningId(self.openings.next_id);
+        let wait = known.addresses.wait(call, asked_ip, asked_mac);
+        self.next_id += 1;
+        let id = OpeningId(self.next_id);
         let opening = Opening {
             question,
             asked_mac,
             destination,
             started: now,
-            patience: self.patience(now, asked_ip, asked_mac),
-            nonce: self.random.bytes(),
+            patience: if wait.is_some() { LENIENT_GIVE_UP } else { HANDSHAKE_GIVE_UP },
+            nonce: call.core.random.bytes(),
             cookie: [0; COOKIE_LEN],
             challenges: 0,
-            receiver_index: self.peers.draw_index(&mut self.random),
+            receiver_index: call.draw_index(),
             key_pair: None,
-            resuming: self.ticket_for(call.now, asked_ip, asked_mac),
+            resuming: known.tickets.ticket_for(call, asked_ip, asked_mac),
             message: Vec::new(),
             under: None,
             state: State::KeyPair,
         };
-        self.openings.by_id.insert(id, opening);
+        self.by_id.insert(id, opening);
         self.sign(call, id);
         Ok(())
     }
 
     /// Gives openings that waited for a key pair one of the new ones.
     pub(super) fn sign_waiting(&mut self, call: &mut Call<'_>) {
-        for id in self.openings.waiting_for_key_pair() {
+        for id in self.waiting_for_key_pair() {
             self.sign(call, id);
         }
     }
 
     /// No key pairs were made: those who wait for one try again in a moment.
-    pub(super) fn key_pairs_lost(&mut self, call: &mut Call<'_>) {
-        for id in self.openings.waiting_for_key_pair() {
-            self.opening_job_lost(call, id);
+    pub(super) fn on_key_pairs_lost(&mut self, call: &mut Call<'_>) {
+        for id in self.waiting_for_key_pair() {
+            self.on_job_lost(call, id);
         }
     }
 
     /// Has the request signed, with the timestamp of this moment.
     pub(super) fn sign(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let Some(key_pair) = self.key_pair_of(call, id) else { return };
-        let Some(opening) = self.openings.by_id.get(&id) else { return };
+        let Some(opening) = self.by_id.get(&id) else { return };
         if let Some(held) = opening.resuming.clone() {
             return self.ask_to_resume(call, id, &held, &key_pair);
         }
-        let identity = Arc::clone(&self.settings.identity);
+        let identity = Arc::clone(&call.core.settings.identity);
         let unsigned = Handshake {
             kind: PacketType::HandshakeRequest,
             site_tag: [0; SITE_TAG_LEN],
             resolution: opening.question,
             timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
             nonce: opening.nonce,
-            offer: self.offer(opening.receiver_index),
+            offer: call.offer(opening.receiver_index),
             key_share: key_pair.public(),
             cookie: opening.cookie,
             certificate: identity.certificate().der(),
@@ -255,8 +280,8 @@ impl Control {
         }
         .emit_unsigned();
         let job = JobKind::SignRequest(SignRequest { identity: Arc::clone(&identity), unsigned });
-        if self.task(call.out, Task::Opening(id), job)
-            && let Some(opening) = self.openings.by_id.get_mut(&id)
+        if call.task(Task::Opening(id), job)
+            && let Some(opening) = self.by_id.get_mut(&id)
         {
             opening.state = State::Signature;
         }
@@ -264,19 +289,19 @@ impl Control {
 
     /// The key pair of an opening; while there is none the opening waits for one.
     fn key_pair_of(&mut self, call: &mut Call<'_>, id: OpeningId) -> Option<Arc<KeyPair>> {
-        if self.openings.by_id.get(&id)?.key_pair.is_none() {
-            let fresh = self.take_key_pair(call.out).map(Arc::new);
-            let opening = self.openings.by_id.get_mut(&id)?;
+        if self.by_id.get(&id)?.key_pair.is_none() {
+            let fresh = call.take_key_pair().map(Arc::new);
+            let opening = self.by_id.get_mut(&id)?;
             opening.key_pair = fresh;
             opening.state = State::KeyPair;
         }
-        self.openings.by_id.get(&id)?.key_pair.clone()
+        self.by_id.get(&id)?.key_pair.clone()
     }
 
     /// The request is signed: out with it.
-    pub(super) fn request_signed(&mut self, call: &mut Call<'_>, id: OpeningId, message: Option<Vec<u8>>) {
-        let Some(message) = message else { return self.opening_job_lost(call, id) };
-        if let Some(destination) = self.openings.by_id.get(&id).map(|opening| opening.destination) {
+    pub(super) fn on_signed(&mut self, call: &mut Call<'_>, id: OpeningId, message: Option<Vec<u8>>) {
+        let Some(message) = message else { return self.on_job_lost(call, id) };
+        if let Some(destination) = self.by_id.get(&id).map(|opening| opening.destination) {
             self.send_request(call, id, destination, message);
         }
     }
@@ -289,91 +314,72 @@ impl Control {
         destination: MacAddress,
         mut message: Vec<u8>,
     ) {
-        let under = self.openings.by_id.get(&id).and_then(|opening| opening.under);
-        self.send_message(call, destination, &mut message, under);
+        let under = self.by_id.get(&id).and_then(|opening| opening.under);
+        call.send_message(destination, &mut message, under);
         let now = call.now.since_boot;
-        if let Some(opening) = self.openings.by_id.get_mut(&id) {
+        if let Some(opening) = self.by_id.get_mut(&id) {
             opening.message = message;
             opening.state = State::Reply(Repetition::after(RETRANSMIT_FIRST, now));
         }
     }
 
     /// A job did not come back: the next repetition tries again from the start.
-    pub(super) fn opening_job_lost(&mut self, call: &mut Call<'_>, id: OpeningId) {
+    pub(super) fn on_job_lost(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let now = call.now.since_boot;
-        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let Some(opening) = self.by_id.get_mut(&id) else { return };
         let repetition = Repetition { last_sent: Instant::default(), ..Repetition::after(RETRANSMIT_FIRST, now) };
         let before = std::mem::replace(&mut opening.state, State::Reply(repetition));
         // What was to be signed anew, perhaps with a cookie, makes the message before it worthless.
         if matches!(before, State::Signature) {
             opening.message.clear();
         }
-        self.drop_unjudged_replies(call, &before, DropReason::JobLost);
+        drop_unjudged(call, &before, DropReason::JobLost);
     }
 
-    /// The peer is who we asked for. Our association is complete from the start (paper, "Complete and Incomplete SAs").
-    pub(super) fn finish(&mut self, call: &mut Call<'_>, opening: &Opening, reply: &Replied, finished: Finished) {
+    /// The peer is who we asked for.
+    pub(super) fn finish(
+        call: &mut Call<'_>,
+        tickets: &mut Resumptions,
+        opening: &Opening,
+        reply: &Replied,
+        agreed: Finished,
+    ) {
         if let Some(held) = &opening.resuming {
-            self.forget_ticket(call, held);
+            tickets.forget(call, held);
         }
-        let (mac, is_router) = (finished.peer.mac(), finished.peer.is_router());
-        self.remember_stamp(call, mac, reply.timestamp_ms, opening.nonce);
-        let own = self.offer(opening.receiver_index);
-        let lifetime = self.agreed_lifetime(call.now, &finished.peer, &own, &reply.offer);
+        call.remember_stamp(agreed.peer.mac(), reply.timestamp_ms, opening.nonce);
+        let (own, peers) = (call.offer(opening.receiver_index), reply.offer);
+        let lifetime = call.agreed_lifetime(&agreed.peer, &own, &peers);
+        let answer = opening.asked_ip().map(|_| (reply.resolution, agreed.peer.is_router()));
+        let (initiated_by_us, rollovers, by_kem, is_quiet) = (true, 0, false, false);
         let asked = opening.started;
-        let birth = Birth {
-            certificate: finished.peer,
-            initiated_by_us: true,
-            own,
-            peers: reply.offer,
-            lifetime,
-            asked,
-            transcript: finished.transcript,
-            rollovers: 0,
-            proof: finished.proof,
-            tickets: finished.keys.tickets,
-            secrecy: finished.secrecy,
-            kept: finished.keys.kept,
-            by_kem: false,
-            is_quiet: false,
-        };
-        let association = self.peers.bear(call.now.since_boot, birth);
-        let is_bare = association.is_bare();
-        self.install_receivers(call, &association, finished.keys.receive, false);
-        self.establish(call, association, finished.keys.send);
-        // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
-        if is_bare {
-            self.begin_kem(call, mac);
-        } else {
-            call.order(0, OrderKind::ShowLife(mac));
-        }
-        if opening.asked_ip().is_some() {
-            self.send_resolution_up(call, &reply.resolution, is_router);
-        }
+        let birth = Birth { agreed, initiated_by_us, own, peers, lifetime, asked, rollovers, by_kem, is_quiet };
+        call.wishes.push_back(Wish::Complete(Box::new(Born { birth, message: None, answer })));
     }
 
     /// The peer cannot judge how old our request is: sign it again with its cookie.
-    pub(super) fn take_challenge(
+    pub(super) fn on_challenge(
         &mut self,
         call: &mut Call<'_>,
+        tickets: &mut Resumptions,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let challenge = Challenge::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if header.destination != self.settings.mac {
+        if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
-        let id = self.openings.by_nonce(&challenge.nonce).ok_or(DropReason::HandshakeUnasked)?;
-        let under = self.site_key_of(frame, &challenge.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
+        let id = self.by_nonce(&challenge.nonce).ok_or(DropReason::HandshakeUnasked)?;
+        let under = call.site_key_of(frame, &challenge.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
         let now = call.now.since_boot;
-        let opening = self.openings.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
+        let opening = self.by_id.get_mut(&id).ok_or(DropReason::HandshakeUnasked)?;
         // A repeated challenge was met already. Signing again would make a second request with the same nonce, and the
         // peer would answer the first.
         let is_news = matches!(opening.state, State::Reply(_)) && opening.cookie != challenge.cookie;
         if !is_news || opening.challenges >= CHALLENGES_PER_OPENING_MAX {
             return Err(DropReason::HandshakeUnasked);
         }
-        if !self.signature_budget.take(now) {
+        if !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
         opening.challenges += 1;
@@ -381,7 +387,7 @@ impl Control {
         opening.under = Some(under);
         let refused = opening.resuming.take();
         if let Some(held) = refused {
-            self.forget_ticket(call, &held);
+            tickets.forget(call, &held);
         }
         self.sign(call, id);
         Ok(Fate::Consumed)
@@ -389,11 +395,11 @@ impl Control {
 
     /// Whether a request of `mac` must wait because ours to the same host goes first (paper, "Retransmissions and
     /// Conflicts"). Only for a moment after we sent ours: should it be lost, the other's is as good.
-    pub(super) fn ours_goes_first(&self, now: Instant, mac: MacAddress, ip: IpAddr) -> bool {
-        self.settings.mac > mac
-            && self.openings.by_id.values().any(|opening| {
+    pub(super) fn goes_first(&self, call: &Call<'_>, mac: MacAddress, ip: IpAddr) -> bool {
+        call.core.settings.mac > mac
+            && self.by_id.values().any(|opening| {
                 let sent_lately = match opening.state {
-                    State::Reply(repetition) => now.since(repetition.last_sent) < YIELD_TIME,
+                    State::Reply(repetition) => call.now.since_boot.since(repetition.last_sent) < YIELD_TIME,
                     State::Verdict { .. } => true,
                     State::KeyPair | State::Signature => false,
                 };
@@ -401,36 +407,14 @@ impl Control {
             })
     }
 
-    /// Repeats requests that are not answered, and gives up on those that never will be.
-    pub(super) fn retransmit(&mut self, call: &mut Call<'_>, budget: usize) {
-        let now = call.now.since_boot;
-        let over = |opening: &Opening| opening.ends() <= now;
-        let due = |opening: &Opening| matches!(opening.state, State::Reply(repetition) if repetition.next_send <= now);
-        let ready: Vec<(OpeningId, bool)> = self
-            .openings
-            .by_id
-            .iter()
-            .filter(|(_, opening)| over(opening) || due(opening))
-            .map(|(id, opening)| (*id, over(opening)))
-            .take(budget)
-            .collect();
-        for (id, is_over) in ready {
-            if is_over {
-                self.give_up(call, id);
-            } else {
-                self.repeat(call, id);
-            }
-        }
-    }
-
     fn repeat(&mut self, call: &mut Call<'_>, id: OpeningId) {
         let now = call.now.since_boot;
-        let Some(opening) = self.openings.by_id.get_mut(&id) else { return };
+        let Some(opening) = self.by_id.get_mut(&id) else { return };
         let State::Reply(Repetition { interval, .. }) = opening.state else { return };
         opening.state = State::Reply(Repetition::after((interval * 2).min(RETRANSMIT_MAX), now));
         let destination = opening.destination;
         // Perhaps the host that was asked has only the other one.
-        opening.under = self.site_keys.other_than(opening.under);
+        opening.under = call.core.site_keys.other_than(opening.under);
         if opening.resuming.is_some() {
             return self.ask_without_ticket(call, id);
         }
@@ -438,28 +422,43 @@ impl Control {
             return self.sign(call, id);
         }
         let (mut message, under) = (opening.message.clone(), opening.under);
-        self.send_message(call, destination, &mut message, under);
+        call.send_message(destination, &mut message, under);
     }
 
     /// This host has other addresses than those with which it asked.
-    pub(super) fn abandon_openings(&mut self, call: &mut Call<'_>) {
-        let all: Vec<OpeningId> = self.openings.by_id.keys().copied().collect();
+    pub(super) fn abandon(&mut self, call: &mut Call<'_>) {
+        let all: Vec<OpeningId> = self.by_id.keys().copied().collect();
         all.into_iter().for_each(|id| self.give_up(call, id));
     }
 
     fn give_up(&mut self, call: &mut Call<'_>, id: OpeningId) {
-        let Some(opening) = self.openings.by_id.remove(&id) else { return };
-        self.peers.return_index(opening.receiver_index);
-        self.drop_unjudged_replies(call, &opening.state, DropReason::JobLost);
+        let Some(opening) = self.by_id.remove(&id) else { return };
+        call.return_index(opening.receiver_index);
+        drop_unjudged(call, &opening.state, DropReason::JobLost);
         if opening.patience >= HANDSHAKE_GIVE_UP {
             call.out.event(Event::NoAnswer { ip: opening.asked_ip(), mac: opening.asked_mac });
         }
         let Some(mac) = opening.asked_mac else { return };
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::GiveUp(mac));
+        call.order_all(|| OrderKind::GiveUp(mac));
+        call.wishes.push_back(Wish::EndDoubted(mac));
+    }
+}
+
+impl Machine for Openings {
+    fn deadline(&self) -> Option<Instant> {
+        self.by_id.values().map(Opening::due).min()
+    }
+
+    /// Repeats a request that is not answered, or gives up on one that never will be.
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        let now = call.now.since_boot;
+        let Some((id, opening)) = self.by_id.iter().find(|(_, opening)| opening.due() <= now) else { return false };
+        let (id, is_over) = (*id, opening.ends() <= now);
+        if is_over {
+            self.give_up(call, id)
+        } else {
+            self.repeat(call, id)
         }
-        if self.peers.current_by_mac(mac).is_some_and(|current| current.doubted) {
-            self.end_current(call, mac, EndCause::Silent);
-        }
+        true
     }
 }

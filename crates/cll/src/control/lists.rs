@@ -1,25 +1,25 @@
-//! The site's revocation list, from peer to peer (docs/protocol.md, section 24): who has a list says so to every peer, and who has an
-//! older one asks for it, piece by piece.
+//! The site's revocation list and its policy, from peer to peer (docs/protocol.md, sections 24 and 30): who has one says so to
+//! every peer, and who has an older one asks for it, piece by piece. Both are a *list* here, and there is a machine for each.
 //!
-//! Any enrolled host may offer anything, so one list is fetched at a time, its length is bounded, it is fetched in a bounded
+//! Any enrolled host may offer anything, so one list of each kind is fetched at a time, its length is bounded, it is fetched in a bounded
 //! time, and it counts for nothing before the program around the link layer has checked the authority's signature under it. A
 //! peer whose list came to nothing is not asked again for a while.
 
 use std::collections::BTreeMap;
 
-use bump::{DropReason, Fate, Instant, time};
-use identity::limits::MAX_REVOCATION_LIST_LEN;
+use bump::{DropReason, Instant, time};
+use identity::limits::{MAX_POLICY_LEN, MAX_REVOCATION_LIST_LEN};
 use shield::Bucket;
 use wire::MacAddress;
-use wire::cll::revocation::{ListName, Message, piece_len};
+use wire::cll::revocation::{ListName, Message, Subject, piece_len};
 
-use super::rollover::Sealed;
-use super::{Call, Control};
+use super::core::{Call, Core};
+use super::machines::Machine;
+use super::peers::Peers;
 use crate::event::Effect;
 use crate::limits::{
     LIST_ASK_EVERY, LIST_ASKED_MAX, LIST_FETCH_MAX, LIST_PIECES_PER_SECOND, LIST_SUSPECT_FOR, LIST_SUSPECTS_MAX,
 };
-use crate::message::OrderKind;
 
 /// A list that is being fetched.
 struct Fetch {
@@ -31,30 +31,25 @@ struct Fetch {
     asked: u8,
 }
 
-/// What control knows about lists.
+/// What control knows about lists of one kind.
 pub(super) struct Lists {
+    subject: Subject,
     fetch: Option<Fetch>,
     /// Who gave, or did not finish to give, a list that is not in force: which, and until when he is not asked.
     suspects: BTreeMap<MacAddress, (u64, Instant)>,
     pieces: Bucket,
 }
 
-impl Default for Lists {
-    fn default() -> Lists {
-        let pieces = Bucket::new(LIST_PIECES_PER_SECOND, LIST_PIECES_PER_SECOND);
-        Lists { fetch: None, suspects: BTreeMap::new(), pieces }
-    }
-}
-
 impl Lists {
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.fetch.as_ref().and_then(|fetch| time::earlier(Some(fetch.ask_at), Some(fetch.ends)))
+    pub(super) fn new(subject: Subject) -> Lists {
+        let pieces = Bucket::new(LIST_PIECES_PER_SECOND, LIST_PIECES_PER_SECOND);
+        Lists { subject, fetch: None, suspects: BTreeMap::new(), pieces }
     }
 
-    fn suspect(&mut self, now: Instant, mac: MacAddress, issued_unix: u64) {
+    fn suspect(&mut self, now: Instant, mac: MacAddress, number: u64) {
         self.suspects.retain(|_, (_, until)| *until > now);
         if self.suspects.len() < LIST_SUSPECTS_MAX {
-            self.suspects.insert(mac, (issued_unix, now + LIST_SUSPECT_FOR));
+            self.suspects.insert(mac, (number, now + LIST_SUSPECT_FOR));
         }
     }
 
@@ -63,79 +58,98 @@ impl Lists {
     }
 
     /// A list is in force: whoever gave it, or an older one, did well.
-    fn settle(&mut self, issued_unix: u64) {
-        self.suspects.retain(|_, (given, _)| *given > issued_unix);
-        self.fetch.take_if(|fetch| fetch.list.issued_unix <= issued_unix);
+    fn settle(&mut self, number: u64) {
+        self.suspects.retain(|_, (given, _)| *given > number);
+        self.fetch.take_if(|fetch| fetch.list.number <= number);
+    }
+
+    /// Why an offer, or a question about one, cannot be meant.
+    fn bad(&self) -> DropReason {
+        match self.subject {
+            Subject::Revocations => DropReason::RevocationList,
+            Subject::Policy => DropReason::SitePolicy,
+        }
+    }
+
+    fn longest(&self) -> usize {
+        match self.subject {
+            Subject::Revocations => MAX_REVOCATION_LIST_LEN,
+            Subject::Policy => MAX_POLICY_LEN,
+        }
     }
 }
 
-impl Control {
-    fn own_list(&self) -> Option<ListName> {
-        let list = self.revoked.list()?;
-        Some(ListName { issued_unix: list.issued_unix(), len: u32::try_from(list.der().len()).ok()? })
+impl Lists {
+    /// What is in force here, and its bytes.
+    fn own_list<'a>(&self, core: &'a Core) -> Option<(ListName, &'a [u8])> {
+        let (number, bytes) = match self.subject {
+            Subject::Revocations => core.revoked.list().map(|list| (list.issued_unix(), list.der()))?,
+            Subject::Policy => core.site_policy.as_ref().map(|policy| (policy.version(), policy.bytes()))?,
+        };
+        Some((ListName { subject: self.subject, number, len: u32::try_from(bytes.len()).ok()? }, bytes))
     }
 
     /// Another list is in force: tells every peer.
-    pub(super) fn offer_list_to_all(&mut self, call: &mut Call<'_>) {
-        let Some(list) = self.own_list() else { return };
-        self.lists.settle(list.issued_unix);
+    pub(super) fn offer_to_all(&mut self, call: &mut Call<'_>, peers: &Peers) {
+        let Some((list, _)) = self.own_list(call.core) else { return };
+        self.settle(list.number);
         let peers: Vec<MacAddress> =
-            self.peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
+            peers.iter().filter(|(_, peer)| peer.current.is_some()).map(|(mac, _)| *mac).collect();
         peers.into_iter().for_each(|mac| Self::send_list(call, mac, &Message::Offer(list)));
     }
 
     /// Tells a peer which list is in force here.
-    pub(super) fn offer_list(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        if let Some(list) = self.own_list() {
+    pub(super) fn offer(&self, call: &mut Call<'_>, mac: MacAddress) {
+        if let Some((list, _)) = self.own_list(call.core) {
             Self::send_list(call, mac, &Message::Offer(list));
         }
     }
 
     fn send_list(call: &mut Call<'_>, mac: MacAddress, message: &Message<'_>) {
-        call.order(0, OrderKind::Control(mac, message.emit()));
+        call.send_sealed(mac, &message.emit());
     }
 
-    /// The fate of a sealed frame with a message about a list.
-    pub(super) fn list_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
-        let Some(mac) = self.peers.peer_of(sealed.association) else {
-            return Fate::Dropped(DropReason::HandshakeUnasked);
-        };
-        let outcome = match Message::parse(sealed.message) {
-            Ok(Message::Offer(list)) => self.take_offer(call, mac, list),
-            Ok(Message::Question(list, offset)) => self.give_piece(call, mac, list, offset),
-            Ok(Message::Piece(list, offset, piece)) => self.take_piece(call, mac, (list, offset), piece),
-            Err(_) => Err(DropReason::InnerMalformed),
-        };
-        outcome.map_or_else(Fate::Dropped, |()| Fate::Consumed)
+    /// A message of a peer about a list of this kind.
+    pub(super) fn on_message(
+        &mut self,
+        call: &mut Call<'_>,
+        mac: MacAddress,
+        message: &Message<'_>,
+    ) -> Result<(), DropReason> {
+        match *message {
+            Message::Offer(list) => self.take_offer(call, mac, list),
+            Message::Question(list, offset) => self.give_piece(call, mac, list, offset),
+            Message::Piece(list, offset, piece) => self.take_piece(call, mac, (list, offset), piece),
+        }
     }
 
-    /// A peer has a list. Whether it is worth asking for says its date alone, which the peer may have made up.
+    /// A peer has a list. Whether it is worth asking for says its number alone, which the peer may have made up.
     fn take_offer(&mut self, call: &mut Call<'_>, mac: MacAddress, list: ListName) -> Result<(), DropReason> {
         let now = call.now.since_boot;
-        let is_newer = self.own_list().is_none_or(|own| own.issued_unix < list.issued_unix);
-        let is_busy = self.lists.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
-        if list.len == 0 || list.len as usize > MAX_REVOCATION_LIST_LEN {
-            return Err(DropReason::RevocationList);
+        let is_newer = self.own_list(call.core).is_none_or(|(own, _)| own.number < list.number);
+        let is_busy = self.fetch.as_ref().is_some_and(|fetch| fetch.ends > now);
+        if list.len == 0 || list.len as usize > self.longest() {
+            return Err(self.bad());
         }
-        if !is_newer || is_busy || self.lists.is_suspect(now, mac) {
+        if !is_newer || is_busy || self.is_suspect(now, mac) {
             return Ok(());
         }
         let ends = now + LIST_FETCH_MAX;
-        self.lists.fetch = Some(Fetch { from: mac, list, bytes: Vec::new(), ends, ask_at: now, asked: 0 });
+        self.fetch = Some(Fetch { from: mac, list, bytes: Vec::new(), ends, ask_at: now, asked: 0 });
         self.ask_for_list(call);
         Ok(())
     }
 
     /// Asks for the next piece, or again for the last one; gives up who does not answer.
-    pub(super) fn ask_for_list(&mut self, call: &mut Call<'_>) {
+    fn ask_for_list(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
-        let Some(fetch) = self.lists.fetch.as_mut().filter(|fetch| fetch.ask_at <= now || fetch.ends <= now) else {
+        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.ask_at <= now || fetch.ends <= now) else {
             return;
         };
         if fetch.asked >= LIST_ASKED_MAX || fetch.ends <= now {
-            let (mac, issued_unix) = (fetch.from, fetch.list.issued_unix);
-            self.lists.fetch = None;
-            return self.lists.suspect(now, mac, issued_unix);
+            let (mac, number) = (fetch.from, fetch.list.number);
+            self.fetch = None;
+            return self.suspect(now, mac, number);
         }
         fetch.asked += 1;
         fetch.ask_at = now + LIST_ASK_EVERY;
@@ -150,15 +164,16 @@ impl Control {
         list: ListName,
         offset: u32,
     ) -> Result<(), DropReason> {
-        let own = self.own_list().filter(|own| *own == list).and_then(|_| self.revoked.list());
+        let own = self.own_list(call.core).filter(|(own, _)| *own == list);
         // Whoever asks for a list that is not in force any more has been told of the newer one.
-        let Some(own) = own else { return Ok(()) };
+        let Some((_, bytes)) = own else { return Ok(()) };
         let start = offset as usize;
-        let piece = own.der().get(start..start + piece_len(list, offset)).ok_or(DropReason::RevocationList)?;
-        if !self.lists.pieces.take(call.now.since_boot) {
+        let piece = bytes.get(start..start + piece_len(list, offset)).ok_or(self.bad())?;
+        let message = Message::Piece(list, offset, piece).emit();
+        if !self.pieces.take(call.now.since_boot) {
             return Err(DropReason::HandshakeBudget);
         }
-        Self::send_list(call, mac, &Message::Piece(list, offset, piece));
+        call.send_sealed(mac, &message);
         Ok(())
     }
 
@@ -173,18 +188,32 @@ impl Control {
         let awaited = |fetch: &&mut Fetch| {
             fetch.from == mac && fetch.list == list && fetch.bytes.len() == offset as usize && fetch.ends > now
         };
-        let fetch = self.lists.fetch.as_mut().filter(awaited).ok_or(DropReason::HandshakeUnasked)?;
+        let fetch = self.fetch.as_mut().filter(awaited).ok_or(DropReason::HandshakeUnasked)?;
         fetch.bytes.extend_from_slice(piece);
         (fetch.asked, fetch.ask_at) = (0, now);
         if fetch.bytes.len() < list.len as usize {
             self.ask_for_list(call);
             return Ok(());
         }
-        let der = std::mem::take(&mut fetch.bytes);
-        self.lists.fetch = None;
+        let bytes = std::mem::take(&mut fetch.bytes);
+        self.fetch = None;
         // Until it is in force, which takes back this word.
-        self.lists.suspect(now, mac, list.issued_unix);
-        call.out.effect(Effect::CheckRevocationList { from: mac, der });
+        self.suspect(now, mac, list.number);
+        call.out.effect(match self.subject {
+            Subject::Revocations => Effect::CheckRevocationList { from: mac, der: bytes },
+            Subject::Policy => Effect::CheckPolicy { from: mac, bytes },
+        });
         Ok(())
+    }
+}
+
+impl Machine for Lists {
+    fn deadline(&self) -> Option<Instant> {
+        self.fetch.as_ref().and_then(|fetch| time::earlier(Some(fetch.ask_at), Some(fetch.ends)))
+    }
+
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        self.ask_for_list(call);
+        false
     }
 }

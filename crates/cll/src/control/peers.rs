@@ -3,27 +3,27 @@
 //! A request of the peer only ever makes a candidate; the first frame that opens under a candidate proves that the peer
 //! holds the keys, and promotes it. So nothing that a stranger can send or replay removes a working association.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Generator, Instant};
+use bump::{DropReason, Instant};
 use identity::Verified;
 use identity::certificate::HostCertificate;
-use identity::schedule::AddedSecret;
 use wire::MacAddress;
-use wire::cll::Offer;
-use wire::cll::handshake::LANES_MAX;
+use wire::cll::{Agreement, Offer, Resolution};
 
-use crate::keys::{SendKey, TicketSecrets};
+use super::PeerReport;
+use crate::event::{EndCause, Event};
+use crate::job::{Finished, Successor};
+use crate::keys::{ReceiveKey, SendKey, TicketSecrets};
 use crate::limits::{
     CANDIDATE_LIFETIME, CANDIDATES_PER_PEER_MAX, HANDSHAKE_GIVE_UP, KEEPALIVE_AFTER, LEAVING_PER_PEER_MAX, REKEY_AFTER,
     SILENCE_MAX, SIMULTANEOUS,
 };
 use crate::message::{Activity, AssociationId};
 use crate::origin::Origin;
-use crate::secrecy::Secrecy;
 use crate::ticket::Proof;
 
 /// One association, as control sees it.
@@ -34,28 +34,35 @@ pub(crate) struct Association {
     pub(crate) initiated_by_us: bool,
     pub(crate) own: Offer,
     pub(crate) peers: Offer,
-    /// When its handshake began here: we asked, or believed the peer's request.
-    pub(crate) asked: Instant,
-    pub(crate) born: Instant,
-    pub(crate) expires: Instant,
-    /// What both sides said to make it, hashed.
-    pub(crate) transcript: [u8; 32],
+    pub(crate) term: Term,
     /// How many rollovers led to it; 0 after a handshake.
     pub(crate) rollovers: u32,
     /// How the peer proved itself.
     pub(crate) proof: Proof,
     /// What the tickets of both sides are made for.
     pub(crate) tickets: TicketSecrets,
-    /// What went into its keys beside its key agreement.
-    pub(crate) secrecy: Secrecy,
-    /// What it hands on to the association that replaces it; none where nothing went in and nothing
-    /// is to.
-    pub(crate) kept: Option<Arc<AddedSecret>>,
+    /// What it hands on to the association that replaces it, and what went into its keys beside its
+    /// key agreement.
+    pub(crate) successor: Successor,
     /// Both sides do ML-KEM, and this association has no fresh secret of it yet.
     pub(crate) wants_kem: bool,
     /// That it came into use is no news.
     pub(crate) is_quiet: bool,
-    pub(crate) last_opened: Option<Instant>,
+    pub(crate) life: Life,
+}
+
+/// When an association began and ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Term {
+    /// When its handshake began here: we asked, or believed the peer's request.
+    asked: Instant,
+    born: Instant,
+    pub(crate) expires: Instant,
+}
+
+/// What lanes saw under an association.
+pub(crate) struct Life {
+    last_opened: Option<Instant>,
     /// Payload was sent and nothing was opened since.
     unanswered_since: Option<Instant>,
     /// Payload was opened and nothing was sent since.
@@ -70,42 +77,17 @@ pub(crate) struct Association {
     plain_since: Option<Instant>,
 }
 
-/// What it takes to make an [`Association`].
-pub(crate) struct Birth {
-    pub(crate) certificate: Verified<HostCertificate>,
-    pub(crate) initiated_by_us: bool,
-    pub(crate) own: Offer,
-    pub(crate) peers: Offer,
-    pub(crate) lifetime: Duration,
-    pub(crate) asked: Instant,
-    pub(crate) transcript: [u8; 32],
-    pub(crate) rollovers: u32,
-    pub(crate) proof: Proof,
-    pub(crate) tickets: TicketSecrets,
-    pub(crate) secrecy: Secrecy,
-    pub(crate) kept: AddedSecret,
-    /// Whether an ML-KEM exchange made it.
-    pub(crate) by_kem: bool,
-    pub(crate) is_quiet: bool,
-}
-
-impl Birth {
-    fn does_kem(&self) -> bool {
-        self.own.post_quantum && self.peers.post_quantum
-    }
-
-    /// Whether no payload may move under it: the secret that both sides want in its keys is still
-    /// to come.
-    fn is_bare(&self) -> bool {
-        self.does_kem() && !self.secrecy.post_quantum
-    }
-}
-
-impl Association {
-    /// The indices under which this host receives.
-    pub(crate) fn receiver_indices(&self) -> impl Iterator<Item = u32> + use<> {
-        let base = self.own.receiver_index;
-        (0..u32::from(self.peers.lanes)).map(move |lane| base + lane)
+impl Life {
+    fn beginning(last_used: Instant) -> Life {
+        Life {
+            last_opened: None,
+            unanswered_since: None,
+            owes_since: None,
+            in_use: false,
+            last_used,
+            doubted: false,
+            plain_since: None,
+        }
     }
 
     fn note(&mut self, now: Instant, activity: Activity) {
@@ -128,17 +110,6 @@ impl Association {
         }
     }
 
-    /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still
-    /// to come.
-    pub(crate) fn is_bare(&self) -> bool {
-        self.own.post_quantum && self.peers.post_quantum && !self.secrecy.post_quantum
-    }
-
-    /// Whether the peer was heard under this association lately.
-    pub(crate) fn is_lively(&self, now: Instant) -> bool {
-        now.since(self.last_opened.unwrap_or(self.born)) < SILENCE_MAX && !self.doubted
-    }
-
     /// Whether the peer seems to be gone.
     pub(crate) fn is_silent(&self, now: Instant) -> bool {
         self.unanswered_since.is_some_and(|since| now.since(since) >= SILENCE_MAX)
@@ -146,20 +117,70 @@ impl Association {
 
     /// Whether the peer should be told that we live; counts as told.
     pub(crate) fn take_owed_sign_of_life(&mut self, now: Instant) -> bool {
-        let owes = self.owes_since.is_some_and(|since| now.since(since) >= KEEPALIVE_AFTER);
-        if owes {
-            self.owes_since = None;
-        }
-        owes
+        self.owes_since.take_if(|since| now.since(*since) >= KEEPALIVE_AFTER).is_some()
+    }
+}
+
+/// What it takes to make an [`Association`].
+pub(crate) struct Birth {
+    pub(crate) agreed: Finished,
+    pub(crate) initiated_by_us: bool,
+    pub(crate) own: Offer,
+    pub(crate) peers: Offer,
+    pub(crate) lifetime: Duration,
+    pub(crate) asked: Instant,
+    pub(crate) rollovers: u32,
+    /// Whether an ML-KEM exchange made it.
+    pub(crate) by_kem: bool,
+    pub(crate) is_quiet: bool,
+}
+
+/// An association that an exchange has made, and what is said when it is there.
+pub(crate) struct Born {
+    pub(crate) birth: Birth,
+    /// The last message of the exchange, under a seal.
+    pub(crate) message: Option<Vec<u8>>,
+    /// What our stack had asked, answered, and whether the peer forwards for others.
+    pub(crate) answer: Option<(Resolution, bool)>,
+}
+
+impl Birth {
+    fn does_kem(&self) -> bool {
+        self.own.post_quantum && self.peers.post_quantum
+    }
+
+    /// Whether no payload may move under it: the secret that both sides want in its keys is still
+    /// to come.
+    fn is_bare(&self) -> bool {
+        self.does_kem() && !self.agreed.secrecy.post_quantum
+    }
+}
+
+impl Association {
+    /// The indices under which this host receives.
+    pub(crate) fn receiver_indices(&self) -> impl Iterator<Item = u32> + use<> {
+        let base = self.own.receiver_index;
+        (0..u32::from(self.peers.lanes)).map(move |lane| base + lane)
+    }
+
+    /// Whether no payload moves under it, because an ML-KEM exchange that both sides want is still
+    /// to come.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.own.post_quantum && self.peers.post_quantum && !self.successor.secrecy.post_quantum
+    }
+
+    /// Whether the peer was heard under this association lately.
+    pub(crate) fn is_lively(&self, now: Instant) -> bool {
+        now.since(self.life.last_opened.unwrap_or(self.term.born)) < SILENCE_MAX && !self.life.doubted
     }
 
     /// Whether it is used and a successor is due: `rekey_every` after its birth, or after four
     /// fifths of its life and [`REKEY_AFTER`] at the latest. The host with the lower address waits
     /// a sixteenth longer, so that as a rule only one side asks.
     pub(crate) fn wants_successor(&self, now: Instant, own_mac: MacAddress, rekey_every: Option<Duration>) -> bool {
-        let due = rekey_every.unwrap_or_else(|| self.expires.since(self.born).mul_f32(0.8).min(REKEY_AFTER));
+        let due = rekey_every.unwrap_or_else(|| self.term.expires.since(self.term.born).mul_f32(0.8).min(REKEY_AFTER));
         let patience = if own_mac > self.certificate.mac() { Duration::ZERO } else { due / 16 };
-        self.in_use && now.since(self.born) >= due + patience
+        self.life.in_use && now.since(self.term.born) >= due + patience
     }
 
     /// Whether the peer has no ticket of it yet.
@@ -174,11 +195,72 @@ impl Association {
 
     /// Whether no payload has moved for so long.
     fn is_idle(&self, now: Instant, idle: Duration) -> bool {
-        now.since(self.last_used) >= idle
+        now.since(self.life.last_used) >= idle
     }
 
     fn initiator(&self, own_mac: MacAddress) -> MacAddress {
         if self.initiated_by_us { own_mac } else { self.certificate.mac() }
+    }
+
+    /// What an operator hears when it comes into use.
+    pub(crate) fn established(&self) -> Event {
+        let certificate = &self.certificate;
+        if self.rollovers > 0 {
+            let (name, mac) = (certificate.name().to_owned(), certificate.mac());
+            return Event::Renewed { name, mac, initiated: self.initiated_by_us, rollovers: self.rollovers };
+        }
+        let (name, mac, initiated) = (certificate.name().to_owned(), certificate.mac(), self.initiated_by_us);
+        let receives = protection(&self.peers, &self.own);
+        let sends = protection(&self.own, &self.peers);
+        if self.is_resumed() {
+            return Event::Resumed { name, mac, initiated, receives, sends };
+        }
+        Event::Established { name, mac, addresses: certificate.addresses().to_vec(), initiated, receives, sends }
+    }
+
+    /// What an operator hears when it ends.
+    pub(crate) fn ended(&self, cause: EndCause) -> Event {
+        let certificate = &self.certificate;
+        Event::Ended { name: certificate.name().to_owned(), mac: certificate.mac(), cause }
+    }
+
+    /// As an operator sees it; without its IPv6 addresses.
+    pub(crate) fn report(&self, state: &'static str, now: Instant) -> PeerReport {
+        let certificate = &self.certificate;
+        PeerReport {
+            name: certificate.name().to_owned(),
+            mac: certificate.mac(),
+            addresses: certificate.addresses().to_vec(),
+            ipv6_addresses: Vec::new(),
+            router: certificate.is_router(),
+            certificate_not_after_unix: certificate.not_after_unix(),
+            state,
+            initiated: self.initiated_by_us,
+            rollovers: self.rollovers,
+            resumed: self.is_resumed(),
+            age: now.since(self.term.born),
+            remaining: self.term.expires.since(now),
+            last_opened_ago: self.life.last_opened.map(|at| now.since(at)),
+            agreement: self.successor.secrecy.describe(agreement_name(self.own.agreement)),
+            sends: protection(&self.own, &self.peers),
+            receives: protection(&self.peers, &self.own),
+        }
+    }
+}
+
+/// How the side that offered `sender` protects what it sends to the other.
+fn protection(sender: &Offer, receiver: &Offer) -> String {
+    let name = identity::aead::Suite::from_id(sender.suite).map_or("unknown", identity::aead::Suite::name);
+    let only = if sender.confidential { "" } else { " (authentication only)" };
+    let compression = sender.compression.towards(receiver.compression);
+    let compression = compression.map_or_else(String::new, |algorithm| format!(", {}", algorithm.name()));
+    format!("{name}{only}{compression}")
+}
+
+fn agreement_name(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::X25519 => "X25519",
+        Agreement::Group14 => "group 14",
     }
 }
 
@@ -220,8 +302,10 @@ impl Peer {
     /// that began when the other was over is no such conflict: its host has lost the other, for instance by a restart.
     pub(crate) fn keeps_current_against(&self, new: &Association, own_mac: MacAddress) -> bool {
         self.current.as_ref().is_some_and(|current| {
-            let apart = new.born.since(current.born).max(current.born.since(new.born));
-            apart <= SIMULTANEOUS && new.asked <= current.born && current.initiator(own_mac) > new.initiator(own_mac)
+            let apart = new.term.born.since(current.term.born).max(current.term.born.since(new.term.born));
+            apart <= SIMULTANEOUS
+                && new.term.asked <= current.term.born
+                && current.initiator(own_mac) > new.initiator(own_mac)
         })
     }
 }
@@ -231,64 +315,41 @@ impl Peer {
 pub(crate) struct Peers {
     by_mac: BTreeMap<MacAddress, Peer>,
     by_association: BTreeMap<AssociationId, MacAddress>,
-    indices: BTreeSet<u32>,
     next_id: u64,
 }
 
 impl Peers {
-    /// Draws a receiver index that is not in use; its low bits are left for the lane.
-    pub(crate) fn draw_index(&mut self, random: &mut Generator) -> u32 {
-        loop {
-            let index = random.number() & !u32::from(LANES_MAX - 1);
-            if self.indices.insert(index) {
-                return index;
-            }
-        }
-    }
-
-    /// Gives back an index that was drawn but not used.
-    pub(crate) fn return_index(&mut self, index: u32) {
-        self.indices.remove(&index);
-    }
-
     /// The name of the association that [`bear`](Peers::bear) makes next.
     pub(crate) fn next_association(&self) -> AssociationId {
         AssociationId(self.next_id + 1)
     }
 
-    /// An association that is not in the table yet.
-    pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> Association {
+    /// An association that is not in the table yet, and its keys.
+    pub(crate) fn bear(&mut self, now: Instant, birth: Birth) -> (Association, Vec<SendKey>, Vec<ReceiveKey>) {
         self.next_id += 1;
         let (is_bare, does_kem) = (birth.is_bare(), birth.does_kem());
+        let Birth { agreed: Finished { peer: certificate, keys, transcript, proof, secrecy }, .. } = birth;
         // One that carries no payload lives as long as a handshake is tried, and gives no tickets.
         let lifetime = if is_bare { birth.lifetime.min(HANDSHAKE_GIVE_UP) } else { birth.lifetime };
-        let has_secrets = does_kem || !birth.secrecy.is_plain();
-        Association {
+        let has_secrets = does_kem || !secrecy.is_plain();
+        let kept = has_secrets.then(|| Arc::new(keys.kept));
+        let association = Association {
             id: AssociationId(self.next_id),
-            secrecy: birth.secrecy,
-            kept: has_secrets.then(|| Arc::new(birth.kept)),
+            successor: Successor { of: transcript, peer: certificate.mac(), kept, secrecy },
             wants_kem: does_kem && !birth.by_kem,
             is_quiet: birth.is_quiet || is_bare,
-            origin: Arc::new(Origin::of(&birth.certificate)),
-            certificate: birth.certificate,
+            origin: Arc::new(Origin::of(&certificate)),
+            certificate,
             initiated_by_us: birth.initiated_by_us,
             own: birth.own,
             peers: birth.peers,
-            asked: birth.asked,
-            born: now,
-            expires: now + lifetime,
-            transcript: birth.transcript,
+            term: Term { asked: birth.asked, born: now, expires: now + lifetime },
             rollovers: birth.rollovers,
-            proof: birth.proof,
-            tickets: if is_bare { TicketSecrets::default() } else { birth.tickets },
-            last_used: now,
-            last_opened: None,
-            unanswered_since: None,
-            owes_since: None,
-            in_use: false,
-            doubted: false,
-            plain_since: None,
-        }
+            proof,
+            tickets: if is_bare { TicketSecrets::default() } else { keys.tickets },
+            life: Life::beginning(now),
+        };
+        (association, keys.send, keys.receive)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -326,6 +387,35 @@ impl Peers {
 
     pub(crate) fn current_by_mac_mut(&mut self, mac: MacAddress) -> Option<&mut Association> {
         self.by_mac.get_mut(&mac)?.current.as_mut()
+    }
+
+    /// The association in use with its peer, if this is it.
+    pub(crate) fn current_of(&self, id: AssociationId) -> Result<&Association, DropReason> {
+        let current = self.peer_of(id).and_then(|mac| self.current_by_mac(mac));
+        current.filter(|current| current.id == id).ok_or(DropReason::HandshakeUnasked)
+    }
+
+    /// All hosts with which there is some association.
+    pub(crate) fn macs(&self) -> Vec<MacAddress> {
+        self.by_mac.keys().copied().collect()
+    }
+
+    /// The name in the certificate of the host at `mac`.
+    pub(crate) fn name_of(&self, mac: MacAddress) -> Option<&str> {
+        self.current_by_mac(mac).map(|current| current.certificate.name())
+    }
+
+    /// All associations, without IPv6 addresses.
+    pub(crate) fn reports(&self, now: Instant) -> Vec<PeerReport> {
+        let mut reports = Vec::new();
+        for peer in self.by_mac.values() {
+            let current = peer.current.iter().map(|one| (one, if one.is_bare() { "agreeing" } else { "established" }));
+            let leaving = peer.leaving.iter().map(|one| (&one.association, "leaving"));
+            let candidates = peer.candidates.iter().map(|one| (&one.association, "candidate"));
+            let all = current.chain(leaving).chain(candidates);
+            reports.extend(all.map(|(association, state)| association.report(state, now)));
+        }
+        reports
     }
 
     /// Enters a candidate; returns the one that had to make room for it.
@@ -374,7 +464,6 @@ impl Peers {
     /// Forgets everything about an association that is out of its peer already.
     pub(crate) fn forget(&mut self, association: &Association) {
         self.by_association.remove(&association.id);
-        self.indices.remove(&association.own.receiver_index);
         let mac = association.certificate.mac();
         if self.by_mac.get(&mac).is_some_and(Peer::is_empty) {
             self.by_mac.remove(&mac);
@@ -386,14 +475,14 @@ impl Peers {
         let Some(mac) = self.by_association.get(&id) else { return };
         let Some(current) = self.by_mac.get_mut(mac).and_then(|peer| peer.current.as_mut()) else { return };
         if current.id == id {
-            current.note(now, activity);
+            current.life.note(now, activity);
         }
     }
 
     /// The peer speaks in clear: for how long it has done nothing else.
     pub(crate) fn speaks_in_clear(&mut self, now: Instant, mac: MacAddress) -> Option<Duration> {
         let current = self.by_mac.get_mut(&mac)?.current.as_mut()?;
-        Some(now.since(*current.plain_since.get_or_insert(now)))
+        Some(now.since(*current.life.plain_since.get_or_insert(now)))
     }
 
     /// Takes out up to `budget` associations whose time is over. The flag tells which were in use.
@@ -403,7 +492,7 @@ impl Peers {
             if expired.len() >= budget {
                 break;
             }
-            expired.extend(peer.current.take_if(|current| current.expires <= now).map(|old| (old, true)));
+            expired.extend(peer.current.take_if(|current| current.term.expires <= now).map(|old| (old, true)));
             let gone = peer.leaving.extract_if(.., |leaving| leaving.until <= now);
             expired.extend(gone.map(|old| (old.association, false)));
             let (over, live) = std::mem::take(&mut peer.candidates).into_iter().partition(|one| one.until <= now);
@@ -455,13 +544,13 @@ impl Peers {
 
     /// The peer whose association in use was silent for longest, to make room.
     pub(crate) fn least_useful(&self) -> Option<MacAddress> {
-        let in_use = self.by_mac.iter().filter_map(|(mac, peer)| Some((mac, peer.current.as_ref()?.last_opened)));
+        let in_use = self.by_mac.iter().filter_map(|(mac, peer)| Some((mac, peer.current.as_ref()?.life.last_opened)));
         in_use.min_by_key(|(_, last_opened)| *last_opened).map(|(mac, _)| *mac)
     }
 
     /// The peer without an association in use that has waited for longest for one.
     pub(crate) fn oldest_unconfirmed(&self) -> Option<MacAddress> {
-        let youngest = |peer: &Peer| peer.associations().map(|association| association.born).max();
+        let youngest = |peer: &Peer| peer.associations().map(|association| association.term.born).max();
         let unconfirmed = self.by_mac.iter().filter(|(_, peer)| peer.current.is_none());
         unconfirmed.min_by_key(|(_, peer)| youngest(peer)).map(|(mac, _)| *mac)
     }

@@ -4,23 +4,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use bump::{DropReason, Fate, Instant, Now, Side};
+use bump::{DropReason, Fate, Instant, Side};
 use identity::Generation;
 use identity::agreement::KeyPair;
+use shield::{Apart, Bucket, PerSource};
 use wire::MacAddress;
 use wire::arp::Operation;
 use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, Offer, PacketType, Resolution, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
+use super::Task;
+use super::core::{Call, Verdict, answers_per_source};
+use super::discovery::Addresses;
 use super::freshness::{Age, Stamp};
-use super::peers::Birth;
-use super::{Call, Control, Task};
-use crate::event::{Effect, Event};
+use super::initiator::Openings;
+use super::machines::{Machine, Wish};
+use super::peers::{Birth, Born};
+use super::resumption::{Resumptions, ask_for_handshake};
+use crate::event::Event;
 use crate::job::{Answer, Answered, JobKind, Refusal, pre_shared_check};
-use crate::keys::AssociationKeys;
-use crate::limits::{ANSWER_CACHED, ANSWERS_MAX, REPLY_REPEAT_MIN, STACK_ANSWER_MAX, SWEEP_INTERVAL};
+use crate::limits::{
+    ANSWER_CACHED, ANSWERS_BURST, ANSWERS_MAX, ANSWERS_PER_SECOND, REPLY_REPEAT_MIN, RESUMPTIONS_BURST,
+    RESUMPTIONS_PER_SECOND, STACK_ANSWER_MAX, STRANGERS_ANSWERED_BURST, STRANGERS_ANSWERED_PER_SECOND,
+};
 
 /// A request is recognised by who sent it, by its nonce, and by what changes when it is signed anew: to another signature
 /// the reply in the cache is no answer.
@@ -73,11 +80,35 @@ impl AnswerEntry {
 }
 
 /// All requests that are being answered or remembered.
-#[derive(Debug, Default)]
 pub(super) struct Answers {
+    budget: Apart<Bucket>,
+    pub(super) resumption_budget: Apart<Bucket>,
+    pub(super) budget_per_source: Apart<PerSource>,
     by_id: BTreeMap<AnswerId, AnswerEntry>,
     /// The same, by when something is to be done.
     by_due: BTreeSet<(Instant, AnswerId)>,
+}
+
+impl Default for Answers {
+    fn default() -> Answers {
+        Answers {
+            budget: Apart {
+                proved: Bucket::new(ANSWERS_PER_SECOND, ANSWERS_BURST),
+                strangers: Bucket::new(STRANGERS_ANSWERED_PER_SECOND, STRANGERS_ANSWERED_BURST),
+            },
+            resumption_budget: Apart::new(|| Bucket::new(RESUMPTIONS_PER_SECOND, RESUMPTIONS_BURST)),
+            budget_per_source: Apart::new(answers_per_source),
+            by_id: BTreeMap::new(),
+            by_due: BTreeSet::new(),
+        }
+    }
+}
+
+/// What an answer is to know of our own openings and of hosts.
+pub(super) struct Around<'a> {
+    pub(super) openings: &'a Openings,
+    pub(super) addresses: &'a mut Addresses,
+    pub(super) tickets: &'a Resumptions,
 }
 
 /// A request whose cheap parts are right, about to be judged.
@@ -104,10 +135,6 @@ impl Answers {
             |id: &AnswerId| self.by_id.get(id).is_some_and(|entry| matches!(entry.state, State::Duplicates { .. }));
         let oldest = self.by_due.iter().map(|(_, id)| *id).find(is_remembered);
         oldest.and_then(|id| self.remove(id)).is_some()
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.by_due.first().map(|(due, _)| *due)
     }
 
     fn insert(&mut self, id: AnswerId, entry: AnswerEntry) {
@@ -142,23 +169,23 @@ impl Answers {
     }
 }
 
-impl Control {
+impl Answers {
     /// A request from the wire, unproved. Read the order as the order of cost.
-    pub(super) fn answer_request(
+    pub(super) fn on_request(
         &mut self,
         call: &mut Call<'_>,
+        around: &mut Around<'_>,
         header: &Header,
         frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
+    ) -> Verdict {
         let request = Handshake::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        let addressed = self.check_addresses(header, &request.resolution);
+        let addressed = check_addresses(call, around.addresses, header, &request.resolution);
         if addressed == Err(DropReason::HandshakeTarget) {
-            self.ask_stack_for(call, &request, frame);
+            around.addresses.ask_stack_for(call, &request, frame);
         }
         addressed?;
-        let under = self.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
-        if self.ours_goes_first(now, header.source, request.resolution.sender_ip()) {
+        let under = call.site_key_of(frame, &request.site_tag).ok_or(DropReason::HandshakeSiteMac)?;
+        if around.openings.goes_first(call, header.source, request.resolution.sender_ip()) {
             return Err(DropReason::HandshakeYields);
         }
         let Handshake { nonce, timestamp_ms, cookie, .. } = request;
@@ -166,84 +193,35 @@ impl Control {
         if let Some(fate) = self.answer_duplicate(call, id, under) {
             return Ok(fate);
         }
-        match self.age_of(call.now, id) {
+        match age_of(call, id) {
             Age::Fresh => self.judge_request(call, id, &request, frame, under),
             Age::Replay => Err(DropReason::HandshakeStale),
-            Age::Unknown => self.challenge(call, id, under),
+            Age::Unknown => challenge(call, id, under),
         }
-    }
-
-    /// Asked for us, and Ethernet and the question agree about who asks.
-    pub(super) fn check_addresses(&self, header: &Header, question: &Resolution) -> Result<(), DropReason> {
-        let addresses = self.settings.identity.certificate().addresses();
-        let for_our_ip = match question.target_ip() {
-            IpAddr::V4(ip) => addresses.contains(&ip),
-            IpAddr::V6(ip) => self.settings.ipv6 && self.neighbours.is_own(ip),
-        };
-        // Who has no address of either kind cannot answer: a reply speaks for one.
-        let has_address = self.settings.ipv6 || !addresses.is_empty();
-        let for_our_mac =
-            question.is_by_hardware_address() && question.target_mac() == self.settings.mac && has_address;
-        if question.operation() != Operation::Request || !(for_our_ip || for_our_mac) {
-            return Err(DropReason::HandshakeTarget);
-        }
-        if question.sender_mac() != header.source {
-            return Err(DropReason::HandshakeSource);
-        }
-        Ok(())
-    }
-
-    pub(super) fn age_of(&self, now: Now, id: AnswerId) -> Age {
-        if self.settings.weaken.freshness {
-            return Age::Fresh;
-        }
-        let AnswerId { mac: sender, nonce, timestamp_ms, cookie } = id;
-        self.freshness.judge(now, &Stamp { sender, timestamp_ms, nonce: &nonce, cookie: &cookie })
     }
 
     /// The same request again: the reply was lost, or is still being made. The paper answers from the cache.
     pub(super) fn answer_duplicate(&mut self, call: &mut Call<'_>, id: AnswerId, under: Generation) -> Option<Fate> {
         let now = call.now.since_boot;
-        let entry = self.answers.by_id.get_mut(&id)?;
+        let entry = self.by_id.get_mut(&id)?;
         entry.under = under;
         match &mut entry.state {
             State::Verdict { .. } | State::Stack { silent_at: Some(_), .. } => Some(Fate::Consumed),
             State::Stack { reply, .. } => {
                 let (question, reply) = (entry.question, std::mem::take(reply));
-                self.answers.set_state(id, State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) });
-                self.send_resolution_up(call, &question, false);
+                self.set_state(id, State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) });
+                call.send_resolution_up(&question, false);
                 Some(Fate::Consumed)
             }
-            State::Duplicates { .. } if self.settings.weaken.freshness => None,
+            State::Duplicates { .. } if call.core.settings.weaken.freshness => None,
             State::Duplicates { last_sent, .. } if now.since(*last_sent) < REPLY_REPEAT_MIN => Some(Fate::Consumed),
             State::Duplicates { reply, last_sent } => {
                 *last_sent = now;
                 let mut reply = reply.clone();
-                self.send_message(call, id.mac, &mut reply, Some(under));
+                call.send_message(id.mac, &mut reply, Some(under));
                 Some(Fate::Answered)
             }
         }
-    }
-
-    /// Asks the sender of this request to prove that it lives.
-    pub(super) fn challenge(
-        &mut self,
-        call: &mut Call<'_>,
-        id: AnswerId,
-        under: Generation,
-    ) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
-        let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
-        let is_proved = self.is_proved(sender);
-        let within = self.challenge_budget.take(now, sender, is_proved, timestamp_ms);
-        if !(within || self.settings.weaken.budgets) {
-            return Err(DropReason::HandshakeBudget);
-        }
-        let cookie = self.freshness.cookie(now, sender, &nonce);
-        let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
-        self.send_message(call, sender, &mut message, Some(under));
-        call.out.event(Event::Challenged { mac: sender });
-        Ok(Fate::Answered)
     }
 
     /// Everything cheap is right; the rest is a job. Its verdict settles the frame.
@@ -254,115 +232,70 @@ impl Control {
         request: &Handshake<'_>,
         frame: &[u8],
         under: Generation,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let now = call.now.since_boot;
-        let is_proved = self.is_proved(id.mac);
-        let within =
-            self.answer_budget_per_source.of(is_proved).take(now, id.mac) && self.answer_budget.of(is_proved).take(now);
-        if !(within || self.settings.weaken.budgets) || !self.answers.make_room() {
+        let is_proved = call.is_proved(id.mac);
+        let within = self.budget_per_source.of(is_proved).take(now, id.mac) && self.budget.of(is_proved).take(now);
+        if !(within || call.core.settings.weaken.budgets) || !self.make_room() {
             return Err(DropReason::HandshakeBudget);
         }
-        let key_pair = self.take_key_pair_for(call.out, id.mac).ok_or(DropReason::HandshakeBudget)?;
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+        let key_pair = call.take_key_pair_for(id.mac).ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let request_message = frame[ETHERNET_LEN..].to_vec();
-        let check = pre_shared_check(&self.settings, &request_message);
-        let unsigned_reply = self.unsigned_reply(call, request, (own, check), &key_pair);
-        let time = self.certificate_time(call.now);
-        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
-        let answer = Answer { settings, revoked, time, request: request_message, unsigned_reply, key_pair };
+        let check = pre_shared_check(&call.core.settings, &request_message);
+        let unsigned_reply = unsigned_reply(call, request, (own, check), &key_pair);
+        let answer = Answer { origins: call.origins(), request: request_message, unsigned_reply, key_pair };
         let asked = Asked { id, question: request.resolution, frame, own, peers: request.offer, is_fresh: true, under };
         self.await_verdict_on_request(call, asked, JobKind::Answer(Box::new(answer)))
     }
 
     /// Hands the job that judges a request over, and remembers what its verdict will be about.
-    pub(super) fn await_verdict_on_request(
-        &mut self,
-        call: &mut Call<'_>,
-        asked: Asked<'_>,
-        job: JobKind,
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn await_verdict_on_request(&mut self, call: &mut Call<'_>, asked: Asked<'_>, job: JobKind) -> Verdict {
         let Asked { id, question, frame, own, peers, is_fresh, under } = asked;
-        if !self.task(call.out, Task::Answer(id), job) {
-            self.peers.return_index(own.receiver_index);
+        if !call.task(Task::Answer(id), job) {
+            call.return_index(own.receiver_index);
             return Err(DropReason::ControlBusy);
         }
         let state = State::Verdict { request_frame: frame.to_vec(), own, peers, is_fresh };
         let forget_at = call.now.since_boot + ANSWER_CACHED;
-        self.answers.insert(id, AnswerEntry { question, forget_at, under, state });
+        self.insert(id, AnswerEntry { question, forget_at, under, state });
         Ok(Fate::Held)
     }
 
-    fn unsigned_reply(
-        &self,
-        call: &Call<'_>,
-        request: &Handshake<'_>,
-        (own, check): (Offer, [u8; COOKIE_LEN]),
-        key_pair: &KeyPair,
-    ) -> Vec<u8> {
-        Handshake {
-            kind: PacketType::HandshakeReply,
-            site_tag: [0; SITE_TAG_LEN],
-            resolution: self.reply_to(&request.resolution),
-            timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
-            nonce: request.nonce,
-            offer: own,
-            key_share: key_pair.public(),
-            cookie: check,
-            certificate: self.settings.identity.certificate().der(),
-            signature: &[],
-        }
-        .emit_unsigned()
-    }
-
-    /// The reply that our stack will give; for a request by hardware address alone, one for our first address.
-    pub(super) fn reply_to(&self, question: &Resolution) -> Resolution {
-        let first = self.settings.identity.certificate().addresses().first().copied();
-        question.reply(self.settings.mac, first)
-    }
-
     /// The verdict on a request.
-    pub(super) fn request_judged(&mut self, call: &mut Call<'_>, id: AnswerId, result: Result<Box<Answered>, Refusal>) {
-        let Some(entry) = self.answers.remove(id) else { return };
-        let State::Verdict { request_frame, own, peers, is_fresh } = entry.state else { return };
-        match result.and_then(|answered| self.spend_ticket(call, answered)) {
-            Err(refusal) => {
-                self.peers.return_index(own.receiver_index);
-                self.ask_for_handshake(call, id, refusal.reason, entry.under);
-                self.refuse(call, &request_frame, refusal);
-            }
-            Ok(answered) => match self.admit_resolution(call, &answered.peer, &entry.question) {
-                Err(refusal) => {
-                    self.peers.return_index(own.receiver_index);
-                    self.refuse(call, &request_frame, refusal);
-                }
-                Ok(()) => {
-                    self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &request_frame);
-                    if is_fresh {
-                        self.remember_stamp(call, id.mac, id.timestamp_ms, id.nonce);
-                    }
-                    self.accept_request(call, id, (entry.question, entry.under), (own, peers), *answered);
-                }
-            },
-        }
-    }
-
-    /// What a verified sender's clock showed: recordings of what it said before are worth nothing
-    /// from now on.
-    pub(super) fn remember_stamp(
+    pub(super) fn on_answered(
         &mut self,
         call: &mut Call<'_>,
-        mac: MacAddress,
-        unix_ms: u64,
-        nonce: [u8; NONCE_LEN],
+        addresses: &mut Addresses,
+        tickets: &mut Resumptions,
+        id: AnswerId,
+        result: Result<Box<Answered>, Refusal>,
     ) {
-        self.freshness.remember(mac, unix_ms, nonce);
-        self.challenge_budget.hear(mac, unix_ms);
-        call.out.effect(Effect::RememberTime { mac, unix_ms });
+        let Some(entry) = self.remove(id) else { return };
+        let State::Verdict { request_frame, own, peers, is_fresh } = entry.state else { return };
+        let answered = result.and_then(|answered| tickets.spend_that_of(call, answered)).inspect_err(|refusal| {
+            ask_for_handshake(call, id, refusal.reason, entry.under);
+        });
+        let admitted = answered
+            .and_then(|answered| addresses.admit_resolution(call, &answered.peer, &entry.question).map(|()| answered));
+        match admitted {
+            Err(refusal) => {
+                call.return_index(own.receiver_index);
+                call.refuse(&request_frame, refusal);
+            }
+            Ok(answered) => {
+                call.release(Side::WIRE, Fate::Consumed, &request_frame);
+                if is_fresh {
+                    call.remember_stamp(id.mac, id.timestamp_ms, id.nonce);
+                }
+                self.accept(call, id, (entry.question, entry.under), (own, peers), *answered);
+            }
+        }
     }
 
     /// The sender is who it says. The answer makes a candidate and nothing else.
-    fn accept_request(
+    fn accept(
         &mut self,
         call: &mut Call<'_>,
         id: AnswerId,
@@ -371,56 +304,25 @@ impl Control {
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
-        let lifetime = self.agreed_lifetime(call.now, &peer, &own, &peers);
-        let birth = Birth {
-            certificate: peer,
-            initiated_by_us: false,
-            own,
-            peers,
-            lifetime,
-            asked: now,
-            transcript,
-            rollovers: 0,
-            proof,
-            tickets: std::mem::take(&mut keys.tickets),
-            secrecy,
-            kept: keys.kept.clone(),
-            by_kem: false,
-            is_quiet: false,
-        };
-        self.add_candidate(call, birth, keys);
+        let (agreed, mut reply) = answered.split();
+        let lifetime = call.agreed_lifetime(&agreed.peer, &own, &peers);
+        let (initiated_by_us, rollovers, by_kem, is_quiet) = (false, 0, false, false);
+        let birth = Birth { agreed, initiated_by_us, own, peers, lifetime, asked: now, rollovers, by_kem, is_quiet };
+        call.wishes.push_back(Wish::Candidate(Box::new(Born { birth, message: None, answer: None })));
         let state = if question.is_by_hardware_address() {
-            let mut reply = reply;
-            self.send_message(call, id.mac, &mut reply, Some(under));
+            call.send_message(id.mac, &mut reply, Some(under));
             State::Duplicates { reply, last_sent: now }
         } else {
             // As in the paper, the plain request goes up, and the stack's own reply lets ours go.
-            self.send_resolution_up(call, &question, false);
+            call.send_resolution_up(&question, false);
             State::Stack { reply, silent_at: Some(now + STACK_ANSWER_MAX) }
         };
-        self.answers.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
-    }
-
-    /// Makes an association that opens frames and seals none before one was opened.
-    pub(super) fn add_candidate(&mut self, call: &mut Call<'_>, birth: Birth, keys: AssociationKeys) {
-        let now = call.now.since_boot;
-        self.make_room_for_candidate(call, birth.certificate.mac());
-        let association = self.peers.bear(now, birth);
-        let association_id = association.id;
-        self.install_receivers(call, &association, keys.receive, true);
-        if let Some(evicted) = self.peers.add_candidate(now, association, keys.send) {
-            self.stop_receiving(call, &evicted);
-        }
-        self.next_sweep.get_or_insert(now + SWEEP_INTERVAL);
-        if self.settings.weaken.promotion {
-            self.promote(call, association_id);
-        }
+        self.insert(id, AnswerEntry { question, forget_at: now + ANSWER_CACHED, under, state });
     }
 
     /// Our stack answered the host at `mac` for its address: sends the replies that waited for that. False if none did.
-    pub(super) fn send_replies_that_waited(&mut self, call: &mut Call<'_>, mac: MacAddress, own_ip: IpAddr) -> bool {
-        let waiting = self.answers.waiting_for_stack(mac, own_ip);
+    pub(super) fn on_stack_answer(&mut self, call: &mut Call<'_>, mac: MacAddress, own_ip: IpAddr) -> bool {
+        let waiting = self.waiting_for_stack(mac, own_ip);
         for id in &waiting {
             self.send_reply(call, *id);
         }
@@ -429,52 +331,129 @@ impl Control {
 
     fn send_reply(&mut self, call: &mut Call<'_>, id: AnswerId) {
         let now = call.now.since_boot;
-        let Some(entry) = self.answers.by_id.get_mut(&id) else { return };
+        let Some(entry) = self.by_id.get_mut(&id) else { return };
         let State::Stack { reply, .. } = &mut entry.state else { return };
         let mut reply = std::mem::take(reply);
         let under = entry.under;
-        self.send_message(call, id.mac, &mut reply, Some(under));
-        self.answers.set_state(id, State::Duplicates { reply, last_sent: now });
+        call.send_message(id.mac, &mut reply, Some(under));
+        self.set_state(id, State::Duplicates { reply, last_sent: now });
     }
 
     /// This host has other addresses than those that were asked for.
-    pub(super) fn abandon_answers(&mut self, call: &mut Call<'_>) {
-        let all: Vec<AnswerId> = self.answers.by_id.keys().copied().collect();
-        all.into_iter().for_each(|id| self.answer_job_lost(call, id));
+    pub(super) fn abandon(&mut self, call: &mut Call<'_>) {
+        let all: Vec<AnswerId> = self.by_id.keys().copied().collect();
+        all.into_iter().for_each(|id| self.on_job_lost(call, id));
     }
 
-    pub(super) fn answer_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
-        let Some(entry) = self.answers.remove(id) else { return };
+    pub(super) fn on_job_lost(&mut self, call: &mut Call<'_>, id: AnswerId) {
+        let Some(entry) = self.remove(id) else { return };
         if let State::Verdict { request_frame, own, .. } = entry.state {
-            self.peers.return_index(own.receiver_index);
+            call.return_index(own.receiver_index);
             let fate = Fate::Dropped(DropReason::JobLost);
-            self.ledger.release(call.now.since_boot, Side::WIRE, fate, &request_frame);
+            call.release(Side::WIRE, fate, &request_frame);
         }
+    }
+}
+
+impl Machine for Answers {
+    fn deadline(&self) -> Option<Instant> {
+        self.by_due.first().map(|(due, _)| *due)
     }
 
     /// Forgets answers whose time is over, and names a stack that gives none.
-    pub(super) fn expire_answers(&mut self, call: &mut Call<'_>) {
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
         let now = call.now.since_boot;
-        for id in self.answers.due(now) {
-            let Some(entry) = self.answers.by_id.get_mut(&id) else { continue };
-            let (question, is_over) = (entry.question, entry.forget_at <= now);
+        for id in self.due(now) {
+            let Some(entry) = self.by_id.get_mut(&id) else { continue };
+            let (ip, is_over) = (entry.question.target_ip(), entry.forget_at <= now);
             if let State::Stack { reply, silent_at: Some(at) } = &mut entry.state
                 && *at <= now
             {
                 let reply = std::mem::take(reply);
-                self.answers.set_state(id, State::Stack { reply, silent_at: None });
-                self.stack_is_silent(call, question.target_ip());
+                self.set_state(id, State::Stack { reply, silent_at: None });
+                call.out.event(Event::StackSilent { ip });
+                call.wishes.push_back(Wish::ForgetOwn(ip));
             }
             if is_over {
-                self.answer_job_lost(call, id);
+                self.on_job_lost(call, id);
             }
         }
+        false
     }
+}
 
-    fn stack_is_silent(&mut self, call: &mut Call<'_>, ip: IpAddr) {
-        call.out.event(Event::StackSilent { ip });
-        if let IpAddr::V6(gone) = ip {
-            self.neighbours.forget_own(gone);
-        }
+/// Asked for us, and Ethernet and the question agree about who asks.
+pub(super) fn check_addresses(
+    call: &Call<'_>,
+    known: &Addresses,
+    header: &Header,
+    question: &Resolution,
+) -> Result<(), DropReason> {
+    let addresses = call.core.settings.identity.certificate().addresses();
+    let for_our_ip = match question.target_ip() {
+        IpAddr::V4(ip) => addresses.contains(&ip),
+        IpAddr::V6(ip) => call.core.settings.ipv6 && known.is_own(ip),
+    };
+    // Who has no address of either kind cannot answer: a reply speaks for one.
+    let has_address = call.core.settings.ipv6 || !addresses.is_empty();
+    let for_our_mac =
+        question.is_by_hardware_address() && question.target_mac() == call.core.settings.mac && has_address;
+    if question.operation() != Operation::Request || !(for_our_ip || for_our_mac) {
+        return Err(DropReason::HandshakeTarget);
     }
+    if question.sender_mac() != header.source {
+        return Err(DropReason::HandshakeSource);
+    }
+    Ok(())
+}
+
+pub(super) fn age_of(call: &Call<'_>, id: AnswerId) -> Age {
+    if call.core.settings.weaken.freshness {
+        return Age::Fresh;
+    }
+    let AnswerId { mac: sender, nonce, timestamp_ms, cookie } = id;
+    call.core.freshness.judge(call.now, &Stamp { sender, timestamp_ms, nonce: &nonce, cookie: &cookie })
+}
+
+/// Asks the sender of this request to prove that it lives.
+pub(super) fn challenge(call: &mut Call<'_>, id: AnswerId, under: Generation) -> Verdict {
+    let now = call.now.since_boot;
+    let AnswerId { mac: sender, nonce, timestamp_ms, .. } = id;
+    let is_proved = call.is_proved(sender);
+    let within = call.core.freshness.challenges.take(now, sender, is_proved, timestamp_ms);
+    if !(within || call.core.settings.weaken.budgets) {
+        return Err(DropReason::HandshakeBudget);
+    }
+    let cookie = call.core.freshness.cookie(now, sender, &nonce);
+    let mut message = Challenge { site_tag: [0; SITE_TAG_LEN], nonce, cookie }.emit();
+    call.send_message(sender, &mut message, Some(under));
+    call.out.event(Event::Challenged { mac: sender });
+    Ok(Fate::Answered)
+}
+
+fn unsigned_reply(
+    call: &Call<'_>,
+    request: &Handshake<'_>,
+    (own, check): (Offer, [u8; COOKIE_LEN]),
+    key_pair: &KeyPair,
+) -> Vec<u8> {
+    Handshake {
+        kind: PacketType::HandshakeReply,
+        site_tag: [0; SITE_TAG_LEN],
+        resolution: reply_to(call, &request.resolution),
+        timestamp_ms: call.now.wall.map_or(0, |wall| wall.unix_ms),
+        nonce: request.nonce,
+        offer: own,
+        key_share: key_pair.public(),
+        cookie: check,
+        certificate: call.core.settings.identity.certificate().der(),
+        signature: &[],
+    }
+    .emit_unsigned()
+}
+
+/// The reply that our stack will give; for a request by hardware address alone, one for our first address.
+pub(super) fn reply_to(call: &Call<'_>, question: &Resolution) -> Resolution {
+    let first = call.core.settings.identity.certificate().addresses().first().copied();
+    question.reply(call.core.settings.mac, first)
 }

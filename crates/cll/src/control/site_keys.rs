@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{Instant, Now};
+use bump::Instant;
 use identity::site_key::SiteKey;
 use identity::{Generation, HostIdentity, Succession};
 use shield::kernel::HintKeys;
 use wire::cll::SITE_TAG_LEN;
 
-use super::{Call, Control};
+use super::core::Call;
 use crate::message::OrderKind;
 use crate::settings::Settings;
 
@@ -69,36 +69,28 @@ impl SiteKeys {
     }
 }
 
-impl Control {
+impl Call<'_> {
     /// Goes by the keys that this identity has, as of now.
-    pub(super) fn settle_site_keys(&mut self, call: &mut Call<'_>) {
-        let (unix_s, now) = (self.certificate_time(call.now).unix_s(), call.now.since_boot);
-        let before = self.site_keys.hint_keys();
-        self.site_keys = SiteKeys::of(self.settings.identity.site_keys(), unix_s, now);
-        let hint_keys = self.site_keys.hint_keys();
+    pub(super) fn settle_site_keys(&mut self) {
+        let (unix_s, now) = (self.certificate_time().unix_s(), self.now.since_boot);
+        let before = self.core.site_keys.hint_keys();
+        self.core.site_keys = SiteKeys::of(self.core.settings.identity.site_keys(), unix_s, now);
+        let hint_keys = self.core.site_keys.hint_keys();
         if hint_keys != before {
-            (0..self.settings.lanes).for_each(|lane| call.order(lane, OrderKind::SiteKeys(hint_keys.clone())));
+            self.order_all(|| OrderKind::SiteKeys(hint_keys.clone()));
         }
     }
 
     /// Looks whether other keys are in force than a moment ago.
-    pub(super) fn follow_site_keys(&mut self, call: &mut Call<'_>) {
-        if self.site_keys.look_at.is_some_and(|at| at <= call.now.since_boot) {
-            self.settle_site_keys(call);
+    pub(super) fn follow_site_keys(&mut self) {
+        if self.core.site_keys.look_at.is_some_and(|at| at <= self.now.since_boot) {
+            self.settle_site_keys();
         }
     }
 
-    /// This host was given other keys for the certificate that it has: nothing else changes.
-    pub(super) fn share(&mut self, call: &mut Call<'_>, identity: HostIdentity) {
-        self.settings = Arc::new(Settings { identity: Arc::new(identity), ..Settings::clone(&self.settings) });
-        for lane in 0..self.settings.lanes {
-            call.order(lane, OrderKind::Settle(Arc::clone(&self.settings)));
-        }
-        self.settle_site_keys(call);
+    /// This host shows this identity from now on, and goes by its site keys.
+    pub(super) fn settle_identity(&mut self, identity: Arc<HostIdentity>) {
+        self.settle(Settings { identity, ..Settings::clone(&self.core.settings) });
+        self.settle_site_keys();
     }
-}
-
-/// The keys at the start.
-pub(super) fn at_start(identity: &HostIdentity, unix_s: u64, now: Now) -> SiteKeys {
-    SiteKeys::of(identity.site_keys(), unix_s, now.since_boot)
 }

@@ -12,10 +12,8 @@ use wire::cll::broadcast::{INCARNATION_LEN, Proof};
 use wire::cll::handshake::{set_site_tag, tagged_parts};
 use wire::ethernet::HEADER_LEN as ETHERNET_LEN;
 
-use super::{CertificateTime, Refusal, judge_certificate};
+use super::{Origins, Refusal};
 use crate::merkle::{self, Hash, Tree};
-use crate::revocation::Revoked;
-use crate::settings::Settings;
 
 /// Label of the tag under the site key in front of everything that is said to all.
 pub(crate) const TAG_LABEL: &[u8] = b"broadcast";
@@ -107,9 +105,7 @@ impl CheckRoot {
 /// The answer to our question, whose nonce fits.
 #[derive(Debug)]
 pub(crate) struct CheckAnnouncement {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
+    pub(crate) origins: Origins,
     pub(crate) asked: MacAddress,
     pub(crate) frame: Vec<u8>,
 }
@@ -118,7 +114,7 @@ impl CheckAnnouncement {
     fn run(self) -> Result<Verified<HostCertificate>, Refusal> {
         let (ethernet, message) = self.frame.split_at(ETHERNET_LEN.min(self.frame.len()));
         let announcement = Announcement::parse(message).map_err(|error| Refusal::new(DropReason::Malformed, error))?;
-        let peer = judge_certificate(&self.settings, &self.revoked, self.time, announcement.certificate)?;
+        let peer = self.origins.judge_certificate(announcement.certificate)?;
         if peer.mac() != self.asked {
             let detail = format!("the certificate of {} is for {}", peer.name(), peer.mac());
             return Err(Refusal::new(DropReason::CertificateAddress, detail));

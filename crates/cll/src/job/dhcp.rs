@@ -9,21 +9,14 @@ use identity::certificate::HostCertificate;
 use identity::{HostIdentity, Verified};
 use wire::cll::dhcp::ClientId;
 
-use super::{CertificateTime, Refusal, judge_certificate};
+use super::{Origins, Refusal};
 use crate::revocation::Revoked;
-use crate::settings::Settings;
 
 /// Slow work for DHCP.
 #[derive(Debug)]
 pub(crate) enum DhcpJob {
     /// Check the certificate that a client shows.
-    CheckBase {
-        settings: Arc<Settings>,
-        revoked: Arc<Revoked>,
-        time: CertificateTime,
-        client: ClientId,
-        certificate: Vec<u8>,
-    },
+    CheckBase { origins: Origins, client: ClientId, certificate: Vec<u8> },
     /// Make the certificate of a lease.
     Certify(Arc<dyn LeaseAuthority>, Box<Grant>),
     /// Check the certificate that came with a lease.
@@ -40,8 +33,8 @@ pub(crate) enum DhcpDone {
 impl DhcpJob {
     pub(crate) fn run(self) -> DhcpDone {
         match self {
-            DhcpJob::CheckBase { settings, revoked, time, client, certificate } => {
-                let judged = judge_certificate(&settings, &revoked, time, &certificate).map_err(in_dhcp);
+            DhcpJob::CheckBase { origins, client, certificate } => {
+                let judged = origins.judge_certificate(&certificate).map_err(in_dhcp);
                 DhcpDone::Base(judged.and_then(|base| check_base(client, base)).map(Box::new))
             }
             DhcpJob::Certify(authority, grant) => {

@@ -37,7 +37,7 @@ use crate::secrecy::Secrecy;
 use crate::settings::Settings;
 use crate::ticket::Proof;
 pub(crate) use kem::{AnswerKem, FinishKem, Inside};
-pub(crate) use resumption::{AnswerResumption, FinishResumption, Origins, bind_request};
+pub(crate) use resumption::{AnswerResumption, FinishResumption, bind_request};
 pub(crate) use rollover::{AnswerRollover, FinishRollover, SignRollover, Successor};
 
 /// Separates the two signatures, so that none can stand for the other.
@@ -59,6 +59,14 @@ impl CertificateTime {
         let (CertificateTime::Shown(unix_s) | CertificateTime::NotBefore(unix_s)) = self;
         unix_s
     }
+}
+
+/// What every judgement needs beside the messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Origins {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) revoked: Arc<Revoked>,
+    pub(crate) time: CertificateTime,
 }
 
 /// Slow work of the link layer.
@@ -172,9 +180,7 @@ pub(crate) struct SignRequest {
 
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
+    pub(crate) origins: Origins,
     pub(crate) request: Vec<u8>,
     pub(crate) unsigned_reply: Vec<u8>,
     pub(crate) key_pair: KeyPair,
@@ -189,11 +195,17 @@ pub(crate) struct Answered {
     pub(crate) secrecy: Secrecy,
 }
 
+impl Answered {
+    /// What both sides have agreed on, and our reply.
+    pub(crate) fn split(self) -> (Finished, Vec<u8>) {
+        let Answered { peer, keys, reply, transcript, proof, secrecy } = self;
+        (Finished { peer, keys, transcript, proof, secrecy }, reply)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Finish {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
+    pub(crate) origins: Origins,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
     pub(crate) key_pair: Arc<KeyPair>,
@@ -201,6 +213,7 @@ pub(crate) struct Finish {
     pub(crate) asked_mac: Option<MacAddress>,
 }
 
+/// What both sides have agreed on.
 pub(crate) struct Finished {
     pub(crate) peer: Verified<HostCertificate>,
     pub(crate) keys: AssociationKeys,
@@ -258,10 +271,10 @@ impl SignRequest {
 
 impl Answer {
     pub(crate) fn run(self) -> Result<Answered, Refusal> {
-        let settings = &self.settings;
+        let settings = &self.origins.settings;
         let request = parse(&self.request)?;
         let signed = signed_request(request.signed_parts(&self.request));
-        let peer = judge(settings, &self.revoked, self.time, &request, &signed, false)?;
+        let peer = judge(&self.origins, &request, &signed, false)?;
         let peers = accept(settings, request.offer)?;
         let own = parse_own(&self.unsigned_reply, settings)?;
         let mut reply = self.unsigned_reply;
@@ -275,17 +288,17 @@ impl Answer {
         let added = added(pre_shared);
         let keys = derive(&shared, &added, &transcript, Direction::FromResponder, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        let proof = Proof::signed(self.time.unix_s());
+        let proof = Proof::signed(self.origins.time.unix_s());
         Ok(Answered { peer, keys, reply, transcript, proof, secrecy: secrecy_of(pre_shared) })
     }
 }
 
 impl Finish {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
-        let settings = &self.settings;
+        let settings = &self.origins.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.request, reply.signed_parts(&self.reply));
-        let peer = judge(settings, &self.revoked, self.time, &reply, &signed, settings.weaken.reply_check)?;
+        let peer = judge(&self.origins, &reply, &signed, settings.weaken.reply_check)?;
         self.check_asked(&reply)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
@@ -295,17 +308,17 @@ impl Finish {
         let pre_shared = self.pre_shared_of(&reply)?;
         let keys = derive(&shared, &added(pre_shared), &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        let proof = Proof::signed(self.time.unix_s());
+        let proof = Proof::signed(self.origins.time.unix_s());
         Ok(Finished { peer, keys, transcript, proof, secrecy: secrecy_of(pre_shared) })
     }
 
     /// Which of our pre-shared keys the responder has answered with.
     fn pre_shared_of(&self, reply: &Handshake<'_>) -> Result<Option<&PreSharedKey>, Refusal> {
-        if self.settings.pre_shared.is_empty() {
+        if self.origins.settings.pre_shared.is_empty() {
             return Ok(None);
         }
         let request = hash_without_tag(&self.request);
-        let key = self.settings.pre_shared.iter().find(|key| key.verify(&request, &reply.cookie));
+        let key = self.origins.settings.pre_shared.iter().find(|key| key.verify(&request, &reply.cookie));
         key.map(Some).ok_or_else(|| Refusal::new(DropReason::PreSharedKey, "pre-shared keys differ"))
     }
 
@@ -313,7 +326,7 @@ impl Finish {
     fn check_asked(&self, reply: &Handshake<'_>) -> Result<(), Refusal> {
         let ip_fits = self.asked_ip.is_none_or(|ip| ip == reply.resolution.sender_ip());
         let mac_fits = self.asked_mac.is_none_or(|mac| mac == reply.resolution.sender_mac());
-        if (ip_fits && mac_fits) || self.settings.weaken.cross_layer {
+        if (ip_fits && mac_fits) || self.origins.settings.weaken.cross_layer {
             return Ok(());
         }
         Err(Refusal::new(DropReason::CertificateAddress, "the answer comes from another host than the one asked"))
@@ -341,20 +354,18 @@ fn parse(message: &[u8]) -> Result<Handshake<'_>, Refusal> {
 
 /// Certificate, signature, and the addresses that the certificate binds: whatever follows may rely on the sender.
 fn judge(
-    settings: &Settings,
-    revoked: &Revoked,
-    time: CertificateTime,
+    origins: &Origins,
     message: &Handshake<'_>,
     signed: &[u8],
     signature_unchecked: bool,
 ) -> Result<Verified<HostCertificate>, Refusal> {
-    let peer = judge_certificate(settings, revoked, time, message.certificate)?;
+    let peer = origins.judge_certificate(message.certificate)?;
     let signature = peer.verify_signature(signed, message.signature);
     if !signature_unchecked {
         signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
     }
     // Cross-layer check of the paper's section 5.2: claimed IP and MAC against the certificate.
-    if !settings.weaken.cross_layer && !binds(&peer, &message.resolution) {
+    if !origins.settings.weaken.cross_layer && !binds(&peer, &message.resolution) {
         let (ip, mac) = (message.resolution.sender_ip(), message.resolution.sender_mac());
         let detail = format!("{} claims {ip} at {mac}", peer.name());
         return Err(Refusal::new(DropReason::CertificateAddress, detail));
@@ -374,26 +385,21 @@ fn binds(peer: &HostCertificate, message: &Resolution) -> bool {
     is_bound && peer.mac() == message.sender_mac()
 }
 
-/// This site's authority issued it, it is valid now, and it was not taken back.
-fn judge_certificate(
-    settings: &Settings,
-    revoked: &Revoked,
-    time: CertificateTime,
-    certificate: &[u8],
-) -> Result<Verified<HostCertificate>, Refusal> {
-    let anchor = settings.identity.anchor();
-    let peer = match time {
-        CertificateTime::Shown(unix_s) => anchor.verify(certificate, unix_s),
-        CertificateTime::NotBefore(unix_s) => anchor.verify_since(certificate, unix_s),
-    };
-    let peer = peer.map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
-    if revoked.names(&peer) {
-        return Err(Refusal::new(
-            DropReason::BadCertificate,
-            format!("the certificate of {} was revoked", peer.name()),
-        ));
+impl Origins {
+    /// This site's authority issued it, it is valid now, and it was not taken back.
+    fn judge_certificate(&self, certificate: &[u8]) -> Result<Verified<HostCertificate>, Refusal> {
+        let anchor = self.settings.identity.anchor();
+        let peer = match self.time {
+            CertificateTime::Shown(unix_s) => anchor.verify(certificate, unix_s),
+            CertificateTime::NotBefore(unix_s) => anchor.verify_since(certificate, unix_s),
+        };
+        let peer = peer.map_err(|refusal| Refusal::new(DropReason::BadCertificate, refusal))?;
+        if self.revoked.names(&peer) {
+            let detail = format!("the certificate of {} was revoked", peer.name());
+            return Err(Refusal::new(DropReason::BadCertificate, detail));
+        }
+        Ok(peer)
     }
-    Ok(peer)
 }
 
 fn accept(settings: &Settings, offer: Offer) -> Result<Chosen, Refusal> {

@@ -24,9 +24,8 @@ use wire::cll::Resolution;
 use wire::cll::handshake::tagged_parts;
 use wire::cll::resumption::{Kind, Resumption, append_signature};
 
-use super::{Answered, CertificateTime, Finished, Refusal, accept, binds, hash_without_tag, judge_certificate};
+use super::{Answered, Finished, Origins, Refusal, accept, binds, hash_without_tag};
 use crate::keys::{AssociationKeys, Chosen, Direction, derive_from};
-use crate::revocation::Revoked;
 use crate::secrecy::Secrecy;
 use crate::settings::Settings;
 use crate::ticket::{Content, HeldTicket, Proof, id_of, name_of};
@@ -35,14 +34,6 @@ const REQUEST_LABEL: &[u8] = b"ringwall cll 2 resumption request";
 const REPLY_LABEL: &[u8] = b"ringwall cll 2 resumption reply";
 const SIGNATURE_LABEL: &[u8] = b"ringwall cll 2 resumption signature";
 const TRANSCRIPT_LABEL: &[u8] = b"ringwall cll 2 resumption transcript";
-
-/// What every judgement needs beside the messages.
-#[derive(Clone, Debug)]
-pub(crate) struct Origins {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
-}
 
 /// A request with a ticket that this host may have issued.
 #[derive(Debug)]
@@ -142,7 +133,7 @@ impl FinishResumption {
 impl Origins {
     /// The certificate as it stands now, and that it binds the addresses in the message (paper, section 5.2).
     fn judge(&self, certificate: &[u8], message: &Resolution) -> Result<Verified<HostCertificate>, Refusal> {
-        let peer = judge_certificate(&self.settings, &self.revoked, self.time, certificate)?;
+        let peer = self.judge_certificate(certificate)?;
         if !self.settings.weaken.cross_layer && !binds(&peer, message) {
             return Err(misbound(&peer, message.sender_ip(), message.sender_mac()));
         }

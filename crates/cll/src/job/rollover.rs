@@ -15,11 +15,9 @@ use wire::MacAddress;
 use wire::cll::handshake::append_signature;
 use wire::cll::rollover::{Keys, Rollover};
 
-use super::{Answered, CertificateTime, Finished, Refusal, accept, judge_certificate};
+use super::{Answered, Finished, Origins, Refusal, accept};
 use crate::keys::{Chosen, Direction, derive};
-use crate::revocation::Revoked;
 use crate::secrecy::Secrecy;
-use crate::settings::Settings;
 use crate::ticket::Proof;
 
 const REQUEST_LABEL: &[u8] = b"ringwall cll 2 rollover request";
@@ -55,9 +53,7 @@ pub(crate) struct SignRollover {
 
 #[derive(Debug)]
 pub(crate) struct AnswerRollover {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
+    pub(crate) origins: Origins,
     pub(crate) successor: Successor,
     pub(crate) request: Vec<u8>,
     pub(crate) unsigned_reply: Vec<u8>,
@@ -67,9 +63,7 @@ pub(crate) struct AnswerRollover {
 
 #[derive(Debug)]
 pub(crate) struct FinishRollover {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) revoked: Arc<Revoked>,
-    pub(crate) time: CertificateTime,
+    pub(crate) origins: Origins,
     pub(crate) successor: Successor,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
@@ -88,11 +82,11 @@ impl SignRollover {
 
 impl AnswerRollover {
     pub(crate) fn run(self) -> Result<Answered, Refusal> {
-        let settings = &self.settings;
+        let settings = &self.origins.settings;
         let request = parse(&self.request)?;
         let signed_request = request.signed_part(&self.request);
         let signed = [REQUEST_LABEL, &self.successor.of, signed_request].concat();
-        let peer = judge(settings, &self.revoked, self.time, self.successor.peer, &request, &signed)?;
+        let peer = judge(&self.origins, self.successor.peer, &request, &signed)?;
         let peers = accept(settings, request.offer)?;
         let mut reply = self.unsigned_reply;
         let signed = signed_reply(&self.successor, &self.request, &reply);
@@ -104,17 +98,17 @@ impl AnswerRollover {
         let added = self.successor.added();
         let keys = derive(&shared, &added, &transcript, Direction::FromResponder, self.own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        let proof = Proof::signed(self.time.unix_s());
+        let proof = Proof::signed(self.origins.time.unix_s());
         Ok(Answered { peer, keys, reply, transcript, proof, secrecy: self.successor.secrecy })
     }
 }
 
 impl FinishRollover {
     pub(crate) fn run(self) -> Result<Finished, Refusal> {
-        let settings = &self.settings;
+        let settings = &self.origins.settings;
         let reply = parse(&self.reply)?;
         let signed = signed_reply(&self.successor, &self.request, reply.signed_part(&self.reply));
-        let peer = judge(settings, &self.revoked, self.time, self.successor.peer, &reply, &signed)?;
+        let peer = judge(&self.origins, self.successor.peer, &reply, &signed)?;
         let peers = accept(settings, reply.offer)?;
         let own = Chosen { offer: parse(&self.request)?.offer, suite: settings.send_suite };
         let shared =
@@ -123,7 +117,7 @@ impl FinishRollover {
         let added = self.successor.added();
         let keys = derive(&shared, &added, &transcript, Direction::FromInitiator, own, peers)
             .map_err(|error| Refusal::new(DropReason::JobLost, error))?;
-        let proof = Proof::signed(self.time.unix_s());
+        let proof = Proof::signed(self.origins.time.unix_s());
         Ok(Finished { peer, keys, transcript, proof, secrecy: self.successor.secrecy })
     }
 }
@@ -138,14 +132,12 @@ fn parse(message: &[u8]) -> Result<Keys<'_>, Refusal> {
 
 /// The certificate that the peer has now, its signature, and that it is the same host as before.
 fn judge(
-    settings: &Settings,
-    revoked: &Revoked,
-    time: CertificateTime,
+    origins: &Origins,
     expected: MacAddress,
     message: &Keys<'_>,
     signed: &[u8],
 ) -> Result<Verified<HostCertificate>, Refusal> {
-    let peer = judge_certificate(settings, revoked, time, message.certificate)?;
+    let peer = origins.judge_certificate(message.certificate)?;
     let signature = peer.verify_signature(signed, message.signature);
     signature.map_err(|error| Refusal::new(DropReason::BadSignature, error))?;
     if peer.mac() != expected {

@@ -48,7 +48,9 @@ impl Clear {
 
     /// Goes by other rules from now on.
     pub(super) fn set_rules(&mut self, rules: Arc<Rules>) {
-        self.hosts.retain(|mac, _| rules.wait_for_host(*mac).is_some());
+        let is_proof_news = |mac: &MacAddress| rules.proved.contains(*mac) && !self.rules.proved.contains(*mac);
+        self.hosts.retain(|mac, _| rules.wait_for_host(*mac).is_some() && !is_proof_news(mac));
+        self.observed.retain(|mac| rules.is_lenient_towards(mac) && !is_proof_news(&mac));
         self.managers.retain(|mac, _| rules.policy.management_by_mac(*mac).is_some());
         self.downgrades_told.retain(|mac, _| rules.proved.contains(*mac));
         self.rules = rules;
@@ -147,12 +149,14 @@ fn network_source(frame: &[u8]) -> Option<IpAddr> {
 }
 
 impl Lane {
-    /// A frame in clear of a host that is not on the legacy list. `None` means that control decides.
+    /// A frame in clear of a host that is not on the legacy list, or that the list lets not pass, which is then `refused`.
+    /// `None` means that control decides.
     pub(super) fn inbound_stranger(
         &mut self,
         now: Now,
         header: &Header,
         frame: &Frame<'_>,
+        refused: Option<DropReason>,
         out: &mut Outputs<'_>,
     ) -> Option<Fate> {
         if let Some(manager) = self.clear.manager_of(header, frame.bytes) {
@@ -167,23 +171,31 @@ impl Lane {
         if is_lenient && self.settings.ipv6 && speaks_of_neighbours(header, &frame.bytes[ETHERNET_LEN..]) {
             return Self::ask_control(out, Request::PlainNeighbour(frame.bytes.to_vec()));
         }
+        let refused = refused.unwrap_or(if is_arp { DropReason::PlainArp } else { DropReason::Unsealed });
         if !is_lenient {
-            return Some(Fate::Dropped(if is_arp { DropReason::PlainArp } else { DropReason::Unsealed }));
+            return Some(Fate::Dropped(refused));
         }
-        Some(self.let_in(now, header, frame, out))
+        if self.settings.speaks_dhcp() && is_dhcp(header.ethertype, &frame.bytes[ETHERNET_LEN..]) {
+            // Its halves know whose address is proved, and whether our program has asked in clear.
+            return Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec()));
+        }
+        Some(self.let_in(now, header, frame, refused, out))
     }
 
-    fn let_in(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+    /// `refused` is why mode `enforce` would drop it.
+    fn let_in(
+        &mut self,
+        now: Now,
+        header: &Header,
+        frame: &Frame<'_>,
+        refused: DropReason,
+        out: &mut Outputs<'_>,
+    ) -> Fate {
         // What does not travel under a seal comes in clear from hosts that have proved themselves, too.
         let is_group = header.destination.is_group();
         let is_ipv6_off = header.ethertype == EtherType::IPV6 && !self.settings.ipv6;
         let payload = &frame.bytes[ETHERNET_LEN..];
-        let is_dhcp = is_dhcp(header.ethertype, payload);
-        if is_dhcp && self.settings.speaks_dhcp() {
-            // Whoever proves his DHCP has no use for anybody's that is not proved.
-            return Fate::Dropped(DropReason::Dhcp);
-        }
-        let is_carried = !is_dhcp && not_carried(header, payload).is_none() && !is_ipv6_off;
+        let is_carried = !is_dhcp(header.ethertype, payload) && not_carried(header, payload).is_none() && !is_ipv6_off;
         let is_sealed = is_carried && !is_group;
         let claim = self.claim(header.source, frame.bytes, is_sealed);
         if is_carried && is_group && claim == Claim::Nothing && self.signs_groups(header.source) {
@@ -192,7 +204,7 @@ impl Lane {
         let reason = match claim {
             Claim::Refused(owner) => return self.refuse_claim(now, header.source, owner, out),
             Claim::Noted(_) => DropReason::Downgrade,
-            Claim::Nothing => DropReason::Unsealed,
+            Claim::Nothing => refused,
         };
         self.excuse(now, header.source, reason, out.requests);
         if is_sealed {

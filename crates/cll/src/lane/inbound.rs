@@ -1,16 +1,16 @@
 //! From the wire to the stack: hostile until proved. Cheap checks first (`shield`), then the tag, then origin.
 
 use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
+use wire::Error;
 use wire::cll::data::{INNER_HEADER_LEN, OVERHEAD, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::transport_checksum;
-use wire::{Error, EtherType};
 
-use super::{Lane, Outputs, Receiver, not_for_groups};
+use super::{Lane, Outputs, Receiver};
 use crate::AssociationId;
 use crate::message::{Claim, Request};
-use crate::origin::{Claims, Origin, Passage};
+use crate::origin::{Claims, Passage};
 use crate::settings::{Settings, Weaken};
 
 impl Lane {
@@ -35,35 +35,12 @@ impl Lane {
         if header.ethertype == self.settings.ethertype {
             return self.inbound_cll(now, &header, frame, out);
         }
-        match self.legacy.get(&header.source) {
-            Some(origin) => Some(self.inbound_legacy(origin, &header, frame, out)),
-            None => self.inbound_stranger(now, &header, frame, out),
-        }
-    }
-
-    /// A frame in clear of a host on the legacy list, which may send only as itself.
-    fn inbound_legacy(&self, origin: &Origin, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        if header.ethertype == EtherType::IPV6 {
-            return Fate::Dropped(DropReason::Ipv6);
-        }
-        let may_broadcast = self.settings.legacy_by_mac(header.source).is_some_and(|legacy| legacy.broadcast);
-        if header.destination.is_group() && header.ethertype != EtherType::ARP && !may_broadcast {
-            return Fate::Dropped(if header.destination.is_broadcast() {
-                DropReason::Broadcast
-            } else {
-                DropReason::Multicast
-            });
-        }
-        if header.destination.is_group()
-            && let Some(reason) = not_for_groups(header.ethertype, &frame.bytes[ETHERNET_LEN..])
-        {
-            return Fate::Dropped(reason);
-        }
-        match origin.check(frame.bytes) {
-            Ok(_) => out.forward(Side::STACK, frame),
-            Err(DropReason::Dhcp) => Fate::Dropped(DropReason::Dhcp),
-            Err(_) => Fate::Dropped(DropReason::LegacyAddress),
-        }
+        let refused = match self.legacy.get(&header.source).map(|origin| self.judge_legacy(origin, &header, frame)) {
+            Some(Ok(())) => return Some(out.forward(Side::STACK, frame)),
+            Some(Err(reason)) => Some(reason),
+            None => None,
+        };
+        self.inbound_stranger(now, &header, frame, refused, out)
     }
 
     fn inbound_cll(&mut self, now: Now, header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {

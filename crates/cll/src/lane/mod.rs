@@ -8,6 +8,7 @@ mod clear;
 mod fit;
 mod group;
 mod inbound;
+mod legacy;
 mod outbound;
 
 use std::collections::BTreeMap;
@@ -76,7 +77,7 @@ impl Lane {
     /// A lane without associations.
     #[must_use]
     pub fn new(settings: Arc<Settings>) -> Lane {
-        let legacy = settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect();
+        let legacy = origins(&settings);
         Lane {
             wire_frame_max: settings.wire_frame_max(),
             switches: settings.switches(),
@@ -248,6 +249,11 @@ impl Lane {
     }
 }
 
+/// What the hosts on the legacy list may claim, by hardware address.
+fn origins(settings: &Settings) -> BTreeMap<MacAddress, Origin> {
+    settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect()
+}
+
 /// Where a lane's results go.
 struct Outputs<'a> {
     sink: &'a mut dyn Sink,
@@ -306,7 +312,7 @@ impl bump::Lane for Lane {
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
-            OrderKind::Settle(settings) => self.settings = settings,
+            OrderKind::Settle(settings) => (self.legacy, self.settings) = (origins(&settings), settings),
             OrderKind::SiteKeys(hint_keys) => {
                 if let Some(outpost) = &mut self.outpost {
                     outpost.expect(&hint_keys);

@@ -34,7 +34,8 @@ impl Lane {
         if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
             return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
         }
-        if is_dhcp(header.ethertype, payload) && !self.legacy.contains_key(&header.destination) {
+        let is_server = self.settings.dhcp.server.is_some();
+        if is_dhcp(header.ethertype, payload) && (is_server || !self.legacy.contains_key(&header.destination)) {
             return self.stack_dhcp(&header, frame, out);
         }
         if header.ethertype == EtherType::IPV6 {

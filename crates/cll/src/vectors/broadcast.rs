@@ -8,8 +8,8 @@ use wire::cll::{Announcement, GroupFrame, Question};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::{SITE, START_UNIX_S, Vectors, identity_of};
-use crate::job::CertificateTime;
 use crate::job::broadcast::{Batch, CheckAnnouncement, CheckRoot, Outcome, Work, tag};
+use crate::job::{CertificateTime, Origins};
 use crate::merkle;
 use crate::settings::Settings;
 
@@ -90,9 +90,11 @@ fn questions_and_announcements_are_made_and_judged_alike() {
         tag(identity.site_key(), &mut question);
         assert_eq!(question, vectors.bytes(&format!("question.{at}.frame")));
         let check = CheckAnnouncement {
-            settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), 1500)),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), 1500)),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             asked: header.source,
             frame,
         };

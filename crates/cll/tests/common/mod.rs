@@ -32,7 +32,7 @@ const STEPS_MAX: usize = 100_000;
 
 /// One site that issues identities.
 pub struct Site {
-    site: authority::Site,
+    pub site: authority::Site,
     random: Generator,
 }
 
@@ -264,7 +264,9 @@ impl Disk {
             Effect::PermanentNeighbour { .. }
             | Effect::Remember(_)
             | Effect::RememberTime { .. }
-            | Effect::CheckRevocationList { .. } => {}
+            | Effect::CheckRevocationList { .. }
+            | Effect::CheckPolicy { .. }
+            | Effect::ForgetNeighbour { .. } => {}
         }
     }
 

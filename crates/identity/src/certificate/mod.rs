@@ -17,7 +17,7 @@ pub use anchor::TrustAnchor;
 pub use host::{HostCertificate, SECOND_KEY_EXTENSION};
 pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
-pub use refusal::{Refusal, utc_text};
+pub use refusal::{Refusal, unix_of_utc, utc_text};
 pub use request::{CertificateRequest, RequestError, SHARED_KEYS_EXTENSION};
 pub use subject::{PAPER_SITE_UNIT, Role, SERIAL_NUMBER_ATTRIBUTE};
 pub use verified::Verified;

@@ -84,6 +84,12 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// Unix seconds of a time in UTC as [`utc_text`] writes it.
+#[must_use]
+pub fn unix_of_utc(text: &str) -> Option<u64> {
+    text.parse::<DateTime>().ok().map(|time| time.unix_duration().as_secs())
+}
+
 /// Unix seconds as a person reads them, in UTC: `2026-11-21T10:02:00Z`.
 #[must_use]
 pub fn utc_text(unix_s: u64) -> String {

@@ -34,6 +34,7 @@ mod metrics;
 mod migration;
 mod paper;
 mod peers;
+mod policy;
 mod renewal;
 mod resume;
 mod rollover;

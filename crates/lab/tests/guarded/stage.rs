@@ -240,9 +240,10 @@ impl Site {
 
     /// Runs `ringwall site` with these words, separated by blanks; what it says.
     pub fn order(&self, words: &str) -> Result<String, Failure> {
-        let mut words = words.split(' ');
-        let mut command = self.command(words.next().unwrap_or_default());
-        command.args(words);
+        let mut command = Command::new(program());
+        self.run.mark(&mut command);
+        // Behind all words, since some commands have commands of their own.
+        command.arg("site").args(words.split(' ')).arg("--dir").arg(&self.directory);
         process::must(command)
     }
 

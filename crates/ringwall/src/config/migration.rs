@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
-use cll::{Management, Migration, Policy};
+use cll::{Legacy, Management, Migration, Policy};
 use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
 use super::duration::parse_time;
-use super::{Config, Mode, station};
+use super::{Config, LegacyHost, LegacyRole, Mode, station};
 use crate::failure::Failure;
 
 /// The port that a management machine reaches where the file names none: SSH.
@@ -33,6 +33,15 @@ pub(crate) enum MigrationName {
 }
 
 impl MigrationName {
+    /// The word for a mode.
+    pub(crate) fn of(mode: Migration) -> MigrationName {
+        match mode {
+            Migration::Observe => MigrationName::Observe,
+            Migration::Prefer => MigrationName::Prefer,
+            Migration::Enforce => MigrationName::Enforce,
+        }
+    }
+
     pub(crate) fn mode(self) -> Migration {
         match self {
             MigrationName::Observe => Migration::Observe,
@@ -58,6 +67,23 @@ pub(crate) struct ManagementHost {
     pub(crate) mac: String,
     #[serde(default = "ssh")]
     pub(crate) port: u16,
+}
+
+/// An exception as a file says it.
+pub(crate) fn exception(mac: MacAddress, mode: Migration) -> ExceptionHost {
+    ExceptionHost { mac: mac.to_string(), mode: MigrationName::of(mode) }
+}
+
+/// A legacy host as a file says it.
+pub(crate) fn legacy_host(host: &Legacy) -> LegacyHost {
+    let role = if host.router { LegacyRole::Router } else { LegacyRole::Host };
+    LegacyHost { ip: host.ip, mac: host.mac.to_string(), role, broadcast: host.broadcast }
+}
+
+/// Whether the text of a configuration names a mode of migration, which need not be the one that it has without a word.
+pub(super) fn sets_mode(text: &str) -> bool {
+    let table: Option<toml::Table> = toml::from_str(text).ok();
+    table.is_some_and(|table| table.get("cll").is_some_and(|section| section.get("migration").is_some()))
 }
 
 fn ssh() -> u16 {

@@ -47,7 +47,7 @@ pub(crate) use self::file::ConfigFile;
 pub(crate) use self::gate::{Gate, GateConfig, PresetName, network};
 pub(crate) use self::kernel_hook::HookName;
 use self::kernel_rate::KernelRate;
-pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName};
+pub(crate) use self::migration::{ExceptionHost, ManagementHost, MigrationName, exception, legacy_host};
 pub(crate) use self::real_time::RealTime;
 pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
@@ -59,6 +59,9 @@ use crate::failure::Failure;
 pub(crate) const DIRECTORY: &str = "/etc/ringwall";
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
+/// Where the site's policy is looked for if no revocation list is named.
+const DEFAULT_POLICY_DIR: &str = "/etc/ringwall";
+const POLICY_FILE: &str = "policy.pem";
 /// Where the configuration of a gateway is looked for.
 pub(crate) const DEFAULT_GATE_FILE: &str = "/etc/ringwall/gate.toml";
 
@@ -225,6 +228,24 @@ pub(crate) struct Host {
     /// How long before its end this host's certificate is renewed.
     #[serde(default = "migration::default_renew_before")]
     pub(crate) renew_before: String,
+    /// The site's policy, where it is not beside the revocation list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Whether this file's mode counts also where it is looser than the policy's.
+    #[serde(default)]
+    pub(crate) loosens_policy: bool,
+    /// Whether this file names a mode of migration.
+    #[serde(skip)]
+    pub(super) sets_mode: bool,
+}
+
+impl Host {
+    /// Where the site's policy is looked for: beside the revocation list of `cll` if nothing else is said.
+    pub(crate) fn policy_file(&self, cll: &Cll) -> PathBuf {
+        let beside = cll.revocation_list.as_ref().and_then(|file| file.parent());
+        let default = || beside.unwrap_or(Path::new(DEFAULT_POLICY_DIR)).join(POLICY_FILE);
+        self.policy.clone().unwrap_or_else(default)
+    }
 }
 
 fn default_mode() -> Mode {
@@ -431,6 +452,7 @@ impl Config {
     /// Reads and checks `text`, the content of `file`.
     pub(crate) fn read(file: &Path, text: &str) -> Result<Config, Failure> {
         let mut config: Config = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
+        config.host.sets_mode = migration::sets_mode(text);
         config.check(file)?;
         config.akd.iter_mut().for_each(Akd::fill);
         Ok(config)
@@ -584,7 +606,8 @@ impl Config {
         self.cll.pass.iter().filter_map(|name| passable(name)).collect()
     }
 
-    fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
+    /// Hosts admitted in clear.
+    pub(crate) fn legacy(&self, file: &Path) -> Result<Vec<Legacy>, Failure> {
         let parse = |host: &LegacyHost| {
             let mac = station(file, "cll.legacy", "one host", &host.mac)?;
             Ok(Legacy { mac, ip: host.ip, router: host.role == LegacyRole::Router, broadcast: host.broadcast })

@@ -228,6 +228,7 @@ impl Guard for sarp::Host {
             // Whoever asked for it looks whether it began.
             Order::ChangeKey(new) => _ = self.change_key(now, new, sink),
             Order::Share(keys) => self.share(&keys),
+            Order::KnownHosts(hosts) => self.know(hosts),
             _ => {}
         }
     }

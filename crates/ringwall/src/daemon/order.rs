@@ -18,6 +18,8 @@ pub(crate) enum Order {
     ChangeKey(Arc<SigningKey>),
     /// S-ARP: what this host shares with others is this from now on.
     Share(Box<SharedKeys>),
+    /// S-ARP: the hosts that are believed without a signature are these from now on.
+    KnownHosts(Vec<sarp::KnownHost>),
     /// The link layer: follow what an operator or the site says.
     Instruct(Instruction),
     /// A shield in front of IPsec: take other keys of its peers.

@@ -75,7 +75,7 @@ impl Guard for Scrubber {
                 let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
                 reply.give(changed);
             }
-            Order::ChangeKey(_) | Order::Share(_) | Order::Instruct(_) | Order::SetPeers(_) => {}
+            Order::ChangeKey(_) | Order::Share(_) | Order::KnownHosts(_) | Order::Instruct(_) | Order::SetPeers(_) => {}
         }
     }
 }

@@ -53,6 +53,11 @@ fn proved_host(host: &ProvedHost) -> Known {
     Known { name: Some(host.name.clone()), mac: Some(host.mac), addresses: host.addresses.clone() }
 }
 
+/// A host that is believed without a signature.
+pub(super) fn believed(host: &sarp::KnownHost) -> Known {
+    Known { name: None, mac: Some(host.mac), addresses: vec![host.ip.into()] }
+}
+
 /// Addresses of this host by DHCP.
 fn leased(snapshot: &Snapshot) -> Vec<IpAddr> {
     match &snapshot.report {

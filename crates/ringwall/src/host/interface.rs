@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use bump::{ClockTrust, DropReason, Ledger, Side};
+use bump::{ClockTrust, DropReason, Ledger, Now, Side};
 use cll::{Effect, Instruction};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
@@ -16,12 +16,13 @@ use wire::MacAddress;
 
 use super::around;
 use super::expiry::Expiry;
+use super::known_hosts::SarpSide;
 use super::outpost::Standing;
 use super::progress::Progress;
-use super::refresh::Refresh;
 use super::renewed;
 use super::reports;
-use super::revocation::{Look, Revocations};
+use super::revocation::Revocations;
+use super::signed::Signed;
 use super::tickets::TicketFiles;
 use crate::config::{Config, Mode, OnExit, Records, Trains, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::precedence;
@@ -39,11 +40,11 @@ pub(super) struct Interface {
     /// The key distributors, in the order in which they are asked.
     distributors: Vec<protocol::Distributor>,
     /// The host's own key, where it is looked up.
-    refresh: Option<Refresh>,
+    sarp: Option<SarpSide>,
     /// The key files of a shield's pairs.
     keys: Option<KeyWatch>,
-    /// The certificates that the site has taken back, in mode `cll`.
-    revocations: Option<Revocations>,
+    /// What the site's authority signs for all hosts, in mode `cll`.
+    signed: Option<Signed>,
     /// Tickets of the link layer on disk, where they are kept.
     tickets: Option<TicketFiles>,
     taken: Taken,
@@ -73,9 +74,9 @@ impl Interface {
             disk: disk.clone(),
             identity,
             distributors: Vec::new(),
-            refresh: None,
+            sarp: None,
             keys: None,
-            revocations: None,
+            signed: None,
             tickets: None,
             taken,
             follower,
@@ -93,8 +94,8 @@ impl Interface {
     }
 
     /// Has this host's own key changed as its configuration wants.
-    pub(super) fn keep_key(&mut self, refresh: Refresh) {
-        self.refresh = Some(refresh);
+    pub(super) fn keep_sarp(&mut self, side: SarpSide) {
+        self.sarp = Some(side);
     }
 
     /// Has changed key files of a shield's pairs come into force.
@@ -102,10 +103,10 @@ impl Interface {
         self.keys = Some(keys);
     }
 
-    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and which the site has taken back.
-    pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, revocations: Revocations) {
-        (self.progress, self.expiry, self.revocations) = (Some(progress), Some(expiry), Some(revocations));
-        self.set_guard();
+    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and what the authority signs.
+    pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, signed: Signed) {
+        (self.progress, self.expiry, self.signed) = (Some(progress), Some(expiry), Some(signed));
+        self.adopt_rules();
     }
 
     /// What is in clear comes to the data path only where some of it may be let in.
@@ -126,27 +127,27 @@ impl Interface {
         }
     }
 
-    fn follow_revocations(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
-        let Some(revocations) = &mut self.revocations else { return };
-        match revocations.look(snapshot.now.since_boot) {
-            Look::Same => return,
-            Look::Refused(why) => return journal.note("revocations", &why),
-            Look::Newer(list) => {
-                journal.note("revocations", &format!("a newer list, with {} certificates", list.len()));
-                if link.order(Order::Instruct(Instruction::Revoke(list))).is_err() {
-                    journal.note(
-                        "revocations",
-                        "the data path took no command, restart the daemon to have the list in force",
-                    );
-                }
-            }
+    /// What the site's authority has signed comes into force.
+    fn follow_signed(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
+        if let Some(signed) = &mut self.signed {
+            signed.follow_revocations(snapshot.now, journal, link);
         }
-        if revocations.names_us() {
-            journal.note(
-                "revocations",
-                "this host's own certificate is revoked: its peers end their associations with it",
-            );
+        self.apply_rules(snapshot.now, journal, link);
+    }
+
+    /// The rules that follow from the policy and this host's own file come into force.
+    fn apply_rules(&mut self, now: Now, journal: &mut Journal, link: &Link) {
+        if self.signed.as_mut().is_some_and(|signed| signed.follow_policy(now, journal, link)) {
+            self.adopt_rules();
         }
+    }
+
+    /// What is said and done elsewhere goes by the rules in force.
+    fn adopt_rules(&mut self) {
+        let (Some(signed), Some(progress)) = (&self.signed, &mut self.progress) else { return };
+        signed.rules().write_to(&mut self.config);
+        progress.follow(&signed.rules().policy);
+        self.set_guard();
     }
 
     /// Has a renewed certificate in the identity file come into force; says so if there is one.
@@ -166,7 +167,7 @@ impl Interface {
             line
         };
         self.expiry.iter_mut().for_each(|expiry| expiry.follow(&renewed));
-        self.revocations.iter_mut().for_each(|revocations| revocations.follow(&renewed));
+        self.signed.iter_mut().for_each(|signed| signed.follow(&renewed));
         self.identity = Some(renewed);
         Ok(Some(line))
     }
@@ -213,8 +214,9 @@ impl Interface {
     }
 
     fn follow_own_key(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
-        let (Some(refresh), Report::Keys(report)) = (&mut self.refresh, &snapshot.report) else { return };
-        let wanted = refresh.step(report, snapshot.now.since_boot);
+        let (Some(side), Report::Keys(report)) = (&mut self.sarp, &snapshot.report) else { return };
+        side.known.follow(snapshot.now, journal, link);
+        let wanted = side.refresh.step(report, snapshot.now.since_boot);
         // A data path that takes no command now is asked again later.
         let began = wanted.map(|key| link.order(Order::ChangeKey(key)));
         if began.is_some_and(|sent| sent.is_err()) {
@@ -266,12 +268,23 @@ impl Interface {
         }
     }
 
+    /// What of the site's authority is in force.
+    fn signed_status(&self) -> protocol::Signed {
+        let of_sarp = || self.sarp.as_ref().and_then(|side| side.known.policy_status());
+        let revocations = self.signed.as_ref().map(Signed::revocations).and_then(Revocations::list);
+        protocol::Signed {
+            revoked: revocations.map(|list| list.len()),
+            policy: self.signed.as_ref().and_then(Signed::policy_status).or_else(of_sarp),
+        }
+    }
+
     /// How signed ARP is, in that mode.
     fn sarp(&self, snapshot: &Snapshot) -> Option<Sarp> {
         let Report::Keys(report) = &snapshot.report else { return None };
         let now = snapshot.now.since_boot;
-        let own_key = self.refresh.as_ref().map(|refresh| reports::own_key(refresh.standing(report, now)));
-        Some(Sarp { own_key, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
+        let own_key = self.sarp.as_ref().map(|side| reports::own_key(side.refresh.standing(report, now)));
+        let known_hosts = self.sarp.as_ref().map_or(0, |side| side.known.hosts().len());
+        Some(Sarp { own_key, known_hosts, ..reports::sarp(report, snapshot.now, &self.config, &self.distributors) })
     }
 
     /// How the shield is, in that mode.
@@ -366,9 +379,19 @@ impl Ward for Interface {
                 }
             }
             Effect::CheckRevocationList { from, der } => {
-                if let Some(revocations) = &mut self.revocations {
-                    revocations.take(from, &der, journal);
+                if let Some(signed) = &mut self.signed {
+                    signed.take_list(from, &der, journal);
                 }
+            }
+            Effect::CheckPolicy { from, bytes } => {
+                let now = self.config.clock().now();
+                if let Some(signed) = &mut self.signed {
+                    signed.take_policy(from, &bytes, now, journal);
+                }
+            }
+            Effect::ForgetNeighbour { ip, mac } => {
+                self.legacy.retain(|known| *known != (ip, mac));
+                forget_neighbour(&self.config.host.interface, ip, journal);
             }
             Effect::RememberTime { mac, unix_ms } => {
                 if let Some(progress) = &mut self.progress {
@@ -382,8 +405,17 @@ impl Ward for Interface {
 
     fn reload(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure> {
         let Some(progress) = &mut self.progress else { return self.reread(journal, link) };
-        let lines = progress.reload(&mut self.config, journal, link)?;
-        let lines = lines.into_iter().chain(self.reread_identity(journal, link)).collect();
+        let before = self.config.cll.migration;
+        let (read, lines) = progress.reload(&mut self.config)?;
+        if let Some(signed) = &mut self.signed {
+            signed.reread(&read)?;
+        }
+        let now = self.config.clock().now();
+        self.apply_rules(now, journal, link);
+        self.adopt_rules();
+        let mode = self.config.cll.migration.mode().word();
+        let line = format!("mode {mode} (it was {})", before.mode().word());
+        let lines = std::iter::once(line).chain(lines).chain(self.reread_identity(journal, link)).collect();
         self.set_guard();
         Ok(lines)
     }
@@ -394,7 +426,9 @@ impl Ward for Interface {
 
     fn around(&self, snapshot: &Snapshot) -> Around {
         let proved = self.progress.as_ref().map_or(&[][..], Progress::proved);
-        around::of_host(&self.config, self.identity.as_deref(), proved, snapshot)
+        let mut around = around::of_host(&self.config, self.identity.as_deref(), proved, snapshot);
+        around.known.extend(self.sarp.iter().flat_map(|side| side.known.hosts()).map(around::believed));
+        around
     }
 
     fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link) -> Answer {
@@ -418,7 +452,7 @@ impl Ward for Interface {
     fn look_after(&mut self, snapshot: &Snapshot, journal: &mut Journal, link: &Link) {
         self.follow_keys(journal, link);
         self.follow_own_key(snapshot, journal, link);
-        self.follow_revocations(snapshot, journal, link);
+        self.follow_signed(snapshot, journal, link);
         if let Some(expiry) = &mut self.expiry {
             expiry.look(snapshot.now, journal);
         }
@@ -454,7 +488,7 @@ impl Ward for Interface {
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot)),
             peers: reports::peer_count(&snapshot.report),
-            revoked: self.revocations.as_ref().and_then(Revocations::list).map(|list| list.len()),
+            signed: self.signed_status(),
             migration: self.progress.as_ref().map(|progress| progress.status(snapshot)),
             warnings: self.expiry.as_ref().map_or_else(Vec::new, |expiry| expiry.warnings(snapshot.now)),
             sarp: self.sarp(snapshot),
@@ -482,6 +516,12 @@ impl Ward for Interface {
             OnExit::Closed => Ok(()),
             OnExit::Restore => self.disk.give_back(),
         }
+    }
+}
+
+fn forget_neighbour(interface: &str, ip: Ipv4Addr, journal: &mut Journal) {
+    if let Err(error) = takeover::remove_permanent_neighbour(interface, ip) {
+        journal.note("legacy-neighbour", &format!("{ip}: {error}"));
     }
 }
 

@@ -6,7 +6,9 @@
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
-//! - `revocation.rs`: the site's list of revoked certificates, for the link layer.
+//! - `revocation.rs`: the site's list of revoked certificates, for the link layer; `policy.rs`: the site's policy; `rules.rs`: what is in
+//!   force of that and of the host's own file; `signed.rs`: all three as one;
+//!   `known_hosts.rs`: the policy in mode `sarp`.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
 //! - `expiry.rs`: certificates that end soon.
 //! - `renewal.rs`: another certificate for the same key; `renewed.rs`: the daemon takes it.
@@ -17,9 +19,11 @@ mod around;
 mod expiry;
 mod interface;
 mod known;
+mod known_hosts;
 mod leases;
 mod outpost;
 mod plan;
+mod policy;
 mod progress;
 mod refresh;
 mod renewal;
@@ -27,6 +31,8 @@ mod renewed;
 mod reports;
 mod revert;
 mod revocation;
+mod rules;
+mod signed;
 mod start;
 mod tickets;
 

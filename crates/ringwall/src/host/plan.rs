@@ -11,9 +11,10 @@ use identity::{HostIdentity, Profile, pem};
 use sarp::akd::{Akd, Lookup, NoRecords, Records};
 
 use super::expiry::Expiry;
+use super::known_hosts::{KnownHosts, SarpSide};
 use super::progress::Progress;
 use super::refresh::Refresh;
-use super::revocation::Revocations;
+use super::signed::Signed;
 use crate::akd::Repository;
 use crate::config::{self, Config, Keeper, Mode};
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ pub(super) enum Plan {
 /// All that the link layer needs beside the configuration.
 pub(super) struct Sealing {
     pub(super) identity: Arc<HostIdentity>,
-    pub(super) revocations: Revocations,
+    pub(super) signed: Signed,
     pub(super) progress: Progress,
     pub(super) expiry: Expiry,
 }
@@ -54,7 +55,7 @@ pub(super) struct SignedArp {
     pub(super) distributors: Vec<Distributor>,
     pub(super) akd: Option<Akd>,
     pub(super) records: Arc<dyn Records + Send + Sync>,
-    pub(super) refresh: Refresh,
+    pub(super) side: SarpSide,
 }
 
 impl Plan {
@@ -68,9 +69,10 @@ impl Plan {
                 let identity = load_identity(config, now, disk)?;
                 // What is wrong with it must show before the interface is touched; the wire is not known yet.
                 super::leases::settings(config, &identity, config.cll.ipv6, 0)?;
+                let signed = Signed::open(file, config, &identity, now, disk)?;
                 let sealing = Sealing {
-                    revocations: Revocations::open(config, &identity, disk)?,
-                    progress: Progress::open(file, config, disk)?,
+                    progress: Progress::open(file, signed.rules().policy.clone(), disk)?,
+                    signed,
                     expiry: Expiry::new(file, config, &identity)?,
                     identity,
                 };
@@ -169,6 +171,7 @@ impl SignedArp {
             ));
         }
         let refresh = Refresh::open(config, &identity, disk)?;
+        let known = KnownHosts::open(file, config, &identity, now, disk)?;
         let request_keys = identity.request_keys().cloned();
         let request_keys = request_keys.ok_or_else(|| lacks("it holds no RINGWALL REQUEST KEY", again))?;
         let named = distributors(config, &identity, now)?;
@@ -180,14 +183,15 @@ impl SignedArp {
             addresses: certificate.addresses().to_vec(),
             distributors: named.iter().filter_map(as_setting).collect(),
             request_keys,
-            known_hosts: config.sarp.known_hosts(file)?,
+            known_hosts: known.hosts().to_vec(),
             window: config.sarp.window(),
             sign_requests: config.sarp.sign_requests,
             weaken: config.sarp_weaken(file)?,
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
-        Ok(SignedArp { identity, settings, distributors, akd, records, refresh })
+        let side = SarpSide { refresh, known };
+        Ok(SignedArp { identity, settings, distributors, akd, records, side })
     }
 }
 

@@ -27,8 +27,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Reads who has proved himself before. A damaged file is refused where it decides who is believed; elsewhere it is only
     /// lost, because a host must not be locked out of a network that is still in clear.
-    pub(super) fn open(file: &Path, config: &Config, disk: &Disk) -> Result<Progress, Failure> {
-        let policy = config.policy(file)?;
+    pub(super) fn open(file: &Path, policy: Policy, disk: &Disk) -> Result<Progress, Failure> {
         let known = Known::open(disk).or_else(|failure| match policy.migration {
             Migration::Prefer => Err(failure),
             Migration::Observe | Migration::Enforce => {
@@ -88,28 +87,26 @@ impl Progress {
         Ok(lines)
     }
 
-    /// Reads the configuration again. What cannot change without a restart stays, and is named.
-    pub(super) fn reload(
-        &mut self,
-        config: &mut Config,
-        journal: &mut Journal,
-        link: &Link,
-    ) -> Result<Vec<String>, Failure> {
+    /// The rules in force are these from now on.
+    pub(super) fn follow(&mut self, policy: &Policy) {
+        self.policy = policy.clone();
+    }
+
+    /// Reads the configuration again. What cannot change without a restart stays, and is named; what else it says of frames in clear is
+    /// in the configuration that comes back.
+    pub(super) fn reload(&self, config: &mut Config) -> Result<(Config, Vec<String>), Failure> {
         let text = self.disk.read(&self.file).map_err(|error| Failure::file(&self.file, error, UNREADABLE))?.text;
         let read = Config::read(&self.file, &text)?;
-        let policy = read.policy(&self.file)?;
-        link.order(Order::Instruct(Instruction::Policy(policy.clone()))).map_err(Failure::new)?;
-        let line = format!("mode {} (it was {})", policy.migration.word(), self.policy.migration.word());
-        journal.note("mode", &line);
-        self.policy = policy;
         config.cll.migration = read.cll.migration;
         config.cll.exception.clone_from(&read.cll.exception);
         config.cll.management.clone_from(&read.cll.management);
+        config.cll.legacy.clone_from(&read.cll.legacy);
+        config.host.loosens_policy = read.host.loosens_policy;
+        config.host.sets_mode = read.host.sets_mode;
         config.records.follow(&read.records);
-        let mut lines = vec![line];
-        lines.extend(read.warnings().into_iter().map(|warning| format!("warning: {warning}")));
+        let mut lines: Vec<String> = read.warnings().into_iter().map(|warning| format!("warning: {warning}")).collect();
         lines.extend(restart_line(&changed_keys(config, &read)));
-        Ok(lines)
+        Ok((read, lines))
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> protocol::Migration {

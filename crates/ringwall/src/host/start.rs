@@ -79,7 +79,8 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
 fn charge(file: &Path, config: &Config) -> Charge {
     let host = &config.host;
     let keys = config.shield.iter().flat_map(|section| &section.peers).filter_map(|peer| peer.keys.clone());
-    let named = [file.to_owned(), host.identity.clone()].into_iter().chain(config.cll.revocation_list.clone());
+    let named = [file.to_owned(), host.identity.clone(), host.policy_file(&config.cll)].into_iter();
+    let named = named.chain(config.cll.revocation_list.clone());
     let (interface, run_dir, state_dir) = (host.interface.clone(), host.run_dir.clone(), host.state_dir.clone());
     let back = (host.on_exit == OnExit::Restore).then_some(Back::Host { interface, run_dir, state_dir });
     Charge { readable: named.chain(keys).collect(), home: Some(super::home(config)), socket: config.socket(), back }
@@ -137,8 +138,10 @@ impl Start<'_> {
     fn seal(mut self, sealing: Sealing) -> Result<(), Failure> {
         let (config, load) = (self.config, self.load(Load::new(self.trains())));
         let Prepared { ports, outposts, mut supervisor, kept, .. } = self.prepared;
-        let Sealing { identity, revocations, progress, expiry } = sealing;
+        let Sealing { identity, signed, progress, expiry } = sealing;
         let mut settings = link_layer(config, self.file, identity, supervisor.ward().wire_mtu())?;
+        settings.policy = signed.rules().policy.clone();
+        settings.legacy = signed.rules().legacy.clone();
         settings.proved = progress.proved().to_vec();
         settings.heard = progress.heard();
         let mut ports = ports.tap()?;
@@ -152,10 +155,13 @@ impl Start<'_> {
             cll::remember(&mut cll, self.clock.now(), remembered, &mut ports.sinks());
             supervisor.ward_mut().keep_tickets(files);
         }
-        if let Some(list) = revocations.list() {
+        if let Some(list) = signed.revocations().list() {
             cll::revoke(&mut cll, self.clock.now(), Arc::clone(list), &mut ports.sinks());
         }
-        supervisor.ward_mut().keep_progress(progress, expiry, revocations);
+        if let Some(policy) = signed.policy() {
+            cll::begin_with_policy(&mut cll, self.clock.now(), Arc::clone(policy), &mut ports.sinks());
+        }
+        supervisor.ward_mut().keep_progress(progress, expiry, signed);
         let tools = Tools { here: KernelSource, beside: vec![KernelSource] };
         serve(cll, tools, load, ports, self.clock, supervisor)
     }
@@ -163,9 +169,9 @@ impl Start<'_> {
     fn sign_arp(self, sarp: SignedArp) -> Result<(), Failure> {
         let (of_all, of_kept) = (self.load(Load::new(self.trains())), self.load(Load::of_kept()));
         let Prepared { ports, outposts, mut supervisor, signing_threads, .. } = self.prepared;
-        let SignedArp { settings, distributors, akd, records, refresh, .. } = sarp;
+        let SignedArp { settings, distributors, akd, records, side, .. } = sarp;
         supervisor.ward_mut().name_distributors(distributors);
-        supervisor.ward_mut().keep_key(refresh);
+        supervisor.ward_mut().keep_sarp(side);
         let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
         if let Some(maps) = outposts.sarp {
             host.set_outpost(Box::new(maps));

@@ -126,6 +126,8 @@ impl TicketFiles {
             Effect::PermanentNeighbour { .. }
             | Effect::Remember(_)
             | Effect::RememberTime { .. }
+            | Effect::CheckPolicy { .. }
+            | Effect::ForgetNeighbour { .. }
             | Effect::CheckRevocationList { .. } => return false,
         }
         true

@@ -6,7 +6,7 @@ use super::daemon::{
 };
 use super::family::Families;
 use crate::config::Profile;
-use crate::protocol::{Answer, Compression, Identity, Migration, Pair, Peer, Sarp, Status};
+use crate::protocol::{Answer, Compression, Identity, Migration, Pair, Peer, Sarp, SitePolicy, Status};
 
 pub(super) const CARRIER: &str = "ringwall_carrier";
 pub(super) const CARRIER_HELP: &str = "Whether the card has a carrier.";
@@ -25,6 +25,7 @@ pub(super) fn describe(families: &mut Families, status: &Status, known: &Answer,
     }
     status.identity.iter().for_each(|identity| certificates(families, identity));
     status.migration.iter().for_each(|it| migration(families, it));
+    status.signed.policy.iter().for_each(|it| policy(families, it));
     status.compression.iter().for_each(|it| compression(families, it));
     status.sarp.iter().for_each(|it| sarp(families, it));
     match known {
@@ -75,6 +76,13 @@ fn migration(families: &mut Families, migration: &Migration) {
     families.gauge("ringwall_proved_hosts", "Hosts that have proved themselves.", &[], migration.proved as u64);
     let help = "Frames that were let pass and that mode enforce would drop, by reason.";
     by_reason(families, "ringwall_would_drop_frames", help, &migration.would_drop);
+}
+
+fn policy(families: &mut Families, policy: &SitePolicy) {
+    let help = "Version of the site's policy in force; 0 if all that came was refused.";
+    families.gauge("ringwall_site_policy_version", help, &[], policy.version.unwrap_or(0));
+    let help = "Site policies that were refused, by reason.";
+    by_reason(families, "ringwall_refused_site_policies", help, &policy.refused);
 }
 
 fn compression(families: &mut Families, did: &Compression) {

@@ -125,6 +125,7 @@ pub(crate) fn link_layer() -> Measured {
     let more = json!({
         "migration": { "mode": "prefer", "exceptions": {}, "management": [], "proved": 4, "in_clear": 2,
             "would_drop": { "plain-ip": 9 } },
+        "policy": { "version": 4, "origin": "f", "own_file": [], "refused": { "forged": 8 } },
         "layers": { "wanted": "kernel", "in_force": "kernel", "dropped_in_kernel": { "tag": 5 } },
         "compression": { "compressed_frames": 1, "left_frames": 2, "bytes_before": 3, "bytes_after": 4,
             "expanded_frames": 5, "expanded_bytes_before": 6, "expanded_bytes_after": 7 },

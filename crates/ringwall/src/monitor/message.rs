@@ -55,6 +55,8 @@ pub(crate) enum Kept {
     OwnKeys,
     /// The list of revoked certificates that peers gave.
     Revoked,
+    /// The newest policy of the site.
+    Policy,
     /// What it issues tickets with.
     TicketKeys,
     /// Numbers of its own tickets that it does not take any more.
@@ -82,6 +84,7 @@ impl Home {
             Kept::Peers => beside("peers.json"),
             Kept::OwnKeys => beside("keys.pem"),
             Kept::Revoked => beside("revoked.crl.pem"),
+            Kept::Policy => beside("policy.pem"),
             Kept::TicketKeys => self.tickets().join("keys.pem"),
             Kept::SpentTickets => self.tickets().join("spent.pem"),
             Kept::Ticket(mac) => self.tickets().join(format!("{}.pem", MacAddress(*mac))),
@@ -184,6 +187,7 @@ mod tests {
         assert_eq!(name(Kept::Peers), "/s/e0.peers.json");
         assert_eq!(name(Kept::OwnKeys), "/s/e0.keys.pem");
         assert_eq!(name(Kept::Revoked), "/s/e0.revoked.crl.pem");
+        assert_eq!(name(Kept::Policy), "/s/e0.policy.pem");
         assert_eq!(name(Kept::TicketKeys), "/s/e0.tickets/keys.pem");
         assert_eq!(name(Kept::SpentTickets), "/s/e0.tickets/spent.pem");
         assert_eq!(name(Kept::Ticket([2, 0, 0, 0, 0, 9])), "/s/e0.tickets/02:00:00:00:00:09.pem");

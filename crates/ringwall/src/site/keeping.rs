@@ -42,6 +42,10 @@ pub(crate) struct RestoreArguments {
 pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let BackupArguments { dir, file, json } = arguments;
     let directory = Directory::open(dir)?;
+    if file.symlink_metadata().is_ok() {
+        let remedy = "choose another name or remove it; a backup never replaces a file";
+        return Err(Failure::file(file, "the file exists", remedy));
+    }
     directory.backup(file)?;
     let name = directory.site().name();
     let text = format!("site {name} is in {}; who reads it is the authority, so keep it secret", file.display());

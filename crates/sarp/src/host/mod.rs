@@ -28,7 +28,7 @@ use self::machines::Machines;
 use crate::akd::Akd;
 use crate::event::Event;
 use crate::job::{Completion, Job};
-use crate::settings::{Settings, SharedKeys};
+use crate::settings::{KnownHost, Settings, SharedKeys};
 
 pub use report::{KeyReport, LeaseReport, Report};
 
@@ -69,6 +69,15 @@ impl Host {
         if let Some(masters) = &keys.masters {
             self.machines.akds.share(masters, self.core.outpost.as_deref_mut());
         }
+    }
+
+    /// The hosts without S-ARP that are believed are these from now on.
+    pub fn know(&mut self, known_hosts: Vec<KnownHost>) {
+        if let Some(outpost) = &mut self.core.outpost {
+            // One that is out passes there and is judged here.
+            known_hosts.iter().for_each(|known| outpost.acquaint(known.mac, known.ip));
+        }
+        self.core.settings = Arc::new(Settings { known_hosts, ..Settings::clone(&self.core.settings) });
     }
 
     /// Whether a distributor has told the time.

@@ -1,11 +1,11 @@
-//! Messages by which a host hands the site's revocation list to its peers (section 24 of `docs/protocol.md`). They travel sealed, as
-//! rollover messages do. The list itself is signed by the site's authority, so nothing here needs to be believed.
+//! Messages by which a host hands the site's revocation list and its policy to its peers (sections 24 and 30 of `docs/protocol.md`).
+//! They travel sealed, as rollover messages do. What they carry is signed by the site's authority, so nothing here needs to be believed.
 //!
 //! ```text
-//!  0  version and type      1  kind
-//!  2  thisUpdate of the list in seconds since 1970, 8
-//! 10  length of the list, 4      14  offset, 4
-//! 18  of kind 3 alone: the piece of the list that begins there
+//!  0  version and type      1  kind: 1 to 3 about a list, 4 to 6 about a policy
+//!  2  thisUpdate of the list in seconds since 1970, or version of the policy, 8
+//! 10  length of the list or policy, 4      14  offset, 4
+//! 18  of the kinds 3 and 6 alone: the piece that begins there
 //! ```
 
 use super::VERSION;
@@ -23,16 +23,35 @@ const OFFER: u8 = 1;
 const QUESTION: u8 = 2;
 const PIECE: u8 = 3;
 
-/// Which list is meant.
+/// Kinds of messages about each subject.
+const KINDS: u8 = 3;
+
+/// What a site signs for all its hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The certificates that it has taken back.
+    Revocations,
+    /// Its policy.
+    Policy,
+}
+
+impl Subject {
+    /// Both.
+    pub const ALL: [Subject; 2] = [Subject::Revocations, Subject::Policy];
+}
+
+/// Which list or policy is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListName {
-    /// Its thisUpdate, in seconds since 1970.
-    pub issued_unix: u64,
+    /// What it is.
+    pub subject: Subject,
+    /// A list's thisUpdate, in seconds since 1970, or a policy's version: the higher is the newer.
+    pub number: u64,
     /// Its length in bytes.
     pub len: u32,
 }
 
-/// A message about a revocation list.
+/// A message about a revocation list or a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// "I have this list."
@@ -50,6 +69,14 @@ impl<'a> Message<'a> {
         bytes.first() == Some(&(VERSION << 4 | TYPE))
     }
 
+    /// Which list or policy it is about.
+    #[must_use]
+    pub fn list(&self) -> ListName {
+        match self {
+            Message::Offer(list) | Message::Question(list, _) | Message::Piece(list, ..) => *list,
+        }
+    }
+
     /// Reads a message from the payload of a sealed frame.
     ///
     /// # Errors
@@ -60,9 +87,10 @@ impl<'a> Message<'a> {
             return Err(Error::Unsupported(Field::CllRevocationList));
         }
         let kind = reader.u8()?;
-        let list = ListName { issued_unix: reader.u64()?, len: reader.u32()? };
+        let subject = if kind > KINDS { Subject::Policy } else { Subject::Revocations };
+        let list = ListName { subject, number: reader.u64()?, len: reader.u32()? };
         let (offset, rest) = (reader.u32()?, reader.rest());
-        match (kind, offset) {
+        match (kind - subject as u8 * KINDS, offset) {
             (OFFER | QUESTION, _) if !rest.is_empty() => Err(Error::Trailing(Field::CllRevocationList)),
             (OFFER, 0) => Ok(Message::Offer(list)),
             (QUESTION, _) if is_place(list, offset) => Ok(Message::Question(list, offset)),
@@ -81,8 +109,8 @@ impl<'a> Message<'a> {
             Message::Question(list, offset) => (QUESTION, list, *offset, &[]),
             Message::Piece(list, offset, piece) => (PIECE, list, *offset, piece),
         };
-        let mut out = vec![VERSION << 4 | TYPE, kind];
-        out.extend(list.issued_unix.to_be_bytes());
+        let mut out = vec![VERSION << 4 | TYPE, kind + list.subject as u8 * KINDS];
+        out.extend(list.number.to_be_bytes());
         out.extend(list.len.to_be_bytes());
         out.extend(offset.to_be_bytes());
         out.extend(piece);
@@ -106,7 +134,8 @@ mod tests {
 
     use super::*;
 
-    const LIST: ListName = ListName { issued_unix: 0x0102_0304_0506_0708, len: 1030 };
+    const LIST: ListName = ListName { subject: Subject::Revocations, number: 0x0102_0304_0506_0708, len: 1030 };
+    const POLICY: ListName = ListName { subject: Subject::Policy, ..LIST };
 
     #[test]
     fn the_layout_is_the_documented_one() {
@@ -116,12 +145,16 @@ mod tests {
         assert_eq!((question[1], &question[14..]), (2, &[0, 0, 4, 0][..]));
         let piece = Message::Piece(LIST, 1024, &[9; 6]).emit();
         assert_eq!((piece[1], &piece[14..]), (3, &[0, 0, 4, 0, 9, 9, 9, 9, 9, 9][..]));
+        let of_policy =
+            [Message::Offer(POLICY), Message::Question(POLICY, 1024), Message::Piece(POLICY, 1024, &[9; 6])];
+        assert_eq!(of_policy.map(|message| message.emit()[1]), [4, 5, 6]);
         assert!(Message::is(&piece) && !Message::is(&[0x25]) && !Message::is(&[]));
     }
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        for message in [Message::Offer(LIST), Message::Question(LIST, 1024), Message::Piece(LIST, 1024, &[9; 6])] {
+        let about = |list| [Message::Offer(list), Message::Question(list, 1024), Message::Piece(list, 1024, &[9; 6])];
+        for message in [LIST, POLICY].into_iter().flat_map(about) {
             let bytes = message.emit();
             assert_eq!(Message::parse(&bytes), Ok(message));
             for len in 0..bytes.len() {
@@ -129,7 +162,7 @@ mod tests {
             }
             assert!(Message::parse(&[&bytes[..], &[0]].concat()).is_err(), "one more");
         }
-        for (at, value) in [(0, 0x1f), (0, 0x25), (1, 0), (1, 4), (17, 1)] {
+        for (at, value) in [(0, 0x1f), (0, 0x25), (1, 0), (1, 7), (17, 1)] {
             let mut bytes = Message::Question(LIST, 1024).emit();
             bytes[at] = value;
             assert!(Message::parse(&bytes).is_err(), "byte {at}");
@@ -141,7 +174,7 @@ mod tests {
     proptest! {
         #[test]
         fn random_bytes_never_panic_and_what_parses_emits_itself(
-            kind in 0_u8..5, rest in proptest::collection::vec(any::<u8>(), 0..40), small: bool,
+            kind in 0_u8..8, rest in proptest::collection::vec(any::<u8>(), 0..40), small: bool,
         ) {
             let mut bytes = vec![0x2f, kind];
             bytes.extend(rest);

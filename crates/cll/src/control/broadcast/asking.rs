@@ -6,10 +6,9 @@
 //! cannot have been delivered before.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Meta, Side, sink};
+use bump::{DropReason, Fate, Instant, Side};
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use wire::MacAddress;
@@ -17,10 +16,11 @@ use wire::cll::broadcast::Stamp;
 use wire::cll::{Announcement, NONCE_LEN, Question, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
-use super::super::{Call, Control};
-use super::Duty;
+use super::super::core::{Call, Verdict};
 use super::frame::Heard;
+use super::receiving::{Judges, Receiving, drop_frames_of};
 use super::senders::Sender;
+use super::{Duty, check_tag, refuse};
 use crate::event::Event;
 use crate::job::Refusal;
 use crate::job::broadcast::{CheckAnnouncement, Work, tag};
@@ -46,20 +46,14 @@ pub(super) struct Asked {
     held: VecDeque<Vec<u8>>,
 }
 
-impl Control {
+impl Receiving {
     /// A frame of a sender that must prove itself: it waits for the answer, within limits.
-    pub(super) fn hold_unproved(
-        &mut self,
-        call: &mut Call<'_>,
-        mac: MacAddress,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let now = call.now.since_boot;
-        if !self.broadcasts.asked.contains_key(&mac) {
-            self.begin_to_ask(now, mac)?;
+    pub(super) fn hold_unproved(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> Verdict {
+        if !self.asked.contains_key(&mac) {
+            self.begin_to_ask(call, mac)?;
             self.send_question(call, mac);
         }
-        let asked = self.broadcasts.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
+        let asked = self.asked.get_mut(&mac).ok_or(DropReason::GroupUnproved)?;
         if asked.held.len() >= GROUP_HELD_PER_SENDER_MAX {
             return Err(DropReason::GroupUnproved);
         }
@@ -67,20 +61,20 @@ impl Control {
         Ok(Fate::Held)
     }
 
-    fn begin_to_ask(&mut self, now: Instant, mac: MacAddress) -> Result<(), DropReason> {
+    fn begin_to_ask(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let now = call.now.since_boot;
         // A recorded frame of an earlier run must not buy a question each time that it is played.
         let just_proved = |sender: &Sender| now.since(sender.proved) < GROUP_QUESTION_INTERVAL;
-        let is_proved = self.is_proved(mac);
+        let is_proved = call.is_proved(mac);
         let room = if is_proved { GROUP_ASKED_MAX } else { GROUP_STRANGERS_ASKED_MAX };
-        let broadcasts = &mut self.broadcasts;
-        if broadcasts.senders.get(mac).is_some_and(just_proved)
-            || broadcasts.asked.len() >= room
-            || !broadcasts.question_budget.of(is_proved).take(now)
+        if self.senders.get(mac).is_some_and(just_proved)
+            || self.asked.len() >= room
+            || !self.question_budget.of(is_proved).take(now)
         {
             return Err(DropReason::GroupUnproved);
         }
         let asked = Asked {
-            nonce: self.random.bytes(),
+            nonce: call.core.random.bytes(),
             began: now,
             due: now,
             questions: 0,
@@ -88,37 +82,35 @@ impl Control {
             judged: None,
             held: VecDeque::new(),
         };
-        broadcasts.asked.insert(mac, asked);
+        self.asked.insert(mac, asked);
         Ok(())
     }
 
     fn send_question(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        let Some(asked) = self.asked.get_mut(&mac) else { return };
         asked.due = call.now.since_boot + GROUP_ASK_AGAIN * (1 << asked.questions.min(8));
         asked.questions += 1;
         let time_ms = call.now.wall.map_or(0, |wall| wall.unix_ms);
         let question = Question { site_tag: [0; SITE_TAG_LEN], nonce: asked.nonce, time_ms };
-        let header = Header { destination: mac, source: self.settings.mac, ethertype: self.settings.ethertype };
+        let header =
+            Header { destination: mac, source: call.core.settings.mac, ethertype: call.core.settings.ethertype };
         let mut frame = [&header.emit()[..], &question.emit()].concat();
         // A question that nobody answers is repeated under the other site key: perhaps the sender
         // has only that.
         let is_repeated = asked.questions % 2 == 0;
-        let under = is_repeated.then(|| self.site_keys.other_than(None)).flatten();
-        let Some(site_key) = self.site_keys.get(under) else { return };
+        let under = is_repeated.then(|| call.core.site_keys.other_than(None)).flatten();
+        let Some(site_key) = call.core.site_keys.get(under) else { return };
         tag(site_key, &mut frame);
-        if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
-            self.ledger.make(Side::WIRE);
-        }
+        call.make(Side::WIRE, &frame);
     }
 
     /// Asks again, or gives up, where no answer came.
     pub(super) fn repeat_questions(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
         let is_due = |asked: &Asked| asked.due <= now;
-        let due: Vec<_> =
-            self.broadcasts.asked.iter().filter(|(_, asked)| is_due(asked)).map(|(mac, _)| *mac).collect();
+        let due: Vec<_> = self.asked.iter().filter(|(_, asked)| is_due(asked)).map(|(mac, _)| *mac).collect();
         for mac in due {
-            let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { continue };
+            let Some(asked) = self.asked.get_mut(&mac) else { continue };
             if asked.judged.is_some() {
                 asked.due = now + GROUP_ASK_AGAIN;
             } else if asked.questions < GROUP_QUESTIONS_MAX {
@@ -130,35 +122,30 @@ impl Control {
     }
 
     fn give_up_asking(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
+        let Some(asked) = self.asked.remove(&mac) else { return };
         call.out.event(Event::GroupSilent { mac });
         for frame in asked.held {
-            self.release_from_wire(call, Fate::Dropped(DropReason::GroupUnproved), &frame);
+            call.release(Side::WIRE, Fate::Dropped(DropReason::GroupUnproved), &frame);
         }
     }
 
     /// An announcement from the wire, unproved.
-    pub(super) fn announcement(
-        &mut self,
-        call: &mut Call<'_>,
-        header: &Header,
-        frame: &[u8],
-    ) -> Result<Fate, DropReason> {
+    pub(super) fn on_announcement(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let announcement = Announcement::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if header.destination != self.settings.mac {
+        if header.destination != call.core.settings.mac {
             return Err(DropReason::NotForUs);
         }
-        self.check_group_tag(frame)?;
+        check_tag(call, frame)?;
         let stamp = announcement.head.stamp;
         let nonce_fits = |asked: &&mut Asked| asked.nonce == announcement.nonce && asked.judged.is_none();
-        let asked = self.broadcasts.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
+        let asked = self.asked.get_mut(&header.source).filter(nonce_fits).ok_or(DropReason::GroupUnasked)?;
         if asked.checks >= CHECKS_MAX {
             return Err(DropReason::GroupBudget);
         }
         asked.checks += 1;
         asked.judged = Some((frame.to_vec(), stamp));
         if !self.judge_announcement(call, header.source, frame) {
-            if let Some(asked) = self.broadcasts.asked.get_mut(&header.source) {
+            if let Some(asked) = self.asked.get_mut(&header.source) {
                 asked.judged = None;
             }
             return Err(DropReason::ControlBusy);
@@ -167,59 +154,60 @@ impl Control {
     }
 
     fn judge_announcement(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8]) -> bool {
-        let work = CheckAnnouncement {
-            settings: Arc::clone(&self.settings),
-            revoked: Arc::clone(&self.revoked),
-            time: self.certificate_time(call.now),
-            asked: mac,
-            frame: frame.to_vec(),
-        };
-        self.broadcast_task(call, Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
+        let work = CheckAnnouncement { origins: call.origins(), asked: mac, frame: frame.to_vec() };
+        call.broadcast_task(Duty::Announcement(mac), Work::CheckAnnouncement(Box::new(work)))
     }
 
     /// The verdict on an announcement. A bad one leaves the question open.
-    pub(super) fn announcement_judged(
+    pub(super) fn on_judged(
         &mut self,
         call: &mut Call<'_>,
+        judges: &mut Judges<'_>,
         mac: MacAddress,
         result: Result<Box<Verified<HostCertificate>>, Refusal>,
     ) {
-        let Some(asked) = self.broadcasts.asked.get_mut(&mac) else { return };
+        let Some(asked) = self.asked.get_mut(&mac) else { return };
         let Some((frame, stamp)) = asked.judged.take() else { return };
         match result {
-            Err(refusal) => self.refuse_group(call, mac, &frame, refusal),
-            Ok(certificate) if self.revoked.names(&certificate) => {
-                self.release_from_wire(call, Fate::Dropped(DropReason::BadCertificate), &frame);
+            Err(refusal) => refuse(call, mac, &frame, refusal),
+            Ok(certificate) if call.core.revoked.names(&certificate) => {
+                call.release(Side::WIRE, Fate::Dropped(DropReason::BadCertificate), &frame);
             }
             Ok(certificate) => {
-                self.release_from_wire(call, Fate::Consumed, &frame);
-                self.believe(call, mac, *certificate, stamp);
+                call.release(Side::WIRE, Fate::Consumed, &frame);
+                self.believe(call, judges, mac, *certificate, stamp);
             }
         }
     }
 
     /// The sender is who it says, and lives: what waited of it is judged like any other frame.
-    fn believe(&mut self, call: &mut Call<'_>, mac: MacAddress, certificate: Verified<HostCertificate>, stamp: Stamp) {
+    fn believe(
+        &mut self,
+        call: &mut Call<'_>,
+        judges: &mut Judges<'_>,
+        mac: MacAddress,
+        certificate: Verified<HostCertificate>,
+        stamp: Stamp,
+    ) {
         let now = call.now.since_boot;
-        let Some(asked) = self.broadcasts.asked.remove(&mac) else { return };
-        self.learn_certificate(call, &certificate);
-        self.remember_proof(call, &certificate);
-        let senders = &mut self.broadcasts.senders;
-        let from = from_when(&stamp, asked.began.since(senders.complete_since));
+        let Some(asked) = self.asked.remove(&mac) else { return };
+        judges.addresses.learn_certificate(call, &certificate);
+        call.remember_proof(&certificate);
+        let from = from_when(&stamp, asked.began.since(self.senders.complete_since));
         let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
-        if let Some(known) = senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
+        if let Some(known) = self.senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
             sender.last = sender.last.max(known.last);
         }
         let name = sender.certificate.name().to_owned();
         call.out.event(Event::GroupSender { name, mac });
-        if let Some(replaced) = senders.insert(now, mac, sender) {
-            self.drop_frames_of(call, &replaced, DropReason::GroupUnproved);
+        if let Some(replaced) = self.senders.insert(now, mac, sender) {
+            drop_frames_of(call, &replaced, DropReason::GroupUnproved);
         }
         for frame in asked.held {
-            let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, heard));
+            let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, judges, heard));
             let fate = judged.unwrap_or_else(Fate::Dropped);
             if fate != Fate::Held {
-                self.release_from_wire(call, fate, &frame);
+                call.release(Side::WIRE, fate, &frame);
             }
         }
     }

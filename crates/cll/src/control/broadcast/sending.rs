@@ -7,20 +7,24 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Instant, Meta, Side, sink};
-use shield::Bucket;
-use wire::cll::GroupFrame;
+use bump::{DropReason, Fate, Generator, Instant, Now, Side};
+use shield::{Bucket, ByRecency};
 use wire::cll::broadcast::{self, HASH_LEN, Head, LEAVES_MAX, PARTS_MAX, PATH_NODES_MAX, Part, Place, Proof};
+use wire::cll::{GroupFrame, Question};
 use wire::cll::{NONCE_LEN, SITE_TAG_LEN};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::protocol;
 use wire::{EtherType, MacAddress};
 
-use super::super::{Call, Control};
-use super::{Duty, switched_off};
+use super::super::core::{Call, Verdict, by_recency};
+use super::super::machines::Machine;
+use super::clock::Clock;
+use super::{Duty, check_tag, switched_off};
 use crate::job::broadcast::{Batch, Work};
-use crate::limits::{GROUP_ANSWERS_WAITING_MAX, GROUP_BURST, GROUP_BYTES_WAITING_MAX, GROUP_FRAMES_WAITING_MAX};
-use crate::settings::Broadcasting;
+use crate::limits::{
+    GROUP_ANSWERS_PER_SECOND, GROUP_ANSWERS_WAITING_MAX, GROUP_BURST, GROUP_BYTES_WAITING_MAX, GROUP_FRAMES_WAITING_MAX,
+};
+use crate::settings::{Broadcasting, Settings};
 
 /// What is being signed.
 enum Under {
@@ -31,22 +35,29 @@ enum Under {
 }
 
 /// Frames and announcements that wait for a signature.
-pub(super) struct Sending {
+pub(crate) struct Sending {
+    clock: Clock,
+    answer_budget: ByRecency,
+    /// Bytes of a packet on the wire.
+    pub(crate) wire_mtu: u16,
     frames: VecDeque<Vec<u8>>,
     bytes: usize,
     /// The first of `frames` waits until then at most.
     due: Option<Instant>,
     /// Who asked, and the nonce of the question.
-    pub(super) answers: VecDeque<(MacAddress, [u8; NONCE_LEN])>,
+    answers: VecDeque<(MacAddress, [u8; NONCE_LEN])>,
     under: Option<Under>,
     /// Frames that are signed by themselves.
     pace: Bucket,
 }
 
 impl Sending {
-    pub(super) fn new(settings: &Broadcasting) -> Sending {
-        let rate = settings.batch_above_per_second;
+    pub(crate) fn new(random: &mut Generator, now: Now, settings: &Settings) -> Sending {
+        let rate = settings.broadcasting.batch_above_per_second;
         Sending {
+            clock: Clock::new(random, now),
+            answer_budget: by_recency(GROUP_ANSWERS_PER_SECOND, GROUP_ANSWERS_PER_SECOND),
+            wire_mtu: settings.wire_mtu,
             frames: VecDeque::new(),
             bytes: 0,
             due: None,
@@ -56,8 +67,9 @@ impl Sending {
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.due.filter(|_| self.under.is_none())
+    /// This host has other addresses: it is a new sender to those who know it under its earlier certificate, and they ask again.
+    pub(crate) fn on_other_addresses(&mut self, call: &mut Call<'_>) {
+        self.clock = Clock::new(&mut call.core.random, call.now);
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -131,61 +143,69 @@ impl Room {
     }
 }
 
-impl Control {
+impl Sending {
     /// A frame of our stack to a group: it waits for its signature.
-    pub(in super::super) fn group_frame_of_stack(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
+    pub(crate) fn on_frame(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, payload)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
-        if self.wants_clear_copy(&header, payload) && sink::copy(call.sink, Side::WIRE, frame, Meta::plain()) {
-            self.ledger.make(Side::WIRE);
+        if wants_clear_copy(call, &header, payload) {
+            call.make(Side::WIRE, frame);
         }
-        if !self.settings.broadcasting.carried {
-            return self.uncarried(call, frame, switched_off(header.destination));
+        if !call.core.settings.broadcasting.carried {
+            return call.uncarried(frame, switched_off(header.destination));
         }
-        if !self.room().fits(payload.len()) {
+        if !self.room(call).fits(payload.len()) {
             return Fate::Dropped(DropReason::TooBig);
         }
-        let sending = &mut self.broadcasts.sending;
-        if !sending.has_room(frame.len()) {
+        if !self.has_room(frame.len()) {
             return Fate::Dropped(DropReason::GroupQueueFull);
         }
-        sending.bytes += frame.len();
-        sending.frames.push_back(frame.to_vec());
+        self.bytes += frame.len();
+        self.frames.push_back(frame.to_vec());
         self.sign_next(call);
         Fate::Held
     }
 
-    /// Legacy hosts, hosts that are not moved to CLL yet, and switches that listen for who is in which group, understand
-    /// nothing but clear frames.
-    fn wants_clear_copy(&self, header: &Header, payload: &[u8]) -> bool {
-        let is_membership = header.ethertype == EtherType::IPV4
-            && wire::ipv4::View::new(payload).is_ok_and(|packet| packet.protocol() == protocol::IGMP);
-        let Broadcasting { to_legacy, membership_in_clear, .. } = self.settings.broadcasting;
-        let is_loose = self.settings.broadcasting.carried && self.copies_groups_in_clear(header);
-        is_loose || (to_legacy && !self.settings.legacy.is_empty()) || (membership_in_clear && is_membership)
+    /// A question of the wire: who asks for our certificate and for what our clock shows. It costs us a signature at most, often
+    /// shared with other questions, and only within budgets. The tag shows that the asker has the site key; its time in it keeps
+    /// recordings from the budget of live questions.
+    pub(super) fn on_question(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
+        let now = call.now.since_boot;
+        let question = Question::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+        if header.destination != call.core.settings.mac {
+            return Err(DropReason::NotForUs);
+        }
+        check_tag(call, frame)?;
+        let is_proved = call.is_proved(header.source);
+        let may_ask = self.answer_budget.take(now, header.source, is_proved, question.time_ms)
+            && self.queue_answer(header.source, question.nonce);
+        if !may_ask {
+            return Err(DropReason::GroupBudget);
+        }
+        self.sign_next(call);
+        Ok(Fate::Answered)
     }
 
-    fn room(&self) -> Room {
-        let signature_len = self.settings.identity.handshake_key().signature_len();
+    fn room(&self, call: &Call<'_>) -> Room {
+        let signature_len = call.core.settings.identity.handshake_key().signature_len();
         Room { wire_mtu: usize::from(self.wire_mtu), signature_len }
     }
 
     /// Has what waits signed, if its time has come and nothing is being signed.
-    pub(super) fn sign_next(&mut self, call: &mut Call<'_>) {
+    fn sign_next(&mut self, call: &mut Call<'_>) {
         let now = call.now.since_boot;
-        let sending = &mut self.broadcasts.sending;
-        if sending.under.is_some() {
+        if self.under.is_some() {
             return;
         }
-        if sending.is_empty() {
-            sending.due = None;
+        if self.is_empty() {
+            self.due = None;
         } else if call.out.jobs.is_full() {
-            sending.due = Some(now + self.settings.broadcasting.batch_delay);
-        } else if !sending.answers.is_empty() {
-            let announcements = self.next_announcements(now);
+            self.due = Some(now + call.core.settings.broadcasting.batch_delay);
+        } else if !self.answers.is_empty() {
+            let announcements = self.next_announcements(call);
             self.sign_batch(call, Under::Announcements, announcements);
-        } else if sending.is_due(now, &self.settings.broadcasting) {
+        } else if self.is_due(now, &call.core.settings.broadcasting) {
             self.drop_oversized(call);
-            let (under, frames) = self.next_frames(now);
+            let (under, frames) = self.next_frames(call);
             if !frames.is_empty() {
                 self.sign_batch(call, under, frames);
             }
@@ -193,38 +213,36 @@ impl Control {
     }
 
     fn sign_batch(&mut self, call: &mut Call<'_>, under: Under, frames: Vec<Vec<u8>>) {
-        let (identity, incarnation) = (Arc::clone(&self.settings.identity), self.broadcasts.clock.incarnation());
-        let Some(site_key) = self.site_keys.get(None).cloned() else { return };
+        let (identity, incarnation) = (Arc::clone(&call.core.settings.identity), self.clock.incarnation());
+        let Some(site_key) = call.core.site_keys.get(None).cloned() else { return };
         let batch = Batch { identity, site_key, incarnation, frames };
-        if self.broadcast_task(call, Duty::Batch, Work::Sign(Box::new(batch))) {
-            self.broadcasts.sending.under = Some(under);
+        if call.broadcast_task(Duty::Batch, Work::Sign(Box::new(batch))) {
+            self.under = Some(under);
         }
     }
 
     /// Drops what fitted the wire when it came, if the wire has become narrower since.
     fn drop_oversized(&mut self, call: &mut Call<'_>) {
-        let room = self.room();
+        let room = self.room(call);
         let fits = |frame: &Vec<u8>| room.fits(frame.len() - ETHERNET_LEN);
-        let sending = &mut self.broadcasts.sending;
-        if sending.frames.iter().all(fits) {
+        if self.frames.iter().all(fits) {
             return;
         }
         let (fitting, oversized): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut sending.frames).into_iter().partition(fits);
-        sending.frames = fitting;
+            std::mem::take(&mut self.frames).into_iter().partition(fits);
+        self.frames = fitting;
         for frame in oversized {
-            self.broadcasts.sending.bytes -= frame.len();
-            self.ledger.release(call.now.since_boot, Side::STACK, Fate::Dropped(DropReason::TooBig), &frame);
+            self.bytes -= frame.len();
+            call.release(Side::STACK, Fate::Dropped(DropReason::TooBig), &frame);
         }
     }
 
-    fn next_frames(&mut self, now: Instant) -> (Under, Vec<Vec<u8>>) {
-        let room = self.room();
-        let sending = &mut self.broadcasts.sending;
-        let frames_max = usize::from(self.settings.broadcasting.batch_frames).clamp(1, usize::from(LEAVES_MAX));
-        let payloads = sending.frames.iter().take(frames_max).map(|frame| frame.len() - ETHERNET_LEN);
+    fn next_frames(&mut self, call: &Call<'_>) -> (Under, Vec<Vec<u8>>) {
+        let room = self.room(call);
+        let frames_max = usize::from(call.core.settings.broadcasting.batch_frames).clamp(1, usize::from(LEAVES_MAX));
+        let payloads = self.frames.iter().take(frames_max).map(|frame| frame.len() - ETHERNET_LEN);
         let (count, nodes) = room.batch(payloads);
-        let taken: Vec<(Vec<u8>, usize)> = sending
+        let taken: Vec<(Vec<u8>, usize)> = self
             .take_frames(count)
             .into_iter()
             .map(|frame| {
@@ -235,7 +253,7 @@ impl Control {
         let leaves = taken.iter().map(|(_, parts)| *parts).sum::<usize>() as u8;
         let mut unproved = Vec::with_capacity(usize::from(leaves));
         for (frame, parts) in &taken {
-            self.write_parts(now, frame, *parts, room.payload(nodes), leaves, &mut unproved);
+            self.write_parts(call, frame, *parts, room.payload(nodes), leaves, &mut unproved);
         }
         (Under::Frames(taken), unproved)
     }
@@ -243,7 +261,7 @@ impl Control {
     /// Writes a frame of the stack as `parts` unproved messages behind those that are there.
     fn write_parts(
         &mut self,
-        now: Instant,
+        call: &Call<'_>,
         frame: &[u8],
         parts: usize,
         room: usize,
@@ -251,13 +269,13 @@ impl Control {
         out: &mut Vec<Vec<u8>>,
     ) {
         let Ok((header, payload)) = Header::parse(frame) else { return };
-        let outer = Header { ethertype: self.settings.ethertype, ..header };
+        let outer = Header { ethertype: call.core.settings.ethertype, ..header };
         for number in 0..parts {
             let from = number * room;
             let message = GroupFrame {
                 head: Head {
                     site_tag: [0; SITE_TAG_LEN],
-                    stamp: self.broadcasts.clock.next(now),
+                    stamp: self.clock.next(call.now.since_boot),
                     place: Place { leaf: out.len() as u8, leaves },
                 },
                 part: Part { number: number as u8, of: parts as u8 },
@@ -269,40 +287,37 @@ impl Control {
         }
     }
 
-    fn next_announcements(&mut self, now: Instant) -> Vec<Vec<u8>> {
-        let certificate = self.settings.identity.certificate().der();
-        let together = self.room().announcements(broadcast::CERTIFICATE_AT + certificate.len());
-        let sending = &mut self.broadcasts.sending;
-        let answers: Vec<_> = sending.answers.drain(..together.min(sending.answers.len())).collect();
+    fn next_announcements(&mut self, call: &Call<'_>) -> Vec<Vec<u8>> {
+        let certificate = call.core.settings.identity.certificate().der();
+        let together = self.room(call).announcements(broadcast::CERTIFICATE_AT + certificate.len());
+        let answers: Vec<_> = self.answers.drain(..together.min(self.answers.len())).collect();
         let leaves = answers.len() as u8;
         let announce = |(leaf, (asker, nonce))| {
-            let stamp = self.broadcasts.clock.next(now);
+            let stamp = self.clock.next(call.now.since_boot);
             let place = Place { leaf: leaf as u8, leaves };
             let head = Head { site_tag: [0; SITE_TAG_LEN], stamp, place };
             let proof = Proof { path: &[], signature: &[] };
             let message = broadcast::Announcement { head, nonce, certificate, proof }.emit_unproved();
-            let (source, ethertype) = (self.settings.mac, self.settings.ethertype);
+            let (source, ethertype) = (call.core.settings.mac, call.core.settings.ethertype);
             [&Header { destination: asker, source, ethertype }.emit()[..], &message].concat()
         };
         answers.into_iter().enumerate().map(announce).collect()
     }
 
     /// The batch under way is signed, or its job was lost.
-    pub(super) fn batch_signed(&mut self, call: &mut Call<'_>, frames: Option<Vec<Vec<u8>>>) {
+    pub(super) fn on_signed(&mut self, call: &mut Call<'_>, frames: Option<Vec<Vec<u8>>>) {
         let mut proved = frames.into_iter().flatten();
-        match self.broadcasts.sending.under.take() {
+        match self.under.take() {
             Some(Under::Frames(of_stack)) => {
                 for (frame, parts) in of_stack {
                     let fate = self.send_parts(call, proved.by_ref().take(parts));
-                    self.ledger.release(call.now.since_boot, Side::STACK, fate, &frame);
+                    call.release(Side::STACK, fate, &frame);
                 }
             }
             // Whoever asked and hears nothing asks again.
             Some(Under::Announcements) => {
                 for frame in proved {
-                    if sink::copy(call.sink, Side::WIRE, &frame, Meta::plain()) {
-                        self.ledger.make(Side::WIRE);
-                    }
+                    call.make(Side::WIRE, &frame);
                 }
             }
             None => {}
@@ -314,24 +329,44 @@ impl Control {
     fn send_parts(&mut self, call: &mut Call<'_>, parts: impl Iterator<Item = Vec<u8>>) -> Fate {
         let mut fate = Fate::Dropped(DropReason::JobLost);
         for part in parts {
-            if !sink::copy(call.sink, Side::WIRE, &part, Meta::plain()) {
+            if call.pass(Side::WIRE, &part) != Fate::Forwarded {
                 return Fate::Dropped(DropReason::PortFull);
             }
-            self.ledger.emitted[Side::WIRE as usize] += 1;
+            call.core.ledger.emitted[Side::WIRE as usize] += 1;
             fate = Fate::Forwarded;
         }
         fate
     }
 
     /// Enters a question that is to be answered; false when too many wait.
-    pub(super) fn queue_answer(&mut self, asker: MacAddress, nonce: [u8; NONCE_LEN]) -> bool {
-        let answers = &mut self.broadcasts.sending.answers;
-        let has_room = answers.len() < GROUP_ANSWERS_WAITING_MAX;
+    fn queue_answer(&mut self, asker: MacAddress, nonce: [u8; NONCE_LEN]) -> bool {
+        let has_room = self.answers.len() < GROUP_ANSWERS_WAITING_MAX;
         if has_room {
-            answers.push_back((asker, nonce));
+            self.answers.push_back((asker, nonce));
         }
         has_room
     }
+}
+
+impl Machine for Sending {
+    fn deadline(&self) -> Option<Instant> {
+        self.due.filter(|_| self.under.is_none())
+    }
+
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        self.sign_next(call);
+        false
+    }
+}
+
+/// Legacy hosts, hosts that are not moved to CLL yet, and switches that listen for who is in which
+/// group, understand nothing but clear frames. A stack's tag would lead into another network.
+fn wants_clear_copy(call: &Call<'_>, header: &Header, payload: &[u8]) -> bool {
+    let is_membership = header.ethertype == EtherType::IPV4
+        && wire::ipv4::View::new(payload).is_ok_and(|packet| packet.protocol() == protocol::IGMP);
+    let Broadcasting { to_legacy, membership_in_clear, carried, .. } = call.core.settings.broadcasting;
+    let is_loose = carried && call.core.rules.is_lenient_to_groups() && !header.ethertype.is_vlan();
+    is_loose || (to_legacy && !call.core.settings.legacy.is_empty()) || (membership_in_clear && is_membership)
 }
 
 #[cfg(test)]

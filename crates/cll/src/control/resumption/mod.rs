@@ -13,23 +13,5 @@ mod answering;
 mod asking;
 mod tickets;
 
+pub(super) use answering::ask_for_handshake;
 pub(super) use tickets::Resumptions;
-
-use bump::Fate;
-use wire::cll::resumption::GRANT_FIRST_BYTE;
-
-use super::rollover::Sealed;
-use super::{Call, Control};
-
-impl Control {
-    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
-    pub(super) fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
-        if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
-            return self.take_ticket(call, sealed).unwrap_or_else(Fate::Dropped);
-        }
-        if wire::cll::revocation::Message::is(sealed.message) {
-            return self.list_message(call, sealed);
-        }
-        self.rollover_message(call, sealed)
-    }
-}

@@ -5,26 +5,25 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bump::{DropReason, Fate, Instant, Now, Outbox};
+use bump::{DropReason, Fate, Instant};
 use identity::certificate::HostCertificate;
 use identity::ticket::TicketKey;
-use shield::{Apart, Bucket};
 use wire::MacAddress;
 use wire::cll::resumption::Grant;
 
+use crate::control::Task;
+use crate::control::core::{Call, Verdict};
+use crate::control::peers::Peers;
 use crate::control::rollover::Sealed;
-use crate::control::{Call, Control, Task};
 use crate::event::Effect;
 use crate::job::{CompletionKind, JobKind};
-use crate::limits::{
-    RESUMPTIONS_BURST, RESUMPTIONS_PER_SECOND, TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_PER_SWEEP,
-    TICKETS_SPENT_MAX,
-};
+use crate::limits::{TICKET_KEYS, TICKET_LIFETIME_MAX, TICKETS_HELD_MAX, TICKETS_SPENT_MAX};
 use crate::message::OrderKind;
 use crate::ticket::{Content, HeldTicket, IssuingKey, Remembered, Span, TicketId, id_of, name_of};
 
 /// What there is to come back with.
-pub(in crate::control) struct Resumptions {
+#[derive(Default)]
+pub(crate) struct Resumptions {
     /// Tickets of peers, one for each.
     held: BTreeMap<MacAddress, Arc<HeldTicket>>,
     /// Keys of our own tickets, newest first.
@@ -35,21 +34,6 @@ pub(in crate::control) struct Resumptions {
     /// The last ticket that each peer was given.
     given: BTreeMap<MacAddress, TicketId>,
     spent: Spent,
-    pub(super) budget: Apart<Bucket>,
-}
-
-impl Default for Resumptions {
-    fn default() -> Resumptions {
-        Resumptions {
-            held: BTreeMap::new(),
-            keys: Vec::new(),
-            key_since: Instant::default(),
-            key_ordered: false,
-            given: BTreeMap::new(),
-            spent: Spent::default(),
-            budget: Apart::new(|| Bucket::new(RESUMPTIONS_PER_SECOND, RESUMPTIONS_BURST)),
-        }
-    }
 }
 
 /// Our own tickets that were used, or replaced by a newer one; the oldest is forgotten first.
@@ -77,6 +61,11 @@ impl Resumptions {
     /// Whether this ticket of ours was used or replaced, as far as is remembered.
     pub(super) fn is_spent(&self, id: &TicketId) -> bool {
         self.spent.known.contains(id)
+    }
+
+    /// How many tickets of peers this host holds.
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
     }
 
     /// All keys that may open a ticket of ours.
@@ -117,139 +106,118 @@ fn is_since(from: u64, unix_s: u64, time: Duration) -> bool {
     unix_s.checked_sub(from).is_some_and(|age| age < time.as_secs())
 }
 
-impl Control {
+impl Resumptions {
     /// What an earlier run has kept, before the first frame. What is over, or of another identity, is forgotten.
-    pub(crate) fn remember(&mut self, now: Now, remembered: Remembered, out: &mut Outbox<Control>) {
-        if self.settings.resumption.is_none() {
+    pub(crate) fn remember(&mut self, call: &mut Call<'_>, remembered: Remembered) {
+        if call.core.settings.resumption.is_none() {
             return;
         }
-        let unix_s = self.certificate_time(now).unix_s();
+        let unix_s = call.certificate_time().unix_s();
         // A ticket lives at most a day, so a key that is older than two opens none that is still good.
-        let is_of_use = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
-        self.resumptions.keys = remembered.keys.into_iter().filter(is_of_use).take(TICKET_KEYS).collect();
-        self.resumptions.key_since = now.since_boot;
-        remembered.spent.into_iter().for_each(|id| self.resumptions.spent.enter(id));
+        let is_young = |key: &IssuingKey| is_since(key.made_unix_s, unix_s, 2 * TICKET_LIFETIME_MAX);
+        self.keys = remembered.keys.into_iter().filter(is_young).take(TICKET_KEYS).collect();
+        self.key_since = call.now.since_boot;
+        remembered.spent.into_iter().for_each(|id| self.spent.enter(id));
         for ticket in remembered.tickets {
             let mac = ticket.mac();
-            let forgotten = if self.is_of_use(&ticket, unix_s) { self.resumptions.hold(ticket) } else { Some(mac) };
-            forgotten.into_iter().for_each(|mac| out.effect(Effect::ForgetTicket(mac)));
+            let forgotten = if is_of_use(call, &ticket, unix_s) { self.hold(ticket) } else { Some(mac) };
+            forgotten.into_iter().for_each(|mac| call.out.effect(Effect::ForgetTicket(mac)));
         }
     }
 
     /// This ticket of ours is not taken any more, also not after a restart.
-    pub(super) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
-        self.resumptions.spent.enter(id);
+    pub(crate) fn spend(&mut self, call: &mut Call<'_>, id: TicketId) {
+        self.spent.enter(id);
         call.out.effect(Effect::KeepSpent(id));
     }
 
-    /// Tickets of peers that this host holds.
-    #[must_use]
-    pub fn tickets_held(&self) -> usize {
-        self.resumptions.held.len()
-    }
-
-    fn is_of_use(&self, ticket: &HeldTicket, unix_s: u64) -> bool {
-        ticket.holder == name_of(self.settings.identity.certificate())
-            && ticket.secrecy.is_in_force(&self.settings)
-            && ticket.span.includes(unix_s, self.settings.clock_tolerance)
-    }
-
     /// The ticket with which a handshake for this address or host can be tried first.
-    pub(in crate::control) fn ticket_for(
+    pub(crate) fn ticket_for(
         &self,
-        now: Now,
+        call: &Call<'_>,
         ip: Option<IpAddr>,
         mac: Option<MacAddress>,
     ) -> Option<Arc<HeldTicket>> {
-        self.settings.resumption?;
-        let held = self.resumptions.find(ip, mac)?;
-        self.is_of_use(held, self.certificate_time(now).unix_s()).then(|| Arc::clone(held))
+        call.core.settings.resumption?;
+        let held = self.find(ip, mac)?;
+        is_of_use(call, held, call.certificate_time().unix_s()).then(|| Arc::clone(held))
     }
 
     /// Forgets a ticket that is used up, unless a newer one of the same peer has come meanwhile.
-    pub(in crate::control) fn forget_ticket(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
+    pub(crate) fn forget(&mut self, call: &mut Call<'_>, ticket: &Arc<HeldTicket>) {
         let mac = ticket.mac();
-        if self.resumptions.held.get(&mac).is_some_and(|held| Arc::ptr_eq(held, ticket)) {
-            self.resumptions.held.remove(&mac);
+        if self.held.get(&mac).is_some_and(|held| Arc::ptr_eq(held, ticket)) {
+            self.held.remove(&mac);
             call.out.effect(Effect::ForgetTicket(mac));
         }
     }
 
     /// Forgets the tickets of all whose certificate `is_wanted` names.
-    pub(in crate::control) fn forget_tickets_of(
-        &mut self,
-        call: &mut Call<'_>,
-        is_wanted: impl Fn(&HostCertificate) -> bool,
-    ) {
-        let gone = self.resumptions.held.extract_if(.., |_, held| is_wanted(&held.issuer));
+    pub(crate) fn forget_of(&mut self, call: &mut Call<'_>, is_wanted: impl Fn(&HostCertificate) -> bool) {
+        let gone = self.held.extract_if(.., |_, held| is_wanted(&held.issuer));
         gone.for_each(|(mac, _)| call.out.effect(Effect::ForgetTicket(mac)));
-    }
-
-    /// How many tickets may be given in this sweep.
-    pub(in crate::control) fn tickets_to_give(&self) -> usize {
-        if self.settings.resumption.is_some() { TICKETS_PER_SWEEP } else { 0 }
     }
 
     /// Gives the peer a ticket. It waits for the first sweep after the association came into use, so that it does not delay the
     /// first frames; what cannot be given now is tried again in the next.
-    pub(in crate::control) fn give_ticket(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(lifetime) = self.settings.resumption else { return };
-        let unix_s = self.certificate_time(call.now).unix_s();
-        let Some(key) = self.resumptions.issuing_key(call.now.since_boot, unix_s, lifetime) else {
+    pub(crate) fn give(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
+        let Some(lifetime) = call.core.settings.resumption else { return };
+        let unix_s = call.certificate_time().unix_s();
+        let Some(key) = self.issuing_key(call.now.since_boot, unix_s, lifetime) else {
             return self.order_ticket_key(call);
         };
-        let own = self.settings.identity.certificate();
-        let Some(current) = self.peers.current_by_mac_mut(mac) else { return };
+        let own = call.core.settings.identity.certificate();
+        let Some(current) = peers.current_by_mac_mut(mac) else { return };
         let Some(secret) = current.tickets.given.take() else { return };
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let Some(span) = Span::new(unix_s, current.proof.signed_unix_s, lifetime, certificates_end) else { return };
-        let (secrecy, certificate) = (current.secrecy, current.certificate.der().to_vec());
+        let (secrecy, certificate) = (current.successor.secrecy, current.certificate.der().to_vec());
         let content = Content { secrecy, span, secret, issuer: name_of(own), certificate };
-        let Ok(ticket) = key.seal(self.random.bytes(), &content.emit()) else { return };
-        if let Some(before) = id_of(&ticket).and_then(|id| self.resumptions.given.insert(mac, id)) {
+        let Ok(ticket) = key.seal(call.core.random.bytes(), &content.emit()) else { return };
+        if let Some(before) = id_of(&ticket).and_then(|id| self.given.insert(mac, id)) {
             self.spend(call, before);
         }
-        if self.resumptions.given.len() > TICKETS_SPENT_MAX {
+        if self.given.len() > TICKETS_SPENT_MAX {
             // The peer's older ticket is then taken beside its newer one.
-            self.resumptions.given.pop_first();
+            self.given.pop_first();
         }
         let lifetime_s = u32::try_from(span.ends - span.begins).unwrap_or(u32::MAX);
         call.order(0, OrderKind::Control(mac, Grant { lifetime_s, ticket: &ticket }.emit()));
     }
 
     fn order_ticket_key(&mut self, call: &mut Call<'_>) {
-        if !self.resumptions.key_ordered {
-            self.resumptions.key_ordered = self.task(call.out, Task::TicketKey, JobKind::MakeTicketKey);
+        if !self.key_ordered {
+            self.key_ordered = call.task(Task::TicketKey, JobKind::MakeTicketKey);
         }
     }
 
     /// A new key for tickets, in the place of the last but one.
-    pub(in crate::control) fn ticket_key_made(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
-        self.resumptions.key_ordered = false;
+    pub(crate) fn on_key(&mut self, call: &mut Call<'_>, kind: CompletionKind) {
+        self.key_ordered = false;
         let CompletionKind::TicketKey(key) = kind else { return };
-        let made_unix_s = self.certificate_time(call.now).unix_s();
-        self.resumptions.keys.insert(0, IssuingKey { made_unix_s, key });
-        self.resumptions.keys.truncate(TICKET_KEYS);
-        self.resumptions.key_since = call.now.since_boot;
-        call.out.effect(Effect::KeepTicketKeys(self.resumptions.keys.clone()));
+        let made_unix_s = call.certificate_time().unix_s();
+        self.keys.insert(0, IssuingKey { made_unix_s, key });
+        self.keys.truncate(TICKET_KEYS);
+        self.key_since = call.now.since_boot;
+        call.out.effect(Effect::KeepTicketKeys(self.keys.clone()));
     }
 
     /// The peer gives us a ticket, one for each association.
-    pub(super) fn take_ticket(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Result<Fate, DropReason> {
+    pub(crate) fn take(&mut self, call: &mut Call<'_>, peers: &mut Peers, sealed: &Sealed<'_>) -> Verdict {
         let grant = Grant::parse(sealed.message).map_err(|_| DropReason::InnerMalformed)?;
         id_of(grant.ticket).ok_or(DropReason::InnerMalformed)?;
-        let mac = self.current_of(sealed)?.certificate.mac();
-        if self.settings.resumption.is_none() {
+        let mac = peers.current_of(sealed.association)?.certificate.mac();
+        if call.core.settings.resumption.is_none() {
             return Ok(Fate::Consumed);
         }
-        let unix_s = self.certificate_time(call.now).unix_s();
-        let own = self.settings.identity.certificate();
-        let current = self.peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
+        let unix_s = call.certificate_time().unix_s();
+        let own = call.core.settings.identity.certificate();
+        let current = peers.current_by_mac_mut(mac).ok_or(DropReason::HandshakeUnasked)?;
         let secret = current.tickets.taken.take().ok_or(DropReason::HandshakeUnasked)?;
         let certificates_end = own.not_after_unix().min(current.certificate.not_after_unix());
         let ends = unix_s.saturating_add(u64::from(grant.lifetime_s)).min(certificates_end);
         let held = HeldTicket {
-            secrecy: current.secrecy,
+            secrecy: current.successor.secrecy,
             span: Span { begins: unix_s, ends, signed: current.proof.signed_unix_s },
             secret,
             holder: name_of(own),
@@ -257,11 +225,17 @@ impl Control {
             ticket: grant.ticket.to_vec(),
         };
         call.out.effect(Effect::KeepTicket(Box::new(held.clone())));
-        if let Some(evicted) = self.resumptions.hold(held) {
+        if let Some(evicted) = self.hold(held) {
             call.out.effect(Effect::ForgetTicket(evicted));
         }
         Ok(Fate::Consumed)
     }
+}
+
+fn is_of_use(call: &Call<'_>, ticket: &HeldTicket, unix_s: u64) -> bool {
+    ticket.holder == name_of(call.core.settings.identity.certificate())
+        && ticket.secrecy.is_in_force(&call.core.settings)
+        && ticket.span.includes(unix_s, call.core.settings.clock_tolerance)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Rollovers that the peer asks for: the request is judged, the answer makes a candidate, and the reply is repeated until a
 //! frame under the new keys shows that it arrived.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side};
@@ -9,9 +8,12 @@ use wire::MacAddress;
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Offer, Rollover};
 
-use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
-use crate::control::peers::Birth;
-use crate::control::{Call, Control, Task};
+use super::asking::unsigned_keys;
+use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, discard, heritage, refuse};
+use crate::control::Task;
+use crate::control::core::{Call, Verdict};
+use crate::control::machines::Wish;
+use crate::control::peers::{Birth, Born, Peers};
 use crate::job::{AnswerRollover, Answered, JobKind, Refusal};
 use crate::keys::Chosen;
 use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
@@ -59,16 +61,17 @@ impl Answering {
     }
 }
 
-impl Control {
+impl Rollovers {
     /// A request. It is believed to come from the peer, because the seal says so; all else is still to be judged.
     pub(super) fn answer_rollover(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Rollover<'_>,
-    ) -> Result<Fate, DropReason> {
+    ) -> Verdict {
         let now = call.now.since_boot;
-        let current = self.current_of(sealed)?;
+        let current = peers.current_of(sealed.association)?;
         if !current.answers_with(Means::of(request)) {
             return Err(DropReason::HandshakeUnasked);
         }
@@ -77,33 +80,28 @@ impl Control {
             return fate;
         }
         self.decide_between_both(call, mac)?;
-        let current = self.current_of(sealed)?;
-        let (has_room, is_bare) = (self.rollovers.has_room(now, current), current.is_bare());
+        let current = peers.current_of(sealed.association)?;
+        let (has_room, is_bare) = (self.has_room(now, current), current.is_bare());
         // The handshake that made a bare association had a budget, and this is the only exchange in
         // it.
-        if !has_room || !(is_bare || self.signature_budget.take(now)) {
+        if !has_room || !(is_bare || call.core.signature_budget.take(now)) {
             return Err(DropReason::HandshakeBudget);
         }
         match request {
-            Rollover::Keys(request) => self.judge_rollover(call, sealed, request),
-            Rollover::Kem(request) => self.judge_kem(call, sealed, request),
+            Rollover::Keys(request) => self.judge_rollover(call, peers, sealed, request),
+            Rollover::Kem(request) => self.judge_kem(call, peers, sealed, request),
             Rollover::Acknowledgement(_) => Err(DropReason::HandshakeUnasked),
         }
     }
 
     /// The same request again: the reply was lost, or is still being made.
-    fn answer_again(
-        &mut self,
-        call: &mut Call<'_>,
-        mac: MacAddress,
-        nonce: &[u8; NONCE_LEN],
-    ) -> Option<Result<Fate, DropReason>> {
-        let last = self.rollovers.by_mac.get_mut(&mac).filter(|last| last.nonce == *nonce)?;
+    fn answer_again(&mut self, call: &mut Call<'_>, mac: MacAddress, nonce: &[u8; NONCE_LEN]) -> Option<Verdict> {
+        let last = self.by_mac.get_mut(&mac).filter(|last| last.nonce == *nonce)?;
         match &mut last.part {
             Part::Asking(_) | Part::Done => Some(Err(DropReason::HandshakeUnasked)),
             Part::Answering(answering) => {
                 if let Some(reply) = answering.repeat(call.now.since_boot) {
-                    Self::send_rollover(call, mac, &reply);
+                    call.send_sealed(mac, &reply);
                 }
                 Some(Ok(Fate::Consumed))
             }
@@ -112,16 +110,16 @@ impl Control {
 
     /// If both sides ask at once, the host with the higher address goes first, as in the handshake (paper, section 5.4).
     /// That cannot hang: the association lives, so its request is repeated until it is answered or given up.
-    fn decide_between_both(&mut self, call: &Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
-        let we_ask = self.rollovers.by_mac.get(&mac).is_some_and(|last| matches!(last.part, Part::Asking(_)));
+    fn decide_between_both(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
+        let we_ask = self.by_mac.get(&mac).is_some_and(|last| matches!(last.part, Part::Asking(_)));
         if !we_ask {
             return Ok(());
         }
-        if self.settings.mac > mac {
+        if call.core.settings.mac > mac {
             return Err(DropReason::HandshakeYields);
         }
-        if let Some(last) = self.rollovers.by_mac.remove(&mac) {
-            self.discard_rollover(call, last, DropReason::HandshakeYields);
+        if let Some(last) = self.by_mac.remove(&mac) {
+            discard(call, last, DropReason::HandshakeYields);
         }
         Ok(())
     }
@@ -129,81 +127,84 @@ impl Control {
     fn judge_rollover(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Keys<'_>,
-    ) -> Result<Fate, DropReason> {
-        let key_pair = self.take_key_pair(call.out).ok_or(DropReason::HandshakeBudget)?;
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+    ) -> Verdict {
+        let key_pair = call.take_key_pair().ok_or(DropReason::HandshakeBudget)?;
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let answer = AnswerRollover {
-            settings: Arc::clone(&self.settings),
-            revoked: Arc::clone(&self.revoked),
-            time: self.certificate_time(call.now),
-            successor: successor_of(self.current_of(sealed)?),
+            origins: call.origins(),
+            successor: peers.current_of(sealed.association)?.successor.clone(),
             request: sealed.message.to_vec(),
-            unsigned_reply: self.unsigned_keys(Kind::Reply, request.nonce, receiver_index, key_pair.public()),
-            own: Chosen { offer: own, suite: self.settings.send_suite },
+            unsigned_reply: unsigned_keys(call, Kind::Reply, request.nonce, receiver_index, key_pair.public()),
+            own: Chosen { offer: own, suite: call.core.settings.send_suite },
             key_pair,
         };
         let job = JobKind::AnswerRollover(Box::new(answer));
-        self.await_verdict_on_rollover(call, sealed, &Rollover::Keys(*request), own, job)
+        self.await_verdict_on_rollover(call, peers, sealed, &Rollover::Keys(*request), own, job)
     }
 
     /// Hands the job that judges a request over, and remembers what its verdict will be about.
     pub(super) fn await_verdict_on_rollover(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Rollover<'_>,
         own: Offer,
         job: JobKind,
-    ) -> Result<Fate, DropReason> {
-        let mac = self.current_of(sealed)?.certificate.mac();
+    ) -> Verdict {
+        let mac = peers.current_of(sealed.association)?.certificate.mac();
         self.forget_older_rollover(call, mac);
-        let (Some(current), Some(peers)) = (self.peers.current_by_mac(mac), request.offer()) else {
-            self.peers.return_index(own.receiver_index);
+        let (Some(current), Some(peers)) = (peers.current_by_mac(mac), request.offer()) else {
+            call.return_index(own.receiver_index);
             return Err(DropReason::HandshakeUnasked);
         };
         let state = Answering::Verdict { request_frame: sealed.frame.to_vec(), peers, own };
         let (nonce, means) = (*request.nonce(), Means::of(request));
-        let id = self.rollovers.begin(call.now.since_boot, current, nonce, means, Part::Answering(state));
-        if self.task(call.out, Task::Rollover(id), job) {
+        let id = self.begin(call.now.since_boot, current, nonce, means, Part::Answering(state));
+        if call.task(Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
-        self.rollovers.by_mac.remove(&id.mac);
-        self.peers.return_index(own.receiver_index);
+        self.by_mac.remove(&id.mac);
+        call.return_index(own.receiver_index);
         Err(DropReason::ControlBusy)
     }
 
     /// The peer gave its last request up and asks anew.
-    fn forget_older_rollover(&mut self, call: &Call<'_>, mac: MacAddress) {
-        if let Some(last) = self.rollovers.by_mac.remove(&mac) {
-            self.discard_rollover(call, last, DropReason::HandshakeUnasked);
+    fn forget_older_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+        if let Some(last) = self.by_mac.remove(&mac) {
+            discard(call, last, DropReason::HandshakeUnasked);
         }
     }
 
     /// The verdict on a request.
-    pub(in crate::control) fn rollover_request_judged(
+    pub(crate) fn on_answered(
         &mut self,
         call: &mut Call<'_>,
+        peers_now: &Peers,
         id: RolloverId,
         result: Result<Box<Answered>, Refusal>,
     ) {
-        let Some(last) = self.rollovers.by_id(id) else { return };
+        let Some(last) = self.by_id(id) else { return };
         let Part::Answering(Answering::Verdict { request_frame, peers, own }) = &last.part else { return };
         let (of, frame, peers, own) = (last.of, request_frame.clone(), *peers, *own);
         match result {
             Err(refusal) => {
-                self.rollovers.by_mac.remove(&id.mac);
-                self.peers.return_index(own.receiver_index);
-                self.refuse_rollover(call, id.mac, &frame, refusal);
+                self.by_mac.remove(&id.mac);
+                call.return_index(own.receiver_index);
+                refuse(call, peers_now, id.mac, &frame, refusal);
             }
             Ok(answered) => {
-                self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &frame);
-                let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
+                call.release(Side::WIRE, Fate::Consumed, &frame);
+                let current = peers_now.current_by_mac(id.mac).filter(|current| current.id == of);
                 match current.map(Before::of) {
-                    Some(before) => self.accept_rollover(call, id, (own, peers), before, *answered),
-                    None => self.peers.return_index(own.receiver_index),
+                    Some(before) => {
+                        self.accept_rollover(call, (id, peers_now.next_association()), (own, peers), before, *answered)
+                    }
+                    None => call.return_index(own.receiver_index),
                 }
             }
         }
@@ -213,50 +214,29 @@ impl Control {
     fn accept_rollover(
         &mut self,
         call: &mut Call<'_>,
-        id: RolloverId,
+        (id, made): (RolloverId, AssociationId),
         (own, peers): (Offer, Offer),
         before: Before,
         answered: Answered,
     ) {
         let now = call.now.since_boot;
-        let Some(means) = self.rollovers.by_id(id).map(|last| last.means) else { return };
-        let Answered { peer, mut keys, reply, transcript, proof, secrecy } = answered;
-        let (tickets, kept) = (std::mem::take(&mut keys.tickets), keys.kept.clone());
-        let agreed = self.agreed_lifetime(call.now, &peer, &own, &peers);
-        let (rollovers, lifetime, is_quiet) = heritage(now, before, means, agreed);
-        let birth = Birth {
-            certificate: peer,
-            initiated_by_us: false,
-            own,
-            peers,
-            lifetime,
-            asked: now,
-            transcript,
-            rollovers,
-            proof,
-            tickets,
-            secrecy,
-            kept,
-            by_kem: means == Means::Kem,
-            is_quiet,
-        };
-        let made = self.peers.next_association();
-        if let Some(last) = self.rollovers.by_id(id) {
+        let Some(means) = self.by_id(id).map(|last| last.means) else { return };
+        let (agreed, reply) = answered.split();
+        let lifetime = call.agreed_lifetime(&agreed.peer, &own, &peers);
+        let (rollovers, lifetime, is_quiet) = heritage(now, before, means, lifetime);
+        let (initiated_by_us, by_kem) = (false, means == Means::Kem);
+        let birth = Birth { agreed, initiated_by_us, own, peers, lifetime, asked: now, rollovers, by_kem, is_quiet };
+        if let Some(last) = self.by_id(id) {
             let (next_send, interval) = (now + RETRANSMIT_FIRST, RETRANSMIT_FIRST);
             last.part = Part::Answering(Answering::Acknowledgement { reply: reply.clone(), made, next_send, interval });
         }
-        self.add_candidate(call, birth, keys);
-        Self::send_rollover(call, id.mac, &reply);
+        call.wishes.push_back(Wish::Candidate(Box::new(Born { birth, message: Some(reply), answer: None })));
     }
 
     /// The acknowledgement. The frame in which it came has confirmed the new keys already, as any other would have.
-    pub(super) fn take_acknowledgement(
-        &mut self,
-        sealed: &Sealed<'_>,
-        nonce: &[u8; NONCE_LEN],
-    ) -> Result<Fate, DropReason> {
-        let mac = self.current_of(sealed)?.certificate.mac();
-        let last = self.rollovers.by_mac.get(&mac);
+    pub(super) fn take_acknowledgement(&self, peers: &Peers, sealed: &Sealed<'_>, nonce: &[u8; NONCE_LEN]) -> Verdict {
+        let mac = peers.current_of(sealed.association)?.certificate.mac();
+        let last = self.by_mac.get(&mac);
         if last.is_some_and(|last| last.nonce == *nonce) {
             Ok(Fate::Consumed)
         } else {

@@ -11,9 +11,12 @@ use wire::MacAddress;
 use wire::cll::rollover::{Keys, Kind};
 use wire::cll::{NONCE_LEN, Rollover};
 
-use super::{Before, Means, Part, RolloverId, Sealed, heritage, successor_of};
-use crate::control::peers::Birth;
-use crate::control::{Call, Control, Task};
+use super::kem::inside;
+use super::{Before, Means, Part, RolloverId, Rollovers, Sealed, heritage, refuse};
+use crate::control::Task;
+use crate::control::core::{Call, Verdict};
+use crate::control::machines::Wish;
+use crate::control::peers::{Birth, Born, Peers};
 use crate::job::{FinishKem, FinishRollover, Finished, JobKind, Refusal, SignRollover, Successor};
 use crate::limits::{RETRANSMIT_FIRST, RETRANSMIT_MAX};
 
@@ -84,43 +87,42 @@ impl Asking {
     }
 }
 
-impl Control {
+impl Rollovers {
     /// Asks the peer for new keys, unless a rollover with it is under way or was a moment ago. False if nothing was begun.
-    pub(in crate::control) fn begin_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) -> bool {
-        self.begin_exchange(call, mac, Means::Signature)
+    pub(crate) fn begin_rollover(&mut self, call: &mut Call<'_>, peers: &Peers, mac: MacAddress) -> bool {
+        self.begin_exchange(call, peers, mac, Means::Signature)
     }
 
-    pub(super) fn begin_exchange(&mut self, call: &mut Call<'_>, mac: MacAddress, means: Means) -> bool {
+    pub(super) fn begin_exchange(&mut self, call: &mut Call<'_>, peers: &Peers, mac: MacAddress, means: Means) -> bool {
         let now = call.now.since_boot;
-        let under_way = self.rollovers.by_mac.get(&mac).is_some_and(|last| !matches!(last.part, Part::Done));
-        let has_room = self.peers.current_by_mac(mac).is_some_and(|current| self.rollovers.has_room(now, current));
-        if under_way || !has_room || (means == Means::Signature && !self.signature_budget.take(now)) {
+        let under_way = self.by_mac.get(&mac).is_some_and(|last| !matches!(last.part, Part::Done));
+        let has_room = peers.current_by_mac(mac).is_some_and(|current| self.has_room(now, current));
+        if under_way || !has_room || (means == Means::Signature && !call.core.signature_budget.take(now)) {
             return under_way;
         }
-        let nonce = self.random.bytes();
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let Some(current) = self.peers.current_by_mac(mac) else {
-            self.peers.return_index(receiver_index);
+        let nonce = call.core.random.bytes();
+        let receiver_index = call.draw_index();
+        let Some(current) = peers.current_by_mac(mac) else {
+            call.return_index(receiver_index);
             return false;
         };
         let asking = Asking {
-            successor: successor_of(current),
+            successor: current.successor.clone(),
             receiver_index,
             key_pair: None,
             kem_pair: None,
             message: Vec::new(),
             state: State::KeyPair { next: now + RETRANSMIT_FIRST },
         };
-        let id = self.rollovers.begin(now, current, nonce, means, Part::Asking(asking));
+        let id = self.begin(now, current, nonce, means, Part::Asking(asking));
         self.sign_rollover(call, id);
         true
     }
 
     /// Gives rollovers that waited for a key pair one of the new ones.
-    pub(in crate::control) fn sign_waiting_rollovers(&mut self, call: &mut Call<'_>) {
+    pub(crate) fn sign_waiting(&mut self, call: &mut Call<'_>) {
         let waits = |part: &Part| matches!(part, Part::Asking(Asking { state: State::KeyPair { .. }, .. }));
         let waiting: Vec<RolloverId> = self
-            .rollovers
             .by_mac
             .iter()
             .filter(|(_, last)| waits(&last.part))
@@ -132,12 +134,12 @@ impl Control {
     /// Has the request signed, once there is a key pair. One with ML-KEM is proved by the seal
     /// alone.
     pub(super) fn sign_rollover(&mut self, call: &mut Call<'_>, id: RolloverId) {
-        if self.rollovers.by_id(id).is_some_and(|last| last.means == Means::Kem) {
+        if self.by_id(id).is_some_and(|last| last.means == Means::Kem) {
             return self.ask_with_kem(call, id);
         }
         let now = call.now.since_boot;
         let needs_pair = self.asking(id).is_some_and(|(asking, _)| asking.key_pair.is_none());
-        let fresh = if needs_pair { self.take_key_pair(call.out).map(Arc::new) } else { None };
+        let fresh = if needs_pair { call.take_key_pair().map(Arc::new) } else { None };
         let Some((asking, nonce)) = self.asking(id) else { return };
         asking.key_pair = asking.key_pair.take().or(fresh);
         let Some(key_pair) = asking.key_pair.clone() else {
@@ -145,10 +147,10 @@ impl Control {
             return;
         };
         let (receiver_index, successor) = (asking.receiver_index, asking.successor.clone());
-        let unsigned = self.unsigned_keys(Kind::Request, nonce, receiver_index, key_pair.public());
-        let identity = Arc::clone(&self.settings.identity);
+        let unsigned = unsigned_keys(call, Kind::Request, nonce, receiver_index, key_pair.public());
+        let identity = Arc::clone(&call.core.settings.identity);
         let job = JobKind::SignRollover(SignRollover { identity, successor, unsigned });
-        let is_under_way = self.task(call.out, Task::Rollover(id), job);
+        let is_under_way = call.task(Task::Rollover(id), job);
         if let Some((asking, _)) = self.asking(id) {
             asking.state = match is_under_way {
                 true => State::Signature,
@@ -158,43 +160,33 @@ impl Control {
     }
 
     pub(super) fn asking(&mut self, id: RolloverId) -> Option<(&mut Asking, [u8; NONCE_LEN])> {
-        let last = self.rollovers.by_id(id)?;
+        let last = self.by_id(id)?;
         match &mut last.part {
             Part::Asking(asking) => Some((asking, last.nonce)),
             Part::Answering(_) | Part::Done => None,
         }
     }
 
-    /// Our half of a request or reply, up to what is signed.
-    pub(super) fn unsigned_keys(&self, kind: Kind, nonce: [u8; NONCE_LEN], index: u32, key_share: &[u8]) -> Vec<u8> {
-        let certificate = self.settings.identity.certificate().der();
-        Keys { kind, nonce, offer: self.offer(index), key_share, certificate, signature: &[] }.emit_unsigned()
-    }
-
     /// The request is signed: out with it, under the old keys.
-    pub(in crate::control) fn rollover_signed(
-        &mut self,
-        call: &mut Call<'_>,
-        id: RolloverId,
-        message: Option<Vec<u8>>,
-    ) {
-        let Some(message) = message else { return self.rollover_job_lost(call, id) };
+    pub(crate) fn on_signed(&mut self, call: &mut Call<'_>, id: RolloverId, message: Option<Vec<u8>>) {
+        let Some(message) = message else { return self.on_job_lost(call, id) };
         let next_send = call.now.since_boot + RETRANSMIT_FIRST;
         let Some((asking, _)) = self.asking(id) else { return };
         asking.state = State::Reply { next_send, interval: RETRANSMIT_FIRST };
         asking.message.clone_from(&message);
-        Self::send_rollover(call, id.mac, &message);
+        call.send_sealed(id.mac, &message);
     }
 
     /// A reply: to what we ask, or again because our acknowledgement was lost.
     pub(super) fn take_rollover_reply(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         reply: &Rollover<'_>,
-    ) -> Result<Fate, DropReason> {
-        let mac = self.peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
-        let last = self.rollovers.by_mac.get(&mac).ok_or(DropReason::HandshakeUnasked)?;
+    ) -> Verdict {
+        let mac = peers.peer_of(sealed.association).ok_or(DropReason::HandshakeUnasked)?;
+        let last = self.by_mac.get(&mac).ok_or(DropReason::HandshakeUnasked)?;
         let is_answer = last.nonce == *reply.nonce() && last.means == Means::of(reply);
         if !is_answer || last.of != sealed.association {
             return Err(DropReason::HandshakeUnasked);
@@ -203,43 +195,23 @@ impl Control {
         let asking = match &last.part {
             Part::Asking(asking) => asking,
             Part::Done => {
-                Self::send_rollover(call, mac, &Rollover::Acknowledgement(*reply.nonce()).emit());
+                call.send_sealed(mac, &Rollover::Acknowledgement(*reply.nonce()).emit());
                 return Ok(Fate::Consumed);
             }
             Part::Answering(_) => return Err(DropReason::HandshakeUnasked),
         };
         let State::Reply { interval, .. } = asking.state else { return Err(DropReason::HandshakeUnasked) };
-        let job = self.verdict_on_rollover_reply(call, mac, asking, sealed.message);
+        let job = verdict_on_rollover_reply(call, peers, mac, asking, sealed.message);
         let job = job.ok_or(DropReason::HandshakeUnasked)?;
         if let Some((asking, _)) = self.asking(id) {
             let (reply_frame, reply) = (sealed.frame.to_vec(), sealed.message.to_vec());
             asking.state = State::Verdict { reply_frame, reply, interval };
         }
-        if self.task(call.out, Task::Rollover(id), job) {
+        if call.task(Task::Rollover(id), job) {
             return Ok(Fate::Held);
         }
         self.await_reply_again(call, id);
         Err(DropReason::ControlBusy)
-    }
-
-    /// What judges a reply.
-    fn verdict_on_rollover_reply(
-        &self,
-        call: &Call<'_>,
-        mac: MacAddress,
-        asking: &Asking,
-        reply: &[u8],
-    ) -> Option<JobKind> {
-        let (request, reply) = (asking.message.clone(), reply.to_vec());
-        if let Some(pair) = asking.kem_pair.clone() {
-            let inside = self.inside(self.peers.current_by_mac(mac)?);
-            return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
-        }
-        let (settings, revoked) = (Arc::clone(&self.settings), Arc::clone(&self.revoked));
-        let (time, successor, key_pair) =
-            (self.certificate_time(call.now), asking.successor.clone(), asking.key_pair.clone()?);
-        let finish = FinishRollover { settings, revoked, time, successor, request, reply, key_pair };
-        Some(JobKind::FinishRollover(Box::new(finish)))
     }
 
     /// Back to waiting for a reply; returns the frame whose verdict was no good.
@@ -254,58 +226,74 @@ impl Control {
     }
 
     /// The verdict on a reply.
-    pub(in crate::control) fn rollover_reply_judged(
+    pub(crate) fn on_finished(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         id: RolloverId,
         result: Result<Box<Finished>, Refusal>,
     ) {
         match result {
             Err(refusal) => {
                 if let Some(frame) = self.await_reply_again(call, id) {
-                    self.refuse_rollover(call, id.mac, &frame, refusal);
+                    refuse(call, peers, id.mac, &frame, refusal);
                 }
             }
-            Ok(finished) => self.finish_rollover(call, id, *finished),
+            Ok(finished) => self.finish_rollover(call, peers, id, *finished),
         }
     }
 
     /// Our new association is complete from the start (paper, section 5.4); the acknowledgement is its first frame.
-    fn finish_rollover(&mut self, call: &mut Call<'_>, id: RolloverId, finished: Finished) {
-        let Some(last) = self.rollovers.by_id(id) else { return };
+    fn finish_rollover(&mut self, call: &mut Call<'_>, peers: &Peers, id: RolloverId, finished: Finished) {
+        let Some(last) = self.by_id(id) else { return };
         let (of, nonce, asked, means) = (last.of, last.nonce, last.started, last.means);
         let part = std::mem::replace(&mut last.part, Part::Done);
         let Part::Asking(Asking { receiver_index, state: State::Verdict { reply_frame, reply, .. }, .. }) = part else {
             return;
         };
-        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Consumed, &reply_frame);
-        let current = self.peers.current_by_mac(id.mac).filter(|current| current.id == of);
+        call.release(Side::WIRE, Fate::Consumed, &reply_frame);
+        let current = peers.current_by_mac(id.mac).filter(|current| current.id == of);
         let offer = Rollover::parse(&reply).ok().and_then(|reply| reply.offer());
         let (Some(before), Some(peers)) = (current.map(Before::of), offer) else {
-            return self.peers.return_index(receiver_index);
+            return call.return_index(receiver_index);
         };
-        let (own, transcript) = (self.offer(receiver_index), finished.transcript);
-        let agreed = self.agreed_lifetime(call.now, &finished.peer, &own, &peers);
+        let own = call.offer(receiver_index);
+        let agreed = call.agreed_lifetime(&finished.peer, &own, &peers);
         let (rollovers, lifetime, is_quiet) = heritage(call.now.since_boot, before, means, agreed);
-        let birth = Birth {
-            certificate: finished.peer,
-            initiated_by_us: true,
-            own,
-            peers,
-            lifetime,
-            asked,
-            transcript,
-            rollovers,
-            proof: finished.proof,
-            tickets: finished.keys.tickets,
-            secrecy: finished.secrecy,
-            kept: finished.keys.kept,
-            by_kem: means == Means::Kem,
-            is_quiet,
-        };
-        let association = self.peers.bear(call.now.since_boot, birth);
-        self.install_receivers(call, &association, finished.keys.receive, false);
-        self.establish(call, association, finished.keys.send);
-        Self::send_rollover(call, id.mac, &Rollover::Acknowledgement(nonce).emit());
+        let by_kem = means == Means::Kem;
+        let (agreed, initiated_by_us) = (finished, true);
+        let birth = Birth { agreed, initiated_by_us, own, peers, lifetime, asked, rollovers, by_kem, is_quiet };
+        let message = Some(Rollover::Acknowledgement(nonce).emit());
+        call.wishes.push_back(Wish::Complete(Box::new(Born { birth, message, answer: None })));
     }
+}
+
+/// Our half of a request or reply, up to what is signed.
+pub(super) fn unsigned_keys(
+    call: &Call<'_>,
+    kind: Kind,
+    nonce: [u8; NONCE_LEN],
+    index: u32,
+    key_share: &[u8],
+) -> Vec<u8> {
+    let certificate = call.core.settings.identity.certificate().der();
+    Keys { kind, nonce, offer: call.offer(index), key_share, certificate, signature: &[] }.emit_unsigned()
+}
+
+/// What judges a reply.
+fn verdict_on_rollover_reply(
+    call: &Call<'_>,
+    peers: &Peers,
+    mac: MacAddress,
+    asking: &Asking,
+    reply: &[u8],
+) -> Option<JobKind> {
+    let (request, reply) = (asking.message.clone(), reply.to_vec());
+    if let Some(pair) = asking.kem_pair.clone() {
+        let inside = inside(call, peers.current_by_mac(mac)?);
+        return Some(JobKind::FinishKem(Box::new(FinishKem { inside, request, reply, pair })));
+    }
+    let (origins, successor) = (call.origins(), asking.successor.clone());
+    let finish = FinishRollover { origins, successor, request, reply, key_pair: asking.key_pair.clone()? };
+    Some(JobKind::FinishRollover(Box::new(finish)))
 }

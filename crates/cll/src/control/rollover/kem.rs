@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Outbox};
 use identity::kem::KemPair;
 use wire::MacAddress;
 use wire::cll::Rollover;
 use wire::cll::rollover::{Kem, Kind};
 
-use super::{Means, RolloverId, Sealed, successor_of};
-use crate::control::peers::Association;
-use crate::control::{Call, Control, Task};
+use super::{Means, RolloverId, Rollovers, Sealed};
+use crate::control::Task;
+use crate::control::core::{Call, Verdict};
+use crate::control::peers::{Association, Peers};
 use crate::job::{AnswerKem, Inside, JobKind};
 use crate::keys::Chosen;
 use crate::limits::KEM_PAIRS_AHEAD;
@@ -36,38 +36,38 @@ impl Association {
     }
 }
 
-impl Control {
+impl Rollovers {
     /// Has pairs made if there are few.
-    pub(in crate::control) fn order_kem_pairs(&mut self, out: &mut Outbox<Control>) {
-        let missing = KEM_PAIRS_AHEAD.saturating_sub(self.rollovers.stock.pairs.len());
-        let is_wanted = self.offers_post_quantum() && missing > KEM_PAIRS_AHEAD / 2;
-        if is_wanted && !self.rollovers.stock.is_ordered {
-            self.rollovers.stock.is_ordered = self.task(out, Task::KemPairs, JobKind::PrepareKemPairs(missing));
+    pub(crate) fn order_kem_pairs(&mut self, call: &mut Call<'_>) {
+        let missing = KEM_PAIRS_AHEAD.saturating_sub(self.stock.pairs.len());
+        let is_wanted = call.offers_post_quantum() && missing > KEM_PAIRS_AHEAD / 2;
+        if is_wanted && !self.stock.is_ordered {
+            self.stock.is_ordered = call.task(Task::KemPairs, JobKind::PrepareKemPairs(missing));
         }
     }
 
-    fn take_kem_pair(&mut self, out: &mut Outbox<Control>) -> Option<Arc<KemPair>> {
-        let pair = self.rollovers.stock.pairs.pop();
-        self.order_kem_pairs(out);
+    fn take_kem_pair(&mut self, call: &mut Call<'_>) -> Option<Arc<KemPair>> {
+        let pair = self.stock.pairs.pop();
+        self.order_kem_pairs(call);
         pair.map(Arc::new)
     }
 
     /// The pairs that were ordered; none if the job was lost.
-    pub(in crate::control) fn stock_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
-        self.rollovers.stock.is_ordered = false;
-        self.rollovers.stock.pairs.extend(pairs);
-        self.rollovers.stock.pairs.truncate(KEM_PAIRS_AHEAD);
-        self.sign_waiting_rollovers(call);
+    pub(crate) fn on_kem_pairs(&mut self, call: &mut Call<'_>, pairs: Vec<KemPair>) {
+        self.stock.is_ordered = false;
+        self.stock.pairs.extend(pairs);
+        self.stock.pairs.truncate(KEM_PAIRS_AHEAD);
+        self.sign_waiting(call);
     }
 
     /// Asks the peer for an exchange if the association in use is ours and wants one. What cannot
     /// be begun now is tried again in the next sweep.
-    pub(in crate::control) fn begin_kem(&mut self, call: &mut Call<'_>, mac: MacAddress) {
+    pub(crate) fn begin_kem(&mut self, call: &mut Call<'_>, peers: &mut Peers, mac: MacAddress) {
         let is_ours = |current: &Association| current.wants_kem && current.initiated_by_us;
-        if !self.peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, mac, Means::Kem) {
+        if !peers.current_by_mac(mac).is_some_and(is_ours) || !self.begin_exchange(call, peers, mac, Means::Kem) {
             return;
         }
-        if let Some(current) = self.peers.current_by_mac_mut(mac) {
+        if let Some(current) = peers.current_by_mac_mut(mac) {
             current.wants_kem = current.is_bare();
         }
     }
@@ -75,41 +75,42 @@ impl Control {
     /// Sends the request, once there is a pair.
     pub(super) fn ask_with_kem(&mut self, call: &mut Call<'_>, id: RolloverId) {
         let needs_pair = self.asking(id).is_some_and(|(asking, _)| asking.kem_pair.is_none());
-        let fresh = if needs_pair { self.take_kem_pair(call.out) } else { None };
+        let fresh = if needs_pair { self.take_kem_pair(call) } else { None };
         let Some((asking, nonce)) = self.asking(id) else { return };
         asking.kem_pair = asking.kem_pair.take().or(fresh);
         let Some(pair) = asking.kem_pair.clone() else { return asking.await_key_pair(call.now.since_boot) };
         let receiver_index = asking.receiver_index;
-        let offer = self.offer(receiver_index);
+        let offer = call.offer(receiver_index);
         let message = Kem { kind: Kind::Request, nonce, offer, value: pair.public() }.emit();
-        self.rollover_signed(call, id, Some(message));
+        self.on_signed(call, id, Some(message));
     }
 
     /// A request of the peer, about to be answered.
     pub(super) fn judge_kem(
         &mut self,
         call: &mut Call<'_>,
+        peers: &Peers,
         sealed: &Sealed<'_>,
         request: &Kem<'_>,
-    ) -> Result<Fate, DropReason> {
-        let receiver_index = self.peers.draw_index(&mut self.random);
-        let own = self.offer(receiver_index);
+    ) -> Verdict {
+        let receiver_index = call.draw_index();
+        let own = call.offer(receiver_index);
         let answer = AnswerKem {
-            inside: self.inside(self.current_of(sealed)?),
+            inside: inside(call, peers.current_of(sealed.association)?),
             request: sealed.message.to_vec(),
-            own: Chosen { offer: own, suite: self.settings.send_suite },
+            own: Chosen { offer: own, suite: call.core.settings.send_suite },
         };
         let job = JobKind::AnswerKem(Box::new(answer));
-        self.await_verdict_on_rollover(call, sealed, &Rollover::Kem(*request), own, job)
+        self.await_verdict_on_rollover(call, peers, sealed, &Rollover::Kem(*request), own, job)
     }
+}
 
-    /// What a job needs of the association inside which an exchange happens.
-    pub(super) fn inside(&self, association: &Association) -> Inside {
-        Inside {
-            settings: Arc::clone(&self.settings),
-            successor: successor_of(association),
-            certificate: association.certificate.clone(),
-            proof: association.proof,
-        }
+/// What a job needs of the association inside which an exchange happens.
+pub(super) fn inside(call: &Call<'_>, association: &Association) -> Inside {
+    Inside {
+        settings: Arc::clone(&call.core.settings),
+        successor: association.successor.clone(),
+        certificate: association.certificate.clone(),
+        proof: association.proof,
     }
 }

@@ -15,7 +15,6 @@ mod kem;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{DropReason, Fate, Instant, Side, time};
@@ -23,12 +22,13 @@ use wire::MacAddress;
 use wire::cll::rollover::Kind;
 use wire::cll::{NONCE_LEN, Rollover};
 
-use super::peers::Association;
-use super::{Call, Control};
+use super::core::Call;
+use super::machines::{Machine, Wish};
+use super::peers::{Association, Peers};
 use crate::event::Event;
-use crate::job::{Refusal, Successor};
+use crate::job::Refusal;
 use crate::limits::{HANDSHAKE_GIVE_UP, PEERS_MAX, ROLLOVER_INTERVAL_MIN, ROLLOVERS_OPEN_MAX};
-use crate::message::{AssociationId, OrderKind};
+use crate::message::AssociationId;
 use answering::Answering;
 use asking::Asking;
 use kem::KemStock;
@@ -65,7 +65,7 @@ struct Before {
 
 impl Before {
     fn of(association: &Association) -> Before {
-        let (rollovers, expires) = (association.rollovers, association.expires);
+        let (rollovers, expires) = (association.rollovers, association.term.expires);
         Before { rollovers, is_bare: association.is_bare(), expires }
     }
 }
@@ -124,10 +124,6 @@ pub(super) struct Rollovers {
 }
 
 impl Rollovers {
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.by_mac.values().filter_map(|last| time::earlier(last.next_send(), Some(last.ends()))).min()
-    }
-
     /// Rollovers that are under way.
     pub(super) fn open(&self) -> usize {
         self.by_mac.values().filter(|last| !matches!(last.part, Part::Done)).count()
@@ -173,46 +169,21 @@ pub(super) struct Sealed<'a> {
     pub(super) message: &'a [u8],
 }
 
-impl Control {
+impl Rollovers {
     /// The fate of a frame with a rollover message. `Held` means that a job decides.
-    pub(super) fn rollover_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
+    pub(super) fn on_message(&mut self, call: &mut Call<'_>, peers: &Peers, sealed: &Sealed<'_>) -> Fate {
         let outcome = match Rollover::parse(sealed.message) {
-            Ok(Rollover::Acknowledgement(nonce)) => self.take_acknowledgement(sealed, &nonce),
-            Ok(message) if message.kind() == Some(Kind::Request) => self.answer_rollover(call, sealed, &message),
-            Ok(message) => self.take_rollover_reply(call, sealed, &message),
+            Ok(Rollover::Acknowledgement(nonce)) => self.take_acknowledgement(peers, sealed, &nonce),
+            Ok(message) if message.kind() == Some(Kind::Request) => self.answer_rollover(call, peers, sealed, &message),
+            Ok(message) => self.take_rollover_reply(call, peers, sealed, &message),
             Err(_) => Err(DropReason::InnerMalformed),
         };
         outcome.unwrap_or_else(Fate::Dropped)
     }
 
-    /// The association in use with the peer of `sealed`, if that is the one under which it came.
-    pub(super) fn current_of(&self, sealed: &Sealed<'_>) -> Result<&Association, DropReason> {
-        let current = self.peers.peer_of(sealed.association).and_then(|mac| self.peers.current_by_mac(mac));
-        current.filter(|current| current.id == sealed.association).ok_or(DropReason::HandshakeUnasked)
-    }
-
-    fn send_rollover(call: &mut Call<'_>, mac: MacAddress, message: &[u8]) {
-        call.order(0, OrderKind::Control(mac, message.to_vec()));
-    }
-
-    /// Repeats what waits for an answer, and ends what waited for too long.
-    pub(super) fn repeat_rollovers(&mut self, call: &mut Call<'_>, budget: usize) {
-        let now = call.now.since_boot;
-        let is_due = |last: &Last| last.ends() <= now || last.next_send().is_some_and(|at| at <= now);
-        let due: Vec<MacAddress> =
-            self.rollovers.by_mac.iter().filter(|(_, last)| is_due(last)).map(|(mac, _)| *mac).take(budget).collect();
-        for mac in due {
-            if self.rollovers.by_mac.get(&mac).is_some_and(|last| last.ends() <= now) {
-                self.give_up_rollover(call, mac);
-            } else {
-                self.repeat_rollover(call, mac);
-            }
-        }
-    }
-
     fn repeat_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
         let now = call.now.since_boot;
-        let Some(last) = self.rollovers.by_mac.get_mut(&mac) else { return };
+        let Some(last) = self.by_mac.get_mut(&mac) else { return };
         let id = RolloverId { mac, number: last.number };
         let message = match &mut last.part {
             Part::Asking(asking) => asking.repeat(now),
@@ -220,86 +191,100 @@ impl Control {
             Part::Done => return,
         };
         match message {
-            Some(message) => Self::send_rollover(call, mac, &message),
+            Some(message) => call.send_sealed(mac, &message),
             None => self.sign_rollover(call, id),
         }
     }
 
     /// Forgets a rollover whose time is over. One that this host wanted and nobody answered becomes a handshake.
     fn give_up_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress) {
-        let Some(last) = self.rollovers.by_mac.remove(&mac) else { return };
-        let still_wanted = self.peers.current_by_mac(mac).is_some_and(|current| current.id == last.of);
+        let Some(last) = self.by_mac.remove(&mac) else { return };
         // Where payload waits for ML-KEM the association itself is over by now; where it does not,
         // the old secrets are as good.
+        let of = last.of;
         let was_asking = matches!(last.part, Part::Asking(_)) && last.means == Means::Signature;
-        self.discard_rollover(call, last, DropReason::JobLost);
-        if was_asking && still_wanted {
-            // What cannot be opened now is asked for again by sweep and lanes.
-            let _ = self.open_for_mac(call, mac);
+        discard(call, last, DropReason::JobLost);
+        if was_asking {
+            call.wishes.push_back(Wish::HandshakeInstead(mac, of));
         }
     }
 
     /// An association with `mac` came into use: the rollover that made it is done, and any other is pointless.
-    pub(super) fn settle_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, established: AssociationId) {
-        let Some(last) = self.rollovers.by_mac.get_mut(&mac) else { return };
+    pub(super) fn on_established(&mut self, call: &mut Call<'_>, mac: MacAddress, established: AssociationId) {
+        let Some(last) = self.by_mac.get_mut(&mac) else { return };
         match &last.part {
             Part::Answering(answering) if answering.made() == Some(established) => last.part = Part::Done,
             Part::Done => {}
             Part::Asking(_) | Part::Answering(_) => {
-                if let Some(last) = self.rollovers.by_mac.remove(&mac) {
-                    self.discard_rollover(call, last, DropReason::HandshakeUnasked);
+                if let Some(last) = self.by_mac.remove(&mac) {
+                    discard(call, last, DropReason::HandshakeUnasked);
                 }
             }
-        }
-    }
-
-    /// Gives back what a rollover held, and their fate to frames that waited for its verdict.
-    fn discard_rollover(&mut self, call: &Call<'_>, last: Last, reason: DropReason) {
-        let (index, frame) = match last.part {
-            Part::Asking(asking) => asking.into_rest(),
-            Part::Answering(answering) => answering.into_rest(),
-            Part::Done => (None, None),
-        };
-        index.into_iter().for_each(|index| self.peers.return_index(index));
-        if let Some(frame) = frame {
-            self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), &frame);
         }
     }
 
     /// A job for a rollover did not come back.
-    pub(super) fn rollover_job_lost(&mut self, call: &mut Call<'_>, id: RolloverId) {
-        let Some(last) = self.rollovers.by_id(id) else { return };
+    pub(super) fn on_job_lost(&mut self, call: &mut Call<'_>, id: RolloverId) {
+        let Some(last) = self.by_id(id) else { return };
         match &mut last.part {
             Part::Asking(asking) => {
                 if let Some(frame) = asking.lose_job(call.now.since_boot) {
                     let fate = Fate::Dropped(DropReason::JobLost);
-                    self.ledger.release(call.now.since_boot, Side::WIRE, fate, &frame);
+                    call.release(Side::WIRE, fate, &frame);
                 }
             }
             // The peer repeats its request.
             Part::Answering(_) => {
-                if let Some(last) = self.rollovers.by_mac.remove(&id.mac) {
-                    self.discard_rollover(call, last, DropReason::JobLost);
+                if let Some(last) = self.by_mac.remove(&id.mac) {
+                    discard(call, last, DropReason::JobLost);
                 }
             }
             Part::Done => {}
         }
     }
+}
 
-    /// Names the refusal of a rollover message to the operator and in the books.
-    fn refuse_rollover(&mut self, call: &mut Call<'_>, mac: MacAddress, frame: &[u8], refusal: Refusal) {
-        let Refusal { reason, detail } = refusal;
-        let current = self.peers.current_by_mac(mac);
-        if let Some(current) = current {
-            let ip = current.certificate.names().all_addresses().first().copied();
-            let ip = ip.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-            call.out.event(Event::Refused { mac, ip, reason, detail: format!("rollover: {detail}") });
-        }
-        self.ledger.release(call.now.since_boot, Side::WIRE, Fate::Dropped(reason), frame);
+/// Gives back what a rollover held, and their fate to frames that waited for its verdict.
+fn discard(call: &mut Call<'_>, last: Last, reason: DropReason) {
+    let (index, frame) = match last.part {
+        Part::Asking(asking) => asking.into_rest(),
+        Part::Answering(answering) => answering.into_rest(),
+        Part::Done => (None, None),
+    };
+    index.into_iter().for_each(|index| call.return_index(index));
+    if let Some(frame) = frame {
+        call.release(Side::WIRE, Fate::Dropped(reason), &frame);
     }
 }
 
-fn successor_of(association: &Association) -> Successor {
-    let Association { transcript, secrecy, ref kept, .. } = *association;
-    Successor { of: transcript, peer: association.certificate.mac(), kept: kept.as_ref().map(Arc::clone), secrecy }
+/// Names the refusal of a rollover message to the operator and in the books.
+fn refuse(call: &mut Call<'_>, peers: &Peers, mac: MacAddress, frame: &[u8], refusal: Refusal) {
+    let Refusal { reason, detail } = refusal;
+    let current = peers.current_by_mac(mac);
+    if let Some(current) = current {
+        let ip = current.certificate.names().all_addresses().first().copied();
+        let ip = ip.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        call.out.event(Event::Refused { mac, ip, reason, detail: format!("rollover: {detail}") });
+    }
+    call.release(Side::WIRE, Fate::Dropped(reason), frame);
+}
+
+impl Machine for Rollovers {
+    fn deadline(&self) -> Option<Instant> {
+        self.by_mac.values().filter_map(|last| time::earlier(last.next_send(), Some(last.ends()))).min()
+    }
+
+    /// Repeats what waits for an answer, or ends what waited for too long.
+    fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
+        let now = call.now.since_boot;
+        let is_due = |last: &Last| last.ends() <= now || last.next_send().is_some_and(|at| at <= now);
+        let Some((mac, last)) = self.by_mac.iter().find(|(_, last)| is_due(last)) else { return false };
+        let (mac, is_over) = (*mac, last.ends() <= now);
+        if is_over {
+            self.give_up_rollover(call, mac)
+        } else {
+            self.repeat_rollover(call, mac)
+        }
+        true
+    }
 }

@@ -266,9 +266,11 @@ impl Scene {
         let first = self.responder.settings.identity.certificate().addresses().first().copied();
         let resolution = like.resolution.reply(self.responder.settings.mac, first);
         let answer = Answer {
-            settings: Arc::clone(&self.responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: request.to_vec(),
             unsigned_reply: self.responder.unsigned(PacketType::HandshakeReply, resolution, like.nonce, [0; 16]),
             key_pair: self.responder.key_pair(),
@@ -278,9 +280,11 @@ impl Scene {
 
     fn judge_reply(&self, request: &[u8], reply: &[u8]) -> Verdict {
         let finish = Finish {
-            settings: Arc::clone(&self.initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&self.initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             request: request.to_vec(),
             reply: reply.to_vec(),
             key_pair: Arc::new(self.initiator.key_pair()),
@@ -332,9 +336,11 @@ impl Roll {
     fn judge_request(&self, old: &[u8], request: &[u8]) -> Verdict {
         let [initiator, responder] = self.parties();
         let answer = AnswerRollover {
-            settings: Arc::clone(&responder.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&responder.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: Successor {
                 of: old.try_into().expect("32 bytes"),
                 peer: initiator.settings.mac,
@@ -352,9 +358,11 @@ impl Roll {
     fn judge_reply(&self, old: &[u8], request: &[u8], reply: &[u8]) -> Verdict {
         let [initiator, responder] = self.parties();
         let finish = FinishRollover {
-            settings: Arc::clone(&initiator.settings),
-            revoked: Arc::default(),
-            time: CertificateTime::Shown(START_UNIX_S),
+            origins: Origins {
+                settings: Arc::clone(&initiator.settings),
+                revoked: Arc::default(),
+                time: CertificateTime::Shown(START_UNIX_S),
+            },
             successor: Successor {
                 of: old.try_into().expect("32 bytes"),
                 peer: responder.settings.mac,
@@ -526,9 +534,11 @@ fn judge_frame(bytes: &[u8]) -> Verdict {
 
 fn judge_announcement(bytes: &[u8]) -> Verdict {
     let check = CheckAnnouncement {
-        settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), WIRE_MTU)),
-        revoked: Arc::default(),
-        time: CertificateTime::Shown(START_UNIX_S),
+        origins: Origins {
+            settings: Arc::new(Settings::new(identity_of(&Vectors::read(SITE), "omega"), WIRE_MTU)),
+            revoked: Arc::default(),
+            time: CertificateTime::Shown(START_UNIX_S),
+        },
         asked: identity_of(&Vectors::read(SITE), "alpha").certificate().mac(),
         frame: bytes.to_vec(),
     };

@@ -206,6 +206,7 @@ fn drain(cll: &mut Cll, stack: &mut Stack, disk: &mut Disk, ports: Ports<'_>) ->
             Effect::ForgetTicket(mac) => _ = disk.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => disk.keys = keys,
             Effect::KeepSpent(id) => disk.spent.push(id),
+            Effect::ForgetNeighbour { .. } | Effect::CheckPolicy { .. } => {}
             Effect::CheckRevocationList { .. } | Effect::Remember(_) | Effect::RememberTime { .. } => {}
         }
     }

@@ -1,0 +1,68 @@
+//! What the site decides for all its hosts, as a policy that it signs (docs/protocol.md, section 30).
+//!
+//! The policy is its own record: it is read, changed and signed anew with the next number.
+
+use std::path::PathBuf;
+
+use identity::limits::MAX_POLICY_LEN;
+use identity::policy::{Content, SitePolicy};
+use identity::{Verified, pem};
+
+use super::{Directory, POLICY};
+use crate::Error;
+use crate::files::{self, Overwrite, Secrecy};
+
+/// Where the policy of a site is.
+#[must_use]
+pub fn policy_file(directory: &Directory) -> PathBuf {
+    directory.path.join(POLICY)
+}
+
+/// The policy in force; a site has none before the first change.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn policy(directory: &Directory) -> Result<Option<Verified<SitePolicy>>, Error> {
+    let path = policy_file(directory);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let read = || -> Result<Verified<SitePolicy>, Error> {
+        let bytes = pem::single(&files::read(&path)?, pem::SITE_POLICY)?;
+        directory.site.anchor().verify_policy(&bytes).map_err(Error::Policy)
+    };
+    read().map(Some).map_err(|error| error.with_file(&path))
+}
+
+/// Makes the next version of the policy, with what `change` does to the one in force, and signs it. What `change` leaves out of
+/// order is put in order; it says why nothing is to change.
+///
+/// # Errors
+/// What `change` says; [`Error::Policy`]; or what the operating system says. Then the policy before stays.
+pub fn change_policy<E: From<Error>>(
+    directory: &Directory,
+    unix_s: u64,
+    change: impl FnOnce(&mut Content) -> Result<(), E>,
+) -> Result<Verified<SitePolicy>, E> {
+    let _lock = directory.lock()?;
+    let mut content = policy(directory)?.map(|policy| policy.content().clone()).unwrap_or_default();
+    change(&mut content)?;
+    content.version += 1;
+    content.issued_unix = unix_s;
+    sort(&mut content);
+    let signed = directory.site.policy(&content).map_err(|error| match error {
+        Error::Policy(_) => Error::PolicyFull(MAX_POLICY_LEN),
+        other => other,
+    })?;
+    let text = pem::encode(pem::SITE_POLICY, signed.bytes());
+    files::write(&policy_file(directory), &text, Secrecy::Public, Overwrite::Force)?;
+    Ok(signed)
+}
+
+fn sort(content: &mut Content) {
+    content.legacy.sort_unstable();
+    content.known.sort_unstable();
+    content.exceptions.sort_unstable();
+    content.groups.iter_mut().for_each(|group| group.patterns.sort_unstable());
+    content.groups.sort_unstable();
+}
