@@ -22,6 +22,9 @@ _ringwall() {
             ringwall,config)
                 cmd="ringwall__subcmd__config"
                 ;;
+            ringwall,doctor)
+                cmd="ringwall__subcmd__doctor"
+                ;;
             ringwall,events)
                 cmd="ringwall__subcmd__events"
                 ;;
@@ -34,8 +37,17 @@ _ringwall() {
             ringwall,help)
                 cmd="ringwall__subcmd__help"
                 ;;
+            ringwall,history)
+                cmd="ringwall__subcmd__history"
+                ;;
             ringwall,host)
                 cmd="ringwall__subcmd__host"
+                ;;
+            ringwall,join)
+                cmd="ringwall__subcmd__join"
+                ;;
+            ringwall,leave)
+                cmd="ringwall__subcmd__leave"
                 ;;
             ringwall,metrics)
                 cmd="ringwall__subcmd__metrics"
@@ -130,6 +142,9 @@ _ringwall() {
             ringwall__subcmd__help,config)
                 cmd="ringwall__subcmd__help__subcmd__config"
                 ;;
+            ringwall__subcmd__help,doctor)
+                cmd="ringwall__subcmd__help__subcmd__doctor"
+                ;;
             ringwall__subcmd__help,events)
                 cmd="ringwall__subcmd__help__subcmd__events"
                 ;;
@@ -142,8 +157,17 @@ _ringwall() {
             ringwall__subcmd__help,help)
                 cmd="ringwall__subcmd__help__subcmd__help"
                 ;;
+            ringwall__subcmd__help,history)
+                cmd="ringwall__subcmd__help__subcmd__history"
+                ;;
             ringwall__subcmd__help,host)
                 cmd="ringwall__subcmd__help__subcmd__host"
+                ;;
+            ringwall__subcmd__help,join)
+                cmd="ringwall__subcmd__help__subcmd__join"
+                ;;
+            ringwall__subcmd__help,leave)
+                cmd="ringwall__subcmd__help__subcmd__leave"
                 ;;
             ringwall__subcmd__help,metrics)
                 cmd="ringwall__subcmd__help__subcmd__metrics"
@@ -244,6 +268,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__help__subcmd__site,import)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__import"
+                ;;
             ringwall__subcmd__help__subcmd__site,init)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__init"
                 ;;
@@ -279,6 +306,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,revoke)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__revoke"
+                ;;
+            ringwall__subcmd__help__subcmd__site,survey)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
                 ;;
             ringwall__subcmd__help__subcmd__site,token)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__token"
@@ -487,6 +517,9 @@ _ringwall() {
             ringwall__subcmd__site,help)
                 cmd="ringwall__subcmd__site__subcmd__help"
                 ;;
+            ringwall__subcmd__site,import)
+                cmd="ringwall__subcmd__site__subcmd__import"
+                ;;
             ringwall__subcmd__site,init)
                 cmd="ringwall__subcmd__site__subcmd__init"
                 ;;
@@ -523,6 +556,9 @@ _ringwall() {
             ringwall__subcmd__site,revoke)
                 cmd="ringwall__subcmd__site__subcmd__revoke"
                 ;;
+            ringwall__subcmd__site,survey)
+                cmd="ringwall__subcmd__site__subcmd__survey"
+                ;;
             ringwall__subcmd__site,token)
                 cmd="ringwall__subcmd__site__subcmd__token"
                 ;;
@@ -534,6 +570,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,help)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__help,import)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__import"
                 ;;
             ringwall__subcmd__site__subcmd__help,init)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__init"
@@ -570,6 +609,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,revoke)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__revoke"
+                ;;
+            ringwall__subcmd__site__subcmd__help,survey)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
                 ;;
             ringwall__subcmd__site__subcmd__help,token)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__token"
@@ -746,7 +788,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version site host akd gate shield status peers events explain metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -928,6 +970,24 @@ _ringwall() {
         ringwall__subcmd__config__subcmd__show)
             opts="-h --config --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__doctor)
+            opts="-h --config --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1286,7 +1346,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="site host akd gate shield status peers events explain metrics config help"
+            opts="join leave site host akd gate shield status doctor peers events history explain metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1358,6 +1418,20 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__config__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1496,6 +1570,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__history)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1677,6 +1765,34 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__join)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__leave)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1804,7 +1920,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1832,6 +1948,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2195,6 +2325,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__survey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__site__subcmd__token)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -2216,6 +2360,40 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__history)
+            opts="-h --config --file --since --kind --about --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --about)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2797,8 +2975,108 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__join)
+            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -W "cll sarp" -- "${cur}"))
+                    return 0
+                    ;;
+                --migration)
+                    COMPREPLY=($(compgen -W "observe prefer enforce" -- "${cur}"))
+                    return 0
+                    ;;
+                --append)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name-server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --revert-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__leave)
+            opts="-h --interface --config --state-dir --run-dir --no-units --forget --dry-run --yes --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__metrics)
-            opts="-h --config --interface --log-json --help"
+            opts="-h --config --interface --out --open-metrics --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2809,6 +3087,10 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3144,7 +3426,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3158,7 +3440,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__approve)
-            opts="-h --dir --fingerprint --allow-shared-addresses --json --log-json --help"
+            opts="-h --dir --fingerprint --all --watch --allow-shared-addresses --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3198,7 +3480,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3240,6 +3522,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3603,6 +3899,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__survey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__token)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3610,6 +3920,36 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__import)
+            opts="-h --dir --out --days --valid --dry-run --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -4613,8 +4953,50 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__survey)
+            opts="-h --dnsmasq --kea --neigh --table --listen --interface --without-neighbours --oui --csv --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dnsmasq)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kea)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --neigh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --table)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oui)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__token)
-            opts="-h --dir --name --mac --ip --subnet --role --days --valid --json --log-json --help"
+            opts="-h --dir --name --csv --mac --ip --subnet --preapproved --out --out-csv --role --days --valid --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4628,6 +5010,10 @@ _ringwall() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --csv)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --mac)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4637,6 +5023,14 @@ _ringwall() {
                     return 0
                     ;;
                 --subnet)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-csv)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -27,36 +27,77 @@ end
 complete -c ringwall -n "__fish_ringwall_needs_command" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_needs_command" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_needs_command" -s V -l version -d 'Print version'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "join" -d 'Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is good (needs root)'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "leave" -d 'Undoes \'ringwall join\': gives the interface back, in clear, and removes units and configuration (needs root)'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "site" -d 'The authority of a site: who belongs to it'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "host" -d 'Guards one interface of this host'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "doctor" -d 'What is around the daemons of this machine: one line and one remedy each, nothing is changed'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "peers" -d 'Associations with other hosts'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "history" -d 'What happened before: attacks, changes, and who had which address when'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'Counters as Prometheus text'
+complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "config" -d 'Looks at the configuration'
 complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -l log-json -d 'Writes the log as JSON'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -s h -l help -d 'Print help'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "issue" -d 'Issue a certificate to a host'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "list" -d 'List every certificate that the site has issued'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "revoke" -d 'Take a host out'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "token" -d 'Make a token by which a host enrols over the network'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "rekey" -d 'Give a host another key, because somebody else may have the one it has'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "rekey-shared" -d 'Change the keys that hosts share, because somebody else may have them'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "backup" -d 'Write the whole site to one new file: keys, record and repository'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "restore" -d 'Make a site again from its backup, in a directory that is missing or empty'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "policy" -d 'Decide for all hosts at once who is admitted in clear, and how strict each is'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "repository" -d 'Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l token-file -d 'A file that holds the token' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l interface -d 'The interface; without it that of the default route' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l config -d 'The configuration file; without it /etc/ringwall/INTERFACE.toml' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l state-dir -d 'What must be known to give the interface back' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l run-dir -d 'Lock and socket of the daemon' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l identity -d 'Where the identity is, or is written to' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l mode -d 'How the site guards its hosts: cll (every frame sealed) or sarp (ARP signed)' -r -f -a "cll\t''
+sarp\t''"
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l migration -d 'What a host of mode cll does with frames in clear: observe (without this; nothing is refused yet), prefer or enforce' -r -f -a "observe\t''
+prefer\t''
+enforce\t''"
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l append -d 'A file of further sections for the configuration, such as the legacy.toml of `site import`' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l ip -d 'An IPv4 address that this host would like, if the token says none; without it those that the interface has' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l peer -d 'A host that must answer after the start, beside gateway and name servers; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l name-server -d 'A name server to try in the place of those of /etc/resolv.conf; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l timeout -d 'How long the manager may take to approve: 30s, 5m, 1h, 2d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l revert-after -d 'When the interface is given back if this command ends before it has confirmed' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l no-units -d 'Leave systemd alone: start or end the daemon, and enable or disable nothing'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l force -d 'Replace another identity and another configuration that are there'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l dry-run -d 'Say what would be done, and change nothing'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l yes -d 'Do not ask on a terminal whether to go on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l json -d 'Print one JSON object at the end'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand join" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l interface -d 'The interface; without it that of the default route' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l config -d 'The configuration file; without it /etc/ringwall/INTERFACE.toml' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l state-dir -d 'What must be known to give the interface back' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l run-dir -d 'Lock and socket of the daemon' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l no-units -d 'Leave systemd alone: start or end the daemon, and enable or disable nothing'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l forget -d 'Remove the identity as well, and all that the daemon has kept; the host needs another token to come back'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l dry-run -d 'Say what would be done, and change nothing'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l yes -d 'Do not ask on a terminal whether to go on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l json -d 'Print one JSON object at the end'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand leave" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "issue" -d 'Issue a certificate to a host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "list" -d 'List every certificate that the site has issued'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "revoke" -d 'Take a host out'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "token" -d 'Make tokens by which hosts join over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "survey" -d 'Propose what is on the network: hosts, printers, routers, and addresses that two have'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "import" -d 'Make tokens and a legacy list of a table, as \'ringwall site survey --csv\' writes it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "rekey" -d 'Give a host another key, because somebody else may have the one it has'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "rekey-shared" -d 'Change the keys that hosts share, because somebody else may have them'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "backup" -d 'Write the whole site to one new file: keys, record and repository'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "restore" -d 'Make a site again from its backup, in a directory that is missing or empty'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "policy" -d 'Decide for all hosts at once who is admitted in clear, and how strict each is'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "repository" -d 'Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and not __fish_seen_subcommand_from init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l dir -d 'Where the site shall be kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l name -d 'Name of the site: letters, digits, dots, hyphens, underscores' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l days -d 'How long the authority lasts' -r
@@ -104,21 +145,47 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l name -d 'Name that the host gets' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l csv -d 'A table of hosts, a token for each: columns name, mac, ip, subnet, role, as `site survey --csv` writes it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l mac -d 'Hardware address that must ask; any may without it, and `site pending` shows which did' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l ip -d 'An IPv4 address that the host gets; repeat it for several. Without --ip and --subnet it gets those that it asks for' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l subnet -d 'A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l out -d 'A directory for the tokens, each in a file NAME.token that only root reads' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l out-csv -d 'A table for the tokens, which only root reads' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l role -d 'What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l days -d 'How long the certificate lasts' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l valid -d 'How long the token serves: 30m, 24h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l preapproved -d 'Approve beforehand whoever applies first, with the token, from the hardware address that it is for'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from token" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l dnsmasq -d 'Leases of dnsmasq; repeat it for several. Without this and --kea those of this machine' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l kea -d 'Leases of Kea (kea-leases4.csv); repeat it for several' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l neigh -d 'What `ip neigh` prints on another machine; repeat it for several' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l table -d 'A table that there is already: what it says of a hardware address stays; repeat it for several' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l listen -d 'Listen for ARP on --interface for so long: 30s, 5m; sends nothing, and needs root' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l interface -d 'Where to listen' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l oui -d 'The IEEE\'s list of makers; without it that of Debian\'s ieee-data, if it is there' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l without-neighbours -d 'Leave out the neighbours of this machine'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l csv -d 'Print a table that `site import` and `site token --csv` take'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l json -d 'Print a list of JSON objects'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from survey" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l out -d 'A directory for the tokens and the legacy list' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l days -d 'How long certificates last' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l valid -d 'How long the tokens serve: 30m, 24h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l dry-run -d 'Say what would be made, and make nothing'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l json -d 'Print a list of JSON objects'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from pending" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l fingerprint -d 'The fingerprint that the host shows; another one is not approved' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l all -d 'All who apply with a token that was preapproved'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l watch -d 'The same, and go on with whoever applies later, until it is ended'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l allow-shared-addresses -d 'Let several hosts hold one address'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from approve" -l log-json -d 'Writes the log as JSON'
@@ -169,7 +236,9 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "list" -d 'List every certificate that the site has issued'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'Take a host out'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "token" -d 'Make a token by which a host enrols over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "token" -d 'Make tokens by which hosts join over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "survey" -d 'Propose what is on the network: hosts, printers, routers, and addresses that two have'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make tokens and a legacy list of a table, as \'ringwall site survey --csv\' writes it'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from help" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
@@ -326,6 +395,10 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l interface -
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l json -d 'Prints JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand status" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l config -d 'Looks at the interface of this configuration; without it at those of all files in /etc/ringwall' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand peers" -l json -d 'Prints JSON'
@@ -337,6 +410,14 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l json -d 'Pr
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s f -l follow -d 'Goes on until it is interrupted'
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand events" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l config -d 'Configuration file, whose records.history_file is read; without it /etc/ringwall/host.toml or gate.toml' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l file -d 'Reads this history instead' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l since -d 'What went on within this time: 30s, 5m, 1h, 7d' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l kind -d 'Of this kind: address, started, stopped, policy, order, or a kind of attack (docs/records.md)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l about -d 'With this network address, hardware address or name' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l json -d 'Prints JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand history" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l json -d 'Prints JSON'
@@ -344,6 +425,8 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l log-json -
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l out -d 'Writes this file instead, whole or not at all, for the textfile collector of node_exporter' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l open-metrics -d 'In the form of OpenMetrics 1.0 instead of Prometheus text 0.0.4'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand metrics" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and not __fish_seen_subcommand_from check show help" -l log-json -d 'Writes the log as JSON'
@@ -360,24 +443,30 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_see
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Checks the file and says what is wrong'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Prints the configuration in force, defaults included'
 complete -c ringwall -n "__fish_ringwall_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "site" -d 'The authority of a site: who belongs to it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "host" -d 'Guards one interface of this host'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "events" -d 'What happened lately'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "metrics" -d 'Counters as Prometheus text'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "config" -d 'Looks at the configuration'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from site host akd gate shield status peers events explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "join" -d 'Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is good (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "leave" -d 'Undoes \'ringwall join\': gives the interface back, in clear, and removes units and configuration (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "site" -d 'The authority of a site: who belongs to it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "host" -d 'Guards one interface of this host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "akd" -d 'Distributes the site\'s keys to hosts that speak S-ARP'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "gate" -d 'Scrubs what passes between two networks, or a capture of it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "shield" -d 'Layered nonces in front of an IPsec stack: forged packets end before it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "status" -d 'How the daemon is: what is wrong and what to do, then everything else'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "doctor" -d 'What is around the daemons of this machine: one line and one remedy each, nothing is changed'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "peers" -d 'Associations with other hosts'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "events" -d 'What happened lately'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "history" -d 'What happened before: attacks, changes, and who had which address when'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "explain" -d 'Why frames were dropped, and what to do about it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "metrics" -d 'What Prometheus scrapes, in its text format'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "config" -d 'Looks at the configuration'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and not __fish_seen_subcommand_from join leave site host akd gate shield status doctor peers events history explain metrics config help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "init" -d 'Make a new site: its authority, its site key and an empty record'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "issue" -d 'Issue a certificate to a host'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "renew" -d 'Give a host another certificate for the key that it has, with what its newest one says'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "list" -d 'List every certificate that the site has issued'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "revoke" -d 'Take a host out'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "token" -d 'Make a token by which a host enrols over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "token" -d 'Make tokens by which hosts join over the network'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "survey" -d 'Propose what is on the network: hosts, printers, routers, and addresses that two have'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "import" -d 'Make tokens and a legacy list of a table, as \'ringwall site survey --csv\' writes it'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "pending" -d 'List the tokens that are open, and who applies with them'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "approve" -d 'Issue a certificate to a host that applies with a token'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from site" -f -a "refuse" -d 'Refuse a host that applies with a token, or end a token'
