@@ -52,8 +52,8 @@ for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ri
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
-# Alerts and a dashboard.
-for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json; do
+# Alerts, a dashboard, and what lets a unit listen at a port.
+for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json metrics-listen.conf; do
     put 644 "packaging/monitoring/$name" "$prefix/share/ringwall/monitoring/$name"
 done
 put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
