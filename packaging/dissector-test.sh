@@ -1,6 +1,6 @@
 #!/bin/sh
-# Has the real tshark read the golden vectors with packaging/ringwall.lua, and compares what it says with what the
-# vectors themselves say was put in. Status 3 says that a tool is missing.
+# Has the real tshark read the golden vectors with packaging/ringwall.lua, and compares what it says
+# with what the vectors themselves say was put in. Status 3 says that a tool is missing.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh

@@ -37,7 +37,8 @@ missing_packages() {
     done
 }
 
-# The packages of etcd, of Prometheus, of DHCP servers, of strongSwan and of Squid would start services; where a machine has a policy already, that decides.
+# The packages of etcd, of Prometheus, of DHCP servers, of strongSwan and of Squid would start
+# services; where a machine has a policy already, that decides.
 policy=/usr/sbin/policy-rc.d
 policy_is_ours=no
 forbid_services() {

@@ -63,7 +63,8 @@ pub enum Error {
     RevocationList(BadRevocationList),
     /// The site's own policy is refused.
     Policy(BadPolicy),
-    /// The policy would have more entries, or more bytes, than a host reads; how many bytes those are.
+    /// The policy would have more entries, or more bytes, than a host reads; how many bytes those
+    /// are.
     PolicyFull(usize),
     /// The list of revoked certificates is full.
     TooManyRevoked,

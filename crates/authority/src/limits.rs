@@ -40,8 +40,8 @@ pub const MAX_ADDRESSES_PER_HOST: usize = identity::limits::MAX_ADDRESSES;
 /// Most subnets from which one host may be given addresses; a machine has few interfaces, and each lookup reads them all.
 pub const MAX_SUBNETS_PER_HOST: usize = 16;
 
-/// Most tokens of a site that are not over: enough for a building that joins in an afternoon. Each takes some kilobytes once its
-/// host is approved, and the manager looks at all of them.
+/// Most tokens of a site that are not over: enough for a building that joins in an afternoon. Each
+/// takes some kilobytes once its host is approved, and the manager looks at all of them.
 pub const MAX_ENROLMENTS: usize = 1024;
 
 /// How long a token serves unless told otherwise.

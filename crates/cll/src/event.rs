@@ -322,7 +322,8 @@ pub enum Effect {
         /// Its hardware address.
         mac: MacAddress,
     },
-    /// Check this site policy, which a peer gave, and have it in force if the site's authority signed it and it is newer.
+    /// Check this site policy, which a peer gave, and have it in force if the site's authority
+    /// signed it and it is newer.
     CheckPolicy {
         /// Who gave it.
         from: MacAddress,

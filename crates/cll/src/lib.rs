@@ -8,7 +8,8 @@
 //! - section 5.2, the ARP handshake: `control`, its public key work: `job`, its keys: `keys`
 //! - section 5.3, unicast frames: `lane`; compressed ones: `compression`
 //! - section 5.5, frames to groups: `control/broadcast`, their public key work: `job/broadcast`, their batches: `merkle`
-//! - section 5.2, who is believed: the site's revocation list and policy go from peer to peer, `control/lists`
+//! - section 5.2, who is believed: the site's revocation list and policy go from peer to peer,
+//!   `control/lists`
 //! - section 5.4, rollover: `control/rollover`, its public key work: `job/rollover`; with ML-KEM,
 //!   which the paper does not know: `job/kem`, `secrecy`
 //! - section 6, DHCP: `control/dhcp`, `dhcp::link`

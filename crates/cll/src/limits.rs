@@ -240,7 +240,8 @@ pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const LIST_ASK_EVERY: Duration = Duration::from_secs(2);
 /// How often it is asked for one piece.
 pub const LIST_ASKED_MAX: u8 = 4;
-/// Handshakes that a host opens when it has something newer for all: with as many at each host, three rounds reach 500.
+/// Handshakes that a host opens when it has something newer for all: with as many at each host,
+/// three rounds reach 500.
 pub const SPREAD_TO_MAX: usize = 8;
 /// A whole list, of at most 45 pieces, has come within this or is given up.
 pub const LIST_FETCH_MAX: Duration = Duration::from_secs(60);

@@ -110,7 +110,8 @@ impl Proofs {
         self.at.remove(&mac);
     }
 
-    /// Whether the host has proved itself since it was last `heard` in clear, and so speaks in clear no more.
+    /// Whether the host has proved itself since it was last `heard` in clear, and so speaks in
+    /// clear no more.
     pub(crate) fn is_since(&self, mac: MacAddress, heard: Instant) -> bool {
         self.at.get(&mac).is_some_and(|at| *at >= heard)
     }

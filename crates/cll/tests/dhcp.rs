@@ -571,7 +571,8 @@ fn a_lease_goes_on_under_a_renewed_certificate_and_the_next_one_hangs_on_that() 
     assert!(peer.certificate_not_after_unix > FIRST_LEASE_ENDS_UNIX_S, "peers see the newer one");
 }
 
-/// A server in this mode with host 9, a printer, on its list, and two hosts of the site that are its clients.
+/// A server in this mode with host 9, a printer, on its list, and two hosts of the site that are
+/// its clients.
 fn migrating(server: Migration, clients: Migration) -> Lan {
     let mut site = Site::new(1);
     let mut all =

@@ -509,7 +509,8 @@ fn with_printer(migration: Migration) -> Lan {
     Lan::new([settings])
 }
 
-/// What a printer sends beside IPv4 to us: IPv6 with its questions, multicasts, DHCP, and an address that is not on the list.
+/// What a printer sends beside IPv4 to us: IPv6 with its questions, multicasts, DHCP, and an
+/// address that is not on the list.
 fn beside_the_list() -> Vec<(Vec<u8>, DropReason)> {
     let to = |destination: MacAddress, ethertype, packet: &[u8]| {
         [&Header { destination, source: mac(STRANGER), ethertype }.emit()[..], packet].concat()

@@ -40,8 +40,8 @@ fn given(lan: &mut Lan, host: usize) -> Vec<Vec<u8>> {
     effects.into_iter().filter_map(bytes).collect()
 }
 
-/// Does for every host what the program around does: checks what peers gave, has it in force if it is newer, and goes by it. How many
-/// had something new.
+/// Does for every host what the program around does: checks what peers gave, has it in force if it
+/// is newer, and goes by it. How many had something new.
 fn apply(lan: &mut Lan, anchor: &identity::TrustAnchor, versions: &mut [u64]) -> usize {
     let mut news = 0;
     for (host, own) in versions.iter_mut().enumerate() {

@@ -9,10 +9,11 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up
 //! instead), [`host`] (what a host owns), [`own_keys`] (what it signs ARP with after it has changed
-//! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`policy`], [`dhcp_key`],
-//! [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`], [`ticket`],
-//! [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which algorithms there are; those
-//! of the paper profile, which is for measuring and never for real use, are in `paper`.
+//! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`policy`],
+//! [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`],
+//! [`ticket`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which algorithms
+//! there are; those of the paper profile, which is for measuring and never for real use, are in
+//! `paper`.
 
 pub mod aead;
 pub mod agreement;

@@ -1,7 +1,9 @@
-//! What a site's authority decides for all its hosts: who is admitted in clear, and how strict each is (docs/protocol.md, section 30).
+//! What a site's authority decides for all its hosts: who is admitted in clear, and how strict each
+//! is (docs/protocol.md, section 30).
 //!
-//! The policy is signed by the authority, so it may come by any way: as a file, or from a peer. Versions order policies; an older one
-//! never replaces a newer one, which whoever keeps them sees to. Nobody can tell whether a newer one exists.
+//! The policy is signed by the authority, so it may come by any way: as a file, or from a peer.
+//! Versions order policies; an older one never replaces a newer one, which whoever keeps them sees
+//! to. Nobody can tell whether a newer one exists.
 
 use std::fmt;
 
@@ -10,7 +12,8 @@ pub use wire::policy::{Exception, Group, KnownHost, LegacyHost, Mode, Policy as 
 use crate::certificate::{BadSignature, TrustAnchor, Verified};
 use crate::limits::MAX_POLICY_LEN;
 
-/// What stands before a policy where it is signed, so that the signature is none under anything else.
+/// What stands before a policy where it is signed, so that the signature is none under anything
+/// else.
 const SIGNED_LABEL: &[u8] = b"ringwall site policy 1";
 
 /// A site's policy with its signature.
@@ -93,8 +96,8 @@ impl SitePolicy {
         &self.bytes
     }
 
-    /// How strict the host of this name is at `unix_s`; `None` if no group means it. A host that knows no time is as strict as before
-    /// a change.
+    /// How strict the host of this name is at `unix_s`; `None` if no group means it. A host that
+    /// knows no time is as strict as before a change.
     #[must_use]
     pub fn mode_of(&self, name: &str, unix_s: Option<u64>) -> Option<Mode> {
         self.group_of(name).map(|group| match group.next {
@@ -103,7 +106,8 @@ impl SitePolicy {
         })
     }
 
-    /// The group that means the host of this name: that with the most exact pattern, of several the strictest.
+    /// The group that means the host of this name: that with the most exact pattern, of several the
+    /// strictest.
     #[must_use]
     pub fn group_of(&self, name: &str) -> Option<&Group> {
         let exactness = |group: &Group| {

@@ -35,7 +35,8 @@ pub fn take_over(way: String) {
     let _ = TAKEOVER.set(way);
 }
 
-/// Whether the cards of hosts in mode `cll` stay in place, as they do unless this run wants it otherwise.
+/// Whether the cards of hosts in mode `cll` stay in place, as they do unless this run wants it
+/// otherwise.
 #[must_use]
 pub fn is_in_place() -> bool {
     TAKEOVER.get().is_none_or(|way| ["auto", "in-place"].contains(&way.as_str()))

@@ -1,5 +1,5 @@
-//! `ringwall host enroll --token`, and the enrolment of `ringwall join`: a machine becomes a host of a site over the network,
-//! before it has an identity, an address or the time.
+//! `ringwall host enroll --token`, and the enrolment of `ringwall join`: a machine becomes a host
+//! of a site over the network, before it has an identity, an address or the time.
 //!
 //! What it needs on the way is on disk before the first frame leaves, beside the identity's place, so that an interrupted
 //! enrolment goes on. The identity is on disk before the distributors hear that they may forget it.

@@ -13,14 +13,16 @@ use crate::output::say;
 use crate::recorder::history::{Row, Wanted, read};
 use crate::recorder::rfc3339;
 
-/// What the JSON is called, and its version, which changes when a field goes or means something else.
+/// What the JSON is called, and its version, which changes when a field goes or means something
+/// else.
 const SCHEMA: &str = "ringwall-history";
 const SCHEMA_VERSION: u32 = 1;
 
 /// Options of `ringwall history`
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArgs {
-    /// Configuration file, whose records.history_file is read; without it /etc/ringwall/host.toml or gate.toml.
+    /// Configuration file, whose records.history_file is read; without it /etc/ringwall/host.toml
+    /// or gate.toml.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Reads this history instead.
@@ -29,7 +31,8 @@ pub(crate) struct HistoryArgs {
     /// What went on within this time: 30s, 5m, 1h, 7d.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     since: Option<Duration>,
-    /// Of this kind: address, started, stopped, policy, order, or a kind of attack (docs/records.md).
+    /// Of this kind: address, started, stopped, policy, order, or a kind of attack
+    /// (docs/records.md).
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// With this network address, hardware address or name.

@@ -62,18 +62,21 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is good (needs root)
+    /// Makes this machine a guarded host of a site: enrols, configures, tries, and keeps what is
+    /// good (needs root)
     ///
     /// With the token that the manager has from 'ringwall site token':
     ///   ringwall join --token-file desk-17.token
     ///   ssh desk-17 ringwall join - < desk-17.token
     ///
-    /// It looks at the machine first and changes nothing if something is wrong. The interface is guarded on trial: unless
-    /// gateway, name server and site answer as before, it is given back at once, and if this command dies, after 3 minutes.
-    /// Interrupted, it goes on where it was when it is given again.
+    /// It looks at the machine first and changes nothing if something is wrong. The interface is
+    /// guarded on trial: unless gateway, name server and site answer as before, it is given back at
+    /// once, and if this command dies, after 3 minutes. Interrupted, it goes on where it was when
+    /// it is given again.
     #[command(verbatim_doc_comment)]
     Join(Box<JoinArguments>),
-    /// Undoes 'ringwall join': gives the interface back, in clear, and removes units and configuration (needs root)
+    /// Undoes 'ringwall join': gives the interface back, in clear, and removes units and
+    /// configuration (needs root)
     Leave(LeaveArguments),
     /// The authority of a site: who belongs to it.
     #[command(subcommand)]

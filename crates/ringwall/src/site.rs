@@ -106,8 +106,8 @@ pub(crate) enum SiteCommand {
     Revoke(RevokeArguments),
     /// Make tokens by which hosts join over the network
     ///
-    /// A token is secret: who has it can apply in the host's place, once. It names the site's key distributors, so issue
-    /// their identities before. An earlier token for the same name ends.
+    /// A token is secret: who has it can apply in the host's place, once. It names the site's key
+    /// distributors, so issue their identities before. An earlier token for the same name ends.
     ///
     /// Example: ringwall site token desk-17 --ip 192.0.2.17 --valid 24h
     /// On the host: ringwall join TOKEN
@@ -119,16 +119,18 @@ pub(crate) enum SiteCommand {
     Token(TokenArguments),
     /// Propose what is on the network: hosts, printers, routers, and addresses that two have
     ///
-    /// From this machine's neighbours, from leases of dnsmasq and Kea, and from tables that there are. Makers are named where
-    /// Debian's ieee-data is installed. Nothing is sent and nothing is changed.
+    /// From this machine's neighbours, from leases of dnsmasq and Kea, and from tables that there
+    /// are. Makers are named where Debian's ieee-data is installed. Nothing is sent and nothing is
+    /// changed.
     ///
     /// Example: ringwall site survey --dnsmasq dnsmasq.leases --csv > hosts.csv
     #[command(verbatim_doc_comment)]
     Survey(SurveyArguments),
     /// Make tokens and a legacy list of a table, as 'ringwall site survey --csv' writes it
     ///
-    /// Hosts and routers get a token each, approved beforehand where the table has their hardware address; those that are
-    /// enrolled already get none. A name or an address that is there twice is refused.
+    /// Hosts and routers get a token each, approved beforehand where the table has their hardware
+    /// address; those that are enrolled already get none. A name or an address that is there twice
+    /// is refused.
     ///
     /// Example: ringwall site import hosts.csv --out tokens
     #[command(verbatim_doc_comment)]
@@ -146,7 +148,8 @@ pub(crate) enum SiteCommand {
     ///
     /// Example: ringwall site approve desk-17 --fingerprint 5f1c-...
     ///
-    /// All who apply with a token that was preapproved, now and later (the fingerprint is compared by nobody then):
+    /// All who apply with a token that was preapproved, now and later (the fingerprint is compared
+    /// by nobody then):
     ///   ringwall site approve --watch
     #[command(verbatim_doc_comment)]
     Approve(ApproveArguments),
@@ -192,8 +195,9 @@ pub(crate) enum SiteCommand {
     Restore(RestoreArguments),
     /// Decide for all hosts at once who is admitted in clear, and how strict each is
     ///
-    /// Each change makes and signs the next version of the policy, policy.pem beside the revocation list. The daemon on this machine
-    /// reads it where host.policy names it, hosts of mode "cll" hand it to each other, and all apply it without a restart.
+    /// Each change makes and signs the next version of the policy, policy.pem beside the revocation
+    /// list. The daemon on this machine reads it where host.policy names it, hosts of mode "cll"
+    /// hand it to each other, and all apply it without a restart.
     ///
     /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09
     #[command(subcommand, verbatim_doc_comment)]

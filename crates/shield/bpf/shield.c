@@ -209,8 +209,9 @@ INLINE u64 entry_of(const struct tag *tag, u32 passed, u64 now) {
     return (u64)tag->more_proof << PROOF_SHIFT | (u64)next << PASSED_SHIFT | ((now + wait) & AGAIN_MASK);
 }
 
-// A tag passes again only after a time, and then only after a longer one. Honest repetitions come later than that. A new one takes an
-// empty place, so that nobody is forgotten while there is room, or else that of the one whose time is over first.
+// A tag passes again only after a time, and then only after a longer one. Honest repetitions come
+// later than that. A new one takes an empty place, so that nobody is forgotten while there is room,
+// or else that of the one whose time is over first.
 INLINE int is_repeated(const struct tag *tag, u32 which, u64 now_ns) {
     u32 set = which % SETS, first = 0, passed = 0, at, left, least = WAIT_MAX_TICKS + 2;
     struct heard *heard_there = find(&heard, &set);

@@ -85,7 +85,8 @@ pub(crate) fn open_for_tunnels(send_bytes: usize) -> io::Result<(OwnedFd, u32)> 
     Ok((tap, index))
 }
 
-/// A new TAP called `name` that is gone with its descriptor; in the calling thread's network namespace.
+/// A new TAP called `name` that is gone with its descriptor; in the calling thread's network
+/// namespace.
 pub(crate) fn open_while_held(name: &str) -> io::Result<OwnedFd> {
     let tap = attach_patiently(TapOptions { name, queues: 1, multi_queue: false, index: None }, None)?;
     give(tap.as_fd(), libc::TUNSETVNETHDRSZ, VNET_HEADER_LEN as libc::c_int)?;

@@ -1,8 +1,10 @@
-//! What a site's authority decides for all hosts, as bytes (docs/protocol.md, section 30). The signature behind it is judged elsewhere.
+//! What a site's authority decides for all hosts, as bytes (docs/protocol.md, section 30). The
+//! signature behind it is judged elsewhere.
 //!
 //! ```text
 //!  0  format, 1: 0x01      1  version, 8      9  when it was issued, in seconds since 1970, 8
-//! 17  number of legacy hosts, 2: hardware address 6, IPv4 address 4, flags 1 (bit 0 router, bit 1 broadcasts are let in)
+//! 17  number of legacy hosts, 2: hardware address 6, IPv4 address 4, flags 1 (bit 0 router, bit 1
+//! broadcasts are let in)
 //!     number of known hosts, 2: IPv4 address 4, hardware address 6
 //!     number of exceptions, 2: hardware address 6, mode 1
 //!     number of groups, 2: mode 1, next mode 1, when it changes to that 8 (0 never, then the next is the same),

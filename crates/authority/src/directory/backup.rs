@@ -62,7 +62,8 @@ impl Directory {
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(StoreError::from)?;
         for name in [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, SHARED, REVOKED, POLICY] {
             let file = self.path.join(name);
-            // A site of an earlier version may lack a master or the revocation list; most have no cluster, some no policy.
+            // A site of an earlier version may lack a master or the revocation list; most have no
+            // cluster, some no policy.
             if file.exists() {
                 put(&transaction, name, &file)?;
             }

@@ -34,7 +34,8 @@ pub struct Invitation {
     pub addresses: Vec<Ipv4Addr>,
     /// Where the addresses lie that it may be given.
     pub subnets: Vec<Subnet>,
-    /// Whether whoever applies first from that hardware address is approved by `site approve --all`.
+    /// Whether whoever applies first from that hardware address is approved by `site approve
+    /// --all`.
     pub preapproved: bool,
     /// How long the certificate lasts.
     pub validity: Duration,
@@ -104,8 +105,8 @@ impl Directory {
         made.pop().ok_or(Error::NoDistributor)
     }
 
-    /// Makes a token for each of `invitations`, in their order. Earlier ones for the same names end. Nothing is made if
-    /// something is wrong with one of them.
+    /// Makes a token for each of `invitations`, in their order. Earlier ones for the same names
+    /// end. Nothing is made if something is wrong with one of them.
     ///
     /// # Errors
     /// As [`invite`](Directory::invite); [`Error::InvitedTwice`].
@@ -137,7 +138,8 @@ impl Directory {
             if places.is_empty() {
                 return Err(Error::NoDistributor);
             }
-            // At random, so that a site that was restored from a backup does not make the token of a former one again.
+            // At random, so that a site that was restored from a backup does not make the token of
+            // a former one again.
             let number = NumberKey::of(master).number(*random_bytes(random));
             entries.push(invitation.entry(number, unix_s));
             tokens.push(Token::new(master, number, self.site().anchor().der(), &invitation.name, &places));

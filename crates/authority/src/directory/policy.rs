@@ -1,4 +1,5 @@
-//! What the site decides for all its hosts, as a policy that it signs (docs/protocol.md, section 30).
+//! What the site decides for all its hosts, as a policy that it signs (docs/protocol.md, section
+//! 30).
 //!
 //! The policy is its own record: it is read, changed and signed anew with the next number.
 
@@ -34,11 +35,11 @@ pub fn policy(directory: &Directory) -> Result<Option<Verified<SitePolicy>>, Err
     read().map(Some).map_err(|error| error.with_file(&path))
 }
 
-/// Makes the next version of the policy, with what `change` does to the one in force, and signs it. What `change` leaves out of
-/// order is put in order; it says why nothing is to change.
+/// Makes the next version of the policy, with what `change` does to the one in force, and signs it.
+/// What `change` leaves out of order is put in order; it says why nothing is to change.
 ///
-/// # Errors
-/// What `change` says; [`Error::Policy`]; or what the operating system says. Then the policy before stays.
+/// # Errors What `change` says; [`Error::Policy`]; or what the operating system says. Then the
+/// policy before stays.
 pub fn change_policy<E: From<Error>>(
     directory: &Directory,
     unix_s: u64,

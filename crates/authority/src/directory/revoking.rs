@@ -74,7 +74,8 @@ impl Directory {
     }
 }
 
-/// Whether a host of this name was revoked and has no certificate that is still good, by the site's record.
+/// Whether a host of this name was revoked and has no certificate that is still good, by the site's
+/// record.
 #[must_use]
 pub fn is_revoked(record: &[Entry], name: &str, unix_s: u64) -> bool {
     let mut own = record.iter().filter(|entry| entry.name == name).peekable();

@@ -126,8 +126,8 @@ pub enum Answer {
 
 /// Enters new tokens, each in the place of earlier ones for the same name; tokens that are over go.
 ///
-/// # Errors
-/// [`StoreError::TooManyEnrolments`], before the first is entered, or what is wrong with the repository.
+/// # Errors [`StoreError::TooManyEnrolments`], before the first is entered, or what is wrong with
+/// the repository.
 pub fn open(store: &dyn Store, new: &[Enrolment], now_unix_s: u64) -> Result<(), StoreError> {
     let mut left = sweep(store, now_unix_s)?;
     let names: BTreeSet<&str> = new.iter().map(|one| one.name.as_str()).collect();

@@ -1,4 +1,5 @@
-//! Associations come into use, grow old and end: renewal, silence, idleness, expiry (paper, sections 5.2 and 5.4).
+//! Associations come into use, grow old and end: renewal, silence, idleness, expiry (paper,
+//! sections 5.2 and 5.4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -151,7 +152,8 @@ impl Associations {
         self.end_idle(call, budget);
         for (association, was_current) in expired {
             if was_current && association.is_bare() {
-                // The exchange for which payload waits did not come to an end, so what waits is given up.
+                // The exchange for which payload waits did not come to an end, so what waits is
+                // given up.
                 call.stop_all(&association, EndCause::Unfinished);
                 call.order_all(|| OrderKind::GiveUp(association.certificate.mac()));
             } else if was_current {
@@ -165,8 +167,9 @@ impl Associations {
         self.next_sweep = (self.peers.len() > 0).then_some(next);
     }
 
-    /// Ends associations that nobody uses. Our keys to seal with go at once; should the peer still use its own, because its
-    /// clock counts a little differently, they are opened for a while, and what it is answered opens a new handshake.
+    /// Ends associations that nobody uses. Our keys to seal with go at once; should the peer still
+    /// use its own, because its clock counts a little differently, they are opened for a while, and
+    /// what it is answered opens a new handshake.
     fn end_idle(&mut self, call: &mut Call<'_>, budget: usize) {
         for association in self.peers.take_idle(call.now.since_boot, call.core.settings.idle, budget) {
             call.stop_sending(&association);
@@ -204,10 +207,11 @@ impl Associations {
         }
     }
 
-    /// Somebody sends under an association that we do not have: after our restart, the peer's old one. The source address
-    /// is only a claim, so this is rare by budget and costs at most a handshake that nobody answers. In the name of a host
-    /// that we hear under its association it costs nothing, or a forger could have that association replaced every second.
-    /// True if a handshake is to be opened.
+    /// Somebody sends under an association that we do not have: after our restart, the peer's old
+    /// one. The source address is only a claim, so this is rare by budget and costs at most a
+    /// handshake that nobody answers. In the name of a host that we hear under its association it
+    /// costs nothing, or a forger could have that association replaced every second. True if a
+    /// handshake is to be opened.
     pub(super) fn on_unknown_index(&mut self, call: &Call<'_>, mac: MacAddress) -> bool {
         let now = call.now.since_boot;
         let is_lively = self.peers.current_by_mac(mac).is_some_and(|current| current.is_lively(now));

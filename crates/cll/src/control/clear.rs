@@ -52,7 +52,8 @@ impl Clear {
 }
 
 impl Clear {
-    /// The host with this certificate proves who it is: nothing waits for that any longer, and it is remembered.
+    /// The host with this certificate proves who it is: nothing waits for that any longer, and it
+    /// is remembered.
     pub(super) fn on_proof(&mut self, call: &mut Call<'_>, addresses: &Addresses, certificate: &HostCertificate) {
         let (now, mac) = (call.now.since_boot, certificate.mac());
         self.questions.retain(|ip, _| !addresses.has(now, certificate, *ip));
@@ -81,8 +82,8 @@ impl Clear {
         Fate::Consumed
     }
 
-    /// Frames wait in `lane` for a host to which a handshake is open or could not be opened. Without
-    /// one nothing would ever release them.
+    /// Frames wait in `lane` for a host to which a handshake is open or could not be opened.
+    /// Without one nothing would ever release them.
     pub(super) fn on_wanted(
         &mut self,
         call: &mut Call<'_>,
@@ -219,7 +220,8 @@ impl Clear {
         Ok(reason)
     }
 
-    /// An operator hears now and then that somebody spoke in clear for a host that has proved itself.
+    /// An operator hears now and then that somebody spoke in clear for a host that has proved
+    /// itself.
     pub(super) fn tell_downgrade(&mut self, call: &mut Call<'_>, mac: MacAddress, owner: MacAddress) {
         let now = call.now.since_boot;
         let told = self.downgrades_told.get(&owner);
@@ -284,7 +286,8 @@ fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {
     call.order_all(|| OrderKind::InClear(mac));
 }
 
-/// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or may not.
+/// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or
+/// may not.
 fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, reason: DropReason) {
     call.note_plain(mac, reason);
     if others.associations.peers.current_by_mac(mac).is_some() {
@@ -294,7 +297,8 @@ fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, reason:
     }
 }
 
-/// A peer spoke in clear. In mode `observe`, one that does nothing else for a while has fallen back.
+/// A peer spoke in clear. In mode `observe`, one that does nothing else for a while has fallen
+/// back.
 pub(super) fn on_peer_in_clear(call: &mut Call<'_>, associations: &mut Associations, mac: MacAddress) {
     if call.core.rules.towards(mac) != Migration::Observe {
         return;

@@ -80,7 +80,8 @@ impl Dhcp {
         }
     }
 
-    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
+    /// The address that this host has by lease, and, on a DHCP server, those that it has given
+    /// since its start.
     pub(super) fn leases(&self, now: Instant) -> Vec<LeaseReport> {
         let report = |lease: Leased, given: bool| LeaseReport {
             ip: lease.address,

@@ -1,7 +1,9 @@
-//! DHCP in clear, where the mode of migration or the legacy list lets it pass: servers and clients move one by one.
+//! DHCP in clear, where the mode of migration or the legacy list lets it pass: servers and clients
+//! move one by one.
 //!
-//! A server answers as it was asked. A client asks under its key alone at first; where the mode lets everything pass and no server
-//! of the site has answered, it asks again in clear, so a proof comes first where there is one.
+//! A server answers as it was asked. A client asks under its key alone at first; where the mode
+//! lets everything pass and no server of the site has answered, it asks again in clear, so a proof
+//! comes first where there is one.
 
 use std::net::Ipv4Addr;
 
@@ -42,7 +44,8 @@ impl Dhcp {
         self.unproved.address
     }
 
-    /// A question of our program leaves under its key; in clear as well if no server of the site answers.
+    /// A question of our program leaves under its key; in clear as well if no server of the site
+    /// answers.
     pub(super) fn ask_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) {
         self.unproved.unanswered = self.unproved.unanswered.saturating_add(1);
         let may_ask = call.core.rules.is_lenient_to_groups() && self.unproved.asks_in_clear();
@@ -51,8 +54,8 @@ impl Dhcp {
         }
     }
 
-    /// Our server program answers who asked in clear: a host on the legacy list with the address that it has there, others as the
-    /// mode says.
+    /// Our server program answers who asked in clear: a host on the legacy list with the address
+    /// that it has there, others as the mode says.
     pub(super) fn answer_in_clear(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Verdict {
         let message = View::new(frame).map_err(|_| DropReason::DhcpMalformed)?;
         let client = message.chaddr();
@@ -85,7 +88,8 @@ impl Dhcp {
         self.forward_dhcp(call, Side::STACK, frame)
     }
 
-    /// The host with a proved lease for which a question in clear speaks, where such a host never falls back.
+    /// The host with a proved lease for which a question in clear speaks, where such a host never
+    /// falls back.
     fn claimed_by_question(&self, call: &Call<'_>, header: &Header, message: &View<'_>) -> Option<MacAddress> {
         let server = self.server.as_ref()?;
         let claims = [header.source, message.chaddr()];
@@ -93,7 +97,8 @@ impl Dhcp {
         (call.core.rules.towards(claimed) != Migration::Observe).then_some(claimed)
     }
 
-    /// An answer in clear counts if our program has asked in clear. Gives the proved host for which it speaks.
+    /// An answer in clear counts if our program has asked in clear. Gives the proved host for which
+    /// it speaks.
     fn claimed_by_answer(
         &mut self,
         call: &Call<'_>,

@@ -1,6 +1,7 @@
 //! IPv6 (no paper has it): who has which address, and what lanes and our own stack are told of it.
 //!
-//! Who has which address is decided by `neighbours`; lanes ask here when a frame claims what they do not know.
+//! Who has which address is decided by `neighbours`; lanes ask here when a frame claims what they
+//! do not know.
 //!
 //! Which addresses our own stack has is learned from what it sends. A program that starts anew may have missed that, so
 //! for an unknown address the stack is asked, without naming anybody, whether it has it.
@@ -127,7 +128,8 @@ impl Addresses {
         }
     }
 
-    /// Whether our stack was asked whether it has this address and has not answered yet; the answer is here.
+    /// Whether our stack was asked whether it has this address and has not answered yet; the answer
+    /// is here.
     pub(super) fn take_probe(&mut self, address: Ipv6Addr) -> bool {
         self.probes.remove(&address).is_some()
     }

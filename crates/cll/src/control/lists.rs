@@ -1,9 +1,11 @@
-//! The site's revocation list and its policy, from peer to peer (docs/protocol.md, sections 24 and 30): who has one says so to
-//! every peer, and who has an older one asks for it, piece by piece. Both are a *list* here, and there is a machine for each.
+//! The site's revocation list and its policy, from peer to peer (docs/protocol.md, sections 24 and
+//! 30): who has one says so to every peer, and who has an older one asks for it, piece by piece.
+//! Both are a *list* here, and there is a machine for each.
 //!
-//! Any enrolled host may offer anything, so one list of each kind is fetched at a time, its length is bounded, it is fetched in a bounded
-//! time, and it counts for nothing before the program around the link layer has checked the authority's signature under it. A
-//! peer whose list came to nothing is not asked again for a while.
+//! Any enrolled host may offer anything, so one list of each kind is fetched at a time, its length
+//! is bounded, it is fetched in a bounded time, and it counts for nothing before the program around
+//! the link layer has checked the authority's signature under it. A peer whose list came to nothing
+//! is not asked again for a while.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +125,8 @@ impl Lists {
         }
     }
 
-    /// A peer has a list. Whether it is worth asking for says its number alone, which the peer may have made up.
+    /// A peer has a list. Whether it is worth asking for says its number alone, which the peer may
+    /// have made up.
     fn take_offer(&mut self, call: &mut Call<'_>, mac: MacAddress, list: ListName) -> Result<(), DropReason> {
         let now = call.now.since_boot;
         let is_newer = self.own_list(call.core).is_none_or(|(own, _)| own.number < list.number);

@@ -160,8 +160,9 @@ impl Machines {
         self.policies.offer_to_all(call, &self.associations.peers);
     }
 
-    /// Opens handshakes with some hosts that have proved themselves before and are no peers now: an offer comes with the
-    /// association. Every host to which something is news does so, so it reaches all in a few rounds, whoever talks with whom.
+    /// Opens handshakes with some hosts that have proved themselves before and are no peers now: an
+    /// offer comes with the association. Every host to which something is news does so, so it
+    /// reaches all in a few rounds, whoever talks with whom.
     pub(super) fn spread(&mut self, call: &mut Call<'_>) {
         let is_peer = |mac: MacAddress| self.associations.peers.current_by_mac(mac).is_some();
         let mut others: Vec<MacAddress> = call.core.rules.proved.macs().filter(|mac| !is_peer(*mac)).collect();
@@ -197,15 +198,17 @@ impl Machines {
         }
     }
 
-    /// This host shows another certificate from now on; true if that has other addresses. Peers see a newer certificate for the
-    /// same addresses by a rollover (paper, section 5.4: "re-exchange their current certificates"). What there is under other
-    /// addresses ends, and to groups it speaks as somebody new.
+    /// This host shows another certificate from now on; true if that has other addresses. Peers see
+    /// a newer certificate for the same addresses by a rollover (paper, section 5.4: "re-exchange
+    /// their current certificates"). What there is under other addresses ends, and to groups it
+    /// speaks as somebody new.
     fn change_identity(&mut self, call: &mut Call<'_>, identity: Arc<HostIdentity>) -> bool {
         let before = call.core.settings.identity.certificate().addresses();
         let moves = identity.certificate().addresses() != before;
         call.settle_identity(identity);
         self.addresses.on_identity(call);
-        // A ticket names the certificate under which it was given; ours of before are refused by that name.
+        // A ticket names the certificate under which it was given; ours of before are refused by
+        // that name.
         self.resumptions.forget_of(call, |_| true);
         let macs = self.associations.peers.macs();
         if moves {
@@ -215,7 +218,8 @@ impl Machines {
             self.answers.abandon(call);
             macs.into_iter().for_each(|mac| self.associations.end_all(call, mac, EndCause::OwnAddress));
         } else {
-            // Where none can begin now, the association ends with the certificate that the peer knows.
+            // Where none can begin now, the association ends with the certificate that the peer
+            // knows.
             macs.into_iter().for_each(|mac| _ = self.rollovers.begin_rollover(call, &self.associations.peers, mac));
         }
         moves
@@ -254,14 +258,16 @@ impl Machines {
         }
     }
 
-    /// An exchange that this host began is done. Its association is complete from the start (paper, "Complete and Incomplete SAs").
+    /// An exchange that this host began is done. Its association is complete from the start (paper,
+    /// "Complete and Incomplete SAs").
     fn complete_exchange(&mut self, call: &mut Call<'_>, born: Born) {
         let Born { birth, message, answer } = born;
         let (association, send, receive) = self.associations.peers.bear(call.now.since_boot, birth);
         let (mac, is_bare) = (association.certificate.mac(), association.is_bare());
         call.install_receivers(&association, receive, false);
         self.establish(call, association, send);
-        // The first frame tells the peer that we have the keys, also when nothing else is to be sent yet.
+        // The first frame tells the peer that we have the keys, also when nothing else is to be
+        // sent yet.
         match message {
             Some(message) => call.send_sealed(mac, &message),
             None if is_bare => self.rollovers.begin_kem(call, &mut self.associations.peers, mac),
@@ -316,7 +322,8 @@ impl Machines {
         }
     }
 
-    /// Opens a handshake with a host whose hardware address is all that is known, or all that matters.
+    /// Opens a handshake with a host whose hardware address is all that is known, or all that
+    /// matters.
     fn open_for_mac(&mut self, call: &mut Call<'_>, mac: MacAddress) -> Result<(), DropReason> {
         let known = Known { addresses: &self.addresses, tickets: &self.resumptions };
         self.openings.open_for_mac(call, &known, mac)
@@ -333,7 +340,8 @@ impl Machines {
         self.clear.on_wanted(call, lane, (mac, wait), opened);
     }
 
-    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job decides.
+    /// The fate of a frame whose payload is a message of the link layer. `Held` means that a job
+    /// decides.
     fn sealed_message(&mut self, call: &mut Call<'_>, sealed: &Sealed<'_>) -> Fate {
         let peers = &mut self.associations.peers;
         if sealed.message.first() == Some(&GRANT_FIRST_BYTE) {
@@ -355,7 +363,8 @@ impl Machines {
         }
     }
 
-    /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when it completes.
+    /// A handshake message of the wire. `Held` means that a job decides; it settles the frame when
+    /// it completes.
     fn wire_message(&mut self, call: &mut Call<'_>, frame: &[u8]) -> Fate {
         let Ok((header, message)) = Header::parse(frame) else { return Fate::Dropped(DropReason::Runt) };
         let (openings, addresses, tickets) = (&self.openings, &mut self.addresses, &self.resumptions);
@@ -491,7 +500,8 @@ impl Machines {
         all.into_iter().filter_map(Machine::deadline).min()
     }
 
-    /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete SAs").
+    /// A candidate's first frame was opened: the peer has the keys (paper, "Complete and Incomplete
+    /// SAs").
     pub(super) fn promote(&mut self, call: &mut Call<'_>, id: AssociationId) {
         if let Some(candidate) = self.associations.peers.take_candidate(id) {
             self.establish(call, candidate.association, candidate.send);

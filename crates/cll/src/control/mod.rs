@@ -3,7 +3,8 @@
 //! It is made of machines, and each changes nothing but its own state. `core.rs` has what all of
 //! them share, `machines.rs` which of them each message belongs to.
 //!
-//! - `stack.rs`: what our own stack's ARP and neighbour discovery ask for; `discovery.rs`: who has which IPv6 address.
+//! - `stack.rs`: what our own stack's ARP and neighbour discovery ask for; `discovery.rs`: who has
+//!   which IPv6 address.
 //! - `initiator.rs`: handshakes that we open; `replies.rs`: what is replied to them, until it is judged.
 //! - `responder.rs`: handshakes of others that we answer.
 //! - `clear.rs`: questions and hosts in clear, in the modes of migration that have them.
@@ -12,9 +13,11 @@
 //! - `broadcast`: frames to groups.
 //! - `resumption`: back to one that was, by a ticket.
 //! - `freshness.rs`, and the budgets of `shield`: what stands in front of the first signature.
-//! - `peers.rs`: the table of associations; `associations.rs`: how they come into use, grow old and end.
+//! - `peers.rs`: the table of associations; `associations.rs`: how they come into use, grow old and
+//!   end.
 //! - `site_keys.rs`: under which site key a message goes out, and under which ones it is heard.
-//! - `dhcp.rs`: DHCP, and the certificate that this host shows; `dhcp_clear.rs`: DHCP in clear, in the modes that have it.
+//! - `dhcp.rs`: DHCP, and the certificate that this host shows; `dhcp_clear.rs`: DHCP in clear, in
+//!   the modes that have it.
 
 mod associations;
 mod broadcast;
@@ -179,13 +182,15 @@ impl Control {
         self.machines.peer_reports(now)
     }
 
-    /// The address that this host has by lease, and, on a DHCP server, those that it has given since its start.
+    /// The address that this host has by lease, and, on a DHCP server, those that it has given
+    /// since its start.
     #[must_use]
     pub fn leases(&self, now: Instant) -> Vec<LeaseReport> {
         self.machines.dhcp.leases(now)
     }
 
-    /// Adds the hosts that spoke ARP in clear to the `reports` of lanes, and takes out who has proved himself since.
+    /// Adds the hosts that spoke ARP in clear to the `reports` of lanes, and takes out who has
+    /// proved himself since.
     pub(crate) fn report_plain_hosts(&self, now: Instant, reports: &mut BTreeMap<MacAddress, PlainReport>) {
         self.core.observed.report(now, reports);
         // A lane that knows nothing of a proof keeps what it heard before.
@@ -229,7 +234,8 @@ impl Control {
         self.machines.resumptions.held()
     }
 
-    /// What an operator, or whoever acts for him, tells. What the site has signed goes on to hosts that are no peers now.
+    /// What an operator, or whoever acts for him, tells. What the site has signed goes on to hosts
+    /// that are no peers now.
     pub(crate) fn instruct(&mut self, now: Now, told: Instruction, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let is_for_all = matches!(told, Instruction::Revoke(_) | Instruction::SitePolicy(_));
         self.follow(now, told, sink, out);

@@ -452,7 +452,8 @@ fn unsigned_reply(
     .emit_unsigned()
 }
 
-/// The reply that our stack will give; for a request by hardware address alone, one for our first address.
+/// The reply that our stack will give; for a request by hardware address alone, one for our first
+/// address.
 pub(super) fn reply_to(call: &Call<'_>, question: &Resolution) -> Resolution {
     let first = call.core.settings.identity.certificate().addresses().first().copied();
     question.reply(call.core.settings.mac, first)

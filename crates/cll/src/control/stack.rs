@@ -1,5 +1,5 @@
-//! What our own stack's ARP and neighbour discovery ask for (paper, section 5.2): a question opens a handshake, an answer
-//! completes one.
+//! What our own stack's ARP and neighbour discovery ask for (paper, section 5.2): a question opens
+//! a handshake, an answer completes one.
 
 use std::net::{IpAddr, Ipv6Addr};
 

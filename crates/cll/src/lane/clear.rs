@@ -149,7 +149,8 @@ fn network_source(frame: &[u8]) -> Option<IpAddr> {
 }
 
 impl Lane {
-    /// A frame in clear of a host that is not on the legacy list, or that the list lets not pass, which is then `refused`.
+    /// A frame in clear of a host that is not on the legacy list, or that the list lets not pass,
+    /// which is then `refused`.
     /// `None` means that control decides.
     pub(super) fn inbound_stranger(
         &mut self,

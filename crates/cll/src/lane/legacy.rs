@@ -1,5 +1,6 @@
-//! Frames in clear of hosts on the legacy list (paper, section 7.1): what they may send in every mode. What they may not is judged
-//! like a stranger's frame, so a host on the list never has less than one that is on none.
+//! Frames in clear of hosts on the legacy list (paper, section 7.1): what they may send in every
+//! mode. What they may not is judged like a stranger's frame, so a host on the list never has less
+//! than one that is on none.
 
 use bump::{DropReason, Frame};
 use wire::EtherType;
@@ -12,7 +13,8 @@ use crate::origin::Origin;
 use crate::settings::Legacy;
 
 impl Lane {
-    /// Whether a frame in clear of a host on the list is let in in every mode; that host may send only as itself.
+    /// Whether a frame in clear of a host on the list is let in in every mode; that host may send
+    /// only as itself.
     pub(super) fn judge_legacy(&self, origin: &Origin, header: &Header, frame: &Frame<'_>) -> Result<(), DropReason> {
         let legacy = self.settings.legacy_by_mac(header.source).ok_or(DropReason::LegacyAddress)?;
         let payload = &frame.bytes[ETHERNET_LEN..];
@@ -35,7 +37,8 @@ impl Lane {
     }
 }
 
-/// Whether it asks our DHCP server for the address that the list says it has, or for none in particular.
+/// Whether it asks our DHCP server for the address that the list says it has, or for none in
+/// particular.
 fn asks_for_its_address(legacy: &Legacy, frame: &[u8]) -> bool {
     let Ok(message) = View::new(frame) else { return false };
     let Ok(requested) = message.address_option(OPTION_REQUESTED) else { return false };

@@ -1,4 +1,5 @@
-//! What `ringwall doctor` says of a real host, with nothing wrong and with a fault that was put there.
+//! What `ringwall doctor` says of a real host, with nothing wrong and with a fault that was put
+//! there.
 
 use std::time::Duration;
 

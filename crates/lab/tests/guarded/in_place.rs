@@ -151,7 +151,8 @@ fn programs_hear_nothing_in_clear_that_was_not_judged() {
 /// Frames of one flood.
 const FLOOD: u64 = 20_000;
 
-/// Whoever floods in clear is counted in front of the card, and the daemon has little to do with it.
+/// Whoever floods in clear is counted in front of the card, and the daemon has little to do with
+/// it.
 #[test]
 fn of_a_flood_in_clear_the_daemon_is_given_a_sample_and_all_is_counted() {
     perform(&["a", "x"], |stage| {

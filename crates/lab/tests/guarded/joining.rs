@@ -1,5 +1,5 @@
-//! A machine becomes a guarded host by one command, whatever interrupts it, and stops being one by another. What fails leaves
-//! the network as it was.
+//! A machine becomes a guarded host by one command, whatever interrupts it, and stops being one by
+//! another. What fails leaves the network as it was.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,8 @@ fn machine(stage: &Stage, name: &str) -> Result<Guarded, Failure> {
     Ok(prepared)
 }
 
-/// `ringwall join` or `leave` on `machine`, away from the files and units of the machine that tests.
+/// `ringwall join` or `leave` on `machine`, away from the files and units of the machine that
+/// tests.
 fn command(machine: &Guarded, words: &[&str]) -> Command {
     let mut command = machine.command(words);
     for (option, place) in [("--state-dir", "state"), ("--run-dir", "run")] {
@@ -205,7 +206,8 @@ fn a_joining_that_is_killed_anywhere_goes_on_when_it_is_given_again() {
         reach(&a.namespace, b.ip, SOON)?;
         drop(manager_there);
 
-        // Killed on trial and left alone it is as if nothing had been, and the next try goes on from there.
+        // Killed on trial and left alone it is as if nothing had been, and the next try goes on
+        // from there.
         assert!(leave(&near, &[])?.status.success());
         assert_clear(stage, &near, &before, "left, identity kept")?;
         let mut joining = begin("reverted.log", &["--revert-after", "5s"])?;

@@ -1,4 +1,5 @@
-//! What is measured, as scrapers see it: the real Prometheus at real daemons, and what a client that misbehaves gets.
+//! What is measured, as scrapers see it: the real Prometheus at real daemons, and what a client
+//! that misbehaves gets.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -22,7 +23,8 @@ pub const LISTEN_LINES: &str = "[records]\nmetrics_listen = \"127.0.0.1:9477\"\n
 const PROMETHEUS: &str = "127.0.0.1:9090";
 /// How long Prometheus may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an attack may be told after its last frame: a minute, and the way to an alert that is over.
+/// How long an attack may be told after its last frame: a minute, and the way to an alert that is
+/// over.
 const OVER: Duration = Duration::from_secs(180);
 /// Clients that an exporter has at one time.
 const CLIENTS_MAX: usize = 8;

@@ -1,5 +1,5 @@
-//! The site's policy on real hosts: an edit at the authority is in force everywhere without a restart, and what is no policy of the site
-//! or an older one changes nothing.
+//! The site's policy on real hosts: an edit at the authority is in force everywhere without a
+//! restart, and what is no policy of the site or an older one changes nothing.
 
 use std::fs;
 use std::time::Duration;

@@ -34,7 +34,8 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_alone, perform_o
 
 /// The tag under the site key of handshakes and resumptions (docs/protocol.md, section 3).
 const SITE_LABEL: &[u8] = b"handshake";
-/// Where a ticket file has the secret: behind the peer's address and names (docs/protocol.md, section 25).
+/// Where a ticket file has the secret: behind the peer's address and names (docs/protocol.md,
+/// section 25).
 const SECRET_AT: std::ops::Range<usize> = 25..57;
 /// The checks of the kernel in front of the daemon, and none.
 const LAYERS: [&str; 2] = ["kernel", "twin"];
@@ -91,8 +92,9 @@ impl Thief {
     }
 }
 
-/// The holder of a stolen ticket asks to resume. Before replies were signed, the thief's answer with
-/// a right binder made an association, and the holder sealed to him (review of the protocol, F5).
+/// The holder of a stolen ticket asks to resume. Before replies were signed, the thief's answer
+/// with a right binder made an association, and the holder sealed to him (review of the protocol,
+/// F5).
 #[test]
 fn a_copied_ticket_does_not_make_its_thief_the_issuer() {
     for layers in LAYERS {
@@ -149,8 +151,8 @@ fn reply_to(asked: &[u8], issuer: MacAddress, secret: &ResumptionSecret, signatu
     reply(secret.binder(b"ringwall cll 2 resumption reply", &bound)).emit()
 }
 
-/// A company's authority has others below it. Only one of the form of a DHCP server's makes hosts of
-/// the LAN (docs/protocol.md, section 22); one without constraints did once (review, F7).
+/// A company's authority has others below it. Only one of the form of a DHCP server's makes hosts
+/// of the LAN (docs/protocol.md, section 22); one without constraints did once (review, F7).
 #[test]
 fn of_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
     let name = "of_authorities_below_the_sites_only_one_for_leases_makes_hosts";
@@ -166,7 +168,8 @@ fn judge_authorities(stage: &Stage, layers: &str) -> Outcome {
     ask_under(stage, &mut thief, &company.chain(stage, "foreign", FOREIGN)?)?;
     near.await_drops("bad-certificate", 1)?;
     assert_unanswered(&near, &mut thief, stage.host("a"))?;
-    // The same host with the same key under an authority for leases is answered: the form alone told.
+    // The same host with the same key under an authority for leases is answered: the form alone
+    // told.
     ask_under(stage, &mut thief, &company.chain(stage, "leases", LEASES)?)?;
     thief.await_message(stage.host("a").mac, PacketType::HandshakeReply)?;
     assert_eq!(near.drops("bad-certificate")?, 1);

@@ -80,7 +80,8 @@ pub(crate) fn legacy_host(host: &Legacy) -> LegacyHost {
     LegacyHost { ip: host.ip, mac: host.mac.to_string(), role, broadcast: host.broadcast }
 }
 
-/// Whether the text of a configuration names a mode of migration, which need not be the one that it has without a word.
+/// Whether the text of a configuration names a mode of migration, which need not be the one that it
+/// has without a word.
 pub(super) fn sets_mode(text: &str) -> bool {
     let table: Option<toml::Table> = toml::from_str(text).ok();
     table.is_some_and(|table| table.get("cll").is_some_and(|section| section.get("migration").is_some()))

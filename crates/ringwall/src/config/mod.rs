@@ -240,7 +240,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Where the site's policy is looked for: beside the revocation list of `cll` if nothing else is said.
+    /// Where the site's policy is looked for: beside the revocation list of `cll` if nothing else
+    /// is said.
     pub(crate) fn policy_file(&self, cll: &Cll) -> PathBuf {
         let beside = cll.revocation_list.as_ref().and_then(|file| file.parent());
         let default = || beside.unwrap_or(Path::new(DEFAULT_POLICY_DIR)).join(POLICY_FILE);
@@ -676,8 +677,8 @@ impl Config {
         }
     }
 
-    /// The way to try first: "auto" leaves a card where it is if that goes with the rest. If not, also
-    /// what it does not go with.
+    /// The way to try first: "auto" leaves a card where it is if that goes with the rest. If not,
+    /// also what it does not go with.
     pub(crate) fn way(&self) -> (Way, Option<&'static str>) {
         match (self.host.takeover, self.stays_in_place()) {
             (Way::Auto, Ok(())) => (Way::InPlace, None),

@@ -41,7 +41,8 @@ pub(crate) struct Records {
     /// It grows no larger, and keeps nothing that is older.
     pub(crate) history_max_bytes: u64,
     pub(crate) history_days: u32,
-    /// Where scrapers are answered: an address of this machine alone with a port, or a socket in the file system.
+    /// Where scrapers are answered: an address of this machine alone with a port, or a socket in
+    /// the file system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics_listen: Option<String>,
 }

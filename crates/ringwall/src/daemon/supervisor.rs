@@ -113,7 +113,8 @@ impl Started {
         Started { at: Instant::now(), unix_ms: unix_ms() }
     }
 
-    /// In milliseconds since 1970. It stays the same until the clock is set: who asks twice sees no new start.
+    /// In milliseconds since 1970. It stays the same until the clock is set: who asks twice sees no
+    /// new start.
     fn unix_ms(&mut self, now_ms: u64) -> u64 {
         let ago = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let unix_ms = now_ms.saturating_sub(ago);

@@ -108,7 +108,8 @@ impl Telling {
         }
     }
 
-    /// Has the recorder follow other settings. A history that is opened now hears who has which address.
+    /// Has the recorder follow other settings. A history that is opened now hears who has which
+    /// address.
     pub(super) fn follow(&mut self, records: &Records) {
         self.recorder.follow(records);
         let now = unix_ms();

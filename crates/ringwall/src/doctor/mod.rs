@@ -1,8 +1,10 @@
 //! `ringwall doctor`: looks at what is around a daemon, changes nothing, and says what to do
 //! (docs/decisions/0086-a-doctor.md).
 //!
-//! - `facts.rs`: what is there, found without a daemon and without root as far as that goes; `read.rs`: how it is found.
-//! - `machine.rs` and `interface.rs`: checks, each a function from facts to a finding. [`CHECKS`] is their list, and
+//! - `facts.rs`: what is there, found without a daemon and without root as far as that goes;
+//!   `read.rs`: how it is found.
+//! - `machine.rs` and `interface.rs`: checks, each a function from facts to a finding. [`CHECKS`]
+//!   is their list, and
 //!   docs/doctor.md is made from it.
 
 mod facts;
@@ -24,14 +26,16 @@ use crate::output::say;
 use crate::verdict::Level;
 use facts::{Guarded, Machine};
 
-/// What the JSON is called, and its version, which changes when a field goes or means something else.
+/// What the JSON is called, and its version, which changes when a field goes or means something
+/// else.
 const SCHEMA: &str = "ringwall-doctor";
 const SCHEMA_VERSION: u32 = 1;
 
 /// Options of `ringwall doctor`
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Looks at the interface of this configuration; without it at those of all files in /etc/ringwall.
+    /// Looks at the interface of this configuration; without it at those of all files in
+    /// /etc/ringwall.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Prints JSON.
@@ -241,7 +245,8 @@ fn lines(machine: &Machine, guarded: &[Guarded]) -> Vec<Line> {
     lines
 }
 
-/// What could not be looked at is worse than good, and no more: whoever is not root hears of what he can see.
+/// What could not be looked at is worse than good, and no more: whoever is not root hears of what
+/// he can see.
 fn overall(lines: &[Line]) -> Level {
     let rank = |level: Level| match level {
         Level::Good => 0,

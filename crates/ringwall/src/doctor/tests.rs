@@ -186,7 +186,8 @@ fn an_xdp_program_is_somebody_elses_unless_the_card_is_guarded_in_place() {
     assert_eq!(of_interface("xdp", none).level, Level::Good);
 }
 
-/// Field report A3: somebody put the MTU back, `status` went on with the one before, and nothing came through.
+/// Field report A3: somebody put the MTU back, `status` went on with the one before, and nothing
+/// came through.
 #[test]
 fn an_mtu_that_somebody_raised_is_named_with_the_one_that_fits() {
     let raised = |it: &mut Guarded| {

@@ -103,7 +103,8 @@ impl Interface {
         self.keys = Some(keys);
     }
 
-    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and what the authority signs.
+    /// What a link layer's daemon keeps: who has proved himself, when certificates end, and what
+    /// the authority signs.
     pub(super) fn keep_progress(&mut self, progress: Progress, expiry: Expiry, signed: Signed) {
         (self.progress, self.expiry, self.signed) = (Some(progress), Some(expiry), Some(signed));
         self.adopt_rules();

@@ -1,4 +1,5 @@
-//! Hosts without signed ARP that a host of mode `sarp` believes: those of its own file and those of the site's policy.
+//! Hosts without signed ARP that a host of mode `sarp` believes: those of its own file and those of
+//! the site's policy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,7 +78,8 @@ impl KnownHosts {
         (own.chain(of_site.iter().copied()).collect(), notes)
     }
 
-    /// Has a newer policy of the file come into force. A data path that takes no command now is told later.
+    /// Has a newer policy of the file come into force. A data path that takes no command now is
+    /// told later.
     pub(super) fn follow(&mut self, now: Now, journal: &mut Journal, link: &Link) {
         self.policies.look(now, journal);
         let (hosts, notes) = self.joined();

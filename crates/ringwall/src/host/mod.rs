@@ -6,7 +6,8 @@
 //! - `outpost.rs`: the cheap checks of the link layer in the kernel.
 //! - `leases.rs`: DHCP under the link layer.
 //! - `refresh.rs`: the host's own key for S-ARP, and its change.
-//! - `revocation.rs`: the site's list of revoked certificates, for the link layer; `policy.rs`: the site's policy; `rules.rs`: what is in
+//! - `revocation.rs`: the site's list of revoked certificates, for the link layer; `policy.rs`: the
+//!   site's policy; `rules.rs`: what is in
 //!   force of that and of the host's own file; `signed.rs`: all three as one;
 //!   `known_hosts.rs`: the policy in mode `sarp`.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.

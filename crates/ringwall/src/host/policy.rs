@@ -1,7 +1,9 @@
-//! The site's policy (docs/protocol.md, section 30): from a file that is put in its place, and from peers.
+//! The site's policy (docs/protocol.md, section 30): from a file that is put in its place, and from
+//! peers.
 //!
-//! As with revocation lists the authority's signature is what counts, not who wrote the file or gave the policy. The newest is kept in
-//! the state directory, so that an older one never comes back, and one that is refused changes nothing.
+//! As with revocation lists the authority's signature is what counts, not who wrote the file or
+//! gave the policy. The newest is kept in the state directory, so that an older one never comes
+//! back, and one that is refused changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,8 +45,8 @@ pub(super) struct Policies {
 }
 
 impl Policies {
-    /// Reads the policy of the file, if there is one, and the one that was kept. Neither is needed: what cannot be read is said and left
-    /// out, since a host must not be locked out.
+    /// Reads the policy of the file, if there is one, and the one that was kept. Neither is needed:
+    /// what cannot be read is said and left out, since a host must not be locked out.
     pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, now: Now, disk: &Disk) -> Policies {
         let mut policies = Policies {
             file: config.host.policy_file(&config.cll),

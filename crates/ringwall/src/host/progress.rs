@@ -92,8 +92,8 @@ impl Progress {
         self.policy = policy.clone();
     }
 
-    /// Reads the configuration again. What cannot change without a restart stays, and is named; what else it says of frames in clear is
-    /// in the configuration that comes back.
+    /// Reads the configuration again. What cannot change without a restart stays, and is named;
+    /// what else it says of frames in clear is in the configuration that comes back.
     pub(super) fn reload(&self, config: &mut Config) -> Result<(Config, Vec<String>), Failure> {
         let text = self.disk.read(&self.file).map_err(|error| Failure::file(&self.file, error, UNREADABLE))?.text;
         let read = Config::read(&self.file, &text)?;

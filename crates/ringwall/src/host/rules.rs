@@ -1,7 +1,9 @@
-//! What is in force of this host's own file and of the site's policy: the file may be stricter, and where it is looser that is said.
+//! What is in force of this host's own file and of the site's policy: the file may be stricter, and
+//! where it is looser that is said.
 //!
-//! Of two modes the stricter counts, unless `host.loosens_policy` says that the file's does. Lists are joined; where both name an address
-//! the site's entry counts, since it is the one that a manager changes when a printer is replaced.
+//! Of two modes the stricter counts, unless `host.loosens_policy` says that the file's does. Lists
+//! are joined; where both name an address the site's entry counts, since it is the one that a
+//! manager changes when a printer is replaced.
 
 use std::path::Path;
 
@@ -218,7 +220,8 @@ mod tests {
     #[test]
     fn lists_are_joined_and_the_site_counts_where_they_differ() {
         let (identity, policy) = site(|content| {
-            // A printer that was replaced, one that the file has as well, one of the site alone, and two that name this host.
+            // A printer that was replaced, one that the file has as well, one of the site alone,
+            // and two that name this host.
             content.legacy =
                 vec![site_host(90, 1), site_host(7, 7), site_host(8, 80), site_host(9, 9), site_host(1, 91)];
             content.legacy.sort_unstable();

@@ -1,5 +1,5 @@
-//! What the site's authority signs for all hosts, and what follows from it for this one: lists of revoked certificates, the policy, and
-//! the rules in force.
+//! What the site's authority signs for all hosts, and what follows from it for this one: lists of
+//! revoked certificates, the policy, and the rules in force.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -107,8 +107,9 @@ impl Signed {
         }
     }
 
-    /// Looks for a newer policy, and has what follows from it, from the time or from the host's own file come into force; whether anything
-    /// has. A data path that takes no command now is told later.
+    /// Looks for a newer policy, and has what follows from it, from the time or from the host's own
+    /// file come into force; whether anything has. A data path that takes no command now is told
+    /// later.
     pub(super) fn follow_policy(&mut self, now: Now, journal: &mut Journal, link: &Link) -> bool {
         self.policies.look(now, journal);
         if let Some(policy) = self.policies.news()

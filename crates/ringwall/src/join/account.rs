@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::output::say;
 
-/// The name of the JSON object, and its version, which changes when a field goes or means something else.
+/// The name of the JSON object, and its version, which changes when a field goes or means something
+/// else.
 const SCHEMA_VERSION: u32 = 1;
 
 /// What became of a step.

@@ -1,7 +1,9 @@
-//! Who answers on the network: looked at before the interface is taken over, and compared with afterwards.
+//! Who answers on the network: looked at before the interface is taken over, and compared with
+//! afterwards.
 //!
-//! What did not answer before need not answer afterwards, so a dead name server stops no joining. What was found is kept in a
-//! file until the end, because a joining that goes on finds the interface guarded already.
+//! What did not answer before need not answer afterwards, so a dead name server stops no joining.
+//! What was found is kept in a file until the end, because a joining that goes on finds the
+//! interface guarded already.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -37,7 +39,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const NEIGHBOURS_MAX: usize = 32;
 /// How many name servers of the machine's own list are tried; the C library reads no more.
 const NAME_SERVERS_MAX: usize = 3;
-/// A question for the name servers of the root: the smallest that any name server answers, even if it refuses.
+/// A question for the name servers of the root: the smallest that any name server answers, even if
+/// it refuses.
 const QUESTION: [u8; 17] = [0x52, 0x57, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
 
 /// What is kept in the file.
@@ -78,7 +81,8 @@ impl Before {
         let _ = fs::remove_file(&self.file);
     }
 
-    /// Tries everybody who answered before, tells each, and fails if somebody does not answer any more.
+    /// Tries everybody who answered before, tells each, and fails if somebody does not answer any
+    /// more.
     pub(super) fn compare(&self, config: &Config, account: &mut Account) -> Result<(), Failure> {
         let interface = &config.host.interface;
         let mut silent = Vec::new();

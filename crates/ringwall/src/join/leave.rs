@@ -1,5 +1,5 @@
-//! `ringwall leave`: what `ringwall join` did, undone. It may be given again after an interruption, and to a machine that never
-//! got to the end of joining.
+//! `ringwall leave`: what `ringwall join` did, undone. It may be given again after an interruption,
+//! and to a machine that never got to the end of joining.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,8 @@ use crate::{client, host};
 pub(crate) struct LeaveArguments {
     #[command(flatten)]
     places: PlaceArguments,
-    /// Remove the identity as well, and all that the daemon has kept; the host needs another token to come back
+    /// Remove the identity as well, and all that the daemon has kept; the host needs another token
+    /// to come back
     #[arg(long)]
     forget: bool,
     #[command(flatten)]

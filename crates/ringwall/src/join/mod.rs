@@ -1,8 +1,9 @@
-//! `ringwall join` and `ringwall leave`: a machine becomes a guarded host of a site by one command, and stops being one.
+//! `ringwall join` and `ringwall leave`: a machine becomes a guarded host of a site by one command,
+//! and stops being one.
 //!
-//! Each step looks at what is there before it does anything, so a joining that was ended anywhere goes on when the command is
-//! given again. What changes the network is a trial, which a process of its own takes back unless the look at the network
-//! afterwards is good.
+//! Each step looks at what is there before it does anything, so a joining that was ended anywhere
+//! goes on when the command is given again. What changes the network is a trial, which a process of
+//! its own takes back unless the look at the network afterwards is good.
 //!
 //! - `account.rs`: what is told, step by step.
 //! - `cards.rs`: which interface.
@@ -110,8 +111,8 @@ impl TellingArguments {
 /// Arguments of `join`.
 #[derive(Debug, Args)]
 pub(crate) struct JoinArguments {
-    /// The token that the manager made; - reads it from the standard input, where no other user sees it. None is
-    /// needed where an identity is installed
+    /// The token that the manager made; - reads it from the standard input, where no other user
+    /// sees it. None is needed where an identity is installed
     token: Option<String>,
     /// A file that holds the token
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
@@ -124,16 +125,19 @@ pub(crate) struct JoinArguments {
     /// How the site guards its hosts: cll (every frame sealed) or sarp (ARP signed)
     #[arg(long, default_value = "cll", value_parser = ["cll", "sarp"])]
     mode: String,
-    /// What a host of mode cll does with frames in clear: observe (without this; nothing is refused yet), prefer or enforce
+    /// What a host of mode cll does with frames in clear: observe (without this; nothing is refused
+    /// yet), prefer or enforce
     #[arg(long, value_parser = ["observe", "prefer", "enforce"])]
     migration: Option<String>,
     /// A file of further sections for the configuration, such as the legacy.toml of `site import`
     #[arg(long, value_name = "FILE")]
     append: Option<PathBuf>,
-    /// An IPv4 address that this host would like, if the token says none; without it those that the interface has
+    /// An IPv4 address that this host would like, if the token says none; without it those that the
+    /// interface has
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
-    /// A host that must answer after the start, beside gateway and name servers; repeat it for several
+    /// A host that must answer after the start, beside gateway and name servers; repeat it for
+    /// several
     #[arg(long, value_name = "IP")]
     peer: Vec<Ipv4Addr>,
     /// A name server to try in the place of those of /etc/resolv.conf; repeat it for several
@@ -239,7 +243,8 @@ impl Joining<'_> {
         let file = &self.arguments.identity;
         let identity = match self.installed()? {
             Some(identity) if self.serves(&identity, token) => {
-                // A joining that ended between the identity and the end of the enrolment has left it.
+                // A joining that ended between the identity and the end of the enrolment has left
+                // it.
                 let _ = std::fs::remove_file(kept_beside(file));
                 account.step("enrolment", Outcome::WasThere, &described(&identity, file));
                 identity
@@ -321,7 +326,8 @@ impl Joining<'_> {
         Ok(config)
     }
 
-    /// Where interface and certificate do not agree about addresses, which makes a host deaf to others.
+    /// Where interface and certificate do not agree about addresses, which makes a host deaf to
+    /// others.
     fn strange_addresses(&self, identity: &HostIdentity) -> Result<Vec<String>, Failure> {
         let certified = identity.certificate().addresses();
         if certified.is_empty() {
@@ -337,7 +343,8 @@ impl Joining<'_> {
         Ok(strange.chain(missing).collect())
     }
 
-    /// Makes this host the one that commands without `--config` mean, unless they mean another. It only saves typing.
+    /// Makes this host the one that commands without `--config` mean, unless they mean another. It
+    /// only saves typing.
     fn make_usual(&self, file: &Path) {
         let usual = Path::new(config::DEFAULT_FILE);
         if file.parent() == usual.parent() && usual.symlink_metadata().is_err() {
@@ -372,7 +379,8 @@ impl Joining<'_> {
         Ok(text)
     }
 
-    /// Guards the interface on trial, looks whether the network is as before, and keeps or takes back.
+    /// Guards the interface on trial, looks whether the network is as before, and keeps or takes
+    /// back.
     fn try_out(&self, config: &Config, account: &mut Account) -> Result<(), Failure> {
         let arguments = self.arguments;
         let units = Units::of(&self.interface, arguments.places.no_units).with(&self.interface, &self.config);

@@ -67,7 +67,8 @@ impl Trial<'_> {
         matches!(answer, Ok(Answer::Status(status)) if status.state == "running")
     }
 
-    /// Starts the daemon beside this command, which it outlives, and waits until it guards the interface.
+    /// Starts the daemon beside this command, which it outlives, and waits until it guards the
+    /// interface.
     fn start(&self) -> Result<(), Failure> {
         let log = log(self.config);
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&log);

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 
 /// Is there while systemd runs (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
-/// The name of the drop-in that makes a start of the unit a trial. It goes with the next boot at the latest.
+/// The name of the drop-in that makes a start of the unit a trial. It goes with the next boot at
+/// the latest.
 const TRIAL: &str = "50-ringwall-trial.conf";
 
 /// What keeps the daemon running.
@@ -101,8 +102,8 @@ impl Unit {
         Path::new(SYSTEMD).join(format!("{}.d", self.service())).join(TRIAL)
     }
 
-    /// Starts the unit in such a way that the interface is given back unless somebody confirms. The same process goes on
-    /// afterwards.
+    /// Starts the unit in such a way that the interface is given back unless somebody confirms. The
+    /// same process goes on afterwards.
     pub(super) fn start_on_trial(&self, file: &Path, time: Duration) -> Result<(), Failure> {
         let program = std::env::current_exe().map_err(Failure::new)?;
         let run = format!("{} host run --config {}", program.display(), file.display());
@@ -150,7 +151,8 @@ impl Unit {
         self.end_trial()?;
         let [closed, service] = self.names();
         systemctl(&["enable", &closed, &service])?;
-        // A daemon that somebody started by hand is left to him, and the unit has its turn at the next boot.
+        // A daemon that somebody started by hand is left to him, and the unit has its turn at the
+        // next boot.
         Ok(())
     }
 

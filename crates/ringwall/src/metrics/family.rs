@@ -1,7 +1,7 @@
 //! Metrics with their samples, and the two formats that they are written in.
 //!
-//! The library writes OpenMetrics 1.0. The older text format 0.0.4 differs in its comments alone: it gives a counter
-//! the name that its samples have, and knows neither units nor an end.
+//! The library writes OpenMetrics 1.0. The older text format 0.0.4 differs in its comments alone:
+//! it gives a counter the name that its samples have, and knows neither units nor an end.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -47,7 +47,8 @@ struct Family {
     samples: Samples,
 }
 
-/// All metrics of one text, in the order of their names. Samples stand in the order in which they came.
+/// All metrics of one text, in the order of their names. Samples stand in the order in which they
+/// came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Families {
     /// Stands in front of all labels of a sample.
@@ -234,7 +235,8 @@ mod tests {
         );
     }
 
-    /// By OpenMetrics 1.0: a counter's family has no suffix, a unit has a line, and the text has an end.
+    /// By OpenMetrics 1.0: a counter's family has no suffix, a unit has a line, and the text has an
+    /// end.
     #[test]
     fn open_metrics_name_the_family_and_its_unit() {
         let text = some().text(Format::OpenMetrics).expect("text");

@@ -1,6 +1,8 @@
-//! Everything that a daemon counts, for Prometheus and what speaks its formats (docs/decisions/0084-metrics.md).
+//! Everything that a daemon counts, for Prometheus and what speaks its formats
+//! (docs/decisions/0084-metrics.md).
 //!
-//! - `family.rs`: metrics with their samples, in an order that never changes, as text in both formats.
+//! - `family.rs`: metrics with their samples, in an order that never changes, as text in both
+//!   formats.
 //! - `daemon.rs`: what is told of every daemon; `host.rs` and `gate.rs`: what only one of them has.
 //! - `command.rs`: `ringwall metrics`; `exporter/`: the process that answers scrapers.
 

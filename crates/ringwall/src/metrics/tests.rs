@@ -1,4 +1,5 @@
-//! All metrics of all kinds of daemons: their document, Prometheus' own opinion, and that no two texts differ.
+//! All metrics of all kinds of daemons: their document, Prometheus' own opinion, and that no two
+//! texts differ.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -255,7 +256,8 @@ fn the_document_names_every_metric() {
     }
 }
 
-/// Alerts and dashboard speak of metrics that there are, and read every kind of text that names one.
+/// Alerts and dashboard speak of metrics that there are, and read every kind of text that names
+/// one.
 #[test]
 fn alerts_and_dashboard_name_metrics_that_there_are() {
     let named: Vec<String> = all().named().into_iter().map(|(name, _)| name).collect();

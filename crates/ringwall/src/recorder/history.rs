@@ -1,7 +1,9 @@
-//! The history: what happened, on disk, within bounds of size and age (docs/decisions/0085-history.md).
+//! The history: what happened, on disk, within bounds of size and age
+//! (docs/decisions/0085-history.md).
 //!
-//! One table. An attack is one row from its first frame to its end, an address that somebody had is one row from when
-//! to when, a change is a row of one moment. When the file is full the oldest rows make room.
+//! One table. An attack is one row from its first frame to its end, an address that somebody had is
+//! one row from when to when, a change is a row of one moment. When the file is full the oldest
+//! rows make room.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -94,8 +96,8 @@ fn signed(value: u64) -> i64 {
 }
 
 impl History {
-    /// Opens `file`, which is made where it is not there. What `interface` left open in an earlier run ended when it was
-    /// seen last.
+    /// Opens `file`, which is made where it is not there. What `interface` left open in an earlier
+    /// run ended when it was seen last.
     pub(super) fn open(file: &Path, max_bytes: u64, days: u32, interface: &str) -> io::Result<History> {
         // SQLite would make it readable for whom the mask lets.
         OpenOptions::new().append(true).create(true).mode(0o600).open(file)?;
@@ -199,7 +201,8 @@ impl History {
         self.connection.execute(gone, [count / PART_REMOVED + 1]).map(drop)
     }
 
-    /// From time to time: what is too old goes, and addresses of `interface` that are still held are so until now.
+    /// From time to time: what is too old goes, and addresses of `interface` that are still held
+    /// are so until now.
     pub(super) fn turn(&mut self, now_ms: u64, interface: &str) -> io::Result<()> {
         if now_ms.saturating_sub(self.turned_ms) < TURN_MS {
             return Ok(());
@@ -226,7 +229,8 @@ fn prepare(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
     };
     connection.pragma_update(None, "page_size", signed(PAGE_BYTES))?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    // Nobody waits for the disk at each row: a loss of power costs the last of them, and the file stays whole.
+    // Nobody waits for the disk at each row: a loss of power costs the last of them, and the file
+    // stays whole.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))?;

@@ -5,7 +5,8 @@
 //! network, and has no privilege. The daemon starts it first and hands it lines of JSON through a socket that it
 //! never waits for: what does not fit is counted and gone.
 //!
-//! - `process.rs`: the recorder itself; `eve.rs`, `syslog.rs`, `journald.rs`, `command.rs`: the places;
+//! - `process.rs`: the recorder itself; `eve.rs`, `syslog.rs`, `journald.rs`, `command.rs`: the
+//!   places;
 //!   `history.rs`: what is kept on disk.
 
 mod command;

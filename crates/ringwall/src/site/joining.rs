@@ -35,7 +35,8 @@ pub(crate) struct TokenArguments {
     /// Name that the host gets
     #[arg(long, conflicts_with = "names")]
     name: Option<String>,
-    /// A table of hosts, a token for each: columns name, mac, ip, subnet, role, as `site survey --csv` writes it
+    /// A table of hosts, a token for each: columns name, mac, ip, subnet, role, as `site survey
+    /// --csv` writes it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "name", "mac", "ip"])]
     csv: Option<PathBuf>,
     /// Hardware address that must ask; any may without it, and `site pending` shows which did
@@ -47,7 +48,8 @@ pub(crate) struct TokenArguments {
     /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
-    /// Approve beforehand whoever applies first, with the token, from the hardware address that it is for
+    /// Approve beforehand whoever applies first, with the token, from the hardware address that it
+    /// is for
     #[arg(long)]
     preapproved: bool,
     /// A directory for the tokens, each in a file NAME.token that only root reads

@@ -1,7 +1,9 @@
-//! Many hosts at once: tokens in files or in a table, and approval of those that a manager has approved beforehand.
+//! Many hosts at once: tokens in files or in a table, and approval of those that a manager has
+//! approved beforehand.
 //!
-//! The authority's key stays where it is, so somebody has to be there who has it when a host applies: the certificate is for a key
-//! that the host makes then. `site approve --watch` is that somebody (record 0083).
+//! The authority's key stays where it is, so somebody has to be there who has it when a host
+//! applies: the certificate is for a key that the host makes then. `site approve --watch` is that
+//! somebody (record 0083).
 
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;

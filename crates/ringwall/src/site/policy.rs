@@ -1,4 +1,5 @@
-//! `ringwall site policy`: what the site decides for all its hosts, one signed version after the other.
+//! `ringwall site policy`: what the site decides for all its hosts, one signed version after the
+//! other.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -30,10 +31,12 @@ pub(crate) enum PolicyCommand {
     /// Hosts towards which all others are otherwise strict
     #[command(subcommand)]
     Exception(ExceptionCommand),
-    /// Say how strict the hosts of a group are: observe, prefer or enforce; none takes the group out
+    /// Say how strict the hosts of a group are: observe, prefer or enforce; none takes the group
+    /// out
     ///
-    /// A group is names of hosts with commas between them, in which * stands for any letters. Of the groups that mean a host the one
-    /// with the most exact pattern counts, and of several the strictest. A host's own file may be stricter.
+    /// A group is names of hosts with commas between them, in which * stands for any letters. Of
+    /// the groups that mean a host the one with the most exact pattern counts, and of several the
+    /// strictest. A host's own file may be stricter.
     ///
     /// Examples:
     ///   ringwall site policy mode 'desk-*' prefer
@@ -68,7 +71,8 @@ pub(crate) struct Pair {
 /// What can be done with legacy hosts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LegacyCommand {
-    /// Have all hosts admit a host in clear; one with the same address or hardware address is replaced
+    /// Have all hosts admit a host in clear; one with the same address or hardware address is
+    /// replaced
     ///
     /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09 --broadcast
     #[command(verbatim_doc_comment)]

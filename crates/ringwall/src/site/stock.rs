@@ -1,4 +1,5 @@
-//! What is known of a network before anybody is guarded: neighbours, leases, tables, and whose card has which maker.
+//! What is known of a network before anybody is guarded: neighbours, leases, tables, and whose card
+//! has which maker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -110,7 +111,8 @@ pub(super) fn kea(text: &str) -> Vec<Sighting> {
     leases.into_values().collect()
 }
 
-/// Who says in a frame of ARP that he has an address. Only what he says of himself counts, and a probe (RFC 5227) says nothing yet.
+/// Who says in a frame of ARP that he has an address. Only what he says of himself counts, and a
+/// probe (RFC 5227) says nothing yet.
 pub(super) fn heard(frame: &[u8]) -> Option<Sighting> {
     let (header, payload) = Header::parse(frame).ok()?;
     let arp = Arp::parse(payload).ok().filter(|_| header.ethertype == EtherType::ARP)?;
@@ -153,7 +155,8 @@ pub(super) fn makers(text: &str) -> BTreeMap<[u8; 3], String> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// One row for each card, in the order of addresses, with what it seems to be; `gateways` are this machine's own.
+/// One row for each card, in the order of addresses, with what it seems to be; `gateways` are this
+/// machine's own.
 pub(super) fn proposal(seen: &[Sighting], makers: &BTreeMap<[u8; 3], String>, gateways: &[Ipv4Addr]) -> Vec<Row> {
     let mut cards: BTreeMap<[u8; 6], Card> = BTreeMap::new();
     for one in seen {

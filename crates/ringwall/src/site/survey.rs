@@ -1,5 +1,5 @@
-//! `ringwall site survey` and `ringwall site import`: from what a network shows of itself to a table, and from the table to tokens
-//! and a legacy list.
+//! `ringwall site survey` and `ringwall site import`: from what a network shows of itself to a
+//! table, and from the table to tokens and a legacy list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -51,7 +51,8 @@ pub(crate) struct SurveyArguments {
     /// What `ip neigh` prints on another machine; repeat it for several
     #[arg(long, value_name = "FILE")]
     neigh: Vec<PathBuf>,
-    /// A table that there is already: what it says of a hardware address stays; repeat it for several
+    /// A table that there is already: what it says of a hardware address stays; repeat it for
+    /// several
     #[arg(long, value_name = "FILE")]
     table: Vec<PathBuf>,
     /// Listen for ARP on --interface for so long: 30s, 5m; sends nothing, and needs root

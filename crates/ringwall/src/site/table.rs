@@ -1,4 +1,5 @@
-//! A table of hosts as managers keep it: one row each, in a file of comma-separated values with a line of headings.
+//! A table of hosts as managers keep it: one row each, in a file of comma-separated values with a
+//! line of headings.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +14,8 @@ use wire::MacAddress;
 
 use crate::failure::Failure;
 
-/// Columns that are understood. Another one is a mistake: what is misspelt would be left out in silence.
+/// Columns that are understood. Another one is a mistake: what is misspelt would be left out in
+/// silence.
 pub(super) const COLUMNS: [&str; 8] = ["kind", "name", "mac", "ip", "subnet", "role", "vendor", "note"];
 /// Most rows that are read; ten times the hosts of one site.
 const ROWS_MAX: usize = 65_536;
@@ -102,7 +104,8 @@ pub(super) fn text(rows: &[Row]) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What is in two rows and must be in one: names, addresses and hardware addresses, each with the rows' names.
+/// What is in two rows and must be in one: names, addresses and hardware addresses, each with the
+/// rows' names.
 pub(super) fn twice(rows: &[Row]) -> Vec<String> {
     let mut holders: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for row in rows {

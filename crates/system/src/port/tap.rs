@@ -74,7 +74,8 @@ impl TapReceiver {
             match rustix::io::read(&self.tap, &mut self.buffer[..]) {
                 Ok(len) => return Ok(Some(len)),
                 Err(Errno::INTR) => {}
-                // The kernel had a super-frame of a kind its own header cannot name, and dropped it.
+                // The kernel had a super-frame of a kind its own header cannot name, and dropped
+                // it.
                 Err(Errno::INVAL) => self.counters.unreadable += 1,
                 // A TAP whose interface is down, or just going, answers EIO until it is up again.
                 Err(Errno::AGAIN | Errno::IO) => return Ok(None),

@@ -19,7 +19,8 @@ pub enum Sort {
     NotEthernet,
     /// It belongs to this bridge, bond or VRF.
     MemberOf(String),
-    /// A device that the kernel makes on top of others, with the kernel's word for it: bridge, bond, vlan.
+    /// A device that the kernel makes on top of others, with the kernel's word for it: bridge,
+    /// bond, vlan.
     Virtual(String),
 }
 

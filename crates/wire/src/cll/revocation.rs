@@ -1,5 +1,6 @@
-//! Messages by which a host hands the site's revocation list and its policy to its peers (sections 24 and 30 of `docs/protocol.md`).
-//! They travel sealed, as rollover messages do. What they carry is signed by the site's authority, so nothing here needs to be believed.
+//! Messages by which a host hands the site's revocation list and its policy to its peers (sections
+//! 24 and 30 of `docs/protocol.md`). They travel sealed, as rollover messages do. What they carry
+//! is signed by the site's authority, so nothing here needs to be believed.
 //!
 //! ```text
 //!  0  version and type      1  kind: 1 to 3 about a list, 4 to 6 about a policy

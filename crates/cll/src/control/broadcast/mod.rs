@@ -1,7 +1,8 @@
 //! Frames to a group (paper, section 5.5): signed by their sender, and believed from nobody else.
 //!
 //! - `clock.rs`: the stamps that we give.
-//! - `sending.rs`: what our stack sends to groups, in batches under one signature each, and who asks for our certificate.
+//! - `sending.rs`: what our stack sends to groups, in batches under one signature each, and who
+//!   asks for our certificate.
 //! - `receiving.rs`: frames of others, in the order of cost; `frame.rs`: what each check has proved of them.
 //! - `asking.rs`: who a sender is and whether it lives now, which nothing but its own answer can prove.
 //! - `senders.rs`: what is remembered of senders.

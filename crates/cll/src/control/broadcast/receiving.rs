@@ -312,8 +312,8 @@ fn settle_waiting(call: &mut Call<'_>, fate: Verdict, frame: &[u8]) {
     }
 }
 
-/// What is for one host does not come in a frame to all (RFC 1122, section 3.3.6; for IPv6, which has no other
-/// addresses of groups, the kernel has a switch).
+/// What is for one host does not come in a frame to all (RFC 1122, section 3.3.6; for IPv6, which
+/// has no other addresses of groups, the kernel has a switch).
 fn is_for_one(call: &Call<'_>, ethertype: EtherType, packet: &[u8]) -> bool {
     match ethertype {
         EtherType::IPV4 => wire::ipv4::View::new(packet)

@@ -67,7 +67,8 @@ impl Sending {
         }
     }
 
-    /// This host has other addresses: it is a new sender to those who know it under its earlier certificate, and they ask again.
+    /// This host has other addresses: it is a new sender to those who know it under its earlier
+    /// certificate, and they ask again.
     pub(crate) fn on_other_addresses(&mut self, call: &mut Call<'_>) {
         self.clock = Clock::new(&mut call.core.random, call.now);
     }
@@ -165,9 +166,10 @@ impl Sending {
         Fate::Held
     }
 
-    /// A question of the wire: who asks for our certificate and for what our clock shows. It costs us a signature at most, often
-    /// shared with other questions, and only within budgets. The tag shows that the asker has the site key; its time in it keeps
-    /// recordings from the budget of live questions.
+    /// A question of the wire: who asks for our certificate and for what our clock shows. It costs
+    /// us a signature at most, often shared with other questions, and only within budgets. The tag
+    /// shows that the asker has the site key; its time in it keeps recordings from the budget of
+    /// live questions.
     pub(super) fn on_question(&mut self, call: &mut Call<'_>, header: &Header, frame: &[u8]) -> Verdict {
         let now = call.now.since_boot;
         let question = Question::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;

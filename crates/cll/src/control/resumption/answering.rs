@@ -113,8 +113,8 @@ fn look_at_ticket(call: &Call<'_>, tickets: &Resumptions, request: &Resumption<'
     Ok(())
 }
 
-/// A holder whose ticket is no good is told so by a challenge: its handshake comes at once and proves its freshness. Who
-/// does not even have the ticket's secret is told nothing.
+/// A holder whose ticket is no good is told so by a challenge: its handshake comes at once and
+/// proves its freshness. Who does not even have the ticket's secret is told nothing.
 pub(crate) fn ask_for_handshake(call: &mut Call<'_>, id: AnswerId, reason: DropReason, under: Generation) {
     if matches!(reason, DropReason::TicketUnknown | DropReason::TicketExpired | DropReason::TicketSpent) {
         // Where the budget has no challenge left, the holder's timer does the same.

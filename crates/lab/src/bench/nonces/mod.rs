@@ -56,7 +56,8 @@ pub enum NoncesPart {
     Beside,
     /// What floods of handshakes take from a stream and from honest handshakes.
     Handshakes,
-    /// Whom a host answers that was started anew, under recorded requests and under many hosts' own.
+    /// Whom a host answers that was started anew, under recorded requests and under many hosts'
+    /// own.
     Restarted,
     /// A tunnel of strongSwan, bare and behind the shield: forged packets of ESP, floods of IKE, and rekeying.
     #[value(name = "strongswan")]

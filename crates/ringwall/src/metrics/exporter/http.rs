@@ -24,7 +24,8 @@ pub(super) struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Malformed,
-    /// The name of the server is none of this machine: a page in a browser asks by a name that it made up.
+    /// The name of the server is none of this machine: a page in a browser asks by a name that it
+    /// made up.
     Stranger,
     Elsewhere,
     Method,
@@ -112,7 +113,8 @@ fn is_this_machine(host: &str) -> bool {
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// The format that a client likes best (RFC 9110, section 12.5.1); of equals OpenMetrics, which was asked for by name.
+/// The format that a client likes best (RFC 9110, section 12.5.1); of equals OpenMetrics, which was
+/// asked for by name.
 pub(super) fn negotiate(accept: &str) -> Format {
     let (mut open, mut plain) = (0.0_f32, 0.0_f32);
     for range in accept.split(',') {

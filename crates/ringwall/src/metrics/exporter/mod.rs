@@ -1,7 +1,8 @@
 //! The exporter: a process of its own that answers scrapers.
 //!
-//! The daemon is in a sandbox and never listens to a network. The exporter does, has no privilege, sees no file, and
-//! can put one question to the daemon: what was measured. It is a byte; the answer is a line of JSON.
+//! The daemon is in a sandbox and never listens to a network. The exporter does, has no privilege,
+//! sees no file, and can put one question to the daemon: what was measured. It is a byte; the
+//! answer is a line of JSON.
 //!
 //! - `process.rs`: the process; `http.rs`: requests and answers.
 

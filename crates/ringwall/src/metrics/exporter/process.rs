@@ -1,4 +1,5 @@
-//! The exporter's own process: listens, gives up what privileges it has, and answers until the daemon is gone.
+//! The exporter's own process: listens, gives up what privileges it has, and answers until the
+//! daemon is gone.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -31,7 +32,8 @@ const REFUSAL_TIME_MAX: Duration = Duration::from_millis(50);
 const DAEMON_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest answer of the daemon that is read: 100,000 associations.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
-/// Who asks again within this time gets the same: a flood of clients costs the daemon one question in it.
+/// Who asks again within this time gets the same: a flood of clients costs the daemon one question
+/// in it.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// `ringwall exporter`, which a daemon starts with a socket as its standard input.
@@ -41,7 +43,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     if stream.peer_addr().is_err() {
         return Err(Failure::new("a daemon starts its exporter by itself; set records.metrics_listen"));
     }
-    // A service manager may signal every process of a service; the end of the daemon is the end of this one.
+    // A service manager may signal every process of a service; the end of the daemon is the end of
+    // this one.
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
     }
@@ -220,7 +223,8 @@ fn take_in(mut client: Box<dyn Client>, daemon: &Arc<Mutex<Daemon>>, clients: &A
     }
 }
 
-/// The answer is lost with what was not read, so what is there is read; others wait no longer than that for their turn.
+/// The answer is lost with what was not read, so what is there is read; others wait no longer than
+/// that for their turn.
 fn turn_away(mut client: &mut dyn Client) -> io::Result<()> {
     client.limit(REFUSAL_TIME_MAX)?;
     let _ = client.read(&mut [0; http::HEAD_BYTES_MAX]);

@@ -1,7 +1,7 @@
-//! The program in front of the card's receive path: what is not sealed ends there, before the kernel
-//! has made anything of it, so that neither the stack nor any packet socket hears it. What the daemon is
-//! to judge of it goes to a TAP that it alone reads ([`clear`](super::clear)): all, where some of it may
-//! be let in, and else a sample. The program's source is `bpf/guard.c`.
+//! The program in front of the card's receive path: what is not sealed ends there, before the
+//! kernel has made anything of it, so that neither the stack nor any packet socket hears it. What
+//! the daemon is to judge of it goes to a TAP that it alone reads ([`clear`](super::clear)): all,
+//! where some of it may be let in, and else a sample. The program's source is `bpf/guard.c`.
 //!
 //! It is held to the card by a link of the kernel's with a name, so that it outlives the daemon and
 //! nobody replaces it by accident.
@@ -77,8 +77,8 @@ impl Guard {
         self.count(OTHERS_DROPPED)
     }
 
-    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the start, a
-    /// sample.
+    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the
+    /// start, a sample.
     pub(super) fn set_open(&self, open: bool) {
         self.set(OPEN, open.into());
     }

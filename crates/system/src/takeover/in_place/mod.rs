@@ -3,10 +3,10 @@
 //!
 //! Around the card stand four things. A program in front of its receive path drops whatever is not
 //! sealed, so that no socket hears it either ([`guard`]). Rules at its egress let the daemon's own
-//! frames pass, and send all others to a TAP beside it, where the daemon reads them. What comes in clear
-//! and is for the daemon to judge goes to a second TAP ([`clear`]). What the daemon
-//! opens it writes into that TAP; a filter of `tc` marks it and has the card receive it, behind the
-//! program. Rules at the card's ingress drop whatever lacks that mark. A filter of `tc` behind the rules
+//! frames pass, and send all others to a TAP beside it, where the daemon reads them. What comes in
+//! clear and is for the daemon to judge goes to a second TAP ([`clear`]). What the daemon opens it
+//! writes into that TAP; a filter of `tc` marks it and has the card receive it, behind the program.
+//! Rules at the card's ingress drop whatever lacks that mark. A filter of `tc` behind the rules
 //! holds should somebody take those away ([`belt`]).
 //!
 //! Where the kernel carries the bulk and only some frames are kept for the daemon ([`Kept`]), nothing
@@ -225,8 +225,8 @@ impl Fence {
         self.guard.as_ref().map_or(0, Guard::others_dropped)
     }
 
-    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the start, a
-    /// sample.
+    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the
+    /// start, a sample.
     pub fn set_open(&self, open: bool) {
         if let Some(guard) = &self.guard {
             guard.set_open(open);

@@ -148,7 +148,8 @@ fn wire_port(room: &Room, taken: &Taken) -> PacketPort {
     port
 }
 
-/// EtherType, length, and whether tag and cuts are told, of what the daemon reads of the other host.
+/// EtherType, length, and whether tag and cuts are told, of what the daemon reads of the other
+/// host.
 fn read(port: &mut PacketPort) -> Vec<(u16, usize, bool, bool)> {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! Whom a host answers that was started anew, while recorded requests of one host come at it, and
 //! later while many hosts of the site ask as often as they may.
 //!
-//! A recording is as its author signed it, so only its age can tell it. A host that has just started
-//! believes no time that it is told, and challenges everybody. The honest host is one that asks for
-//! the first time each time, so each of its handshakes needs a challenge.
+//! A recording is as its author signed it, so only its age can tell it. A host that has just
+//! started believes no time that it is told, and challenges everybody. The honest host is one that
+//! asks for the first time each time, so each of its handshakes needs a challenge.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -201,8 +201,8 @@ impl Hosts {
         Flood::start((&self.lan.bridge, &near_end), frames.into(), rate, SENDER_CORE, &self.lan.directory)
     }
 
-    /// Has the honest host and the recorded one shake hands, so that the receiver knows both when it
-    /// starts again; when that was.
+    /// Has the honest host and the recorded one shake hands, so that the receiver knows both when
+    /// it starts again; when that was.
     fn meet_all(&self) -> Result<u64, Failure> {
         let a = self.lan.host("a")?;
         for name in ["b", "c"] {
