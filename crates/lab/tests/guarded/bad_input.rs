@@ -123,15 +123,15 @@ fn a_configuration_with_a_mistake() {
         let text = read(&guarded.config);
         let file = guarded.config.display().to_string();
         for (from, to, words) in [
-            ("run_dir", "rundir", ["rundir", "docs/operating.md"]),
-            ("[cll]\n", "[cll]\nconfidentialty = true\n", ["confidentialty", "docs/operating.md"]),
+            ("run_dir", "rundir", ["did you mean \"run_dir\"", "ringwall.toml(5)"]),
+            ("[cll]\n", "[cll]\nconfidentialty = true\n", ["did you mean \"confidentiality\"", "ringwall.toml(5)"]),
             ("[cll]\n", "[cll]\nsend_suite = \"rot13\"\n", ["cll.send_suite", "aes-256-gcm"]),
             ("[cll]\n", "[cll]\nlifetime_s = 1\n", ["cll.lifetime_s", "at least"]),
-            ("[cll]\n", "[cll]\nconfidentiality = \"yes\"\n", ["expected a boolean", "docs/operating.md"]),
+            ("[cll]\n", "[cll]\nconfidentiality = \"yes\"\n", ["expected a boolean", "ringwall.toml(5)"]),
             ("[cll]\n", "takeover = \"magic\"\n[cll]\n", ["magic", "namespace"]),
             ("[cll]\n", "mode = \"null\"\n[cll]\n", ["mode = \"null\"", "profile"]),
             ("interface = \"e0\"", "interface = \"a/b\"", ["host.interface", "ip link"]),
-            ("[cll]\n", "[cll\n", ["docs/operating.md", ":"]),
+            ("[cll]\n", "[cll\n", ["unclosed table", "ringwall.toml(5)"]),
         ] {
             let mistaken = text.replace(from, to);
             write(&guarded.config, &mistaken);

@@ -218,13 +218,13 @@ fn values_of_signed_arp_that_do_not_serve() {
         let (text, file) = (read(&guarded.config), guarded.config.display().to_string());
         for (lines, words) in [
             ("[sarp]\nwindow_s = 0\n", ["sarp.window_s", "1 to 300"]),
-            ("[sarp]\nwindows_s = 5\n", ["windows_s", "docs/operating.md"]),
+            ("[sarp]\nwindows_s = 5\n", ["windows_s", "ringwall.toml(5)"]),
             (
                 "[sarp]\nknown_hosts = [{ ip = \"10.0.0.9\", mac = \"ff:ff:ff:ff:ff:ff\" }]\n",
                 ["sarp.known_hosts", "02:"],
             ),
             ("[lab]\nclock_offset_s = 5\n[sarp]\n", ["[lab]", "profile = \"lab\""]),
-            ("[lab]\nclock_offset_s = 9876543210\n[sarp]\n", ["9876543210", "docs/operating.md"]),
+            ("[lab]\nclock_offset_s = 9876543210\n[sarp]\n", ["9876543210", "ringwall.toml(5)"]),
         ] {
             write(&guarded.config, &text.replace("[sarp]\n", lines));
             let words = [words[0], words[1], &file];
