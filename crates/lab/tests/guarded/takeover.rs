@@ -366,7 +366,8 @@ fn without_confirmation_the_interface_is_given_back() {
             process::until("the revert", Duration::from_secs(20), || Ok(!state.exists()))?;
             reach(&c.namespace, a.ip, SOON)?;
             assert_same(&before, &picture(a)?, &format!("{ending:?}"));
-            process::until("the end of files", SOON, || Ok(!guarded.directory.join("run/e0.lock").exists()))?;
+            let is_there = |name: &str| guarded.directory.join("run").join(name).exists();
+            process::until("the end of files", SOON, || Ok(!is_there("e0.lock") && !is_there("e0.sock")))?;
             assert_nothing_left(&guarded)?;
             guarded.stop(Signal::KILL);
         }
