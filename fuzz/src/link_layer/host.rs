@@ -108,9 +108,12 @@ impl Host {
                 Effect::ForgetTicket(mac) => _ = self.disk.0.remove(&mac),
                 Effect::KeepTicketKeys(keys) => self.disk.1 = keys,
                 Effect::KeepSpent(id) => self.disk.2.push(id),
-                // A list of the peer's making is not signed by the site, and what is remembered is not read again here.
+                // A list or policy of the peer's making is not signed by the site, and what is
+                // remembered is not read again here.
                 Effect::PermanentNeighbour { .. }
+                | Effect::ForgetNeighbour { .. }
                 | Effect::CheckRevocationList { .. }
+                | Effect::CheckPolicy { .. }
                 | Effect::Remember(_)
                 | Effect::RememberTime { .. } => {}
             }
