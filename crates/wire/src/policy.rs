@@ -10,8 +10,8 @@
 //!     number of groups, 2: mode 1, next mode 1, when it changes to that 8 (0 never, then the next is the same),
 //!                          number of patterns 1: length 1, pattern
 //! ```
-//! There is one way to write a policy: each list is sorted by what comes first in an entry, groups by their patterns, and nothing is
-//! in it twice.
+//! There is one way to write a policy: each list is sorted by what comes first in an entry, groups
+//! by their patterns, and nothing is in it twice.
 
 use std::net::Ipv4Addr;
 

@@ -110,7 +110,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "optmem",
-        about: "net.core.optmem_max before Linux 6.7: room for the checks that the kernel makes. A warning below 20480.",
+        about: "net.core.optmem_max before Linux 6.7: room for the checks that the kernel makes. \
+                A warning below 20480.",
         of: Of::Machine(machine::optmem),
     },
     Check {
@@ -151,7 +152,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "identity",
-        about: "This host's certificate. Critical when it is over or ends within a day; a warning within 30 days, or a third of its time.",
+        about: "This host's certificate. Critical when it is over or ends within a day; a warning \
+                within 30 days, or a third of its time.",
         of: Of::Interface(interface::identity),
     },
     Check {
@@ -161,7 +163,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "site-key",
-        about: "The key that the site shares. Critical when it is over; a warning where it has an end and this host has no later one.",
+        about: "The key that the site shares. Critical when it is over; a warning where it has an end \
+                and this host has no later one.",
         of: Of::Interface(interface::site_key),
     },
     Check {
