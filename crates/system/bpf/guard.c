@@ -27,12 +27,12 @@ struct entry {
     u64 admitted[ADMITTED_MAX];
 };
 
-// The budget of samples of all sources that fall to one place.
+// The budget of samples of all sources, and claims by ARP, that fall to one place.
 struct source { u64 full_at_ns; };
 
 static long (*const redirect)(u32 interface, u64 flags) = (void *)BPF_FUNC_redirect;
 
-enum { ETHERNET_LEN = 14, SOURCE_AT = 6, ETHERTYPE_AT = 12 };
+enum { ETHERNET_LEN = 14, SOURCE_AT = 6, ETHERTYPE_AT = 12, ARP_SENDER_IP_AT = 28 };
 enum { ARP = 0x0806, IPV4 = 0x0800, UDP = 17, LINK_LOCAL = 0xa9fe, TRAIN_HEAD_LEN = 42 };
 
 // So many samples of a kind in a second, and at once; and of these from one source.
@@ -59,12 +59,23 @@ INLINE int is_train(const struct entry *own, u8 *frame, u8 *end) {
         && *(u16 *)(frame + 30) == big16(LINK_LOCAL) && *(u16 *)(frame + 36) == own->train_port;
 }
 
+// The place of a frame's sender. Each address that it claims by ARP has a place of its own, so that
+// a flood of one claim does not hide another.
+INLINE u32 place_of(u8 *frame, u8 *end, int is_arp) {
+    u32 sender = *(u32 *)(frame + SOURCE_AT + 2) ^ *(u16 *)(frame + SOURCE_AT);
+
+    if (is_arp && frame + ARP_SENDER_IP_AT + 4 <= end)
+        sender ^= *(u32 *)(frame + ARP_SENDER_IP_AT) * 0x85ebca6b;
+    return (sender * 0x9e3779b1) >> 24;
+}
+
 // Whether the daemon is to see this one. Who floods uses up what is its own, and all who flood no
 // more than what one kind of frames has: the daemon has other work.
-INLINE int is_sampled(struct entry *own, u8 *frame) {
-    u32 place = ((*(u32 *)(frame + SOURCE_AT + 2) ^ *(u16 *)(frame + SOURCE_AT)) * 0x9e3779b1) >> 24;
+INLINE int is_sampled(struct entry *own, u8 *frame, u8 *end) {
+    int is_arp = *(u16 *)(frame + ETHERTYPE_AT) == big16(ARP);
+    u32 place = place_of(frame, end, is_arp);
     u64 now = ticked_nanoseconds(), after, all_after;
-    u64 *all = *(u16 *)(frame + ETHERTYPE_AT) == big16(ARP) ? &own->arp_full_at_ns : &own->others_full_at_ns;
+    u64 *all = is_arp ? &own->arp_full_at_ns : &own->others_full_at_ns;
     struct source *source = find(&sources, &place);
 
     if (!source)
@@ -92,7 +103,7 @@ int guard(context *packet) {
 
         if (is_admitted(own, ethertype) || is_train(own, frame, end))
             return PASS;
-        if (own->clear && (own->open || is_sampled(own, frame)))
+        if (own->clear && (own->open || is_sampled(own, frame, end)))
             return redirect(own->clear, 0);
         is_arp = ethertype == big16(ARP);
     }

@@ -250,4 +250,21 @@ mod tests {
         assert_eq!(guard.others_dropped() as usize, 7000 - of_one - of_all);
         assert_eq!(guard.arp_dropped(), 0);
     }
+
+    /// An ARP answer of host 7 that claims the address 10.0.0.`last`.
+    fn claim_of(last: u8) -> Vec<u8> {
+        let mut frame = frame_of(7, 0x0806);
+        frame[28..32].copy_from_slice(&[10, 0, 0, last]);
+        frame
+    }
+
+    #[test]
+    fn a_flood_of_one_claim_by_arp_hides_no_other_claim_of_the_same_source() {
+        let Some((program, mut guard)) = guard() else { return };
+        guard.hand_to(any_descriptor(), 1);
+        let (loud, quiet) = (claim_of(1), claim_of(2));
+        let refused = (0..1000).filter(|_| verdict(&program, &loud) == DROP).count();
+        assert!(refused > 0, "the flood spends its budget");
+        assert_eq!(verdict(&program, &quiet), REDIRECT);
+    }
 }
