@@ -10,6 +10,7 @@ directory=$1
 kernel=$2
 tree=$directory/tree-$kernel
 part=$tree.part
+packages="initramfs-tools zstd network-manager ifupdown wpasupplicant hostapd iw wireless-regdb"
 
 mounted=""
 unmount() {
@@ -37,12 +38,13 @@ make_tree() {
     cp /etc/resolv.conf "$part/etc/resolv.conf" 2>/dev/null || true
     cp /etc/apt/apt.conf.d/* "$part/etc/apt/apt.conf.d/" 2>/dev/null || true
     inside apt-get update -qq
-    inside apt-get install -y -qq --no-install-recommends "$kernel" initramfs-tools zstd network-manager ifupdown
+    # shellcheck disable=SC2086
+    inside apt-get install -y -qq --no-install-recommends "$kernel" $packages
     inside apt-get clean
     unmount
     rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
-    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd wpa_supplicant \
+    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd wpa_supplicant hostapd \
         apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true
     done
@@ -51,7 +53,9 @@ make_tree() {
     printf 'auto lo\niface lo inet loopback\n' >"$part/etc/network/interfaces"
     # Each machine draws its own.
     : >"$part/etc/machine-id"
+    echo "$packages" >"$part/etc/machine-packages"
     # One that was not finished is not taken for one that was.
+    rm -rf --one-file-system "$tree"
     mv "$part" "$tree"
 }
 
@@ -84,7 +88,8 @@ UNIT
     ln -sf ../agent.service "$tree/etc/systemd/system/sysinit.target.wants/agent.service"
 }
 
-[ -d "$tree" ] || make_tree
+# What was made with other packages is made anew.
+[ "$(cat "$tree/etc/machine-packages" 2>/dev/null)" = "$packages" ] || make_tree
 add_program
 cp "$tree"/boot/vmlinuz-* "$directory/vmlinuz"
 cp "$tree"/boot/initrd.img-* "$directory/initrd.img"

@@ -1,303 +1,299 @@
 #!/usr/bin/python3
-"""Takes two guarded machines through restarts, a kill and a release, under each manager of the network,
-through an upgrade and the removal of the package, and through joining by one command."""
+"""Takes guarded machines through restarts, kills and a release, under each manager of the network and on
+cards of several kinds, through an upgrade and the removal of the package, and through joining by one command."""
 
 import argparse
 import json
 import pathlib
 import signal
-import socket
-import subprocess
 import sys
-import time
 
-NAMESPACE = "rwmachine"
-BRIDGE = "lan"
-# A name by the slot on the PCI bus, which systemd gives.
-INTERFACE = "ens3"
-SEALED = 0x07D0
-CONFIG = f"/etc/ringwall/{INTERFACE}.toml"
-BOOT_LIMIT_S = 300
-REACHED_LIMIT_S = 90
+from machine import (CARD, Failed, Machine, Watch, await_both_reached, await_reached, check_nothing_left, in_clear,
+                     in_namespace, kill_daemon, make_lan, outage, remove_lan, restart, run)
+from managers import manage, put_access_point
 
-# What each manager is told, and what is switched on. {ip} is the machine's address.
-MANAGERS = {
-    "NetworkManager": {
-        "file": "/etc/NetworkManager/system-connections/lan.nmconnection",
-        "text": "[connection]\nid=lan\ntype=ethernet\ninterface-name={interface}\n[ipv4]\nmethod=manual\n"
-                "address1={ip}/24\n[ipv6]\nmethod=disabled\n",
-        "units": "NetworkManager",
-    },
-    "networkd": {
-        "file": "/etc/systemd/network/50-lan.network",
-        "text": "[Match]\nName={interface}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n",
-        "units": "systemd-networkd",
-    },
-    "ifupdown-auto": {
-        "file": "/etc/network/interfaces",
-        "text": "auto lo\niface lo inet loopback\nauto {interface}\niface {interface} inet static\naddress {ip}/24\n",
-        "units": "networking",
-    },
-    "ifupdown-hotplug": {
-        "file": "/etc/network/interfaces",
-        "text": "auto lo\niface lo inet loopback\nallow-hotplug {interface}\niface {interface} inet static\n"
-                "address {ip}/24\n",
-        "units": "networking",
-    },
-}
-
-
-# What the package is put through, beside the managers.
-PACKAGE = "package"
-# Joining and leaving by one command, with restarts between.
-JOIN = "join"
 # Another revision of the package, which image.sh has put there.
 UPGRADE = "/opt/ringwall/second.deb"
+# Of the card of a radio that mac80211_hwsim makes first.
+RADIO_MAC = "02:00:00:00:00:00"
+# Who forges ARP, from the LAN itself.
+LIAR_MAC = "02:00:00:00:66:66"
 
 
-class Failed(Exception):
-    """What must hold does not."""
+class Case:
+    """Two machines, guarded from their first boot on. A kind of case changes some of the steps."""
 
+    def __init__(self, name, site, boots):
+        self.name, self.site, self.boots = name, site, boots
+        self.machines = [Machine(site.directory, "a", 10), Machine(site.directory, "b", 11)]
+        self.watch = None
+        self.row = {"case": name, "boots": 0}
 
-def run(*words, check=True):
-    return subprocess.run(words, check=check, capture_output=True, text=True).stdout
-
-
-def in_namespace(*words):
-    return run("ip", "netns", "exec", NAMESPACE, *words)
-
-
-class Machine:
-    """One machine; `number` is the last byte of its addresses."""
-
-    def __init__(self, directory, name, number):
-        self.directory, self.name = directory, name
-        self.ip, self.mac = f"192.0.2.{number}", f"02:00:00:00:03:{number:02x}"
-        self.tap = f"port-{name}"
-        self.asked = 0
-        self.process = self.line = None
-
-    def path(self, what):
-        return self.directory / f"{self.name}.{what}"
-
-    def start(self):
-        in_namespace("ip", "tuntap", "add", self.tap, "mode", "tap", "vnet_hdr")
-        in_namespace("ip", "link", "set", self.tap, "master", BRIDGE, "up")
-        disk, agent = self.path("qcow2"), self.path("agent")
-        disk.unlink(missing_ok=True)
-        base = str(self.directory / "base.qcow2")
-        run("qemu-img", "create", "-q", "-f", "qcow2", "-b", base, "-F", "qcow2", str(disk))
-        command = [
-            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
-            "-cpu", "max", "-m", "768", "-display", "none", "-nodefaults", "-no-user-config",
-            "-kernel", str(self.directory / "vmlinuz"), "-initrd", str(self.directory / "initrd.img"),
-            "-append", f"root=/dev/vda rw console=ttyS0 panic=-1 systemd.hostname={self.name}",
-            "-drive", f"file={disk},if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk,addr=8",
-            "-serial", f"file:{self.path('console')}",
-            "-device", "virtio-rng-pci,addr=9", "-device", "virtio-serial-pci,addr=10",
-            "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
-            "-device", "virtserialport,chardev=agent,name=agent",
-            "-netdev", f"tap,id=lan,ifname={self.tap},script=no,downscript=no",
-            "-device", f"virtio-net-pci,netdev=lan,addr=3,mac={self.mac}",
-        ]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
-        while self.line is None:
-            line = socket.socket(socket.AF_UNIX)
-            try:
-                line.connect(str(agent))
-                self.line = line
-            except OSError:
-                line.close()
-                if time.monotonic() > deadline:
-                    raise Failed(f"{self.name}: QEMU does not start") from None
-                time.sleep(0.2)
-
-    def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-        if self.line:
-            self.line.close()
-        run("ip", "netns", "exec", NAMESPACE, "ip", "link", "del", self.tap, check=False)
-
-    def ask(self, command, limit_s=60):
-        """What the command says and how it ends; nothing if the machine does not answer."""
-        self.asked += 1
-        asked = {"number": self.asked, "command": command, "limit_s": limit_s}
-        self.line.sendall(json.dumps(asked).encode() + b"\n")
-        self.line.settimeout(limit_s + 20)
-        held = b""
+    def play(self):
+        """The row of the table; whatever fails is in its verdict."""
         try:
-            while True:
-                held += self.line.recv(1 << 16)
-                *whole, held = held.split(b"\n")
-                for text in whole:
-                    answer = json.loads(text)
-                    if answer["number"] == self.asked:
-                        return answer
-        except TimeoutError:
-            return None
+            for machine in self.machines:
+                machine.start()
+            for machine in self.machines:
+                machine.await_boot()
+            self.row["kernel"] = self.machines[0].must("uname -r").strip()
+            self.take_steps()
+            self.row["verdict"] = "ok"
+        except Failed as failed:
+            self.row["verdict"] = f"FAILED: {failed}"
+        finally:
+            if self.watch:
+                self.watch.stop()
+            for machine in self.machines:
+                machine.stop()
+        return self.row
 
-    def must(self, command, limit_s=60):
-        answer = self.ask(command, limit_s)
-        if answer is None or answer["status"]:
-            raise Failed(f"{self.name}: {command!r}: {answer and answer['said'].strip()}")
-        return answer["said"]
+    def take_steps(self):
+        self.prepare()
+        # From here on nothing may leave in clear.
+        for machine in self.machines:
+            machine.must(f"ip link set {CARD} down 2>/dev/null || true")
+        self.watch = Watch(self.site.directory, self.watched())
+        for number in range(self.boots):
+            restart(self.machines)
+            self.row["reached_after_s"] = await_both_reached(*self.machines, "after a boot")
+            for machine in self.machines:
+                self.check_guarded(machine)
+            self.row["boots"] = number + 1
+            print(f"   {self.name}: boot {number + 1} of {self.boots}: guarded, reached", flush=True)
+        self.disturb()
+        self.row["frames_in_clear"] = len(self.watch.frames())
+        if self.row["frames_in_clear"]:
+            raise Failed(f"in clear: {self.watch.frames()[:5]}")
+        self.row["released_s"] = self.give_back()
 
-    def await_boot(self, former=None):
-        """Waits until another boot than `former` has come to its end; its number."""
-        deadline = time.monotonic() + BOOT_LIMIT_S
-        while time.monotonic() < deadline:
-            answer = self.ask("cat /proc/sys/kernel/random/boot_id; systemctl is-system-running", 20)
-            boot, state = (answer["said"].split() + ["", ""])[:2] if answer else ("", "")
-            if boot and boot != former and state in ("running", "degraded"):
-                return boot
-            time.sleep(1)
-        raise Failed(f"{self.name}: no boot within {BOOT_LIMIT_S} s")
+    def prepare(self):
+        for machine in self.machines:
+            units = manage(machine, self.name)
+            machine.put("/etc/ringwall/identity.pem", self.site.identity(machine))
+            self.guard(machine, "mode = \"cll\"\n", units)
 
-    def put(self, path, text, mode="600"):
-        quoted = text.replace("'", "'\\''")
-        self.must(f"mkdir -p $(dirname {path}) && printf %s '{quoted}' > {path} && chmod {mode} {path}")
+    def guard(self, machine, text, units, daemon="ringwall"):
+        machine.put(machine.config, f'[host]\ninterface = "{machine.interface}"\n{text}')
+        guards = f"ringwall-closed@{machine.interface} {daemon}@{machine.interface}"
+        machine.must(f"systemctl enable {units} {guards} && sync", 120)
 
+    def watched(self):
+        return in_clear(self.machines)
 
-class Watch:
-    """What leaves the machines in clear, from now on."""
+    def check_guarded(self, machine):
+        status = machine.status()
+        if status["takeover"]["way"] != "in-place":
+            raise Failed(f"{machine.name}: {status['takeover']}")
+        if status["layers"]["in_force"] != "kernel":
+            raise Failed(f"{machine.name}: {status['layers']}")
 
-    def __init__(self, directory, machines):
-        self.file = directory / "clear.pcap"
-        self.file.unlink(missing_ok=True)
-        sources = " or ".join(f"ether src {machine.mac}" for machine in machines)
-        command = ["ip", "netns", "exec", NAMESPACE, "tcpdump", "-i", BRIDGE, "-U", "-s", "64", "-w", str(self.file),
-                   f"({sources}) and not ether proto {SEALED:#x}"]
-        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(1)
+    def disturb(self):
+        """The daemon of the second machine is killed and comes back."""
+        one, other = self.machines
+        self.row["kill_s"] = outage(one, other, lambda: kill_daemon(other), 25)
+        if self.row["kill_s"] < 1:
+            raise Failed(f"a dead daemon was missed for {self.row['kill_s']} s: it lived, or frames pass without it")
 
-    def frames(self):
-        return run("tcpdump", "-nn", "-e", "-r", str(self.file), check=False).splitlines()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait()
-
-
-def manage(machine, manager):
-    """Has `manager` give the machine its address at each boot."""
-    told = MANAGERS[manager]
-    machine.must("systemd-machine-id-setup")
-    # networkd is a user of its own; NetworkManager refuses what others may read.
-    mode = "600" if manager == "NetworkManager" else "644"
-    machine.put(told["file"], told["text"].format(interface=INTERFACE, ip=machine.ip), mode)
-    machine.must("systemd-sysusers && systemctl daemon-reload", 120)
-
-
-def prepare(machine, manager, identity):
-    told = MANAGERS[manager]
-    manage(machine, manager)
-    machine.put("/etc/ringwall/identity.pem", identity)
-    machine.put(CONFIG, f'[host]\ninterface = "{INTERFACE}"\nmode = "cll"\n')
-    machine.must(f"systemctl enable {told['units']} ringwall-closed@{INTERFACE} ringwall@{INTERFACE} && sync", 120)
-
-
-def await_reached(one, other, what):
-    """Seconds until `one` reaches `other`."""
-    start = time.monotonic()
-    while time.monotonic() < start + REACHED_LIMIT_S:
-        answer = one.ask(f"ping -n -c 1 -W 1 {other.ip}", 20)
-        if answer and answer["status"] == 0:
-            return time.monotonic() - start
-        time.sleep(0.3)
-    journal = f"journalctl -b -o cat -u ringwall@{INTERFACE} | tail -n 20"
-    facts = one.ask(f"ip addr; ringwall status --config {CONFIG}; {journal}")
-    raise Failed(f"{one.name} does not reach {other.name} {what}: {facts and facts['said']}")
+    def give_back(self):
+        for machine in self.machines:
+            machine.must(f"ringwall host release --config {machine.config}", 120)
+        took = await_reached(*self.machines, "after the release")
+        for machine in self.machines:
+            check_nothing_left(machine)
+        return round(took, 1)
 
 
-def restart(machines):
-    boots = [machine.await_boot() for machine in machines]
-    for machine in machines:
-        machine.must("systemctl reboot --no-block")
-    for machine, boot in zip(machines, boots):
-        machine.await_boot(boot)
+class Bond(Case):
+    """The bond is guarded, and loses the cable of the card that it uses."""
+
+    def disturb(self):
+        super().disturb()
+        one, other = self.machines
+        active = "cat /sys/class/net/bond0/bonding/active_slave"
+        used = other.must(active).strip()
+
+        def cut():
+            in_namespace("ip", "link", "set", other.port(used), "down")
+
+        self.row["cable_s"] = outage(one, other, cut, 25)
+        if other.must(active).strip() == used:
+            raise Failed("the bond still uses the card without a cable")
 
 
-def check_guarded(machine):
-    status = json.loads(machine.must(f"ringwall status --json --config {CONFIG} || test $? -le 2"))
-    if status["takeover"]["way"] != "in-place":
-        raise Failed(f"{machine.name}: {status['takeover']}")
-    if status["layers"]["in_force"] != "kernel":
-        raise Failed(f"{machine.name}: {status['layers']}")
+class Vlan(Case):
+    """The device of a VLAN is guarded; the card below carries the tag."""
+
+    def watched(self):
+        return in_clear(self.machines, "vlan and ")
 
 
-def outage(one, other, command, seconds, limit_s=60):
-    """The longest gap between two answers, in seconds, while `other` carries out `command`; pings are sent for so long."""
-    one.must(f"ping -n -D -i 0.2 -w {seconds} {other.ip} > /run/pings 2>&1 &")
-    start = time.monotonic()
-    time.sleep(4)
-    other.must(command, limit_s)
-    time.sleep(max(0, start + seconds + 3 - time.monotonic()))
-    times = [float(text) for text in one.must(r"sed -n 's/^\[\([0-9.]*\)\].* time=.*/\1/p' /run/pings").split()]
-    if len(times) < 10:
-        raise Failed(f"{len(times)} answers around: {command}")
-    return max(later - before for before, later in zip(times, times[1:]))
+class Wireless(Case):
+    """The first machine is a station of a wireless network, whose access point leads to the LAN of the other."""
+
+    def prepare(self):
+        station, other = self.machines
+        station.mac = RADIO_MAC
+        put_access_point(station)
+        for machine, manager in ((station, "NetworkManager-wifi"), (other, "networkd")):
+            units = manage(machine, manager)
+            machine.put("/etc/ringwall/identity.pem", self.site.identity(machine))
+            self.guard(machine, "mode = \"cll\"\n", units)
+
+    def watched(self):
+        # An access point tells the bridges where a new station is, by a frame of LLC in the station's name.
+        return f"{in_clear(self.machines)} and not (ether[12:2] <= 1500)"
+
+    def disturb(self):
+        super().disturb()
+        station, other = self.machines
+        leave_and_return = "nmcli device disconnect wlan0; nmcli connection up air"
+        self.row["cable_s"] = outage(other, station, lambda: station.must(leave_and_return, 90), 40)
 
 
-def outage_of_a_kill(one, other):
-    """The same while the daemon of `other` is killed and comes back."""
-    longest = outage(one, other, f"kill -9 $(systemctl show --property MainPID --value ringwall@{INTERFACE})", 25)
-    if longest < 1:
-        raise Failed(f"a dead daemon was missed for {longest:.1f} s only: it was not dead, or frames pass without it")
-    return longest
+class SignedArp(Case):
+    """The first machine is the key distributor; both sign ARP, and a liar on the LAN is believed by none."""
+
+    def prepare(self):
+        distributor, host = self.machines
+        distributor.must("ringwall site init --name machines")
+        outputs = ((distributor, "--role akd --out /etc/ringwall/identity.pem"), (host, "--out /root/b.pem"))
+        for machine, options in outputs:
+            names = f"--name {machine.name} --mac {machine.mac} --ip {machine.ip}"
+            distributor.must(f"ringwall site issue {names} {options}")
+        host.put("/etc/ringwall/identity.pem", distributor.must("cat /root/b.pem"))
+        self.guard(distributor, "mode = \"sarp\"\n[akd]\n", manage(distributor, "networkd"), "ringwall-akd")
+        self.guard(host, "mode = \"sarp\"\n", manage(host, "networkd"))
+
+    def watched(self):
+        # An answer that ends where RFC 826 has it end, or after the padding of Ethernet: nobody has signed it.
+        sources = " or ".join(f"ether src {machine.mac}" for machine in self.machines)
+        return f"({sources}) and arp[6:2] == 2 and len <= 60"
+
+    def disturb(self):
+        distributor, host = self.machines
+        self.row["kill_s"] = outage(distributor, host, lambda: kill_daemon(host), 25)
+        for machine, owner in ((host, distributor), (distributor, host)):
+            for _ in range(20):
+                tell(machine, owner.ip)
+            known = machine.must(f"ip neigh show {owner.ip} dev {machine.interface}")
+            if owner.mac not in known:
+                raise Failed(f"{machine.name} believes: {known}")
+            await_reached(machine, owner, "after forged answers")
+            attacks = machine.status()["attacks"]
+            if [attack["source"]["mac"] for attack in attacks] != [LIAR_MAC]:
+                raise Failed(f"{machine.name} tells of other attacks: {attacks}")
+        self.row["forged_believed"] = 0
 
 
-def upgrade(one, other):
-    """The other's package is replaced while it is pinged: another daemon guards then, and the card was never given back."""
-    process = f"systemctl show --property MainPID --value ringwall@{INTERFACE}"
-    before = other.must(process)
-    longest = outage(one, other, f"dpkg --install {UPGRADE}", 120, 110)
-    if other.must(process) == before:
-        raise Failed("the daemon of the version before goes on")
-    if other.must("dpkg-query --show --showformat='${Version}' ringwall").rpartition("-")[2] != "2":
-        raise Failed("the package is not the second one")
-    check_guarded(other)
-    await_reached(one, other, "after the upgrade")
-    return longest
+def tell(machine, ip):
+    """Claims by ARP to `machine` that the liar has the address `ip`."""
+    liar, target = mac_bytes(LIAR_MAC) + ip_bytes(ip), mac_bytes(machine.mac) + ip_bytes(machine.ip)
+    claim = bytes.fromhex("0001080006040002") + liar + target
+    frame = mac_bytes(machine.mac) + mac_bytes(LIAR_MAC) + b"\x08\x06" + claim
+    script = ("import socket, sys; line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); "
+              "line.bind((sys.argv[1], 0)); line.send(bytes.fromhex(sys.argv[2]))")
+    in_namespace("/usr/bin/python3", "-c", script, "lan", frame.ljust(60, b"\0").hex())
 
 
-def purge(machines):
-    """The package goes, the cards are given back, and nothing is left."""
-    for machine in machines:
-        machine.must("dpkg --purge ringwall", 120)
-    took = await_reached(*machines, "after the purge")
-    for machine in machines:
-        check_nothing_left(machine)
-        left = machine.must("ls -d /etc/ringwall /var/lib/ringwall /run/ringwall /usr/sbin/ringwall 2>/dev/null || true")
-        if left:
-            raise Failed(f"{machine.name}: left after the purge: {left}")
-    return took
+def mac_bytes(mac):
+    return bytes.fromhex(mac.replace(":", ""))
 
 
-def check_nothing_left(machine):
-    left = machine.must("ip -o link; nft list tables; ls /sys/fs/bpf/ringwall 2>/dev/null || true")
-    if "rw." in left or "ringwall" in left or "_guard" in left:
-        raise Failed(f"{machine.name}: left: {left}")
+def ip_bytes(ip):
+    return bytes(int(part) for part in ip.split("."))
 
 
-def release(machines):
-    for machine in machines:
-        machine.must(f"ringwall host release --config {CONFIG}", 120)
-    took = await_reached(*machines, "after the release")
-    for machine in machines:
-        check_nothing_left(machine)
-    return took
+class Package(Case):
+    """The package of the second machine is replaced under ping, then both are purged."""
+
+    def prepare(self):
+        self.name = "networkd"
+        super().prepare()
+        self.name = "package"
+
+    def disturb(self):
+        one, other = self.machines
+        process = f"systemctl show --property MainPID --value ringwall@{other.interface}"
+        before = other.must(process)
+        self.row["upgrade_s"] = outage(one, other, lambda: other.must(f"dpkg --install {UPGRADE}", 110), 120)
+        if other.must(process) == before:
+            raise Failed("the daemon of the version before goes on")
+        if other.must("dpkg-query --show --showformat='${Version}' ringwall").rpartition("-")[2] != "2":
+            raise Failed("the package is not the second one")
+        self.check_guarded(other)
+        await_reached(one, other, "after the upgrade")
+
+    def give_back(self):
+        """The package goes, the cards are given back, and nothing is left."""
+        for machine in self.machines:
+            machine.must("dpkg --purge ringwall", 120)
+        took = await_reached(*self.machines, "after the purge")
+        for machine in self.machines:
+            check_nothing_left(machine)
+            places = "/etc/ringwall /var/lib/ringwall /run/ringwall /usr/sbin/ringwall"
+            left = machine.must(f"ls -d {places} 2>/dev/null || true")
+            if left:
+                raise Failed(f"{machine.name}: left after the purge: {left}")
+        return round(took, 1)
+
+
+class Joining(Case):
+    """Two machines join by one command each, one after a try that must be taken back, and leave again."""
+
+    def take_steps(self):
+        a, b = self.machines
+        for machine in self.machines:
+            units = manage(machine, "networkd")
+            machine.must(f"systemctl enable --now {units} && sync", 120)
+            machine.put("/etc/ringwall/identity.pem", self.site.identity(machine))
+        await_reached(a, b, "in clear")
+        self.try_alone(a, b)
+        for machine, options in ((a, "--migration observe --force"), (b, f"--migration observe --peer {a.ip}")):
+            told, status = join(machine, options)
+            if status or not told["joined"]:
+                raise Failed(f"{machine.name}: {told}")
+            check_kept(machine)
+            await_reached(a, b, "after joining")
+        for number in range(self.boots):
+            restart(self.machines)
+            self.row["reached_after_s"] = await_both_reached(a, b, "after a boot")
+            for machine in self.machines:
+                check_kept(machine)
+            peers = json.loads(a.must(f"ringwall peers --json --config {a.config}"))
+            if "established" not in [peer["state"] for peer in peers]:
+                raise Failed(f"nobody seals after a boot: {peers}")
+            self.row["boots"] = number + 1
+            print(f"   {self.name}: boot {number + 1} of {self.boots}: guarded, sealed", flush=True)
+        self.row["released_s"] = self.leave()
+
+    def try_alone(self, a, b):
+        """Who enforces does not hear a host that nobody guards."""
+        told, status = join(a, f"--migration enforce --peer {b.ip}")
+        if status == 0 or told["joined"] or f"host {b.ip}" not in told["error"]:
+            raise Failed(f"a host that is alone was kept: {told}")
+        drop_in = f"/run/systemd/system/ringwall@{a.interface}.service.d"
+        if is_enabled(a, "ringwall") or a.ask(f"ls {drop_in}")["status"] == 0:
+            raise Failed("the trial left something behind")
+        check_nothing_left(a)
+        await_reached(a, b, "after the way back")
+
+    def leave(self):
+        for machine in self.machines:
+            machine.must("ringwall leave --forget", 120)
+            if is_enabled(machine, "ringwall") or machine.ask("ls /etc/ringwall/identity.pem")["status"] == 0:
+                raise Failed(f"{machine.name}: left, but not gone")
+            check_nothing_left(machine)
+        return round(await_reached(*self.machines, "after leaving"), 1)
 
 
 def is_enabled(machine, unit):
-    return machine.ask(f"systemctl is-enabled {unit}@{INTERFACE}")["said"].strip() == "enabled"
+    return machine.ask(f"systemctl is-enabled {unit}@{machine.interface}")["said"].strip() == "enabled"
 
 
 def join(machine, options):
     """What `ringwall join` says in JSON, and how it ends."""
-    answer = machine.ask(f"ringwall join --json --interface {INTERFACE} {options} 2>/run/join.err", 240)
+    answer = machine.ask(f"ringwall join --json --interface {machine.interface} {options} 2>/run/join.err", 240)
     if answer is None or not answer["said"].startswith("{"):
         raise Failed(f"{machine.name}: join says nothing: {answer} {machine.ask('cat /run/join.err')}")
     return json.loads(answer["said"]), answer["status"]
@@ -305,132 +301,38 @@ def join(machine, options):
 
 def check_kept(machine):
     """It is guarded for good, by the unit, which the next boot starts."""
-    status = json.loads(machine.must(f"ringwall status --json --config {CONFIG} || test $? -le 2"))
+    status = machine.status()
     if status["state"] != "running" or "reverts_in_s" in status["takeover"]:
         raise Failed(f"{machine.name}: {status['state']} {status['takeover']}")
-    machine.must(f"systemctl is-active ringwall@{INTERFACE}")
+    machine.must(f"systemctl is-active ringwall@{machine.interface}")
     if not (is_enabled(machine, "ringwall") and is_enabled(machine, "ringwall-closed")):
         raise Failed(f"{machine.name}: the units are not enabled")
 
 
-def play_joining(directory, identities, boots):
-    """Two machines join by one command each, one after a try that must be taken back, and leave again."""
-    machines = [Machine(directory, "a", 10), Machine(directory, "b", 11)]
-    row = {"manager": JOIN, "boots": 0}
-    drop_in = f"/run/systemd/system/ringwall@{INTERFACE}.service.d"
-    try:
-        for machine in machines:
-            machine.start()
-        for machine in machines:
-            machine.await_boot()
-            manage(machine, "networkd")
-            machine.must("systemctl enable --now systemd-networkd && sync", 120)
-            machine.put("/etc/ringwall/identity.pem", identities[machine.name])
-        a, b = machines
-        row["kernel"] = a.must("uname -r").strip()
-        await_reached(a, b, "in clear")
-        # Who enforces does not hear a host that nobody guards.
-        told, status = join(a, f"--migration enforce --peer {b.ip}")
-        if status == 0 or told["joined"] or f"host {b.ip}" not in told["error"]:
-            raise Failed(f"a host that is alone was kept: {told}")
-        if is_enabled(a, "ringwall") or a.ask(f"ls {drop_in}")["status"] == 0:
-            raise Failed("the trial left something behind")
-        check_nothing_left(a)
-        await_reached(a, b, "after the way back")
-        for machine, options in ((a, "--migration observe --force"), (b, f"--migration observe --peer {a.ip}")):
-            told, status = join(machine, options)
-            if status or not told["joined"]:
-                raise Failed(f"{machine.name}: {told}")
-            check_kept(machine)
-            await_reached(a, b, "after joining")
-        for number in range(boots):
-            restart(machines)
-            row["reached_after_s"] = round(max(await_reached(a, b, "after a boot"), await_reached(b, a, "back")), 1)
-            for machine in machines:
-                check_kept(machine)
-            peers = json.loads(a.must(f"ringwall peers --json --config {CONFIG}"))
-            if "established" not in [peer["state"] for peer in peers]:
-                raise Failed(f"nobody seals after a boot: {peers}")
-            row["boots"] = number + 1
-            print(f"   {JOIN}: boot {number + 1} of {boots}: guarded, sealed", flush=True)
-        for machine in machines:
-            machine.must("ringwall leave --forget", 120)
-            if is_enabled(machine, "ringwall") or machine.ask("ls /etc/ringwall/identity.pem")["status"] == 0:
-                raise Failed(f"{machine.name}: left, but not gone")
-            check_nothing_left(machine)
-        row["released_s"] = round(await_reached(a, b, "after leaving"), 1)
-        row["verdict"] = "ok"
-    except Failed as failed:
-        row["verdict"] = f"FAILED: {failed}"
-    finally:
-        for machine in machines:
-            machine.stop()
-    return row
+class Site:
+    """An authority that issues the machines' identities."""
+
+    def __init__(self, program, directory):
+        self.program, self.directory = program, directory
+        run("rm", "-rf", str(directory / "site"))
+        run(program, "site", "init", "--name", "machines", "--dir", str(directory / "site"))
+
+    def identity(self, machine):
+        file = self.directory / f"{machine.name}.pem"
+        run(self.program, "site", "issue", "--dir", str(self.directory / "site"), "--name", machine.name, "--mac",
+            machine.mac, "--ip", machine.ip, "--out", str(file), "--force")
+        return file.read_text()
 
 
-def play(case, directory, identities, boots):
-    if case == JOIN:
-        return play_joining(directory, identities, boots)
-
-    machines = [Machine(directory, "a", 10), Machine(directory, "b", 11)]
-    watch = None
-    row = {"manager": case, "boots": 0}
-    try:
-        for machine in machines:
-            machine.start()
-        for machine in machines:
-            machine.await_boot()
-            prepare(machine, "networkd" if case == PACKAGE else case, identities[machine.name])
-        a, b = machines
-        row["kernel"] = a.must("uname -r").strip()
-        # From here on nothing may leave in clear.
-        for number in range(boots):
-            if watch is None:
-                for machine in machines:
-                    machine.must("ip link set ens3 down")
-                watch = Watch(directory, machines)
-            restart(machines)
-            reached = [await_reached(one, other, "after a boot") for one, other in ((a, b), (b, a))]
-            row["reached_after_s"] = round(max(reached), 1)
-            for machine in machines:
-                check_guarded(machine)
-            row["boots"] = number + 1
-            print(f"   {case}: boot {number + 1} of {boots}: guarded, reached", flush=True)
-        if case == PACKAGE:
-            row["upgrade_s"] = round(upgrade(a, b), 1)
-        else:
-            row["kill_s"] = round(outage_of_a_kill(a, b), 1)
-        row["frames_in_clear"] = len(watch.frames())
-        if row["frames_in_clear"]:
-            raise Failed(f"in clear: {watch.frames()[:5]}")
-        row["released_s"] = round(purge(machines) if case == PACKAGE else release(machines), 1)
-        row["verdict"] = "ok"
-    except Failed as failed:
-        row["verdict"] = f"FAILED: {failed}"
-    finally:
-        if watch:
-            watch.stop()
-        for machine in machines:
-            machine.stop()
-    return row
-
-
-def issue_identities(program, directory):
-    site = directory / "site"
-    run("rm", "-rf", str(site))
-    run(program, "site", "init", "--name", "machines", "--dir", str(site))
-    found = {}
-    for name, number in (("a", 10), ("b", 11)):
-        file = directory / f"{name}.pem"
-        run(program, "site", "issue", "--dir", str(site), "--name", name, "--mac", f"02:00:00:00:03:{number:02x}",
-            "--ip", f"192.0.2.{number}", "--out", str(file), "--force")
-        found[name] = file.read_text()
-    return found
+CASES = {
+    "NetworkManager": Case, "networkd": Case, "ifupdown-auto": Case, "ifupdown-hotplug": Case,
+    "bond": Bond, "vlan": Vlan, "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
+}
 
 
 def show(rows):
-    columns = ["manager", "kernel", "boots", "reached_after_s", "kill_s", "upgrade_s", "frames_in_clear", "released_s",
-               "verdict"]
+    columns = ["case", "kernel", "boots", "reached_after_s", "kill_s", "cable_s", "upgrade_s", "frames_in_clear",
+               "forged_believed", "released_s", "verdict"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")
@@ -440,26 +342,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=pathlib.Path, help="where image.sh has put its files")
     parser.add_argument("program", help="the ringwall program that issues identities")
-    parser.add_argument("--only", choices=[*MANAGERS, PACKAGE, JOIN], action="append",
-                        help="this case; may be given several times")
+    parser.add_argument("--only", choices=CASES, action="append", help="this case; may be given several times")
     parser.add_argument("--boots", type=int, default=3, help="restarts in each case (3)")
     parser.add_argument("--json", type=pathlib.Path, help="write the rows to this file")
     options = parser.parse_args()
-    options.directory = options.directory.resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    identities = issue_identities(options.program, options.directory)
-    run("ip", "netns", "add", NAMESPACE)
+    directory = options.directory.resolve()
+    make_lan()
     rows = []
     try:
-        in_namespace("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
-        in_namespace("ip", "link", "add", BRIDGE, "type", "bridge")
-        in_namespace("ip", "link", "set", BRIDGE, "up")
-        for case in options.only or [*MANAGERS, PACKAGE, JOIN]:
-            print(f"== {case}", flush=True)
-            rows.append(play(case, options.directory, identities, options.boots))
+        for name in options.only or CASES:
+            print(f"== {name}", flush=True)
+            rows.append(CASES[name](name, Site(options.program, directory), options.boots).play())
             print(f"   {rows[-1]}", flush=True)
     finally:
-        run("ip", "netns", "del", NAMESPACE)
+        remove_lan()
     show(rows)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")

@@ -87,6 +87,9 @@ pub(crate) struct Config {
     /// Whether this kernel cuts joined datagrams, once it was asked.
     #[serde(skip)]
     pub(crate) kernel_cuts: Option<bool>,
+    /// Whether the interface is a card of a wireless network, which the daemon finds out at its start.
+    #[serde(skip)]
+    pub(crate) is_wireless: bool,
 }
 
 /// How an interface is guarded.
@@ -599,12 +602,19 @@ impl Config {
                 Failure::file(file, format!("cll.pass: unknown protocol \"{name}\""), &remedy)
             })
         });
-        named.collect()
+        named.chain(self.access_point().map(Ok)).collect()
     }
 
     /// EtherTypes that pass in clear.
     pub(crate) fn pass_list(&self) -> Vec<EtherType> {
-        self.cll.pass.iter().filter_map(|name| passable(name)).collect()
+        self.cll.pass.iter().filter_map(|name| passable(name)).chain(self.access_point()).collect()
+    }
+
+    /// What a wireless card must exchange with its access point before any frame can be sealed: the
+    /// keys of the radio (IEEE 802.11, 12.7.2), unless they pass by configuration.
+    fn access_point(&self) -> Option<EtherType> {
+        let is_named = self.cll.pass.iter().any(|name| passable(name) == Some(EtherType::EAPOL));
+        (self.is_wireless && !is_named).then_some(EtherType::EAPOL)
     }
 
     /// Hosts admitted in clear.
@@ -824,6 +834,21 @@ mod tests {
         assert_eq!(config.host.on_exit, OnExit::Closed);
         assert_eq!(config.cll.ethertype, 0x07d0);
         assert!(config.cll.confidentiality);
+    }
+
+    #[test]
+    fn a_wireless_card_speaks_with_its_access_point_in_clear_and_no_other_does() {
+        let passes = |is_wireless: bool, pass: &str| {
+            let text = format!("[host]\ninterface = \"wlan0\"\n[cll]\npass = [{pass}]\n");
+            let config = Config { is_wireless, ..load(&text).expect("valid") };
+            let checked = config.pass(Path::new("wlan0.toml")).expect("valid");
+            assert_eq!(checked, config.pass_list());
+            checked
+        };
+        assert_eq!(passes(false, ""), []);
+        assert_eq!(passes(true, ""), [EtherType::EAPOL]);
+        assert_eq!(passes(true, "\"802.1x\", \"lldp\""), [EtherType::EAPOL, EtherType::LLDP]);
+        assert_eq!(passes(true, "\"lldp\""), [EtherType::LLDP, EtherType::EAPOL]);
     }
 
     #[test]

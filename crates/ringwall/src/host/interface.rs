@@ -301,6 +301,18 @@ impl Interface {
         }
     }
 
+    /// Network managers give a wireless card made-up addresses while it looks for a network, and its
+    /// own when it joins one. What they may be told to do is to keep a made-up one.
+    fn note_made_up_address(&self, mac: MacAddress, journal: &mut Journal) {
+        let bound = self.identity.as_ref().map(|identity| identity.certificate().mac());
+        if let Some(bound) = bound.filter(|bound| *bound != mac) {
+            let line =
+                format!("no peer answers while the card's hardware address is {mac}: the certificate is for {bound}");
+            let remedy = "should it stay, have the network manager use the permanent address for this network";
+            journal.note("interface", &format!("{line}; {remedy}"));
+        }
+    }
+
     /// What was found out about the kernel and the card.
     fn probes(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let probes = self.taken.probes.iter().map(|probe| (probe.name.clone(), probe.outcome.clone()));
@@ -347,6 +359,10 @@ impl Ward for Interface {
                 Change::Mtu(mtu) => self.follow_mtu(mtu, link),
                 // Nobody goes by the address of the TAP beside a card; udev may change it.
                 Change::InnerMac(_) if self.taken.fence.is_some() => Ok(()),
+                Change::Mac(mac) if self.taken.fence.is_some() && self.config.is_wireless => {
+                    self.note_made_up_address(mac, journal);
+                    Ok(())
+                }
                 Change::NicGone | Change::InnerGone | Change::Mac(_) | Change::InnerMac(_) => {
                     let line =
                         format!("{}: {change}; start the daemon again when it is back", self.config.host.interface);

@@ -55,6 +55,7 @@ pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty
     let mut config = Config::load(file)?;
     // Only who may take an interface over may ask; whoever may not is told so there.
     config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
+    config.is_wireless = takeover::is_wireless(&config.host.interface);
     let mut clock = config.clock();
     let disk = Disk::separate(charge(file, &config))?;
     let companions = Companions::start(&config.records, &config.host.interface)?;
@@ -408,11 +409,17 @@ fn overhead(config: &Config) -> usize {
 /// The certificate is for this card.
 fn check_interface(config: &Config, identity: &HostIdentity, mac: MacAddress) -> Result<(), Failure> {
     let bound = identity.certificate().mac();
-    if bound == mac {
+    if bound == mac || (config.is_wireless && is_permanent(bound, &config.host.interface)?) {
         return Ok(());
     }
     let what = format!("the certificate is for {bound}, but {} is {mac}", config.host.interface);
     Err(Failure::file(&config.host.identity, what, "issue a certificate for this interface"))
+}
+
+/// Whether the card was made with this address. Network managers give a wireless one made-up
+/// addresses while it looks for a network, and its own when it joins: the guard stands before that.
+fn is_permanent(mac: MacAddress, interface: &str) -> Result<bool, Failure> {
+    Ok(takeover::card(interface)?.is_some_and(|card| card.permanent_mac == Some(mac)))
 }
 
 /// The two ports, by what the stack's side is.

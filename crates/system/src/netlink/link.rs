@@ -43,6 +43,8 @@ pub(crate) struct Link {
     pub(crate) is_ethernet: bool,
     /// Hardware address.
     pub(crate) mac: MacAddress,
+    /// The one that the card was made with, if its driver tells.
+    pub(crate) permanent_mac: Option<MacAddress>,
     /// Largest packet in bytes.
     pub(crate) mtu: u32,
     /// `IFF_*`.
@@ -77,6 +79,7 @@ impl Link {
             name: String::new(),
             is_ethernet: u16::from_ne_bytes([header[2], header[3]]) == libc::ARPHRD_ETHER,
             mac: MacAddress::ZERO,
+            permanent_mac: None,
             mtu: 0,
             flags: number(header.get(8..)?)?,
             queue_len: 0,
@@ -93,6 +96,7 @@ impl Link {
             match kind {
                 libc::IFLA_IFNAME => link.name = text(value),
                 libc::IFLA_ADDRESS => link.mac = MacAddress(value.try_into().unwrap_or_default()),
+                libc::IFLA_PERM_ADDRESS => link.permanent_mac = value.try_into().ok().map(MacAddress),
                 libc::IFLA_MTU => link.mtu = number(value)?,
                 libc::IFLA_TXQLEN => link.queue_len = number(value)?,
                 libc::IFLA_LINKINFO => link.kind = find(value, libc::IFLA_INFO_KIND).map(text),

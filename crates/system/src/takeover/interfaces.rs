@@ -1,12 +1,16 @@
 //! The interfaces of this network namespace, for whoever has to choose one.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use super::error::Doing;
 use super::{TakeoverError, on_interface};
 use crate::netlink::Connection;
 use crate::netlink::address::local;
 use crate::netlink::link::{Link, VETH_KIND};
+
+/// Where the kernel shows the interfaces of this network namespace, by name.
+const INTERFACES: &str = "/sys/class/net";
 
 /// What an interface is, as far as guarding it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,12 @@ fn found(link: &Link, all: &[Link]) -> Found {
         (None, Some(kind)) => Sort::Virtual(kind.to_owned()),
     };
     Found { name: link.name.clone(), sort, is_up: link.is_up() }
+}
+
+/// Whether `interface` is a card of a wireless network: it hangs on one of the kernel's radios.
+#[must_use]
+pub fn is_wireless(interface: &str) -> bool {
+    Path::new(INTERFACES).join(interface).join("phy80211").exists()
 }
 
 /// The IPv4 addresses of `interface`.

@@ -59,7 +59,7 @@ pub use error::TakeoverError;
 pub use follow::{Change, Follower};
 pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
-pub use interfaces::{Found, Sort, addresses, interfaces};
+pub use interfaces::{Found, Sort, addresses, interfaces, is_wireless};
 pub use kept::{Instruction, Kept};
 pub use place::is_interface_name;
 pub use release::{Report, release};
@@ -247,6 +247,9 @@ pub struct Card {
     pub index: u32,
     /// Its hardware address.
     pub mac: MacAddress,
+    /// The one that it was made with, if its driver tells. A wireless card has others while it looks
+    /// for a network.
+    pub permanent_mac: Option<MacAddress>,
     /// Whether it is switched on.
     pub is_up: bool,
 }
@@ -260,7 +263,12 @@ pub fn card(interface: &str) -> Result<Option<Card>, TakeoverError> {
     let mut connection = Connection::open().doing(interface, "open a routing socket")?;
     let link = connection.link_by_name(interface).doing(interface, "look the interface up")?;
     let ethernet = link.filter(|link| link.is_ethernet);
-    Ok(ethernet.map(|link| Card { index: link.index, mac: link.mac, is_up: link.is_up() }))
+    Ok(ethernet.map(|link| Card {
+        index: link.index,
+        mac: link.mac,
+        permanent_mac: link.permanent_mac,
+        is_up: link.is_up(),
+    }))
 }
 
 /// The hardware address of `interface`, which taking it does not change; none if there is no such Ethernet interface.
