@@ -4,6 +4,6 @@
 // The program is no library, so its room for the configuration is taken in by path.
 #[path = "../src/program.rs"]
 mod program;
-use program::failure;
+use program::{config, failure, modes};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| program::config_file(data));

@@ -7,7 +7,7 @@ mod program;
 use std::path::Path;
 
 use bump::Generator;
-use program::failure;
+use program::{config, failure, modes};
 use ringwall_fuzz::input::Input;
 use ringwall_fuzz::seeds::{mutate, seeds};
 use ringwall_fuzz::{Harness, TARGETS};

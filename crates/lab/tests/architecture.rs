@@ -96,9 +96,8 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/cll/src/lane/mod.rs", "Lane", Of::Methods, 64),
     ("crates/cll/src/settings.rs", "Settings", Of::Fields, 30),
     ("crates/lab/src/attack/mod.rs", "Attack", Of::Fields, 16),
-    ("crates/ringwall/src/config/gate.rs", "Gate", Of::Fields, 28),
-    ("crates/ringwall/src/config/mod.rs", "Cll", Of::Fields, 33),
-    ("crates/ringwall/src/config/mod.rs", "Config", Of::Methods, 44),
+    ("crates/ringwall/src/modes/cll/config.rs", "Cll", Of::Fields, 33),
+    ("crates/ringwall/src/modes/gateway/config.rs", "Gate", Of::Fields, 28),
     ("crates/ringwall/src/protocol.rs", "GateStatus", Of::Fields, 22),
     ("crates/ringwall/src/protocol.rs", "Peer", Of::Fields, 16),
     ("crates/ringwall/src/protocol.rs", "Status", Of::Fields, 25),
@@ -335,6 +334,29 @@ fn the_counter_of_methods_and_fields_can_fail() {
     assert_eq!(unlike_the_list(&types::sizes(&files), &[]).len(), 1, "what is not listed is small");
 }
 
+/// Where the modes are, each in a folder of its own.
+const MODES: &str = "crates/ringwall/src/modes/";
+
+/// Broke it by a `Mode::Null` in the doctor, and by an import of `cll` in the daemon.
+#[test]
+fn a_mode_is_named_in_its_room_only() {
+    let names = code(&format!("{MODES}name.rs"));
+    let start = names.find("enum Mode {").expect("the names of the modes");
+    let body = names[start..item_end(&names, start)].lines().skip(1);
+    let modes: Vec<_> =
+        body.filter_map(|line| line.trim().strip_suffix(',')).map(|mode| format!("Mode::{mode}")).collect();
+    assert_eq!(modes.len(), 4, "{modes:?}");
+    let mut wrong = Vec::new();
+    for file in product_files("ringwall").iter().filter(|file| !file.starts_with(MODES)) {
+        let code = code(file);
+        wrong.extend(modes.iter().filter(|mode| code.contains(*mode)).map(|mode| format!("{file} asks for {mode}")));
+        let of_daemon = file.contains("/daemon/").then_some(["cll", "sarp", "shield", "scrub", "dhcp", "modes"]);
+        let named = of_daemon.into_iter().flatten().filter(|room| code.contains(&format!("{room}::")));
+        wrong.extend(named.map(|room| format!("{file} imports {room}")));
+    }
+    assert_none(&wrong, "places that know a mode: put the question to `HostMode`, or make it a type of `Kind`");
+}
+
 #[test]
 fn every_drop_reason_has_its_row_in_the_manual() {
     let manual = read("docs/operating.md");
@@ -454,9 +476,9 @@ fn takes(source: &str, words: &[&str]) -> bool {
 
 #[test]
 fn every_configuration_key_is_in_the_manual_and_in_the_example() {
-    let source = ["mod.rs", "migration.rs", "sarp.rs", "dhcp.rs", "gate.rs", "shield.rs", "records.rs"]
-        .map(|name| read(&format!("crates/ringwall/src/config/{name}")));
-    let source = source.concat();
+    let of_sections = |file: &String| file.contains("/config/") || file.ends_with("/config.rs");
+    let source: String =
+        product_files("ringwall").iter().filter(|file| of_sections(file)).map(|file| read(file)).collect();
     let manual = read("docs/operating.md");
     let mut wrong = Vec::new();
     for (section, kind, example) in [

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::{self, ConfigFile, Profile, paper_warning};
+use crate::config::{self, Profile};
 use crate::failure::Failure;
+use crate::modes::ConfigFile;
+use crate::modes::file::paper_warning;
 use crate::output::say;
 use crate::protocol::{
     Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,

@@ -26,9 +26,10 @@ use system::wait::{PollFd, PollFlags, wait};
 use wire::sarp::enrolment::State;
 use zeroize::Zeroizing;
 
+use crate::config::DEFAULT_FILE;
 use crate::config::duration::parse_time;
-use crate::config::{Config, DEFAULT_FILE};
 use crate::failure::Failure;
+use crate::modes::file::Config;
 use crate::output::{complain, say};
 use crate::randomness;
 use crate::site::EnrollCommand;

@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 
 use crate::client::print_json;
+use crate::config;
 use crate::config::duration::parse_time;
-use crate::config::{self, ConfigFile};
 use crate::failure::Failure;
+use crate::modes::ConfigFile;
 use crate::output::say;
 use crate::recorder::history::{Row, Wanted, read};
 use crate::recorder::rfc3339;

@@ -9,11 +9,11 @@ mod daemon;
 mod doctor;
 mod enroll;
 mod failure;
-mod gate;
 mod history;
 mod host;
 mod join;
 mod metrics;
+mod modes;
 mod monitor;
 mod output;
 #[cfg(test)]
@@ -21,7 +21,6 @@ mod pages;
 mod protocol;
 mod randomness;
 mod recorder;
-mod shield;
 mod site;
 mod verdict;
 
@@ -33,16 +32,16 @@ use tracing_subscriber::EnvFilter;
 
 use akd::AkdCommand;
 use client::{AskArgs, EventsArgs, ExplainArgs};
-use config::ConfigFile;
 use doctor::DoctorArgs;
 use failure::Failure;
-use gate::GateCommand;
 use history::HistoryArgs;
 use host::HostCommand;
 use join::{JoinArguments, LeaveArguments};
 use metrics::MetricsArgs;
+use modes::ConfigFile;
+use modes::gateway::GateCommand;
+use modes::ipsec::command::ShieldCommand;
 use output::say;
-use shield::ShieldCommand;
 use site::SiteCommand;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted, or at least ARP signed.
@@ -236,7 +235,7 @@ fn show_config(args: &FileArgs) -> Result<(), Failure> {
     for what in config.not_carried() {
         say!("# dropped by name in this version: {what}");
     }
-    for what in config.host.mode.not_protected() {
+    for what in modes::of(config.host.mode).needs(&config).not_protected {
         say!("# not protected: {what}");
     }
     Ok(())

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Failure;
+
 /// The name, among what was found out about the kernel, of whether frames are moved before other programs run.
 pub(crate) const REAL_TIME: &str = "real-time priority";
 
@@ -57,6 +59,17 @@ pub(crate) enum Ask {
     Stop,
 }
 
+impl Ask {
+    /// What a daemon says that does not know this order.
+    pub(crate) fn not_known(&self) -> Answer {
+        let line = match self {
+            Ask::Flows { .. } | Ask::Block { .. } => "only a gateway knows connections",
+            _ => "only the daemon of a host in mode cll knows this order",
+        };
+        Answer::Error { line: line.to_owned() }
+    }
+}
+
 /// An answer.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
@@ -94,6 +107,16 @@ pub(crate) enum Answer {
     Error {
         line: String,
     },
+}
+
+impl Answer {
+    /// What came of an order.
+    pub(crate) fn of(done: Result<Vec<String>, Failure>) -> Answer {
+        match done {
+            Ok(lines) => Answer::Done { lines },
+            Err(failure) => Answer::Error { line: failure.to_string() },
+        }
+    }
 }
 
 /// Everything that is measured, at one moment.

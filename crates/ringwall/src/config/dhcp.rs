@@ -6,7 +6,7 @@ use std::path::Path;
 use dhcp::server;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Mode, station};
+use super::{Host, Profile, Station};
 use crate::failure::Failure;
 
 /// Most relays that are listed: each message of a relay is compared with all of them.
@@ -59,7 +59,7 @@ pub(crate) enum Order {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Relay {
     pub(crate) ip: Ipv4Addr,
-    pub(crate) mac: String,
+    pub(crate) mac: Station,
 }
 
 impl Order {
@@ -73,46 +73,50 @@ impl Order {
 }
 
 impl Dhcp {
-    /// The relays that a server believes.
-    pub(crate) fn relays(&self, file: &Path) -> Result<Vec<server::Relay>, Failure> {
-        let parse = |relay: &Relay| {
-            Ok(server::Relay { ip: relay.ip, mac: station(file, "dhcp.relays", "one relay", &relay.mac)? })
-        };
-        self.relays.iter().map(parse).collect()
+    /// Whether this host speaks DHCP at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.client || self.server
     }
-}
 
-impl Config {
-    pub(super) fn check_dhcp(&self, file: &Path) -> Result<(), Failure> {
-        let Dhcp { client, server, order, messages_per_minute, relays } = &self.dhcp;
-        if (*client || *server) && !matches!(self.host.mode, Mode::Sarp | Mode::Cll) {
-            let what = "[dhcp] needs mode = \"cll\" or \"sarp\"";
-            return Err(Failure::file(file, what, "set host.mode, or remove the section"));
+    /// The relays that a server believes.
+    pub(crate) fn relays(&self) -> Vec<server::Relay> {
+        self.relays.iter().map(|relay| server::Relay { ip: relay.ip, mac: relay.mac.mac() }).collect()
+    }
+
+    pub(crate) fn check(&self, host: &Host, distributes: bool, file: &Path) -> Result<(), Failure> {
+        let Dhcp { server, order, messages_per_minute, relays, .. } = self;
+        let refuse = |what: &str, remedy: &str| Err(Failure::file(file, what, remedy));
+        if *order == Order::Paper && host.profile != Profile::Paper {
+            let remedy = "remove the key: in that order a server commits what may then be refused";
+            return refuse("dhcp.order = \"paper\" needs profile = \"paper\"", remedy);
         }
-        if *server && self.akd.is_some() {
+        if self.is_on() && !host.mode.proves_dhcp() {
+            return refuse("[dhcp] needs mode = \"cll\" or \"sarp\"", "set host.mode, or remove the section");
+        }
+        if *server && distributes {
             let what = "dhcp.server and [akd] exclude each other: a host has one role";
-            return Err(Failure::file(file, what, "let another host give addresses, or distribute keys"));
+            return refuse(what, "let another host give addresses, or distribute keys");
         }
         if *order == Order::Paper && !server {
             let what = "dhcp.order is there without dhcp.server = true";
-            return Err(Failure::file(file, what, "only a server asks: set it, or remove the key"));
+            return refuse(what, "only a server asks: set it, or remove the key");
         }
         if !relays.is_empty() && !server {
             let what = "dhcp.relays is there without dhcp.server = true";
-            return Err(Failure::file(file, what, "only a server listens to relays: set it, or remove them"));
+            return refuse(what, "only a server listens to relays: set it, or remove them");
         }
-        if !relays.is_empty() && self.host.mode == Mode::Cll {
+        if !relays.is_empty() && !host.mode.takes_relays() {
             let what = "dhcp.relays needs mode = \"sarp\": the link layer carries no relayed DHCP";
-            return Err(Failure::file(file, what, "put a DHCP server into each network, and remove them"));
+            return refuse(what, "put a DHCP server into each network, and remove them");
         }
         if *messages_per_minute < MESSAGES_PER_MINUTE_MIN {
             let what = format!("dhcp.messages_per_minute = {messages_per_minute} keeps honest clients out");
-            return Err(Failure::file(file, what, &format!("use at least {MESSAGES_PER_MINUTE_MIN}")));
+            return refuse(&what, &format!("use at least {MESSAGES_PER_MINUTE_MIN}"));
         }
         if relays.len() > RELAYS_MAX {
             let what = format!("dhcp.relays has {} entries", relays.len());
-            return Err(Failure::file(file, what, &format!("list at most {RELAYS_MAX}")));
+            return refuse(&what, &format!("list at most {RELAYS_MAX}"));
         }
-        self.dhcp.relays(file).map(drop)
+        Ok(())
     }
 }

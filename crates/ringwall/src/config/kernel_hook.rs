@@ -25,8 +25,8 @@ impl HookName {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::load;
     use super::*;
+    use crate::modes::file::tests::load;
 
     #[test]
     fn each_place_has_its_word_in_all_sections() {

@@ -33,7 +33,7 @@ impl From<RealTime> for u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::load;
+    use crate::modes::file::tests::load;
 
     #[test]
     fn nobody_comes_first_unless_somebody_chooses() {

@@ -99,7 +99,7 @@ impl Records {
         *self = Records { metrics_listen: self.metrics_listen.take(), ..read.clone() };
     }
 
-    pub(super) fn check(&self, file: &Path) -> Result<(), Failure> {
+    pub(crate) fn check(&self, file: &Path) -> Result<(), Failure> {
         let wrong = |what: String, remedy: &str| Err(Failure::file(file, what, remedy));
         if self.syslog.is_some() && self.syslog_address().is_none() {
             let what = format!("records.syslog = \"{}\"", self.syslog.as_deref().unwrap_or_default());

@@ -1,21 +1,24 @@
 //! The bump of a daemon behind a boundary: a panic costs a frame or a job, and too many of them the
 //! daemon.
 
+use std::marker::PhantomData;
+
 use bump::{Batch, Instant, Ledger, Now, Side, Sink, Ticket};
 use system::boundary::{Beyond, Boundary, contain};
 
-use super::guard::{Described, Guard, Report};
-use super::order::Order;
+use super::guard::{Described, Guard, Kind};
+use super::jobs::Jobs;
 
 /// A bump that the run loop drives.
-pub(crate) struct Bounded<G> {
+pub(crate) struct Bounded<K, G> {
     guard: G,
     boundary: Boundary,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<G: Guard> Bounded<G> {
-    pub(super) fn new(guard: G) -> Bounded<G> {
-        Bounded { guard, boundary: Boundary::default() }
+impl<K: Kind, G: Guard<K>> Bounded<K, G> {
+    pub(super) fn new(guard: G) -> Bounded<K, G> {
+        Bounded { guard, boundary: Boundary::default(), kind: PhantomData }
     }
 
     pub(super) fn process(
@@ -42,20 +45,20 @@ impl<G: Guard> Bounded<G> {
         self.boundary.call(&mut self.guard, now, sink, |guard, sink| guard.tick(now, budget, sink))
     }
 
-    pub(super) fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) -> Result<(), Beyond> {
+    pub(super) fn obey(&mut self, now: Now, order: K::Order, sink: &mut dyn Sink) -> Result<(), Beyond> {
         self.boundary.call(&mut self.guard, now, sink, |guard, sink| guard.obey(now, order, sink))
     }
 
     /// Runs a job on this thread; one that panics is a lost one.
-    pub(super) fn run_job(
+    pub(super) fn run_job<J: Jobs<G>>(
         &mut self,
         now: Instant,
         job: G::Job,
-        tools: &mut G::Tools,
+        jobs: &mut J,
     ) -> Result<Option<G::Completion>, Beyond> {
-        match contain(|| G::run_job(job, tools)) {
+        match contain(|| jobs.run(job)) {
             Ok(completion) => Ok(Some(completion)),
-            Err(place) => self.boundary.count(now, place).map(|()| G::lost()),
+            Err(place) => self.boundary.count(now, place).map(|()| J::lost()),
         }
     }
 
@@ -72,7 +75,7 @@ impl<G: Guard> Bounded<G> {
         ledger
     }
 
-    pub(super) fn report(&self, now: Instant) -> Report {
+    pub(super) fn report(&self, now: Instant) -> K::Report {
         self.guard.report(now)
     }
 
@@ -155,49 +158,48 @@ pub(super) mod tests {
         }
     }
 
-    impl Guard for Brittle {
-        type Tools = ();
+    /// Who does its jobs.
+    pub(crate) struct OfBrittle;
 
-        fn run_job(job: u8, _: &mut ()) -> Option<u8> {
+    impl Jobs<Brittle> for OfBrittle {
+        fn run(&mut self, job: u8) -> Option<u8> {
             assert_ne!(job, 0, "a secret of the job");
             Some(job)
         }
 
-        fn self_test(&self, _: &mut ()) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn is_urgent(_: &u8, _: &()) -> bool {
+        fn is_urgent(&self, _: &u8) -> bool {
             true
         }
 
         fn lost() -> Option<Option<u8>> {
             Some(None)
         }
+    }
 
+    impl Kind for OfBrittle {
+        type Order = ();
+        type Report = ();
+        type Effect = Infallible;
+    }
+
+    impl Guard<OfBrittle> for Brittle {
         fn describe(event: &Infallible) -> Described {
             match *event {}
         }
 
-        fn neighbour(effect: Infallible) -> cll::Effect {
-            match effect {}
-        }
+        fn obey(&mut self, _: Now, (): (), _: &mut dyn Sink) {}
 
-        fn set_wire_mtu(&mut self, _: u16) {}
-
-        fn report(&self, _: Instant) -> Report {
-            Report::Nothing
-        }
+        fn report(&self, _: Instant) {}
     }
 
-    fn process(bounded: &mut Bounded<Brittle>, first_bytes: &[u8]) -> Result<(), Beyond> {
+    fn process(bounded: &mut Bounded<OfBrittle, Brittle>, first_bytes: &[u8]) -> Result<(), Beyond> {
         let mut frames: Vec<_> = first_bytes.iter().map(|first| (vec![*first; 60], Meta::plain())).collect();
         bounded.process(NOW, Side::WIRE, &mut bump::frame::Frames::new(&mut frames), &mut Collected::new())
     }
 
     #[test]
     fn a_frame_that_panics_is_one_drop_and_one_event_without_its_bytes() {
-        let mut bounded = Bounded::new(Brittle::default());
+        let mut bounded = Bounded::<OfBrittle, _>::new(Brittle::default());
         assert_eq!(process(&mut bounded, &[1, 0, 2, 3]), Ok(()));
         let books = bounded.ledger();
         assert_eq!((books.consumed[1], books.drops(DropReason::InternalError), books.balance()), (3, 1, 0));
@@ -209,15 +211,15 @@ pub(super) mod tests {
 
     #[test]
     fn the_daemon_ends_after_so_many_in_a_minute_as_it_may_live_with() {
-        let mut bounded = Bounded::new(Brittle::default());
+        let mut bounded = Bounded::<OfBrittle, _>::new(Brittle::default());
         assert_eq!(process(&mut bounded, &[0; FAULTS_PER_MINUTE_MAX]), Ok(()));
         assert!(process(&mut bounded, &[0]).is_err());
     }
 
     #[test]
     fn a_job_that_panics_on_the_data_path_is_a_lost_one() {
-        let mut bounded = Bounded::new(Brittle::default());
-        let mut run = |job| bounded.run_job(NOW.since_boot, job, &mut ()).expect("borne").expect("a completion");
+        let mut bounded = Bounded::<OfBrittle, _>::new(Brittle::default());
+        let mut run = |job| bounded.run_job(NOW.since_boot, job, &mut OfBrittle).expect("borne").expect("a completion");
         assert_eq!([run(7), run(0), run(8)], [Some(7), None, Some(8)]);
         assert_eq!(bounded.next_event().expect("an event").word, "internal-error");
         let mut frame = [1; 60];

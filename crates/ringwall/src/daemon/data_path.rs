@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bump::{Ledger, Now, Side, Ticket};
-use cll::Effect;
 use system::clock::Clock;
 use system::port::{Backlog, Port, Ports, ReceiveCounters, Receiver as _, SendCounters, Sender as _, TapPort};
 use system::wait::{PollFd, PollFlags, Waker, wait};
@@ -16,8 +15,8 @@ use system::wait::{PollFd, PollFlags, Waker, wait};
 use super::bounded::{Bounded, fail_closed};
 use super::bulk::Bulk;
 use super::gather::Gather;
-use super::guard::{Described, Guard, Report};
-use super::order::Order;
+use super::guard::{Described, Guard, Kind};
+use super::jobs::Jobs;
 use super::precedence::Precedence;
 use super::queue::{Inbox, Outbox, Reply};
 use super::quiet::Quiet;
@@ -31,31 +30,30 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 const HAND_OVER_AGAIN: Duration = Duration::from_millis(1);
 
 /// What the supervisor asks of the data path.
-pub(crate) enum Command {
+pub(crate) enum Command<K: Kind> {
     /// Answer with a snapshot.
-    Snapshot(Reply<Snapshot>),
+    Snapshot(Reply<Snapshot<K>>),
     /// The wire carries packets of this size from now on, in bytes.
     WireMtu(u16),
     /// Have the bump carry out an order.
-    Order(Order),
+    Order(K::Order),
     /// End.
     Stop,
 }
 
 /// What the data path tells the supervisor.
-pub(crate) enum News {
+pub(crate) enum News<K: Kind> {
     /// Something for the operator.
     Event(Described),
-    /// Something for the kernel.
-    Effect(Effect),
+    /// Something for the machine.
+    Effect(K::Effect),
 }
 
 /// The state of the data path at one moment.
-#[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct Snapshot<K: Kind> {
     pub(crate) now: Now,
     pub(crate) ledger: Ledger,
-    pub(crate) report: Report,
+    pub(crate) report: K::Report,
     /// What passed the port of the stack or the trusted side.
     pub(crate) inner: (ReceiveCounters, SendCounters),
     /// What passed the port of the wire or the untrusted side.
@@ -68,20 +66,20 @@ pub(crate) struct Snapshot {
 }
 
 /// The run loop of one queue.
-pub(crate) struct DataPath<G: Guard, S = TapPort> {
-    pub(crate) guard: Bounded<G>,
+pub(crate) struct DataPath<K: Kind, G: Guard<K>, J, S = TapPort> {
+    pub(crate) guard: Bounded<K, G>,
     pub(crate) ports: Ports<S>,
     pub(crate) clock: Clock,
     pub(crate) worker: Worker<G>,
-    pub(super) commands: Inbox<Command>,
+    pub(super) commands: Inbox<Command<K>>,
     /// Rings when a command or a result is there.
     pub(crate) waker: Waker,
-    pub(super) news: Outbox<News>,
+    pub(super) news: Outbox<News<K>>,
     /// Rings the supervisor.
     pub(crate) supervisor: Waker,
     pub(crate) news_lost: u64,
     /// For jobs that are run here.
-    pub(crate) tools: G::Tools,
+    pub(crate) jobs: J,
     pub(crate) quiet: Quiet,
     pub(crate) gather: Gather,
     pub(crate) bulk: Bulk,
@@ -89,14 +87,14 @@ pub(crate) struct DataPath<G: Guard, S = TapPort> {
     pub(crate) precedence: Precedence,
 }
 
-impl<G: Guard, S: Port + AsFd> DataPath<G, S>
+impl<K: Kind, G: Guard<K>, J: Jobs<G>, S: Port + AsFd> DataPath<K, G, J, S>
 where
     G::Job: Send + 'static,
     G::Completion: Send + 'static,
 {
     /// Runs until it is told to stop or a port breaks.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        self.guard.guard_mut().self_test(&mut self.tools).map_err(io::Error::other)?;
+        self.jobs.self_test(self.guard.guard_mut()).map_err(io::Error::other)?;
         loop {
             let now = self.clock.now();
             self.choose_carriage(now);
@@ -174,8 +172,8 @@ where
         let frames = self.ports.counters(Side::STACK).0.frames + self.ports.counters(Side::WIRE).0.frames;
         let quiet = self.quiet.is_quiet(now.since_boot, frames);
         while let Some((ticket, job)) = self.guard.guard_mut().next_job() {
-            if quiet && G::is_urgent(&job, &self.tools) {
-                let outcome = self.guard.run_job(now.since_boot, job, &mut self.tools);
+            if quiet && self.jobs.is_urgent(&job) {
+                let outcome = self.guard.run_job(now.since_boot, job, &mut self.jobs);
                 if let Some(completion) = outcome.unwrap_or_else(|beyond| fail_closed(beyond)) {
                     self.complete(now, ticket, completion);
                 }
@@ -189,7 +187,7 @@ where
     /// News to the supervisor, after the frames: waking it takes longer than sending one.
     fn tell_news(&mut self) {
         while let Some(effect) = self.guard.guard_mut().next_effect() {
-            self.tell(News::Effect(G::neighbour(effect)));
+            self.tell(News::Effect(effect));
         }
         while let Some(event) = self.guard.next_event() {
             self.tell(News::Event(event));
@@ -202,13 +200,13 @@ where
 
     fn delegate(&mut self, now: Now, ticket: Ticket, job: G::Job) {
         let refused = self.worker.accept(ticket, job).err();
-        if let (Some(ticket), Some(lost)) = (refused, G::lost()) {
+        if let (Some(ticket), Some(lost)) = (refused, J::lost()) {
             self.complete(now, ticket, lost);
         }
     }
 
     /// News never hold the data path up: what the supervisor does not take in time is counted and gone.
-    fn tell(&mut self, news: News) {
+    fn tell(&mut self, news: News<K>) {
         self.news_lost += u64::from(self.news.post(news).is_err());
     }
 
@@ -229,7 +227,7 @@ where
     }
 
     /// Begins with its jobs at once, because nothing else may wake this loop for a while.
-    fn carry_out(&mut self, order: Order) {
+    fn carry_out(&mut self, order: K::Order) {
         let now = self.clock.now();
         let outcome = self.guard.obey(now, order, &mut self.ports.sinks());
         outcome.unwrap_or_else(|beyond| fail_closed(beyond));
@@ -237,7 +235,7 @@ where
         self.ports.flush();
     }
 
-    fn snapshot(&mut self) -> Snapshot {
+    fn snapshot(&mut self) -> Snapshot<K> {
         let now = self.clock.now();
         self.ports.count_kernel_drops();
         Snapshot {

@@ -1,7 +1,7 @@
 //! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
 //!
-//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what both need of a bump;
-//!   `order.rs`: what is wanted of one kind of bump only; `queue.rs`: what these threads hand to each other.
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what the first needs
+//!   of a bump, `jobs.rs`: what the second does; `link.rs`: the way to the data path; `queue.rs`: what these threads hand to each other.
 //! - `bounded.rs`: the bump behind a boundary, so that a panic costs a frame; `fail_closed` where
 //!   it costs the daemon.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;
@@ -14,9 +14,10 @@ mod bulk;
 mod data_path;
 mod gather;
 mod guard;
+mod jobs;
 mod journal;
+mod link;
 mod notice;
-mod order;
 mod precedence;
 mod queue;
 mod quiet;
@@ -37,23 +38,32 @@ use bulk::Bulk;
 use data_path::DataPath;
 pub(crate) use data_path::{Command, Snapshot};
 use gather::Gather;
-pub(crate) use guard::{Described, Guard, MirrorCounters, Report, Scrubbing};
+pub(crate) use guard::{Described, Guard, Kind};
+pub(crate) use jobs::{Jobs, NoJobs};
 pub(crate) use journal::Journal;
-pub(crate) use order::Order;
+pub(crate) use link::{Link, Unanswered};
 pub(crate) use precedence::Precedence;
+pub(crate) use queue::Reply;
 use quiet::Quiet;
 pub(crate) use reports::SideNames;
-pub(crate) use supervisor::{Being, Link, Supervisor, Ward};
+pub(crate) use supervisor::{Being, Supervisor, Ward};
 pub(crate) use telling::Here;
 use worker::Worker;
 
 /// Messages that may wait between supervisor and data path.
 const MESSAGES_WAITING_MAX: usize = 256;
 
-/// What jobs work with: those that the data path runs itself, and those of each thread beside it.
-pub(crate) struct Tools<T> {
-    pub(crate) here: T,
-    pub(crate) beside: Vec<T>,
+/// Who does jobs: those that the data path runs itself, and those of each thread beside it.
+pub(crate) struct Crew<J> {
+    pub(crate) here: J,
+    pub(crate) beside: Vec<J>,
+}
+
+impl Crew<NoJobs> {
+    /// Of a bump that has none.
+    pub(crate) fn none() -> Crew<NoJobs> {
+        Crew { here: NoJobs, beside: Vec::new() }
+    }
 }
 
 /// What the data path is to make of its load.
@@ -81,9 +91,9 @@ impl Load {
 }
 
 /// Starts the data path and the worker, and supervises until the end.
-pub(crate) fn serve<G, S, W>(
+pub(crate) fn serve<G, J, S, W>(
     guard: G,
-    tools: Tools<G::Tools>,
+    crew: Crew<J>,
     load: Load,
     ports: Ports<S>,
     clock: Clock,
@@ -91,15 +101,16 @@ pub(crate) fn serve<G, S, W>(
 ) -> Result<(), Failure>
 where
     W: Ward,
-    G: Guard + Send + 'static,
+    G: Guard<W::Kind> + Send + 'static,
     G::Job: Send + 'static,
     G::Completion: Send + 'static,
+    J: Jobs<G>,
     S: Port + AsFd + Send + 'static,
 {
     let waker = Waker::new().map_err(Failure::new)?;
     let (command_sender, commands) = queue::inbound(MESSAGES_WAITING_MAX, &waker);
     let (news, news_receiver) = queue::outbound(MESSAGES_WAITING_MAX);
-    let worker = Worker::start(tools.beside, &waker, &load.precedence).map_err(Failure::new)?;
+    let worker = Worker::start(crew.beside, &waker, &load.precedence).map_err(Failure::new)?;
     let data_path = DataPath {
         guard: Bounded::new(guard),
         ports,
@@ -110,7 +121,7 @@ where
         news,
         supervisor: supervisor.waker(),
         news_lost: 0,
-        tools: tools.here,
+        jobs: crew.here,
         quiet: Quiet::default(),
         gather: load.gather,
         bulk: load.bulk,

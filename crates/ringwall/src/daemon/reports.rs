@@ -4,19 +4,14 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use bump::{DropReason, Ledger, Side};
-use scrub::{FlowId, FlowReport};
 use system::port::{ReceiveCounters, SendCounters};
 use wire::ethernet::Header;
 use wire::layer::{self, protocol};
 use wire::{EtherType, icmp, ipv4, ipv6};
 
-use super::data_path::{Command, Snapshot};
-use super::order::{Blocking, Order, Wanted};
-use super::supervisor::{Link, Unanswered};
-use crate::protocol::{Answer, Ask, Example, Flow, REAL_TIME};
-
-/// Connections in one answer: the data path stands still while it lists them, about a millisecond for so many.
-pub(crate) const FLOWS_LISTED_MAX: usize = 10_000;
+use super::data_path::Snapshot;
+use super::guard::Kind;
+use crate::protocol::{Answer, Example, REAL_TIME};
 
 /// What the two sides of a daemon are called.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +26,7 @@ pub(crate) fn drops(ledger: &Ledger) -> BTreeMap<String, u64> {
 }
 
 /// What passed the ports.
-pub(crate) fn ports(snapshot: &Snapshot, names: SideNames) -> BTreeMap<String, u64> {
+pub(crate) fn ports<K: Kind>(snapshot: &Snapshot<K>, names: SideNames) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let sides: [(&str, &(ReceiveCounters, SendCounters)); 2] =
         [(names.inner, &snapshot.inner), (names.outer, &snapshot.outer)];
@@ -57,12 +52,12 @@ pub(crate) fn ports(snapshot: &Snapshot, names: SideNames) -> BTreeMap<String, u
 }
 
 /// With which priority the data path runs, among what was found out about the kernel.
-pub(crate) fn precedence(snapshot: &Snapshot) -> Option<(String, String)> {
+pub(crate) fn precedence<K: Kind>(snapshot: &Snapshot<K>) -> Option<(String, String)> {
     snapshot.precedence.clone().map(|outcome| (REAL_TIME.to_owned(), outcome))
 }
 
 /// Recent examples of dropped frames.
-pub(crate) fn examples(snapshot: &Snapshot, names: SideNames) -> Vec<Example> {
+pub(crate) fn examples<K: Kind>(snapshot: &Snapshot<K>, names: SideNames) -> Vec<Example> {
     let describe = |drop: bump::Drop| {
         let header = Header::parse(&drop.head).ok().map(|(header, _)| header);
         let field = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -113,43 +108,6 @@ fn packet(head: &[u8]) -> Option<String> {
 /// The answer where the data path gives none.
 pub(crate) fn silence() -> Answer {
     Answer::Error { line: "the data path does not answer".to_owned() }
-}
-
-/// The answer to a question or an order about connections.
-pub(crate) fn of_flows(ask: &Ask, link: &Link) -> Answer {
-    let answer = match ask {
-        Ask::Flows { limit, address, state } => {
-            let limit = (*limit).min(FLOWS_LISTED_MAX);
-            let wanted = Wanted { limit, address: *address, state: state.clone() };
-            let told = link.question(|reply| Command::Order(Order::ListFlows(wanted, reply)));
-            told.map(|flows| Answer::Flows { flows: flows.iter().map(flow).collect() })
-        }
-        Ask::Block { trusted, untrusted, vlans, undo } => {
-            let flow = FlowId { trusted: *trusted, untrusted: *untrusted, vlans: *vlans };
-            let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, undo: *undo }, reply)));
-            told.map(|changed| Answer::Blocked { changed })
-        }
-        _ => Err(Unanswered::Declined),
-    };
-    answer.unwrap_or_else(|why| match why {
-        Unanswered::Silence => silence(),
-        Unanswered::Declined => Answer::Error { line: "only a gateway knows connections".to_owned() },
-    })
-}
-
-fn flow(report: &FlowReport) -> Flow {
-    Flow {
-        trusted: report.flow.trusted,
-        untrusted: report.flow.untrusted,
-        vlans: report.flow.vlans,
-        state: report.state.to_owned(),
-        idle_s: report.idle.as_secs(),
-        retained_bytes: report.retained_bytes,
-        packets_from_trusted: report.packets[Side::TRUSTED as usize],
-        packets_from_untrusted: report.packets[Side::UNTRUSTED as usize],
-        bytes_from_trusted: report.bytes[Side::TRUSTED as usize],
-        bytes_from_untrusted: report.bytes[Side::UNTRUSTED as usize],
-    }
 }
 
 #[cfg(test)]

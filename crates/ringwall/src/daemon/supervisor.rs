@@ -8,22 +8,19 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::PoisonError;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bump::Ledger;
-use cll::Effect;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use system::sandbox::{Entered, Refused};
 use system::wait::{PollFd, PollFlags, Waker, wait};
 use watch::Around;
 
 use super::data_path::{Command, News, Snapshot};
+use super::guard::Kind;
 use super::journal::{Journal, unix_ms};
+use super::link::Link;
 use super::notice::Notice;
-use super::order::Order;
-use super::queue::{Drain, Feed, Reply};
 use super::reports::{self, SideNames};
 use super::telling::{Here, Telling};
 use crate::companion::Companions;
@@ -34,8 +31,6 @@ use crate::monitor::Disk;
 use crate::protocol::{Answer, Ask, Attacks, Measured};
 use crate::recorder;
 
-/// How long the data path may take to answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long a client may take to ask or to listen.
 const CLIENT_TIME_MAX: Duration = Duration::from_millis(500);
 /// Longest question that is read.
@@ -45,6 +40,9 @@ const TURN_MAX: Duration = Duration::from_secs(1);
 
 /// The interfaces that a daemon holds, and what it says of them.
 pub(crate) trait Ward {
+    /// The kind of daemon that holds them.
+    type Kind: Kind;
+
     /// What the two sides are called.
     const SIDES: SideNames;
 
@@ -55,36 +53,34 @@ pub(crate) trait Ward {
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
     /// Follows what happened to the interfaces. An error ends the daemon.
-    fn follow(&mut self, journal: &mut Journal, link: &Link) -> Result<(), Failure>;
+    fn follow(&mut self, journal: &mut Journal, link: &Link<Self::Kind>) -> Result<(), Failure>;
 
-    /// Carries out what the bump wants of the kernel.
-    fn carry_out(&mut self, effect: Effect, journal: &mut Journal);
+    /// Carries out what the bump wants of the machine.
+    fn carry_out(&mut self, effect: <Self::Kind as Kind>::Effect, journal: &mut Journal);
 
     /// Sees to what is due from time to time.
-    fn look_after(&mut self, _snapshot: &Snapshot, _journal: &mut Journal, _link: &Link) {}
+    fn look_after(&mut self, _snapshot: &Snapshot<Self::Kind>, _journal: &mut Journal, _link: &Link<Self::Kind>) {}
 
     /// Reads the configuration again, and has in force what needs no restart; what came of it, in lines.
-    fn reload(&mut self, journal: &mut Journal, link: &Link) -> Result<Vec<String>, Failure>;
+    fn reload(&mut self, journal: &mut Journal, link: &Link<Self::Kind>) -> Result<Vec<String>, Failure>;
 
     /// Where attacks are told.
     fn records(&self) -> &Records;
 
     /// What is known of whose address is whose.
-    fn around(&self, snapshot: &Snapshot) -> Around;
+    fn around(&self, snapshot: &Snapshot<Self::Kind>) -> Around;
 
     /// Carries out an order of an operator that only some daemons know.
-    fn obey(&mut self, _ask: &Ask, _journal: &mut Journal, _link: &Link) -> Answer {
-        Answer::Error { line: "only the daemon of a host in mode cll knows this order".to_owned() }
-    }
+    fn obey(&mut self, ask: &Ask, journal: &mut Journal, link: &Link<Self::Kind>) -> Answer;
 
     /// Enters what the bump never saw.
     fn amend(&self, _ledger: &mut Ledger) {}
 
     /// Whom the bump knows.
-    fn known(&self, snapshot: &Snapshot) -> Answer;
+    fn known(&self, snapshot: &Snapshot<Self::Kind>) -> Answer;
 
     /// How it is.
-    fn status(&self, being: &Being, snapshot: &Snapshot) -> Answer;
+    fn status(&self, being: &Being, snapshot: &Snapshot<Self::Kind>) -> Answer;
 
     /// The last act: the interfaces stay closed or are restored, as configured.
     fn give_back(self) -> Result<(), Failure>;
@@ -123,58 +119,6 @@ impl Started {
         }
         self.unix_ms
     }
-}
-
-/// Why a question has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unanswered {
-    /// The data path takes no questions, or took too long.
-    Silence,
-    /// The bump has nothing of the kind; or the data path ended in this moment, which its thread then says.
-    Declined,
-}
-
-/// The supervisor's end of the data path.
-pub(crate) struct Link {
-    pub(super) commands: Feed<Command>,
-    pub(super) news: Drain<News>,
-    pub(super) thread: JoinHandle<io::Result<()>>,
-}
-
-impl Link {
-    pub(crate) fn command(&self, command: Command) -> io::Result<()> {
-        let has_room = self.commands.put(std::iter::once(command));
-        if has_room { Ok(()) } else { Err(io::Error::other("the data path takes no commands")) }
-    }
-
-    /// Has the bump carry out an order.
-    pub(crate) fn order(&self, order: Order) -> io::Result<()> {
-        self.command(Command::Order(order))
-    }
-
-    fn snapshot(&self) -> Option<Snapshot> {
-        self.question(Command::Snapshot).ok()
-    }
-
-    /// Asks the data path.
-    pub(super) fn question<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Unanswered> {
-        let waker = Waker::new().map_err(|_| Unanswered::Silence)?;
-        let (reply, answer) = Reply::new(&waker);
-        self.command(command(reply)).map_err(|_| Unanswered::Silence)?;
-        let deadline = Instant::now() + ANSWER_TIME_MAX;
-        // A signal may end a wait early.
-        while !is_woken(&waker, deadline.saturating_duration_since(Instant::now())) {
-            if Instant::now() >= deadline {
-                return Err(Unanswered::Silence);
-            }
-        }
-        answer.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Unanswered::Declined)
-    }
-}
-
-/// Waits until `waker` has been rung, no longer than `time`, and says whether it was.
-fn is_woken(waker: &Waker, time: Duration) -> bool {
-    wait(&mut [PollFd::new(waker, PollFlags::IN)], Some(time)).is_ok_and(|ready| ready > 0)
 }
 
 /// What the main thread of a daemon works with. Opened while there are privileges.
@@ -246,16 +190,12 @@ impl<W: Ward> Supervisor<W> {
         &self.ward
     }
 
-    pub(crate) fn ward_mut(&mut self) -> &mut W {
-        &mut self.ward
-    }
-
     pub(super) fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
     /// Supervises until a signal, a command or a broken data path ends the daemon.
-    pub(super) fn run(mut self, link: Link) -> Result<(), Failure> {
+    pub(super) fn run(mut self, link: Link<W::Kind>) -> Result<(), Failure> {
         self.notice.say(Notice::READY);
         self.telling.started();
         let result = self.turns(&link);
@@ -276,7 +216,7 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
-    fn turns(&mut self, link: &Link) -> Result<(), Failure> {
+    fn turns(&mut self, link: &Link<W::Kind>) -> Result<(), Failure> {
         let mut fed = Instant::now();
         while !self.stopping && !link.thread.is_finished() {
             self.wait_for_something().map_err(Failure::new)?;
@@ -323,7 +263,7 @@ impl<W: Ward> Supervisor<W> {
     }
 
     /// What a hangup asks of a daemon: its configuration read again, and its files opened anew.
-    fn hear_hangups(&mut self, link: &Link) {
+    fn hear_hangups(&mut self, link: &Link<W::Kind>) {
         let mut bytes = [0; 16];
         if !matches!(io::Read::read(&mut self.hangups, &mut bytes), Ok(count) if count > 0) {
             return;
@@ -334,7 +274,7 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
-    fn reload(&mut self, link: &Link) -> Result<Vec<String>, Failure> {
+    fn reload(&mut self, link: &Link<W::Kind>) -> Result<Vec<String>, Failure> {
         let lines = self.ward.reload(&mut self.journal, link);
         self.telling.follow(self.ward.records());
         if let Ok(lines) = &lines {
@@ -343,13 +283,13 @@ impl<W: Ward> Supervisor<W> {
         lines
     }
 
-    fn look_for_attacks(&mut self, snapshot: &mut Snapshot) {
+    fn look_for_attacks(&mut self, snapshot: &mut Snapshot<W::Kind>) {
         self.ward.amend(&mut snapshot.ledger);
         let around = self.ward.around(snapshot);
         self.telling.look(snapshot, &around, &mut self.journal);
     }
 
-    fn hear_news(&mut self, link: &Link) {
+    fn hear_news(&mut self, link: &Link<W::Kind>) {
         while let Some(news) = link.news.next() {
             match news {
                 News::Event(event) => self.journal.note(event.word, &event.text),
@@ -358,7 +298,7 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
-    fn serve_clients(&mut self, link: &Link) {
+    fn serve_clients(&mut self, link: &Link<W::Kind>) {
         while let Ok((client, _)) = self.listener.accept() {
             // A client that goes away in the middle is its own business.
             let _ = self.serve(client, link);
@@ -366,7 +306,7 @@ impl<W: Ward> Supervisor<W> {
     }
 
     /// One question at a time; an exporter that is gone, or does not read, is not waited for again.
-    fn serve_exporter(&mut self, link: &Link) {
+    fn serve_exporter(&mut self, link: &Link<W::Kind>) {
         let Some(mut exporter) = self.exporter.take() else { return };
         let served = match exporter.is_asking() {
             Ok(true) => exporter.tell(&self.answer(&Ask::Metrics, link)),
@@ -378,7 +318,7 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
-    fn serve(&mut self, client: UnixStream, link: &Link) -> io::Result<()> {
+    fn serve(&mut self, client: UnixStream, link: &Link<W::Kind>) -> io::Result<()> {
         client.set_nonblocking(false)?;
         client.set_read_timeout(Some(CLIENT_TIME_MAX))?;
         client.set_write_timeout(Some(CLIENT_TIME_MAX))?;
@@ -393,14 +333,13 @@ impl<W: Ward> Supervisor<W> {
         (&client).write_all(text.as_bytes())
     }
 
-    fn answer(&mut self, ask: &Ask, link: &Link) -> Answer {
+    fn answer(&mut self, ask: &Ask, link: &Link<W::Kind>) -> Answer {
         match ask {
             Ask::Events { after } => return Answer::Events { events: self.journal.after(*after) },
             Ask::Stop => {
                 self.stopping = true;
                 return Answer::Stopping;
             }
-            Ask::Flows { .. } | Ask::Block { .. } => return reports::of_flows(ask, link),
             Ask::Reload => {
                 let done = self.reload(link);
                 return done.map_or_else(
@@ -408,7 +347,7 @@ impl<W: Ward> Supervisor<W> {
                     |lines| Answer::Done { lines },
                 );
             }
-            Ask::Renewed | Ask::Forget { .. } => {
+            Ask::Renewed | Ask::Forget { .. } | Ask::Flows { .. } | Ask::Block { .. } => {
                 let answer = self.ward.obey(ask, &mut self.journal, link);
                 if let Answer::Done { lines } = &answer {
                     self.telling.change("order", &lines.join("; "));
@@ -430,7 +369,7 @@ impl<W: Ward> Supervisor<W> {
         }
     }
 
-    fn measured(&mut self, snapshot: &Snapshot) -> Answer {
+    fn measured(&mut self, snapshot: &Snapshot<W::Kind>) -> Answer {
         let unix_ms = snapshot.now.wall.map_or_else(unix_ms, |wall| wall.unix_ms);
         Answer::Measured(Box::new(Measured {
             unix_ms,

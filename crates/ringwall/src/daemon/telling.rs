@@ -49,7 +49,12 @@ impl Telling {
     }
 
     /// Looks at the books, and tells what is new in them.
-    pub(super) fn look(&mut self, snapshot: &Snapshot, around: &Around, journal: &mut Journal) {
+    pub(super) fn look<K: super::guard::Kind>(
+        &mut self,
+        snapshot: &Snapshot<K>,
+        around: &Around,
+        journal: &mut Journal,
+    ) {
         let (now, ledger) = (snapshot.now.since_boot, &snapshot.ledger);
         let unix_ms = snapshot.now.wall.map_or_else(unix_ms, |wall| wall.unix_ms);
         let told = self.watch.look(&Look { now, unix_ms, ledger, around });

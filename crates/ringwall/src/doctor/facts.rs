@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bump::ClockTrust;
 
-use crate::config::ConfigFile;
+use crate::modes::ConfigFile;
 use crate::protocol::{GateStatus, Peer, Status};
 
 /// Something that was found, or why it could not be.

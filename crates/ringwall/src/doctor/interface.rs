@@ -4,7 +4,8 @@ use system::takeover::Way;
 
 use super::Finding;
 use super::facts::{Daemon, Found, Guarded, Identity, Machine};
-use crate::config::{Config, ConfigFile, Mode};
+use crate::modes::file::Config;
+use crate::modes::{ConfigFile, of};
 use crate::protocol::Peer;
 use crate::verdict::{self, Verdict};
 
@@ -117,7 +118,7 @@ pub(super) fn mtu(_: &Machine, guarded: &Guarded) -> Finding {
 
 pub(super) fn network_manager(machine: &Machine, guarded: &Guarded) -> Finding {
     let managers = machine.managers;
-    let is_tap = host(guarded).is_some_and(|config| matches!(config.host.mode, Mode::Cll | Mode::Null));
+    let is_tap = host(guarded).is_some_and(|config| of(config.host.mode).needs(config).kept.is_none());
     let is_beside = way(guarded) == Some(Way::InPlace.word());
     if managers.network_manager && is_tap && !is_beside {
         return Finding::warning(

@@ -14,7 +14,8 @@ use system::takeover::state;
 
 use super::facts::{Card, Daemon, Found, Guarded, Identity, Machine, Managers};
 use crate::client;
-use crate::config::{ConfigFile, DIRECTORY, Mode};
+use crate::config::DIRECTORY;
+use crate::modes::ConfigFile;
 use crate::protocol::{Answer, Ask};
 
 /// Where units are enabled.
@@ -88,9 +89,7 @@ fn one(file: &Path) -> Guarded {
         Err(_) => (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), PathBuf::new()),
     };
     let identity = match &config {
-        Ok(ConfigFile::Host(config)) if matches!(config.host.mode, Mode::Cll | Mode::Sarp) => {
-            Some(read_identity(&config.host.identity))
-        }
+        Ok(ConfigFile::Host(config)) if config.host.mode.has_identity() => Some(read_identity(&config.host.identity)),
         _ => None,
     };
     Guarded {

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::facts::{Card, Daemon, Identity, Managers};
 use super::*;
-use crate::config::{Config, ConfigFile};
 use crate::metrics::tests::link_layer;
+use crate::modes::ConfigFile;
+use crate::modes::file::Config;
 use crate::protocol::{Answer, Peer, Status};
 
 /// Set, the document is written instead of compared (packaging/pages.sh).

@@ -1,7 +1,6 @@
 //! Certificates that end soon, this host's own and that of the site's authority: an operator hears of it in time, and of each
 //! warning once. Who reads neither log nor metrics finds it in `status`.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,8 @@ use bump::{Instant, Now};
 use identity::HostIdentity;
 
 use super::reports::days_left;
-use crate::config::Config;
+use crate::config::Host;
 use crate::daemon::Journal;
-use crate::failure::Failure;
 
 /// How often the dates are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -26,7 +24,7 @@ struct Watched {
 }
 
 /// The certificates that are watched.
-pub(super) struct Expiry {
+pub(crate) struct Expiry {
     /// This host's first.
     watched: Vec<Watched>,
     /// When to warn, the longest first.
@@ -35,7 +33,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    pub(super) fn new(file: &Path, config: &Config, identity: &Arc<HostIdentity>) -> Result<Expiry, Failure> {
+    pub(crate) fn new(settings: &Host, identity: &Arc<HostIdentity>) -> Expiry {
         let host = Watched {
             what: "this host's certificate",
             remedy: "renew it (`ringwall host renew`)",
@@ -48,12 +46,12 @@ impl Expiry {
             not_after_unix: identity.anchor().not_after_unix(),
             told: None,
         };
-        let warn_before = config.warn_before(file)?;
-        Ok(Expiry { watched: vec![host, authority], warn_before, look_at: Instant::default() })
+        let warn_before = settings.warn_before();
+        Expiry { watched: vec![host, authority], warn_before, look_at: Instant::default() }
     }
 
     /// This host's certificate is this one from now on.
-    pub(super) fn follow(&mut self, identity: &HostIdentity) {
+    pub(crate) fn follow(&mut self, identity: &HostIdentity) {
         if let Some(host) = self.watched.first_mut() {
             (host.not_after_unix, host.told) = (identity.certificate().not_after_unix(), None);
         }
@@ -61,7 +59,7 @@ impl Expiry {
     }
 
     /// Warns where it is time; each warning once.
-    pub(super) fn look(&mut self, now: Now, journal: &mut Journal) {
+    pub(crate) fn look(&mut self, now: Now, journal: &mut Journal) {
         if now.since_boot < self.look_at {
             return;
         }
@@ -77,7 +75,7 @@ impl Expiry {
     }
 
     /// What is due at this moment, one line each.
-    pub(super) fn warnings(&self, now: Now) -> Vec<String> {
+    pub(crate) fn warnings(&self, now: Now) -> Vec<String> {
         let Some(unix_ms) = now.trusted_unix_ms() else { return Vec::new() };
         let is_due = |watched: &&Watched| due(&self.warn_before, watched.not_after_unix, unix_ms / 1000).is_some();
         self.watched.iter().filter(is_due).map(|watched| line(watched, now)).collect()

@@ -1,67 +1,46 @@
 //! `ringwall host`: one daemon guards one interface.
 //!
-//! - `plan.rs`: what files decide; `start.rs`: from the configuration to a taken interface, in an order that leaves nothing half done.
-//! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of its bump.
-//! - `around.rs`: whose address is whose, for the watch.
-//! - `outpost.rs`: the cheap checks of the link layer in the kernel.
-//! - `leases.rs`: DHCP under the link layer.
-//! - `refresh.rs`: the host's own key for S-ARP, and its change.
-//! - `revocation.rs`: the site's list of revoked certificates, for the link layer; `policy.rs`: the
-//!   site's policy; `rules.rs`: what is in
-//!   force of that and of the host's own file; `signed.rs`: all three as one;
-//!   `known_hosts.rs`: the policy in mode `sarp`.
-//! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
-//! - `expiry.rs`: certificates that end soon.
-//! - `renewal.rs`: another certificate for the same key; `renewed.rs`: the daemon takes it.
-//! - `tickets.rs`: what associations are resumed with, on disk.
+//! - `run.rs`: from the configuration to a taken interface, in an order that leaves nothing half done;
+//!   `start.rs`: from there to the first frame; `release.rs`: the end.
+//! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of itself.
+//! - `kernel.rs`: where a mode's program stands in the kernel.
+//! - `identity.rs`: who this host is; `renewal.rs`: another certificate for the same key;
+//!   `renewed.rs`: the daemon takes it; `expiry.rs`: certificates that end soon.
+//! - `policy.rs`: the site's policy, as it was signed.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
+//!
+//! What only one mode has is in its folder in `modes`.
 
-mod around;
-mod expiry;
-mod interface;
-mod known;
-mod known_hosts;
-mod leases;
-mod outpost;
-mod plan;
-mod policy;
-mod progress;
-mod refresh;
+mod args;
+pub(crate) mod expiry;
+pub(crate) mod identity;
+pub(crate) mod interface;
+pub(crate) mod kernel;
+pub(crate) mod policy;
+mod release;
 mod renewal;
-mod renewed;
-mod reports;
+pub(crate) mod renewed;
+pub(crate) mod reports;
 mod revert;
-mod revocation;
-mod rules;
-mod signed;
-mod start;
-mod tickets;
+mod run;
+pub(crate) mod start;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::client;
 use crate::config::duration::parse_time;
-use crate::config::{Config, DEFAULT_FILE};
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
-use crate::monitor::Home;
-use crate::output::{complain, say};
+use crate::modes::file::Config;
+use crate::output::say;
 use crate::protocol::{Answer, Ask};
 
-pub(crate) use plan::Duty;
+pub(crate) use args::ConfigArgs;
+pub(crate) use release::{STOP_TIME_MAX, release_interface};
 use renewal::RenewArguments;
-pub(crate) use start::run_daemon;
-
-/// Options that name the configuration.
-#[derive(Args, Debug, Clone)]
-pub(crate) struct ConfigArgs {
-    /// Configuration file.
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
-    pub(crate) config: PathBuf,
-}
+pub(crate) use run::{Duty, run_daemon};
 
 /// `ringwall host …`
 #[derive(Subcommand, Debug)]
@@ -172,9 +151,6 @@ fn order(args: &ConfigArgs, ask: &Ask) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long a daemon that was told to stop may take.
-pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(10);
-
 fn release(args: &ConfigArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     if release_interface(&config)? {
@@ -183,28 +159,4 @@ fn release(args: &ConfigArgs) -> Result<(), Failure> {
         say!("{} is not taken over", config.host.interface);
     }
     Ok(())
-}
-
-/// Stops the daemon, if one runs, and gives the interface back, if it is taken; whether it was.
-pub(crate) fn release_interface(config: &Config) -> Result<bool, Failure> {
-    client::stop(&config.socket(), &config.host.interface, STOP_TIME_MAX)?;
-    let is_taken = system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_some();
-    if is_taken {
-        give_back(config)?;
-    }
-    Ok(is_taken)
-}
-
-/// Gives the interface back after its daemon has ended. One that was killed has left its socket behind.
-fn give_back(config: &Config) -> Result<(), Failure> {
-    let report = system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
-    for warning in &report.warnings {
-        complain(format_args!("{warning}"));
-    }
-    client::remove_socket(&config.socket())
-}
-
-/// Where a host's daemon keeps its own files.
-fn home(config: &Config) -> Home {
-    Home::new(&config.host.state_dir, &config.host.interface)
 }

@@ -16,10 +16,10 @@ use identity::policy::{BadPolicy, SitePolicy};
 use identity::{HostIdentity, Verified, pem};
 use wire::MacAddress;
 
-use crate::config::Config;
 use crate::daemon::Journal;
 use crate::failure::Failure;
-use crate::monitor::{Disk, Kept, Version};
+use crate::modes::file::Config;
+use crate::monitor::{Disk, Home, Kept, Version};
 use crate::protocol;
 
 /// How often the file is looked at.
@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const REMEDY: &str = "copy `policy.pem` of the site's directory there, whole";
 
 /// The policy in force, and where newer ones come from.
-pub(super) struct Policies {
+pub(crate) struct Policies {
     file: PathBuf,
     /// The version of the file when it was last read.
     seen: Option<Version>,
@@ -47,9 +47,9 @@ pub(super) struct Policies {
 impl Policies {
     /// Reads the policy of the file, if there is one, and the one that was kept. Neither is needed:
     /// what cannot be read is said and left out, since a host must not be locked out.
-    pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, now: Now, disk: &Disk) -> Policies {
+    pub(crate) fn open(config: &Config, identity: &Arc<HostIdentity>, now: Now, disk: &Disk) -> Policies {
         let mut policies = Policies {
-            file: config.host.policy_file(&config.cll),
+            file: config.policy_file(),
             seen: None,
             disk: disk.clone(),
             identity: Arc::clone(identity),
@@ -60,7 +60,7 @@ impl Policies {
             refused: BTreeMap::new(),
             look_at: Instant::default(),
         };
-        let kept = super::home(config).path(&Kept::Policy);
+        let kept = Home::new(&config.host.state_dir, &config.host.interface).path(&Kept::Policy);
         if kept.exists() {
             // The monitor writes this file, and reads it to nobody: it is there for the next start.
             let read = read(&Disk::own(None), &kept).and_then(|bytes| {
@@ -81,17 +81,17 @@ impl Policies {
     }
 
     /// The policy in force.
-    pub(super) fn policy(&self) -> Option<&Arc<Verified<SitePolicy>>> {
+    pub(crate) fn policy(&self) -> Option<&Arc<Verified<SitePolicy>>> {
         self.in_force.as_ref()
     }
 
     /// This host's certificate is this one from now on.
-    pub(super) fn follow(&mut self, identity: &Arc<HostIdentity>) {
+    pub(crate) fn follow(&mut self, identity: &Arc<HostIdentity>) {
         self.identity = Arc::clone(identity);
     }
 
     /// A peer gave this policy.
-    pub(super) fn take(&mut self, from: MacAddress, bytes: &[u8], now: Now, journal: &mut Journal) {
+    pub(crate) fn take(&mut self, from: MacAddress, bytes: &[u8], now: Now, journal: &mut Journal) {
         match self.judge(bytes) {
             Ok(policy) => self.put_in_force(policy, now, format!("given by {from}")),
             // Two peers may give the same one.
@@ -106,7 +106,7 @@ impl Policies {
     }
 
     /// Looks for a newer policy in the file, from time to time.
-    pub(super) fn look(&mut self, now: Now, journal: &mut Journal) {
+    pub(crate) fn look(&mut self, now: Now, journal: &mut Journal) {
         if now.since_boot < self.look_at {
             return;
         }
@@ -119,12 +119,12 @@ impl Policies {
     }
 
     /// A policy of which the data path has not been told.
-    pub(super) fn news(&self) -> Option<Arc<Verified<SitePolicy>>> {
+    pub(crate) fn news(&self) -> Option<Arc<Verified<SitePolicy>>> {
         self.in_force.clone().filter(|_| self.is_news)
     }
 
     /// The data path has been told.
-    pub(super) fn told(&mut self) {
+    pub(crate) fn told(&mut self) {
         self.is_news = false;
     }
 
@@ -178,7 +178,7 @@ impl Policies {
     }
 
     /// What `status` says. `notes` is how this host's own file differs.
-    pub(super) fn status(&self, notes: &[String]) -> Option<protocol::SitePolicy> {
+    pub(crate) fn status(&self, notes: &[String]) -> Option<protocol::SitePolicy> {
         if self.in_force.is_none() && self.refused.is_empty() {
             return None;
         }

@@ -19,8 +19,8 @@ use zeroize::Zeroizing;
 use super::ConfigArgs;
 use crate::client;
 use crate::config::duration::parse_time;
-use crate::config::{Config, Mode};
 use crate::failure::Failure;
+use crate::modes::file::Config;
 use crate::output::say;
 use crate::protocol::{Answer, Ask};
 
@@ -125,7 +125,7 @@ fn renew(arguments: &ThroughArguments) -> Result<(), Failure> {
             "set host.renew_through, give --through, or see `ringwall host renew request --help` for the way by file";
         return Err(Failure::file(file, what, remedy));
     };
-    let before = arguments.before.map_or_else(|| present.config.renew_before(file), Ok)?;
+    let before = arguments.before.unwrap_or(host.renew_before.time);
     let Some(until) = present.lasts(before)? else {
         let bundle = converse(command, &present.request(Wanted::Certificate)?)?;
         return present.install(&bundle);
@@ -229,7 +229,7 @@ impl Present {
 
     fn tell_daemon(&self) -> Result<(), Failure> {
         let socket = self.config.socket();
-        if !matches!(self.config.host.mode, Mode::Cll | Mode::Sarp) || !socket.exists() {
+        if !self.config.host.mode.has_identity() || !socket.exists() {
             say!("in force with the next start of the daemon");
             return Ok(());
         }

@@ -5,40 +5,39 @@
 
 use std::sync::Arc;
 
-use bump::Now;
 use identity::HostIdentity;
+use identity::certificate::utc_text;
 
-use super::leases;
-use super::plan::load_identity;
-use crate::config::{Config, Mode};
+use super::identity::load_identity;
+use super::interface::Held;
 use crate::failure::Failure;
-use crate::monitor::Disk;
+use crate::modes::file::Config;
 
 /// What the file holds now, if it is a renewal of what is in force; nothing if it is the same.
-pub(super) fn reread(
-    config: &Config,
-    in_force: &HostIdentity,
-    now: Now,
-    disk: &Disk,
-) -> Result<Option<Arc<HostIdentity>>, Failure> {
-    let read = load_identity(config, now, disk)?;
+pub(crate) fn reread(held: &Held, in_force: &HostIdentity) -> Result<Option<Arc<HostIdentity>>, Failure> {
+    let config = &held.config;
+    let read = load_identity(config, config.clock().now(), &held.disk)?;
     let (old, new) = (in_force.certificate(), read.certificate());
     if old.der() == new.der() && in_force.shared_keys() == read.shared_keys() {
         return Ok(None);
     }
-    let another =
-        |what: &str| Err(Failure::file(&config.host.identity, what, "restart the daemon to have it in force"));
     if in_force.anchor().der() != read.anchor().der() {
-        return another("it is of another authority");
+        return Err(another(config, "it is of another authority"));
     }
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
-        return another("its certificate has another name, role or address");
-    }
-    if config.host.mode == Mode::Cll {
-        leases::settings(config, &read, config.cll.ipv6, 0)?;
-        if config.dhcp.server && old.der() != new.der() {
-            return another("it is renewed, and leases that this host gave hang on the certificate before");
-        }
+        return Err(another(config, "its certificate has another name, role or address"));
     }
     Ok(Some(read))
+}
+
+/// It is no renewal, because of this.
+pub(crate) fn another(config: &Config, what: &str) -> Failure {
+    Failure::file(&config.host.identity, what, "restart the daemon to have it in force")
+}
+
+/// What is said of other shared keys.
+pub(crate) fn shared_keys_line(identity: &HostIdentity) -> String {
+    let (term, _) = identity.site_keys().newest();
+    let from = utc_text(term.from_unix_s);
+    format!("this host has the site key of generation {} and sends with it from {from}", term.generation)
 }

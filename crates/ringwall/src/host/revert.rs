@@ -13,9 +13,10 @@ use bump::Instant;
 use system::clock::Clock;
 use system::takeover::state;
 
+use super::release::{STOP_TIME_MAX, give_back};
 use crate::client;
-use crate::config::Config;
 use crate::failure::Failure;
+use crate::modes::file::Config;
 use crate::output::complain;
 
 /// How often the guard looks whether somebody confirmed.
@@ -51,6 +52,6 @@ pub(super) fn stand_guard(file: &Path) -> Result<(), Failure> {
         std::thread::sleep(LOOK_INTERVAL);
     }
     complain(format_args!("{} was not confirmed in time and is given back", config.host.interface));
-    client::stop(&config.socket(), &config.host.interface, super::STOP_TIME_MAX)?;
-    super::give_back(&config)
+    client::stop(&config.socket(), &config.host.interface, STOP_TIME_MAX)?;
+    give_back(&config)
 }

@@ -17,8 +17,10 @@ use system::takeover::{self, state};
 use super::account::{Account, Outcome};
 use super::cards;
 use crate::client;
-use crate::config::{Config, MigrationName, Mode};
 use crate::failure::Failure;
+use crate::modes::contract::Told;
+use crate::modes::file::Config;
+use crate::modes::of;
 use crate::protocol::{Answer, Ask};
 
 /// The kernel's table of neighbours, and the flag of those whose hardware address is known.
@@ -108,14 +110,14 @@ impl Before {
             _ => Err(Failure::new(format!(
                 "{interface} was not kept: {} was not reached; {}",
                 silent.join(", "),
-                remedy(config)
+                of(config.host.mode).remedy()
             ))),
         }
     }
 
     /// Waits until somebody has proved himself to this host.
     fn await_proof(&self, config: &Config, account: &mut Account, silent: &mut Vec<String>) -> Result<(), Failure> {
-        let is_needed = config.host.mode == Mode::Sarp || config.cll.migration == MigrationName::Enforce;
+        let is_needed = of(config.host.mode).needs_proof(config);
         // Where somebody is missing already it is as good as decided.
         let time = if is_needed && silent.is_empty() { PROOF_TIME_NEEDED } else { PROOF_TIME };
         let end = Instant::now() + time;
@@ -145,31 +147,18 @@ pub(super) fn file_of(state_dir: &Path, interface: &str) -> PathBuf {
     state_dir.join(format!("{interface}.join.json"))
 }
 
-/// What lets a host be reached that has no daemon.
-fn remedy(config: &Config) -> &'static str {
-    match config.host.mode {
-        Mode::Sarp => {
-            "put whoever is not guarded into [[sarp.known_hosts]], as with --append known.toml of `site import`"
-        }
-        _ => {
-            "put whoever is not guarded on the legacy list, as with --append legacy.toml, or join with --migration observe"
-        }
-    }
-}
-
 /// Who has proved himself to this host, in words.
 fn proved(config: &Config) -> Result<Option<String>, Failure> {
-    if config.host.mode == Mode::Sarp {
-        let Answer::Status(status) = client::ask(&config.socket(), &Ask::Status)? else { return Ok(None) };
-        let Some(sarp) = status.sarp.filter(|sarp| sarp.clock_unix_s.is_some()) else { return Ok(None) };
-        return Ok(Some(format!(
-            "key distributor {} has answered",
-            sarp.asked_first.as_deref().unwrap_or("of the site")
-        )));
-    }
-    let Answer::Peers { peers } = client::ask(&config.socket(), &Ask::Peers)? else { return Ok(None) };
-    let sealed = peers.iter().find(|peer| peer.state == "established");
-    Ok(sealed.map(|peer| format!("{} seals with this host", peer.name)))
+    let socket = config.socket();
+    let status = || match client::ask(&socket, &Ask::Status)? {
+        Answer::Status(status) => Ok(Some(status)),
+        _ => Ok(None),
+    };
+    let peers = || match client::ask(&socket, &Ask::Peers)? {
+        Answer::Peers { peers } => Ok(peers),
+        _ => Ok(Vec::new()),
+    };
+    of(config.host.mode).proved(&Told { status: &status, peers: &peers })
 }
 
 fn kept(file: &Path) -> Option<Found> {

@@ -13,9 +13,10 @@ use super::account::{Account, Outcome};
 use super::around;
 use super::units::Units;
 use super::{CONFIG_DIRECTORY, PlaceArguments, TellingArguments};
-use crate::config::{self, Config};
+use crate::config;
 use crate::enroll::kept_beside;
 use crate::failure::Failure;
+use crate::modes::file::Config;
 use crate::{client, host};
 
 /// Arguments of `leave`.

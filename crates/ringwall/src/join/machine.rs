@@ -8,8 +8,9 @@ use system::takeover::{self, state};
 
 use super::account::{Account, Outcome};
 use super::{Joining, described};
-use crate::config::{Config, MigrationName};
 use crate::failure::Failure;
+use crate::modes::cll::config::MigrationName;
+use crate::modes::file::Config;
 
 /// The oldest kernel that keeps a card closed in both directions: major and minor version.
 const KERNEL_MIN: (u32, u32) = (5, 16);

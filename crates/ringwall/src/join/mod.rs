@@ -39,10 +39,13 @@ use self::around::Before;
 use self::trial::{Began, Trial};
 use self::units::Units;
 use crate::client;
+use crate::config;
 use crate::config::duration::parse_time;
-use crate::config::{self, Config, Mode};
 use crate::enroll::{self, Manner, Place, kept_beside, read_token};
 use crate::failure::Failure;
+use crate::modes::file::Config;
+use crate::modes::name::Mode;
+use crate::modes::of;
 use crate::protocol::{Answer, Ask};
 
 pub(crate) use cards::default_gateways;
@@ -366,8 +369,8 @@ impl Joining<'_> {
         if places.run_dir != config::default_run_dir() {
             text.push_str(&format!("run_dir = {}\n", quoted(&places.run_dir)));
         }
-        if mode == Mode::Cll.word() {
-            text.push_str(&format!("\n[cll]\nmigration = \"{migration}\"\n"));
+        if let Some(section) = Mode::from_word(mode).and_then(|mode| of(mode).first_section(migration)) {
+            text.push_str(&format!("\n{section}"));
         }
         if identity.certificate().addresses().is_empty() {
             text.push_str("\n[dhcp]\nclient = true\n");

@@ -11,8 +11,8 @@ use system::clock::Clock;
 use system::takeover::state;
 
 use super::units::Units;
-use crate::config::Config;
 use crate::failure::Failure;
+use crate::modes::file::Config;
 use crate::protocol::{Answer, Ask};
 use crate::{client, host};
 

@@ -1,0 +1,132 @@
+//! What the link layer says of itself, in the words of the protocol.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use bump::{DropReason, Ledger};
+use cll::{PeerReport, PlainReport, Policy, ProvedHost};
+use watch::Known;
+
+use super::guard::Associations;
+use crate::protocol::{Answer, Compression, LinkLease, Migration, Peer};
+
+/// Whom it knows, in the answer to `peers`.
+pub(super) fn known(link: &Associations) -> Answer {
+    Answer::Peers { peers: link.peers.iter().map(peer).chain(link.in_clear.iter().map(plain)).collect() }
+}
+
+/// How many hosts have proved themselves.
+pub(super) fn peer_count(link: &Associations) -> usize {
+    link.peers.iter().filter(|peer| peer.state == "established").count()
+}
+
+/// Those that it knows at this moment.
+pub(super) fn met(link: &Associations) -> Vec<Known> {
+    let peer = |peer: &PeerReport| {
+        let addresses = peer.addresses.iter().map(|ip| IpAddr::V4(*ip));
+        let addresses = addresses.chain(peer.ipv6_addresses.iter().map(|ip| IpAddr::V6(*ip)));
+        Known { name: Some(peer.name.clone()), mac: Some(peer.mac), addresses: addresses.collect() }
+    };
+    link.peers.iter().map(peer).collect()
+}
+
+pub(super) fn proved_host(host: &ProvedHost) -> Known {
+    Known { name: Some(host.name.clone()), mac: Some(host.mac), addresses: host.addresses.clone() }
+}
+
+/// Addresses of this host by DHCP.
+pub(super) fn leased(link: &Associations) -> Vec<IpAddr> {
+    link.leases.iter().filter(|lease| !lease.given).map(|one| one.ip.into()).collect()
+}
+
+/// Addresses by DHCP of the link layer.
+pub(super) fn leases(link: &Associations) -> Vec<LinkLease> {
+    let lease = |report: &cll::LeaseReport| LinkLease {
+        address: report.ip.to_string(),
+        mac: report.mac.to_string(),
+        remaining_s: report.remaining.map(|remaining| remaining.as_secs()),
+        given: report.given,
+    };
+    link.leases.iter().map(lease).collect()
+}
+
+fn peer(report: &PeerReport) -> Peer {
+    let addresses = report.addresses.iter().map(ToString::to_string);
+    let ipv6_addresses = report.ipv6_addresses.iter().map(ToString::to_string);
+    Peer {
+        name: report.name.clone(),
+        mac: report.mac.to_string(),
+        addresses: addresses.chain(ipv6_addresses).collect(),
+        router: report.router,
+        state: report.state.to_owned(),
+        initiated: report.initiated,
+        rollovers: report.rollovers,
+        resumed: report.resumed,
+        age_s: report.age.as_secs(),
+        remaining_s: report.remaining.as_secs(),
+        last_opened_s: report.last_opened_ago.map(|ago| ago.as_secs()),
+        agreement: report.agreement.clone(),
+        sends: report.sends.clone(),
+        receives: report.receives.clone(),
+        certificate_not_after_unix: report.certificate_not_after_unix,
+        would_drop: BTreeMap::new(),
+    }
+}
+
+/// A host that speaks in clear, in the list of peers.
+fn plain(report: &PlainReport) -> Peer {
+    let in_clear = "in clear";
+    Peer {
+        name: "-".to_owned(),
+        mac: report.mac.to_string(),
+        addresses: Vec::new(),
+        router: false,
+        state: "plain".to_owned(),
+        initiated: false,
+        resumed: false,
+        rollovers: 0,
+        age_s: report.since.as_secs(),
+        remaining_s: 0,
+        last_opened_s: Some(report.heard_ago.as_secs()),
+        agreement: "none".to_owned(),
+        sends: in_clear.to_owned(),
+        receives: in_clear.to_owned(),
+        certificate_not_after_unix: 0,
+        would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+    }
+}
+
+/// What compression did, if there was any.
+pub(super) fn compression(link: &Associations) -> Option<Compression> {
+    let did = &link.compression;
+    let compression = Compression {
+        compressed_frames: did.compressed_frames,
+        left_frames: did.left_frames,
+        bytes_before: did.bytes_before,
+        bytes_after: did.bytes_after,
+        expanded_frames: did.expanded_frames,
+        expanded_bytes_before: did.expanded_bytes_before,
+        expanded_bytes_after: did.expanded_bytes_after,
+    };
+    (*did != cll::CompressionReport::default()).then_some(compression)
+}
+
+/// How far the move to sealed frames is.
+pub(super) fn migration(policy: &Policy, proved: usize, link: &Associations, ledger: &Ledger) -> Migration {
+    let counts = DropReason::ALL.iter().map(|reason| (*reason, ledger.excused[*reason as usize]));
+    Migration {
+        mode: policy.migration.word().to_owned(),
+        exceptions: policy.exceptions.iter().map(|(mac, mode)| (mac.to_string(), mode.word().to_owned())).collect(),
+        management: policy
+            .management
+            .iter()
+            .map(|one| format!("{} ({}), port {}", one.ip, one.mac, one.port))
+            .collect(),
+        proved,
+        in_clear: link.in_clear.len(),
+        would_drop: counts
+            .filter(|(_, count)| *count > 0)
+            .map(|(reason, count)| (reason.word().to_owned(), count))
+            .collect(),
+    }
+}

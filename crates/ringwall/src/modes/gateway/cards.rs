@@ -1,0 +1,233 @@
+//! What a gateway's daemon holds beside its frames: its cards, and what it says of itself.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::os::fd::BorrowedFd;
+
+use bump::{Ledger, Side};
+use scrub::Rule;
+use system::takeover::{Change, Gateway, GatewayFollower, Role};
+use watch::Around;
+
+use super::config::{Gate, GateConfig};
+use super::kind::{Scrubbed, Scrubbing};
+use super::orders;
+use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
+use crate::daemon::reports::{drops, ports, precedence};
+use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward};
+use crate::failure::Failure;
+use crate::monitor::Disk;
+use crate::protocol::{Answer, Ask, GateCard, GateFrames, GateStatus};
+
+/// The cards of a gateway.
+pub(super) struct Cards {
+    gate: Gate,
+    disk: Disk,
+    /// The interface towards the protected hosts, which the daemon is called by.
+    trusted: String,
+    gateway: Gateway,
+    follower: GatewayFollower,
+    /// What was found out about the kernel.
+    probes: BTreeMap<String, String>,
+    /// What the operator should know, such as that nothing is scrubbed.
+    warnings: Vec<String>,
+    /// The configuration file as it was read last.
+    file: GateConfig,
+}
+
+impl Cards {
+    pub(super) fn new(
+        gate: Gate,
+        disk: &Disk,
+        trusted: &str,
+        gateway: Gateway,
+        follower: GatewayFollower,
+        probes: BTreeMap<String, String>,
+        warnings: Vec<String>,
+    ) -> Cards {
+        let (disk, trusted, file) = (disk.clone(), trusted.to_owned(), GateConfig::default());
+        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file }
+    }
+
+    /// Has changes of the file named against what it said at the start.
+    pub(super) fn follow_file(&mut self, file: GateConfig) {
+        self.file = file;
+    }
+
+    /// Enters what happened to a card; an error if it cannot go on.
+    fn take_note(
+        &mut self,
+        role: Role,
+        change: Change,
+        journal: &mut Journal,
+        link: &Link<Scrubbed>,
+    ) -> Result<(), Failure> {
+        let Some(card) = self.gateway.cards.iter_mut().find(|card| card.role == role) else { return Ok(()) };
+        let name = card.name.clone();
+        match change {
+            Change::Carrier(carrier) => {
+                card.carrier = carrier;
+                journal.note("card", &format!("{name} ({}): carrier {}", role.word(), on_off(carrier)));
+            }
+            Change::NicUp(up) => journal.note("card", &format!("{name} ({}): turned {}", role.word(), on_off(up))),
+            Change::Mtu(mtu) => {
+                card.mtu = mtu;
+                journal.note("card", &format!("{name} ({}): MTU {mtu}", role.word()));
+                self.tell_mtu(journal, link);
+            }
+            Change::NicGone => {
+                let line =
+                    format!("{name} ({}): the card is gone; start the daemon again when it is back", role.word());
+                return Err(Failure::new(line));
+            }
+            // A gateway has no address of its own, and no inner device.
+            Change::Mac(_) | Change::InnerUp(_) | Change::InnerMtu(_) | Change::InnerMac(_) | Change::InnerGone => {}
+        }
+        Ok(())
+    }
+
+    /// Has the scrubber cut what leaves for the smaller link, unless the configuration says for which.
+    fn tell_mtu(&self, journal: &mut Journal, link: &Link<Scrubbed>) {
+        if self.gate.mtu.is_some() {
+            return;
+        }
+        let mtu = u16::try_from(self.gateway.mtu()).unwrap_or(u16::MAX);
+        if let Err(error) = link.command(Command::WireMtu(mtu)) {
+            journal.note("card", &format!("MTU {mtu} could not be followed: {error}"));
+        }
+    }
+
+    fn card(&self, role: Role) -> Option<GateCard> {
+        let card = self.gateway.card(role)?;
+        Some(GateCard { interface: card.name.clone(), mac: card.mac.to_string(), mtu: card.mtu, carrier: card.carrier })
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+impl Ward for Cards {
+    type Kind = Scrubbed;
+
+    const SIDES: SideNames = SideNames { inner: "trusted", outer: "untrusted" };
+
+    fn name(&self) -> &str {
+        &self.trusted
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.follower.descriptors().collect()
+    }
+
+    fn follow(&mut self, journal: &mut Journal, link: &Link<Scrubbed>) -> Result<(), Failure> {
+        while let Some((role, change)) = self.follower.next_change().map_err(Failure::new)? {
+            self.take_note(role, change, journal, link)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing of what is scrubbed changes without a restart, which is announced by name.
+    fn reload(&mut self, _journal: &mut Journal, _link: &Link<Scrubbed>) -> Result<Vec<String>, Failure> {
+        let Some(file) = self.disk.configuration() else {
+            return Ok(vec!["this gateway was started without a file".to_owned()]);
+        };
+        let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
+        let read = GateConfig::read(file, &text)?;
+        self.file.records.follow(&read.records);
+        let mut lines = vec!["the places in [records] are in force".to_owned()];
+        lines.extend(restart_line(&changed_keys(&self.file, &read)));
+        Ok(lines)
+    }
+
+    fn records(&self) -> &Records {
+        &self.file.records
+    }
+
+    // A gateway has no address, and believes nobody.
+    fn around(&self, _snapshot: &Snapshot<Scrubbed>) -> Around {
+        Around { asks_in_clear: true, ..Around::default() }
+    }
+
+    // A scrubber wants nothing of the kernel.
+    fn carry_out(&mut self, effect: Infallible, _journal: &mut Journal) {
+        match effect {}
+    }
+
+    fn obey(&mut self, ask: &Ask, _journal: &mut Journal, link: &Link<Scrubbed>) -> Answer {
+        orders::of_flows(ask, link)
+    }
+
+    fn known(&self, _snapshot: &Snapshot<Scrubbed>) -> Answer {
+        Answer::Error { line: "a gateway has no peers".to_owned() }
+    }
+
+    fn status(&self, being: &Being, snapshot: &Snapshot<Scrubbed>) -> Answer {
+        let mut counters = ports(snapshot, Cards::SIDES);
+        let mut rules = BTreeMap::new();
+        let (mut flows, mut memory_bytes, mut memory_idle_bytes) = (0, 0, 0);
+        if let Some(scrubbing) = &snapshot.report {
+            rules = acted(scrubbing);
+            flows = scrubbing.flows;
+            (memory_bytes, memory_idle_bytes) = (scrubbing.memory_bytes, scrubbing.memory_idle_bytes);
+            if let Some(mirror) = scrubbing.mirror {
+                counters.insert("mirror_sent_frames".to_owned(), mirror.sent);
+                counters.insert("mirror_lost_frames".to_owned(), mirror.lost);
+            }
+        }
+        Answer::Gate(Box::new(GateStatus {
+            version: being.version.clone(),
+            state: being.state.clone(),
+            uptime_s: being.uptime_s,
+            interface: self.trusted.clone(),
+            preset: self.gate.preset.word().to_owned(),
+            changed_rules: self.gate.rules.clone(),
+            trusted: self.card(Role::Trusted),
+            untrusted: self.card(Role::Untrusted),
+            mirror: self.card(Role::Mirror),
+            mtu: self.gate.mtu.unwrap_or(self.gateway.mtu() as usize),
+            adopted: self.gateway.adopted,
+            on_exit: self.gate.on_exit.word().to_owned(),
+            probes: self.probes.clone().into_iter().chain(precedence(snapshot)).collect(),
+            frames: frames(&snapshot.ledger),
+            flows,
+            memory_bytes,
+            memory_idle_bytes,
+            rules,
+            drops: drops(&snapshot.ledger),
+            ports: counters,
+            warnings: self.warnings.clone(),
+            attacks: being.attacks.clone(),
+        }))
+    }
+
+    fn give_back(self) -> Result<(), Failure> {
+        // Whoever gives the cards back must be their only holder.
+        drop(self.gateway);
+        match self.gate.on_exit {
+            OnExit::Closed => Ok(()),
+            OnExit::Restore => self.disk.give_back(),
+        }
+    }
+}
+
+/// How often each rule acted, those at zero too: a name that is missing would look like one that does not exist.
+fn acted(scrubbing: &Scrubbing) -> BTreeMap<String, u64> {
+    Rule::ALL.iter().map(|rule| (rule.name().to_owned(), scrubbing.counters.of(*rule))).collect()
+}
+
+fn frames(ledger: &Ledger) -> GateFrames {
+    let (trusted, untrusted) = (Side::TRUSTED as usize, Side::UNTRUSTED as usize);
+    GateFrames {
+        received_from_trusted: ledger.received[trusted],
+        received_from_untrusted: ledger.received[untrusted],
+        forwarded_to_untrusted: ledger.forwarded[trusted],
+        forwarded_to_trusted: ledger.forwarded[untrusted],
+        answered: ledger.answered.iter().sum(),
+        consumed: ledger.consumed.iter().sum(),
+        held: ledger.held,
+        dropped: ledger.dropped.iter().sum(),
+        made_for_untrusted: ledger.made[untrusted],
+        made_for_trusted: ledger.made[trusted],
+    }
+}

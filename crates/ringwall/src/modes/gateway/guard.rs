@@ -1,0 +1,86 @@
+//! The scrubber as a bump that a daemon drives, and the null bump in its place for measurements.
+
+use std::convert::Infallible;
+
+use bump::{Instant, Now, Sink};
+use scrub::{Event, FlowId, Scrubber};
+use system::null::NullBump;
+
+use super::kind::{Order, Scrubbed, Scrubbing};
+use crate::daemon::{Described, Guard};
+
+impl Guard<Scrubbed> for Scrubber {
+    fn describe(event: &Event) -> Described {
+        let (word, text) = match event {
+            Event::Severed { rule, flow } => ("severed", format!("{} ended by the rule {rule}", named(flow))),
+            Event::AsymmetricPath { flow } => {
+                let what = "segments of the other direction take another path; a gateway must be the only one";
+                ("asymmetric-path", format!("{}: {what}", named(flow)))
+            }
+            Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
+            Event::MemoryFull { flow } => {
+                let what =
+                    "no memory for unacknowledged data: raise gate.memory_max_bytes, or see `ringwall gate flows`";
+                ("memory-full", format!("{}: {what}", named(flow)))
+            }
+        };
+        Described { word, text }
+    }
+
+    fn set_wire_mtu(&mut self, wire_mtu: u16) {
+        self.set_mtu(wire_mtu.into());
+    }
+
+    fn report(&self, _now: Instant) -> Option<Box<Scrubbing>> {
+        Some(Box::new(Scrubbing {
+            counters: self.counters().clone(),
+            mirror: None,
+            flows: self.flow_count(),
+            memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
+            memory_idle_bytes: self.idle_bytes(),
+        }))
+    }
+
+    fn obey(&mut self, now: Now, order: Order, _sink: &mut dyn Sink) {
+        // Who asked and does not wait any more misses an answer, nothing else.
+        match order {
+            Order::ListFlows(wanted, reply) => {
+                let flows = self.flows(now.since_boot).filter(|report| wanted.takes(report)).take(wanted.limit);
+                reply.give(flows.collect());
+            }
+            Order::Block(wanted, reply) => {
+                let flow = &wanted.flow;
+                let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
+                reply.give(changed);
+            }
+        }
+    }
+}
+
+/// It knows no connections: who asks for some hears that there is no answer.
+impl Guard<Scrubbed> for NullBump {
+    fn describe(event: &Infallible) -> Described {
+        match *event {}
+    }
+
+    fn obey(&mut self, _now: Now, _order: Order, _sink: &mut dyn Sink) {}
+
+    fn report(&self, _now: Instant) -> Option<Box<Scrubbing>> {
+        None
+    }
+}
+
+/// A connection in an operator's words.
+fn named(flow: &FlowId) -> String {
+    let FlowId { trusted, untrusted, vlans } = flow;
+    let vlan = if *vlans == 0 { String::new() } else { format!(" (VLAN {})", vlan_text(*vlans)) };
+    format!("{trusted} - {untrusted}{vlan}")
+}
+
+/// One VLAN identifier, or the outer and the inner one.
+pub(crate) fn vlan_text(vlans: u32) -> String {
+    match (vlans >> 12, vlans & 0xfff) {
+        (0, inner) => inner.to_string(),
+        (outer, inner) => format!("{outer}.{inner}"),
+    }
+}

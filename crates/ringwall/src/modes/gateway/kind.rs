@@ -1,0 +1,77 @@
+//! What a gateway's supervisor and its scrubber say to each other.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use scrub::{FlowId, FlowReport};
+
+use crate::daemon::{Kind, Reply};
+
+/// A daemon with a scrubber, or with the null bump in its place.
+pub(crate) struct Scrubbed;
+
+impl Kind for Scrubbed {
+    type Order = Order;
+    /// Nothing is known where nothing is scrubbed.
+    type Report = Option<Box<Scrubbing>>;
+    type Effect = Infallible;
+}
+
+/// What a scrubber did.
+#[derive(Clone, Debug)]
+pub(crate) struct Scrubbing {
+    /// How often each rule acted.
+    pub(crate) counters: scrub::rule::Counters,
+    /// What its mirror was given, if it has one.
+    pub(crate) mirror: Option<MirrorCounters>,
+    /// Connections that are remembered.
+    pub(crate) flows: usize,
+    /// Memory for unacknowledged data and for waiting fragments, in bytes.
+    pub(crate) memory_bytes: usize,
+    /// Memory that waits to be used again for unacknowledged data, in bytes.
+    pub(crate) memory_idle_bytes: usize,
+}
+
+/// What became of the copies for a mirror, in frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MirrorCounters {
+    pub(crate) sent: u64,
+    /// Copies that its port did not take.
+    pub(crate) lost: u64,
+}
+
+/// An order to the scrubber.
+pub(crate) enum Order {
+    /// List the connections that are asked for.
+    ListFlows(Wanted, Reply<Vec<FlowReport>>),
+    /// Block a connection, and say whether that changed anything.
+    Block(Blocking, Reply<bool>),
+}
+
+/// Which connections are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// At most so many.
+    pub(crate) limit: usize,
+    /// Of this host.
+    pub(crate) address: Option<IpAddr>,
+    /// In this state.
+    pub(crate) state: Option<String>,
+}
+
+impl Wanted {
+    /// Whether the connection is among them.
+    pub(crate) fn takes(&self, report: &FlowReport) -> bool {
+        let FlowId { trusted, untrusted, .. } = report.flow;
+        self.address.is_none_or(|address| trusted.ip() == address || untrusted.ip() == address)
+            && self.state.as_ref().is_none_or(|state| report.state == state)
+    }
+}
+
+/// A connection to block.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocking {
+    pub(crate) flow: FlowId,
+    /// To unblock it.
+    pub(crate) undo: bool,
+}

@@ -1,0 +1,306 @@
+//! `ringwall gate run` and `release`: from the configuration to two cards with a scrubber between them, and back.
+//!
+//! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
+//! privileges, and only then read the first frame.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use scrub::settings::Adopt;
+use scrub::{Keys, Scrubber, Settings};
+use system::clock::Clock;
+use system::null::NullBump;
+use system::port::{PacketOptions, PacketPort, Ports};
+use system::sandbox::{Calls, Sandbox};
+use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+
+use super::cards::Cards;
+use super::config::{Gate, GateConfig, PresetName};
+use super::keys::{self, Kept};
+use super::kind::Scrubbed;
+use super::mirror::Mirrored;
+use crate::client;
+use crate::companion::Companions;
+use crate::config::{self, DEFAULT_GATE_FILE, OnExit, RealTime};
+use crate::daemon::{Crew, Guard, Here, Jobs, Load, NoJobs, Precedence, Supervisor, serve};
+use crate::failure::Failure;
+use crate::host::STOP_TIME_MAX;
+use crate::monitor::{Back, Charge, Disk};
+use crate::output::{complain, say};
+
+/// Options of `ringwall gate run`
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Interface towards the hosts that are protected.
+    #[arg(long, value_name = "NAME")]
+    trusted: Option<String>,
+    /// Interface towards everybody else.
+    #[arg(long, value_name = "NAME")]
+    untrusted: Option<String>,
+    /// Interface that gets a copy of all that leaves, both ways.
+    #[arg(long, value_name = "NAME")]
+    mirror: Option<String>,
+    /// Which rules are on: paper, balanced or strict.
+    #[arg(long, value_name = "PRESET")]
+    preset: Option<PresetName>,
+    /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Puts the null bump in the scrubber's place: same ports, nothing is looked at. For benchmarks.
+    #[arg(long, hide = true)]
+    null: bool,
+}
+
+/// Options of `ringwall gate release`
+#[derive(Args, Debug)]
+pub(crate) struct ReleaseArgs {
+    /// The trusted interface of the gateway, where no file names it.
+    #[arg(long, value_name = "NAME")]
+    trusted: Option<String>,
+    /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// A gateway as file and command line together have it.
+struct Plan {
+    /// Where its settings come from, for messages.
+    file: PathBuf,
+    gate: Gate,
+    /// The file as it was read, without what the command line says.
+    as_read: GateConfig,
+    trusted: String,
+    untrusted: String,
+}
+
+/// The file that is named or that is in its usual place; without one, what an empty file means.
+fn load(config: Option<&Path>) -> Result<(PathBuf, GateConfig), Failure> {
+    let usual = Path::new(DEFAULT_GATE_FILE);
+    match config.or(Some(usual).filter(|usual| usual.exists())) {
+        Some(file) => Ok((file.to_owned(), GateConfig::load(file)?)),
+        None => Ok((PathBuf::from("the command line"), GateConfig::default())),
+    }
+}
+
+impl RunArgs {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (file, as_read) = load(self.config.as_deref())?;
+        let mut gate = as_read.gate.clone();
+        gate.trusted = self.trusted.clone().or(gate.trusted);
+        gate.untrusted = self.untrusted.clone().or(gate.untrusted);
+        gate.mirror = self.mirror.clone().or(gate.mirror);
+        gate.preset = self.preset.unwrap_or(gate.preset);
+        gate.check_interfaces(&file)?;
+        let named = |key: &str, name: &Option<String>| {
+            let remedy = format!("write gate.{key}, or name it with --{key}");
+            name.clone().ok_or_else(|| Failure::file(&file, format!("no {key} interface is named"), &remedy))
+        };
+        let (trusted, untrusted) = (named("trusted", &gate.trusted)?, named("untrusted", &gate.untrusted)?);
+        gate.settings(&file, scrub::limits::MTU)?;
+        Ok(Plan { file, gate, as_read, trusted, untrusted })
+    }
+}
+
+/// `ringwall gate run`
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    system::sandbox::forbid_dumps().map_err(Failure::new)?;
+    let plan = args.plan()?;
+    let disk = Disk::separate(charge(&plan))?;
+    let companions = Companions::start(&plan.as_read.records, &plan.trusted)?;
+    let gate = &plan.gate;
+    let request = GatewayRequest {
+        trusted: plan.trusted.clone(),
+        untrusted: plan.untrusted.clone(),
+        mirror: gate.mirror.clone(),
+        run_dir: gate.run_dir.clone(),
+        state_dir: gate.state_dir.clone(),
+    };
+    let gateway = take_gateway(&request)?;
+    let adopted = gateway.adopted;
+    let prepared = prepare(&plan, &disk, companions, gateway, args.null);
+    let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
+        prepared.map_err(|failure| undo(&plan, adopted, failure))?;
+    let load = Load::new(false).with(precedence);
+    if args.null {
+        return start(NullBump::passing(), mirror, ports, load, supervisor);
+    }
+    start(Scrubber::new(settings, keys), mirror, ports, load, supervisor)
+}
+
+/// What is ready before the first frame.
+struct Prepared {
+    keys: Keys,
+    settings: Settings,
+    ports: Ports<PacketPort>,
+    mirror: Option<PacketPort>,
+    supervisor: Supervisor<Cards>,
+    precedence: Precedence,
+}
+
+fn prepare(
+    plan: &Plan,
+    disk: &Disk,
+    companions: Companions,
+    gateway: Gateway,
+    null: bool,
+) -> Result<Prepared, Failure> {
+    let gate = &plan.gate;
+    let (keys, settings) = keys_and_settings(plan, &gateway)?;
+    let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
+    let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
+    let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
+    let probes = BTreeMap::from([("tunnels".to_owned(), tunnels)]);
+    let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
+    let warnings = warnings(&gateway, null);
+    log_start(plan, &gateway, &warnings);
+    let mut cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
+    cards.follow_file(plan.as_read.clone());
+    let here = Here { host: system::host_name(), interface: plan.trusted.clone(), mode: "gate".to_owned() };
+    let socket = config::socket(&gate.run_dir, &plan.trusted);
+    let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, companions))?;
+    let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
+    let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
+    supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);
+    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
+}
+
+/// The keys of the run before, or new ones, with which connections are adopted otherwise. Where
+/// they are the same and nobody says otherwise, connections of the run before go on: an update of
+/// the gateway is no reason to hang them.
+fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
+    let gate = &plan.gate;
+    let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    match kept {
+        Kept::Before(keys) => {
+            if gate.adopt.is_none() {
+                settings.adopt = Adopt::All;
+            }
+            Ok((keys, settings))
+        }
+        Kept::New(keys) => {
+            settings.adopt = settings.adopt.with_new_keys();
+            Ok((keys, settings))
+        }
+    }
+}
+
+/// A port on the card with `role`. Frames for every address pass a gateway; a mirror hears nothing.
+fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failure> {
+    let Some(card) = gateway.card(role) else {
+        return Err(Failure::new(format!("the gateway has no {} card", role.word())));
+    };
+    let hears = role != Role::Mirror;
+    let options = PacketOptions {
+        promiscuous: hears,
+        all_multicast: hears,
+        deaf: !hears,
+        tunnels: true,
+        ..PacketOptions::new(card.index)
+    };
+    gateway
+        .inside(|| PacketPort::open(&options))
+        .map_err(|error| failed(plan, "entering the cards' namespace", &error))?
+        .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
+}
+
+/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece; whether they do, or why not.
+fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
+    let mut ports: Vec<_> = ports.collect();
+    if let Some(error) = ports.iter().find_map(|port| port.sender.tunnels_refused()) {
+        return format!("no: cut into plain frames, because the kernel (before Linux 6.17) refuses: {error}");
+    }
+    ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
+    "yes, in one piece".to_owned()
+}
+
+/// What is allowed and yet worth knowing, one line each.
+fn warnings(gateway: &Gateway, null: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if null {
+        warnings.push("the null bump: NOTHING is scrubbed".to_owned());
+    }
+    let mtus: Vec<_> = gateway.cards.iter().filter(|card| card.role != Role::Mirror).map(|card| card.mtu).collect();
+    if mtus.windows(2).any(|pair| pair[0] != pair[1]) {
+        warnings.push(format!(
+            "the two sides have different MTUs ({} and {}); what is cut anew fits both",
+            mtus[0], mtus[1]
+        ));
+    }
+    warnings
+}
+
+fn start<G>(
+    bump: G,
+    mirror: Option<PacketPort>,
+    ports: Ports<PacketPort>,
+    load: Load,
+    supervisor: Supervisor<Cards>,
+) -> Result<(), Failure>
+where
+    G: Guard<Scrubbed> + Send + 'static,
+    NoJobs: Jobs<G> + Jobs<Mirrored<G>>,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+{
+    match mirror {
+        Some(port) => serve(Mirrored::new(bump, port), Crew::none(), load, ports, Clock::new(), supervisor),
+        None => serve(bump, Crew::none(), load, ports, Clock::new(), supervisor),
+    }
+}
+
+/// A start that failed leaves nothing half done. Cards that an earlier start had taken stay closed.
+fn undo(plan: &Plan, adopted: bool, failure: Failure) -> Failure {
+    if adopted {
+        return failure;
+    }
+    match release_gateway(&plan.trusted, &plan.gate.run_dir, &plan.gate.state_dir) {
+        Ok(_) => failure,
+        Err(error) => Failure::new(format!("{failure}; and the cards could not be given back: {error}")),
+    }
+}
+
+/// What the monitor of this daemon is there for. A gateway has no files of its own, and reads its
+/// configuration again, where it is a file.
+fn charge(plan: &Plan) -> Charge {
+    let (gate, trusted) = (&plan.gate, plan.trusted.clone());
+    let (run_dir, state_dir) = (gate.run_dir.clone(), gate.state_dir.clone());
+    let socket = config::socket(&run_dir, &trusted);
+    let back = (gate.on_exit == OnExit::Restore).then_some(Back::Gateway { trusted, run_dir, state_dir });
+    let readable = Some(plan.file.clone()).filter(|file| file.is_file()).into_iter().collect();
+    Charge { readable, socket, back, ..Charge::default() }
+}
+
+fn failed(plan: &Plan, what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {what}: {error}; run as root, and see `ringwall gate release` to undo", plan.trusted))
+}
+
+fn log_start(plan: &Plan, gateway: &Gateway, warnings: &[String]) {
+    let (trusted, untrusted) = (plan.trusted.as_str(), plan.untrusted.as_str());
+    let preset = plan.gate.preset.word();
+    tracing::info!(trusted, untrusted, preset, adopted = gateway.adopted, mtu = gateway.mtu(), "gateway");
+    for warning in warnings {
+        tracing::warn!(trusted, "{warning}");
+    }
+}
+
+/// `ringwall gate release`
+pub(crate) fn release(args: &ReleaseArgs) -> Result<(), Failure> {
+    let (file, GateConfig { gate, .. }) = load(args.config.as_deref())?;
+    let trusted = args.trusted.clone().or(gate.trusted);
+    let trusted =
+        trusted.ok_or_else(|| Failure::file(&file, "no trusted interface is named", "name it with --trusted"))?;
+    let socket = config::socket(&gate.run_dir, &trusted);
+    client::stop(&socket, &trusted, STOP_TIME_MAX)?;
+    let report = release_gateway(&trusted, &gate.run_dir, &gate.state_dir)?;
+    for warning in &report.warnings {
+        complain(format_args!("{warning}"));
+    }
+    client::remove_socket(&socket)?;
+    if !report.nic_found {
+        complain(format_args!("{trusted}: a card of the gateway is gone; everything else is cleaned up"));
+    }
+    say!("the cards of the gateway {trusted} are given back; nothing is scrubbed");
+    Ok(())
+}

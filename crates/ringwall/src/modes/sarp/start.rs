@@ -1,0 +1,96 @@
+//! From the files of mode `sarp` to the bump at work.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use identity::HostIdentity;
+use identity::token::NumberKey;
+use shield::sarp::Keeps;
+use system::takeover::Kept;
+
+use super::guard::Signer;
+use super::kernel::{self, SarpMaps};
+use super::plan::Signing;
+use crate::daemon::{Crew, Load, serve};
+use crate::failure::Failure;
+use crate::host::kernel::Standing;
+use crate::host::start::{Ground, Opened, Ready, Start};
+use crate::modes::cll::config::Trains;
+use crate::modes::contract::Plan;
+use crate::modes::file::Config;
+use crate::randomness::generator;
+
+/// Threads that sign for a distributor, at most. One data path feeds no more than these.
+const SIGNING_THREADS_MAX: usize = 4;
+
+impl Plan for Signing {
+    fn identity(&self) -> Option<&Arc<HostIdentity>> {
+        Some(&self.identity)
+    }
+
+    fn carry_out(self: Box<Self>, start: Start<'_>) -> Result<(), Failure> {
+        let Signing { identity, settings, akd, records, keeping } = *self;
+        let config = start.config;
+        let workers = if config.akd.is_some() { signing_threads() } else { 1 };
+        let ready = start.prepare(Some(&identity), keeping, |ground| Some(checks(config, &identity, ground)))?;
+        let (of_all, of_kept) = (Load::new(config.trains() == Trains::Always), Load::of_kept());
+        let (of_all, of_kept) = (ready.load(of_all), ready.load(of_kept));
+        let Ready { ports, maps, clock, supervisor, .. } = ready;
+        let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
+        if let Some(maps) = maps {
+            host.set_outpost(Box::new(maps));
+        }
+        let signer = Signer(records);
+        let crew = Crew { beside: vec![signer.clone(); workers], here: signer };
+        match ports {
+            Opened::Tap(ports) => serve(host, crew, of_all, ports, clock, supervisor),
+            Opened::Beside(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
+            Opened::Pair(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
+        }
+    }
+}
+
+/// What the kernel leaves to this program where it can join card and stack.
+pub(super) fn kept(config: &Config) -> Kept {
+    if config.dhcp.is_on() { Kept::ArpAndDhcp } else { Kept::Arp }
+}
+
+/// The program in front of the wire's port or card.
+fn checks(config: &Config, identity: &HostIdentity, ground: &Ground<'_>) -> (Option<SarpMaps>, Standing) {
+    let front = ground.front(config.sarp.kernel_hook, ground.ports.wire());
+    let own = own_for_kernel(config, identity, ground.ports);
+    kernel::open(config.sarp.is_in_kernel(config.lab.as_ref()), &own, &front)
+}
+
+/// What the kernel must know of a host that signs ARP.
+fn own_for_kernel(config: &Config, identity: &HostIdentity, ports: &Opened) -> shield::sarp::Own {
+    shield::sarp::Own {
+        numbers: numbers(config, identity),
+        keeps: keeps(config, ports),
+        answers_per_source_per_second: sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND,
+        strangers_answered_per_second: sarp::limits::STRANGERS_ANSWERED_PER_SECOND,
+        checks_per_token_per_second: sarp::limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND,
+    }
+}
+
+/// By what the kernel tells the number of a token, if this host is a distributor. Which master is over
+/// it hears from the data path.
+fn numbers(config: &Config, identity: &HostIdentity) -> Vec<shield::sarp::Key> {
+    let masters = identity.request_masters().filter(|_| config.akd.is_some());
+    let masters = masters.into_iter().flat_map(|masters| masters.iter());
+    masters.map(|(_, master)| NumberKey::of(master).bytes().clone()).collect()
+}
+
+/// What the wire's socket hears of a host that signs ARP.
+fn keeps(config: &Config, ports: &Opened) -> Keeps {
+    match (ports, kept(config)) {
+        (Opened::Tap(_), _) => Keeps::All,
+        (Opened::Pair(_) | Opened::Beside(_), Kept::ArpAndDhcp) => Keeps::ArpAndDhcp,
+        (Opened::Pair(_) | Opened::Beside(_), _) => Keeps::Arp,
+    }
+}
+
+/// Threads on which a distributor signs: one for each processor, as far as it can feed them.
+fn signing_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get).min(SIGNING_THREADS_MAX)
+}
