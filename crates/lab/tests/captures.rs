@@ -8,6 +8,8 @@
 mod kept;
 #[path = "captures/links.rs"]
 mod links;
+#[path = "captures/routed.rs"]
+mod routed;
 #[path = "captures/told.rs"]
 mod told;
 
